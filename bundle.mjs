@@ -111,23 +111,20 @@ async function licence(folder) {
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
   ["call-key", /\/compiled\/src\/transport\/call-key\.js$/],
-  ["errors", /\/compiled\/src\/(errors|runtime|signal)\//],
+  ["errors", /\/compiled\/src\/((errors|runtime|signal)\/|input\/assert\.js$)/],
   ["yauzl", /\/node_modules\/yauzl\//],
   ["yazl", /\/node_modules\/yazl\//],
   ["protobuf", /\/node_modules\/@bufbuild\/protobuf\/|\/compiled\/gen\/client\//],
   ["csv", /\/compiled\/src\/csv\/index\.js$/],
   ["archive", /\/compiled\/src\/archive\/index\.js$/],
   ["transaction", /\/compiled\/src\/transaction\/index\.js$/],
-  ["json", /\/compiled\/src\/json\/replacer\.js$/],
+  ["json", /\/compiled\/src\/json\/json-values\.js$/],
   ["program", /\/compiled\/src\/cli\/(process|program)\.js$/],
   [
     "client",
     /\/compiled\/src\/(index|transport\/keepalive)\.js$|\/connect\/.*\/(http-headers|create-method-url|status_pb)\.js$/,
   ],
-  [
-    "command",
-    /\/compiled\/src\/cli\/(archive-output|client|client-options|print-rows|progress|table-name|whole-number)\.js$/,
-  ],
+  ["command", /\/compiled\/src\/cli\/(client|client-options|command-files|parsers|print-rows|progress)\.js$/],
 ].map(([name, test], index, { length }) => ({ name, test, priority: length - index }));
 
 const bundle = await rolldown({

@@ -2,7 +2,7 @@
 // compare both with what they are made of.
 import { readFile, writeFile } from "node:fs/promises";
 import { commandReference } from "./compiled/src/cli/reference.js";
-import { configReference } from "./compiled/src/config/reference.js";
+import { configReference } from "./compiled/src/config/config-reference.js";
 
 await writeFile("docs/command.md", await commandReference());
 const page = await readFile("docs/configuration.md", "utf8");

@@ -11,7 +11,8 @@ import { fileURLToPath } from "node:url";
 import { createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createGateway } from "../compiled/src/devnode/gateway.js";
-import { createClient, TradingDataService } from "../dist/src/index.js";
+import { TradingDataService } from "../dist/src/api/index.js";
+import { createClient } from "../dist/src/index.js";
 
 const MARKS = [0, 1000, 5000, 10_000];
 const segments = [

@@ -33,8 +33,8 @@ async function syncInto(kind, node, segments, folder, url) {
   const used = [];
   let loaded = 0;
   function onEvent(event) {
-    loaded += event.case === "loaded" ? 1 : 0;
-    if (event.case === "loaded" && loaded % quarter === 0) {
+    loaded += event.kind === "loaded" ? 1 : 0;
+    if (event.kind === "loaded" && loaded % quarter === 0) {
       globalThis.gc();
       const { heapUsed, external, rss } = process.memoryUsage();
       used.push([heapUsed + external, rss]);

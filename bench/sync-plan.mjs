@@ -165,13 +165,13 @@ function madeUpSink(count, share = 0) {
 }
 
 async function merged(count, share) {
-  const { planHistory, mergedSurvey, checkHistory, tableNames } = await ours();
+  const { planHistory, compareLedger, checkHistory, tableNames } = await ours();
   const segments = listed(count);
   const sink = madeUpSink(count, Number(share));
   const node = client(segments);
   const history = checkHistory(segments);
   const question = { history, tables: tableNames, range: { fromBlock: 1n, toBlock: EVERY }, limit: 5000 };
-  const [, survey] = await timed(() => mergedSurvey(sink, question));
+  const [, survey] = await timed(() => compareLedger(sink, question));
   const [, plan] = await timed(() => planHistory(node, { sink }));
   const there = `${Number(share) * 100} % there, ${tableNames.length} tables`;
   return [
@@ -222,7 +222,7 @@ async function fillLedger(url, count) {
 }
 
 async function postgres(count, url) {
-  const { planHistory, postgresSink, surveyOf, checkHistory, tableNames } = await ours();
+  const { planHistory, postgresSink, compareCoverage, checkHistory, tableNames } = await ours();
   const { signal } = new AbortController();
   const opening = { chainId: "made-up", tables: tableNames, unknownColumns: "add", onUnknown() {}, signal };
   const segments = listed(count);
@@ -234,7 +234,7 @@ async function postgres(count, url) {
     await fillLedger(url, Math.floor(count * share));
     const question = { history, tables: tableNames, range: { fromBlock: 1n, toBlock: EVERY }, limit: 5000 };
     const there = `${share * 100} % there, ${tableNames.length} tables`;
-    rows.push([`survey in PostgreSQL, ${there}`, (await timed(() => surveyOf(sink, question)))[1]]);
+    rows.push([`survey in PostgreSQL, ${there}`, (await timed(() => compareCoverage(sink, question)))[1]]);
     await sink[Symbol.asyncDispose]();
   }
   const node = client(segments);
@@ -284,7 +284,7 @@ async function ours() {
     import("../dist/src/index.js"),
     import("../dist/src/sync/index.js"),
     import("../compiled/src/sync/node-history.js"),
-    import("../compiled/src/schema/tables.js"),
+    import("../compiled/src/schema/table-names.js"),
   ]);
   return { ...main, ...sync, checkHistory: nodeHistory.checkHistory, tableNames: tables.tableNames };
 }

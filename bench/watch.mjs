@@ -1,9 +1,9 @@
 // What it takes to show a sync of a large history: 300,000 segments of 15 tables in a made-up sink, whose ledger is read
 // entry by entry. `npm run build && node --expose-gc bench/watch.mjs [SEGMENTS]`
 import { gzipSync } from "node:zlib";
-import { tableNames } from "../compiled/src/schema/tables.js";
-import { coverageOf } from "../compiled/src/sync/watch/coverage.js";
-import { createSyncState } from "../compiled/src/sync/watch/state.js";
+import { tableNames } from "../compiled/src/schema/table-names.js";
+import { coverageOf } from "../compiled/src/sync/watch/coverage-picture.js";
+import { createSyncState } from "../compiled/src/sync/watch/sync-state.js";
 
 const COUNT = Number(process.argv[2] ?? 300_000);
 const BLOCKS = 300;
@@ -60,7 +60,7 @@ async function measure(what, times, work) {
 
 const state = createSyncState();
 const tables = tableNames.map((table) => ({ table, units: 0n, rows: 0n, bytes: 0n, missing: BigInt(COUNT) }));
-await measure("take the first plan", 1, () => state.take({ case: "planned", history: { chainId, segments }, tables }));
+await measure("take the first plan", 1, () => state.take({ kind: "planned", history: { chainId, segments }, tables }));
 await measure("make up the ledger's entries, and nothing else", 1, async () => {
   for (const table of tableNames) {
     for await (const _ of sink.entries(table));
@@ -71,17 +71,17 @@ await measure("read the coverage, entry by entry", 1, () =>
 );
 await measure("take a unit: began, arrived, loaded (of 100,000)", 100_000, (index) => {
   const unit = entry(tableNames[index % tableNames.length], index);
-  state.take({ case: "began", unit, node: "node" });
-  state.take({ case: "arrived", unit, bytes: 500 });
-  state.take({ case: "loaded", entry: unit, ms: 1 });
+  state.take({ kind: "began", unit, node: "node" });
+  state.take({ kind: "arrived", unit, bytes: 500 });
+  state.take({ kind: "loaded", entry: unit, ms: 1 });
 });
 await measure("snapshot (of 100)", 100, () => state.snapshot());
 const error = Object.assign(new Error("it fails"), { code: 14, summary: "it fails", advice: "wait" });
 for (let index = 0; index < 1000; index += 1) {
   const unit = entry(tableNames[index % tableNames.length], index * 100);
-  state.take({ case: "failed", unit, error, attempt: 1 });
+  state.take({ kind: "failed", unit, error, attempt: 1 });
   state.take({
-    case: "began",
+    kind: "began",
     unit: { ...unit, fromBlock: unit.fromBlock + 300n, toBlock: unit.toBlock + 300n },
     node: "node",
   });

@@ -22,8 +22,8 @@ export {
 } from "../gen/client/vega/vega_pb.js";
 export * from "./archive/index.js";
 export { type Client, createClient } from "./client/index.js";
-export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
-export { type ClientConfig, type Config, readConfig } from "./config/schema.js";
+export { type ClientConfig, type Config, readConfig } from "./config/config-schema.js";
+export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load-config.js";
 export * from "./csv/index.js";
 export {
   BannedError,
@@ -47,12 +47,17 @@ export {
   type TransactionIdentity,
   type TypedObject,
 } from "./errors/index.js";
-export type { SaveTarget } from "./file/target.js";
-export type { CallOptions } from "./given/call-options.js";
-export { type AssembleOptions, assemble } from "./history/assemble.js";
-export { capturedChunks } from "./history/captured.js";
-export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunks.js";
+export type { SaveTarget } from "./file/save-target.js";
 export type { DataNodeLag } from "./history/data-node-lag.js";
+export {
+  type AssembleOptions,
+  assemble,
+  capturedChunks,
+  type ExportChunk,
+  type ExportResult,
+  exportChunks,
+} from "./history/export-chunks.js";
+export type { ExportRequest } from "./history/export-request.js";
 export type {
   ExportOptions,
   ExportProgress,
@@ -60,7 +65,6 @@ export type {
   SavedExport,
   SaveOptions,
 } from "./history/network-history-export.js";
-export type { ExportRequest } from "./history/request.js";
 export type { Segment } from "./history/segment-chain.js";
 export {
   type BlockRange,
@@ -73,29 +77,19 @@ export {
   schemaSpans,
   snapRange,
 } from "./history/segments.js";
-export { enumName } from "./json/enums.js";
-export { messageToJson } from "./json/message.js";
-export { jsonReplacer } from "./json/replacer.js";
+export type { CallOptions } from "./input/call-options.js";
+export { jsonReplacer } from "./json/json-values.js";
+export { messageToJson } from "./json/message-json.js";
+export { enumName } from "./json/protobuf-json.js";
 export type { LedgerExport, LedgerOptions, SavedLedger } from "./ledger/ledger-export.js";
-export type { LedgerRequest } from "./ledger/request.js";
-export type { NodeOf, PagingMethod } from "./listing/connection.js";
-export type { DateRange } from "./listing/date-range.js";
+export type { LedgerRequest } from "./ledger/ledger-request.js";
+export type { ListedRecord, ListOptions } from "./listing/listed-records.js";
+export type { DateRange, ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/listing-filters.js";
 export type { Listings, StopOrderRecord } from "./listing/listings.js";
 export type { PaginationRequest } from "./listing/pagination.js";
 export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
-export type { ListedRecord, ListOptions } from "./listing/records.js";
-export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
+export type { NodeOf, PagingMethod } from "./listing/paging-method.js";
 export { eventTypes } from "./live/event-types.js";
-export type {
-  EventOrigin,
-  EventsOptions,
-  EventsRequest,
-  EventType,
-  Gap,
-  LiveEvent,
-  LiveEventOf,
-  UnknownEvent,
-} from "./live/events.js";
 export type { ExecutedCommand, ExecuteOptions, OutcomeWait } from "./live/execution.js";
 export type {
   FollowEvent,
@@ -105,7 +99,18 @@ export type {
   FollowOptions,
   FollowRequest,
   TypedFollowOptions,
-} from "./live/follow.js";
+} from "./live/follow-table.js";
+export type {
+  EventOrigin,
+  EventsOptions,
+  EventsRequest,
+  EventType,
+  Gap,
+  LiveEvent,
+  LiveEventOf,
+  UnknownEvent,
+} from "./live/live-events.js";
+export type { ExecuteCommandOptions, OutcomeOptions } from "./live/outcomes.js";
 export type {
   ExecutedOutcome,
   FailedOutcome,
@@ -113,11 +118,10 @@ export type {
   OutcomePart,
   Trace,
   UnknownOutcome,
-} from "./live/outcome.js";
-export type { ExecuteCommandOptions, OutcomeOptions } from "./live/outcomes.js";
+} from "./live/transaction-outcome.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
-export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";
+export { rowInterface, rowJsonSchema } from "./schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";
 export {
   type ColumnMeaning,
@@ -129,7 +133,6 @@ export {
   type TableSchema,
   tableSchema,
 } from "./schema/table-schema.js";
-export { rowInterface } from "./schema/typescript.js";
 export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";
 export type {
@@ -138,6 +141,7 @@ export type {
   SignCommandOptions,
   Transactions,
 } from "./transaction/transactions.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, SentTo, WaitInfo } from "./transport/hooks.js";
+export type { SentTo } from "./transport/call-context.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./transport/hooks.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/transport.js";

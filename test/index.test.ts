@@ -12,7 +12,7 @@ import { start } from "./support/command-process.js";
  */
 const heavy = [
   ...["jszip", "yazl", "yauzl", "wrapper", "bip39", "grpc-js", "@electric-sql/pglite"],
-  ...["call-client", "node:http2", "dist/gen/vega", "dist/gen/datanode", "program"],
+  ...["unary-client", "node:http2", "dist/gen/vega", "dist/gen/datanode", "program"],
 ];
 const index = pathToFileURL(resolve("dist/src/index.js")).href;
 const folder = await mkdtemp(join(tmpdir(), "tradewire-index-"));
@@ -64,7 +64,7 @@ describe("the library", () => {
   test.each([
     ["a call over grpc", calling(`{ grpc: { url: "http://127.0.0.1:1" } }`), ["node:http2"]],
     ["a call over grpc-js", calling(`{ transport: "grpc-js", grpc: { url: "http://127.0.0.1:1" } }`), ["grpc-js"]],
-    ["a call over rest", calling(`{ rest: { url: "http://127.0.0.1:1" } }`), ["call-client"]],
+    ["a call over rest", calling(`{ rest: { url: "http://127.0.0.1:1" } }`), ["unary-client"]],
     [
       "an export over rest",
       `const client = tradewire.createClient({ rest: { url: "http://127.0.0.1:1" }, retry: { tries: 1 } });
@@ -114,7 +114,7 @@ describe("the library", () => {
       const told = await intercepted.listSegments().catch((reason) => reason);
       if (told.constructor !== ConnectError || told.message !== "[data_loss] mine") throw told;
     `;
-    expect(await loadedBy(program)).toEqual(["call-client", "dist/gen/vega"]);
+    expect(await loadedBy(program)).toEqual(["unary-client", "dist/gen/vega"]);
   });
 
   test("loads a ZIP library for each use of archives", async () => {

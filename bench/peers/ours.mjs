@@ -1,5 +1,6 @@
 // tradewire itself, with all checks on.
-import { createClient, openArchive, TradingDataService } from "../../dist/src/index.js";
+import { TradingDataService } from "../../dist/src/api/index.js";
+import { createClient, openArchive } from "../../dist/src/index.js";
 import { atOnce, count, KEY } from "./support.mjs";
 
 const REQUEST = { table: "trades", fromBlock: 1, toBlock: 1000 };

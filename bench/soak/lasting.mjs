@@ -24,7 +24,7 @@ export async function observeEvents({ tracker, transport, client, folder }) {
         if ("gap" in event) {
           log.write(`gap ${event.gap.afterBlock ?? -1} ${event.gap.beforeBlock}\n`);
         } else {
-          log.write(`${event.block} ${event.sequence} ${event.case}\n`);
+          log.write(`${event.block} ${event.sequence} ${event.kind}\n`);
         }
         tracker.came("events", transport);
       }
@@ -47,8 +47,8 @@ export async function sendTransactions({ tracker, transport, random, client, fol
         const { outcome, txHash } = await client.sendCommand(command, options);
         Object.assign(said, { hash: txHash, status: outcome.status, inBlock: outcome.block !== undefined });
       } catch (error) {
-        const { name, mayHaveLeft, mayHaveBeenTaken, transaction } = error;
-        Object.assign(said, { hash: transaction?.txHash, error: name, mayHaveLeft, mayHaveBeenTaken });
+        const { name, mayHaveBeenSent, mayHaveBeenTaken, transaction } = error;
+        Object.assign(said, { hash: transaction?.txHash, error: name, mayHaveBeenSent, mayHaveBeenTaken });
         throw error;
       }
     });
@@ -102,7 +102,7 @@ export function followTable({ tracker, transport, random, client }, table) {
 export function syncTables({ tracker, random, clients, folder }) {
   const path = join(folder, "history.duckdb");
   function sync(transport, options, limitMs) {
-    const onEvent = (event) => event.case === "loaded" && tracker.came("sync", transport);
+    const onEvent = (event) => event.kind === "loaded" && tracker.came("sync", transport);
     return tracker.call("sync", transport, limitMs, (signal) => {
       const sink = duckdbSink(path, { memoryLimit: "128MiB" });
       return syncHistory(clients[transport], { sink, pollMs: 1000, signal, hooks: { onEvent }, ...options });

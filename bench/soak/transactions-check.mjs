@@ -51,8 +51,8 @@ export async function checkTransactions(paths, folder) {
 }
 
 /** In how many transactions of the blocks a command is; undefined where that cannot be known. */
-function expectedOf({ status, inBlock, error, mayHaveLeft, mayFail }) {
-  if (status === "unknown" || error === "OutcomeUnknownError" || mayHaveLeft === true) {
+function expectedOf({ status, inBlock, error, mayHaveBeenSent, mayFail }) {
+  if (status === "unknown" || error === "OutcomeUnknownError" || mayHaveBeenSent === true) {
     return undefined;
   }
   if (status === "failed" && !inBlock && mayFail) {

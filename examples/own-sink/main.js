@@ -6,10 +6,10 @@ import { jsonLinesSink } from "./sink.js";
 
 const [url = "http://127.0.0.1:3007", folder = "history"] = process.argv.slice(2);
 const onEvent = (event) => {
-  if (event.case === "waiting") {
+  if (event.kind === "waiting") {
     console.error(`${event.error.summary}; waiting`);
   }
-  if (event.case === "loaded") {
+  if (event.kind === "loaded") {
     const { table, fromBlock, toBlock, rows } = event.entry;
     console.log(`${table} ${fromBlock}-${toBlock}: ${rows} rows`);
   }

@@ -37,10 +37,10 @@ async function follow(client, signer) {
       if ("gap" in event) {
         console.log("the connection was lost, and is there again");
         stopOrder.forget();
-      } else if (event.case === "marketData") {
+      } else if (event.kind === "marketData") {
         const price = BigInt(event.value.lastTradedPrice || event.value.markPrice);
         await stopOrder.raiseTo(price - distance, step);
-      } else if (event.case === "stopOrder") {
+      } else if (event.kind === "stopOrder") {
         stopOrder.hear(event.value.stopOrder);
       }
       if (stopOrder.isOver) {

@@ -1,12 +1,12 @@
 /**
- * ZIP archives of CSV files that were exported, without what calls a node.
+ * Reads and merges exported ZIP archives of CSV files. This entry does not call nodes.
  *
  * @module tradewire/archive
  */
 
-export type { CsvCount } from "../csv/check.js";
-export type { CsvRecord, CsvRow } from "../csv/format.js";
-export type { CsvBatch } from "../csv/reader.js";
+export type { CsvCount } from "../csv/check-csv.js";
+export type { CsvRecord, CsvRow } from "../csv/csv-format.js";
+export type { CsvBatch } from "../csv/csv-parser.js";
 export {
   CanceledError,
   FileError,
@@ -15,21 +15,19 @@ export {
   RequestError,
   TradewireError,
 } from "../errors/index.js";
-export { type TableName, tableNames } from "../schema/tables.js";
+export { type TableName, tableNames } from "../schema/table-names.js";
 export type { TypedRecord, TypedRow, TypedValue } from "../schema/typed-row.js";
-export type { ArchiveEntry } from "../zip/file.js";
-export type { ArchiveSource } from "../zip/seekable.js";
-export type { ArchiveFile } from "./files.js";
-export { mergeArchives } from "./merge.js";
-export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./names.js";
+export type { ArchiveSource } from "../zip/archive-source.js";
+export type { ArchiveEntry } from "../zip/zip-entries.js";
+export type { ArchiveFile } from "./archive-files.js";
+export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./export-names.js";
+export { mergeArchives } from "./merge-archives.js";
 export {
   type Archive,
   type ArchiveOptions,
   openArchive,
   type RowOptions,
   type TypedRowOptions,
-} from "./open.js";
-export type { SavedArchive } from "./save.js";
-export type { TypedBatch, TypedOptions } from "./typed.js";
-export type { UnknownPart } from "./unknown-part.js";
-export type { Verification } from "./verify.js";
+} from "./open-archive.js";
+export type { SavedArchive, Verification } from "./save-archive.js";
+export type { TypedBatch, TypedOptions, UnknownPart } from "./typed-rows.js";

@@ -1,30 +1,122 @@
-import { Option } from "commander";
-import { type ConfigSources, type LoadedConfig, readSources } from "../config/load.js";
-import { type Config, configSchema, MAX_JSON_BYTES } from "../config/schema.js";
-import { RequestError } from "../errors/index.js";
-import { MAX_TIMER_MS } from "../runtime/index.js";
+import type { Config } from "../config/client-config.js";
+import { configSchema, MAX_JSON_BYTES } from "../config/config-schema.js";
+import { type ConfigSources, type LoadedConfig, readSources } from "../config/load-config.js";
 import { profiles } from "../schema/profile.js";
+import { tableNames } from "../schema/table-names.js";
+import {
+  choice,
+  type FindValues,
+  flagOf,
+  type OptionSettings,
+  type OptionValues,
+  parsed,
+  text,
+} from "./declarations.js";
 import type { Streams } from "./output.js";
-import { wholeNumber } from "./whole-number.js";
+import { parseDuration, parseInteger } from "./parsers.js";
 
-/** The values of {@link clientOptions}. Timeouts are in milliseconds. */
-export interface ClientOptions {
-  readonly config?: string;
-  readonly transport?: string;
+const REACHING_THE_NODE: OptionSettings = { group: "Reaching the node:" };
+
+/** The option that says how nodes behave; a client's own default is that of its configuration. */
+export const profileOption = choice(
+  "<name>",
+  "what to expect where deployed nodes differ from the specification",
+  profiles,
+);
+
+/**
+ * The options that choose a node and the way to reach it. None takes a secret, because other users of a machine can read
+ * arguments.
+ */
+export const clientOptions = {
+  config: text(
+    "<file>",
+    "configuration file; by default that of TRADEWIRE_CONFIG, or tradewire.config.json if it exists",
+    REACHING_THE_NODE,
+  ),
+  transport: choice(
+    "<name>",
+    "how to reach the node",
+    configSchema.shape.transport.unwrap().options,
+    REACHING_THE_NODE,
+  ),
+  profile: { ...profileOption, ...REACHING_THE_NODE },
+  grpcUrl: text("<url>", "where the node answers gRPC", REACHING_THE_NODE),
+  restUrl: text("<url>", "where the HTTP gateway answers", REACHING_THE_NODE),
+  caFile: text("<file>", "PEM file with the certificate authorities to trust, for https URLs", REACHING_THE_NODE),
+  connectTimeout: parsed(
+    "<duration>",
+    "longest time until a connection is made, such as 500ms, 30s, 2m; without a unit, seconds",
+    parseDuration,
+    REACHING_THE_NODE,
+  ),
+  callTimeout: parsed("<duration>", "longest time for a call that does not stream", parseDuration, REACHING_THE_NODE),
+  idleTimeout: parsed(
+    "<duration>",
+    "longest time in which nothing comes on a stream",
+    parseDuration,
+    REACHING_THE_NODE,
+  ),
+  maxMessageBytes: parsed(
+    "<count>",
+    "the most bytes of a message, over gRPC and REST (64 MiB)",
+    parseInteger,
+    REACHING_THE_NODE,
+  ),
+};
+
+/** The option that names the chain, for commands that sign or verify. */
+export const chainIdOption = text("<id>", "chain to sign for; a node on another one is refused. Loopback needs none");
+
+/** The option that says whether an export must carry extensions. */
+export const extensionsOption = choice("<rule>", "whether the first chunk must carry extensions", [
+  "required",
+  "optional",
+]);
+
+/** The completions of a table's name. */
+export const completeTables: FindValues = () => ({ values: tableNames });
+
+/**
+ * Declares an option that takes the name of a table.
+ *
+ * @param description its line in the help
+ * @returns the option
+ */
+export function tableOption(description: string) {
+  return text("<name>", description, { completions: completeTables });
+}
+
+/**
+ * Declares the option that says where transactions have the chain's identifier.
+ *
+ * @param description its line in the help
+ * @returns the option
+ */
+export function chainIdPrefixOption(description: string) {
+  return choice("<rule>", description, ["signed-and-submitted", "signature-only"]);
+}
+
+/** The values of {@link clientOptions}, and of the options that some or all commands have. Timeouts are in milliseconds. */
+export interface ClientOptions extends OptionValues<typeof clientOptions> {
   readonly chainId?: string;
-  readonly profile?: string;
-  readonly grpcUrl?: string;
-  readonly restUrl?: string;
-  readonly caFile?: string;
-  readonly connectTimeout?: number;
-  readonly callTimeout?: number;
-  readonly idleTimeout?: number;
-  readonly maxMessageBytes?: number;
-  /** Of all commands. */
   readonly verbose?: boolean;
 }
 
-/** Where a configuration comes from beside the options: the environment variables. */
+/** The key of the configuration that each option sets. */
+const CONFIG_KEYS = [
+  ["transport", "transport"],
+  ["chainId", "chainId"],
+  ["profile", "profile"],
+  ["grpcUrl", "grpc.url"],
+  ["restUrl", "rest.url"],
+  ["connectTimeout", "timeouts.connectMs"],
+  ["callTimeout", "timeouts.callMs"],
+  ["idleTimeout", "timeouts.idleMs"],
+  ["maxMessageBytes", "limits.maxMessageBytes"],
+] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
+
+/** The source of a configuration beside the options: the environment variables. */
 type ConfigContext = Pick<Streams, "environment">;
 
 /** How a configuration is loaded. */
@@ -36,64 +128,14 @@ export interface ConfigPurpose {
 }
 
 /**
- * Create the command-line options that choose a node and the way to reach it. None takes a secret, because other users
- * of a machine can read arguments.
+ * Loads the configuration of a client. Command-line options take precedence over the environment, and the environment
+ * over the file.
  *
- * @returns the options; durations are parsed to milliseconds
- */
-export function clientOptions(): Option[] {
-  const timeout = (name: string, description: string) =>
-    new Option(`--${name}-timeout <duration>`, description).argParser((text) =>
-      milliseconds(`--${name}-timeout`, text),
-    );
-  const options = [
-    new Option(
-      "--config <file>",
-      "configuration file; by default that of TRADEWIRE_CONFIG, or tradewire.config.json if it exists",
-    ),
-    new Option("--transport <name>", "how to reach the node").choices(configSchema.shape.transport.unwrap().options),
-    profileOption(),
-    new Option("--grpc-url <url>", "where the node answers gRPC"),
-    new Option("--rest-url <url>", "where the HTTP gateway answers"),
-    new Option("--ca-file <file>", "PEM file with the certificate authorities to trust, for https URLs"),
-    timeout("connect", "longest time until a connection is made, such as 500ms, 30s, 2m; without a unit, seconds"),
-    timeout("call", "longest time for a call that does not stream"),
-    timeout("idle", "longest time in which nothing comes on a stream"),
-    new Option("--max-message-bytes <count>", "the most bytes of a message, over gRPC and REST (64 MiB)").argParser(
-      wholeNumber,
-    ),
-  ];
-  return options.map((option) => option.helpGroup("Reaching the node:"));
-}
-
-/**
- * Create the option that says how nodes behave.
- *
- * @returns the option; a client's own default is that of its configuration
- */
-export function profileOption(): Option {
-  return new Option("--profile <name>", "what to expect where deployed nodes differ from the specification").choices(
-    profiles,
-  );
-}
-
-/**
- * Create the option that names the chain, for commands that sign or verify.
- *
- * @returns the option
- */
-export function chainIdOption(): Option {
-  return new Option("--chain-id <id>", "chain to sign for; a node on another one is refused. Loopback needs none");
-}
-
-/**
- * Load the configuration of a client. The command-line options have precedence over the environment and the file.
- *
- * @param options the values of the command-line options
+ * @param options the values of the options
  * @param context the environment variables
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration
- * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file cannot be read
  */
 export function clientConfig(options: ClientOptions, context: ConfigContext, purpose: ConfigPurpose = {}): Config {
@@ -101,13 +143,13 @@ export function clientConfig(options: ClientOptions, context: ConfigContext, pur
 }
 
 /**
- * Load the configuration of a client as {@link clientConfig} does, with the source of each value.
+ * Loads the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
- * @param options the values of the command-line options
+ * @param options the values of the options
  * @param context the environment variables
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration and the sources
- * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file cannot be read
  */
 export function loadClientConfig(
@@ -115,21 +157,13 @@ export function loadClientConfig(
   { environment }: ConfigContext,
   { forSigning = false, sources = readSources({ file: options.config, forSigning, environment }) }: ConfigPurpose = {},
 ): LoadedConfig {
-  // JSON has a maximum of its own.
+  // The limit of JSON messages has a lower maximum.
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
-  const given = [
-    { name: "--transport", key: "transport", value: options.transport },
-    { name: "--chain-id", key: "chainId", value: options.chainId },
-    { name: "--profile", key: "profile", value: options.profile },
-    { name: "--grpc-url", key: "grpc.url", value: options.grpcUrl },
-    { name: "--rest-url", key: "rest.url", value: options.restUrl },
-    { name: "--connect-timeout", key: "timeouts.connectMs", value: options.connectTimeout },
-    { name: "--call-timeout", key: "timeouts.callMs", value: options.callTimeout },
-    { name: "--idle-timeout", key: "timeouts.idleMs", value: options.idleTimeout },
-    { name: "--max-message-bytes", key: "limits.maxMessageBytes", value: options.maxMessageBytes },
-    { name: "--max-message-bytes", key: "limits.maxJsonBytes", value: jsonBytes },
+  const values = [
+    ...CONFIG_KEYS.map(([option, key]) => ({ name: flagOf(option), key, value: options[option] })),
+    { name: flagOf("maxMessageBytes"), key: "limits.maxJsonBytes", value: jsonBytes },
   ];
-  const loaded = sources(given);
+  const loaded = sources(values);
   if (options.caFile === undefined) {
     return loaded;
   }
@@ -137,35 +171,6 @@ export function loadClientConfig(
   const endpoints = (["grpc", "rest"] as const).filter((name) => loaded.config[name] !== undefined);
   const secure = endpoints.filter((name) => /^https:/i.test(loaded.config[name]?.url ?? ""));
   const keys = (secure.length > 0 ? secure : endpoints).map((name) => `${name}.tls.caFile`);
-  const authorities = keys.map((key) => ({ name: "--ca-file", key, value: options.caFile }));
-  return sources([...given, ...authorities]);
-}
-
-const UNITS = new Map([
-  ["ms", 1],
-  ["s", 1000],
-  ["m", 60_000],
-  ["h", 3_600_000],
-]);
-
-/**
- * Parse a duration of the command line.
- *
- * @param option the option, for errors
- * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
- * @returns the duration in milliseconds
- * @throws {@link RequestError} if the text is no duration, or one that no timer can wait
- */
-export function milliseconds(option: string, text: string): number {
-  const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
-  if (number === undefined) {
-    throw new RequestError(`${option}: ${JSON.stringify(text)} is no duration`, {
-      advice: "Give a number with a unit, such as 500ms, 30s, 2m or 1h; without a unit, it is in seconds.",
-    });
-  }
-  const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
-  if (time < 1 || time > MAX_TIMER_MS) {
-    throw new RequestError(`${option} is ${text}, which is no time to wait`, { advice: "Give 1ms to 596h." });
-  }
-  return time;
+  const authorities = keys.map((key) => ({ name: flagOf("caFile"), key, value: options.caFile }));
+  return sources([...values, ...authorities]);
 }

@@ -1,6 +1,6 @@
 import type { Registry } from "@bufbuild/protobuf";
 import { type Client, createClient } from "../client/index.js";
-import type { Config } from "../config/schema.js";
+import type { Config } from "../config/config-schema.js";
 import { monotonicMs } from "../runtime/index.js";
 import type { FallbackInfo, Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
@@ -11,27 +11,27 @@ export interface LineTaker {
   write(text: string): unknown;
 }
 
-/** Takes the reports of a client, and has the environment variables of its configuration. */
+/** The receiver of a client's reports, and the environment variables of its configuration. */
 export interface Reports extends Pick<Streams, "environment"> {
   readonly notes: LineTaker;
 }
 
-/** What a client reports beside fallbacks: `waits`, also waits and retries; `calls`, also how each call ended. */
-export type Reported = "fallbacks" | "waits" | "calls";
+/** What a client reports: fallbacks, also waits and retries (`waits`), or also the result of each call (`calls`). */
+export type ReportLevel = "fallbacks" | "waits" | "calls";
 
-/** The least time between two reports of waits, in milliseconds: at a limit every call waits. */
+/** The minimum time between two reports of waits, in milliseconds. At a limit, every call waits. */
 const WAIT_REPORT_MS = 1000;
 
 /**
- * Create a client from the command's options. It reports in a line when it falls back to another transport; with
- * `--verbose` also calls, retries and, one a second at most, waits.
+ * Creates a client from the command's options. It reports each fallback to another transport in a line; with `--verbose`,
+ * also calls, retries and, at most one a second, waits.
  *
- * @param options the values of the command-line options
- * @param reports takes the reports, each a line; with the environment variables
+ * @param options the values of the options
+ * @param reports takes the reports, a line each; with the environment variables
  * @param more `registry`: the types that an `Any` in JSON may hold, beside those of error details; `reported`: what is
- *   reported where there is no `--verbose`; `config`: the configuration, if it was loaded before
+ *   reported without `--verbose`; `config`: the configuration, if it was loaded before
  * @returns the client; the caller closes it
- * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
  */
 export function commandClient(
@@ -41,36 +41,36 @@ export function commandClient(
     registry,
     reported = "fallbacks",
     config = clientConfig(options, { environment }),
-  }: { readonly registry?: Registry; readonly reported?: Reported; readonly config?: Config } = {},
+  }: { readonly registry?: Registry; readonly reported?: ReportLevel; readonly config?: Config } = {},
 ): Client {
   const report = (text: string) => notes.write(`tradewire: ${printable(text)}\n`);
-  const what = options.verbose === true ? "calls" : reported;
+  const level = options.verbose === true ? "calls" : reported;
   return createClient(config, {
     ...(registry && { registry }),
     hooks: {
-      ...(what === "calls" ? reportsOfCalls(report) : reportsOfFallbacks(report)),
-      ...(what !== "fallbacks" && reportsOfWaits(report)),
+      ...(level === "calls" ? callReports(report) : fallbackReports(report)),
+      ...(level !== "fallbacks" && waitReports(report)),
     },
   });
 }
 
-/** A fallback is reported once something has come over the other transport: where none answers, the error names all. */
-function reportsOfFallbacks(report: (text: string) => void): Hooks {
-  const waiting = new Map<number, string>();
-  const tell = (id: number) => {
-    const text = waiting.get(id);
-    if (text !== undefined && waiting.delete(id)) {
+/** Reports a fallback when the other transport answers. If none answers, the error names all transports. */
+function fallbackReports(report: (text: string) => void): Hooks {
+  const pending = new Map<number, string>();
+  const reportOnce = (id: number) => {
+    const text = pending.get(id);
+    if (text !== undefined && pending.delete(id)) {
       report(text);
     }
   };
   return {
-    onFallback: ({ id, ...fallback }) => waiting.set(id, fallbackText(fallback)),
-    onBytes: ({ id }) => tell(id),
+    onFallback: ({ id, ...fallback }) => pending.set(id, fallbackText(fallback)),
+    onBytes: ({ id }) => reportOnce(id),
     onCallEnd({ id }, { error }) {
       if (error === undefined) {
-        tell(id);
+        reportOnce(id);
       }
-      waiting.delete(id);
+      pending.delete(id);
     },
   };
 }
@@ -79,7 +79,7 @@ function fallbackText({ from, to, error }: Omit<FallbackInfo, "id">): string {
   return `${from}: ${error.summary}; going on over ${to}`;
 }
 
-function reportsOfWaits(report: (text: string) => void): Hooks {
+function waitReports(report: (text: string) => void): Hooks {
   let reportedAt = Number.NEGATIVE_INFINITY;
   return {
     onWait({ method, waitMs, reason }) {
@@ -93,7 +93,7 @@ function reportsOfWaits(report: (text: string) => void): Hooks {
   };
 }
 
-function reportsOfCalls(report: (text: string) => void): Hooks {
+function callReports(report: (text: string) => void): Hooks {
   return {
     onFallback: (fallback) => report(fallbackText(fallback)),
     onCallStart: ({ id, method, transport }) => report(`call ${id}: ${method} over ${transport}`),

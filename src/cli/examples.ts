@@ -1,7 +1,7 @@
-/** A line that can be copied, and what it does. */
+/** A command line that users can copy, and its purpose. */
 type Example = readonly [line: string, what: string];
 
-/** The examples at the end of a command's help, by the command's full name. */
+/** The examples at the end of a command's help, by the full name of the command. */
 export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   tradewire: [
     ["tradewire devnode", "A node of one's own, on the ports that all commands ask by default"],

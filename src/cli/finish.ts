@@ -1,8 +1,7 @@
 import { type Command, Option } from "commander";
 import { RequestError } from "../errors/index.js";
 import { EXAMPLES } from "./examples.js";
-import type { CommandContext } from "./output.js";
-import { isColored, styled } from "./style.js";
+import { type CommandContext, isColored, styled } from "./output.js";
 import { fullName, usageError } from "./usage-error.js";
 
 /**
@@ -53,7 +52,7 @@ function addCommonOptions(command: Command): void {
   }
 }
 
-/** Have what is wrong with an option's value name the option. */
+/** Makes the errors of an option's parser name the option. */
 function nameInErrors(option: Option): void {
   const { parseArg, long } = option;
   if (parseArg === undefined || long === undefined || long === null) {
@@ -63,10 +62,10 @@ function nameInErrors(option: Option): void {
     try {
       return parseArg(text, before);
     } catch (reason) {
-      if (!(reason instanceof RequestError) || reason.summary.includes("--")) {
+      if (!(reason instanceof RequestError) || reason.option === long) {
         throw reason;
       }
-      throw new RequestError(`${long}: ${reason.summary}`, { advice: reason.advice, cause: reason });
+      throw new RequestError(`${long}: ${reason.summary}`, { option: long, advice: reason.advice, cause: reason });
     }
   };
 }

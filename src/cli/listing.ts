@@ -1,101 +1,87 @@
 import { once } from "node:events";
 import type { DescEnum, DescField, DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { Option } from "commander";
-import { encodeCsv } from "../csv/encode.js";
-import { messageToJson } from "../json/message.js";
-import { isJsonObject } from "../json/values.js";
+import { encodeCsv } from "../csv/encode-csv.js";
+import { isJsonObject } from "../json/json-values.js";
+import { messageToJson } from "../json/message-json.js";
+import { choice, flag, type OptionValues, parsed } from "./declarations.js";
 import { type CommandContext, json, printable } from "./output.js";
+import { parseCount } from "./parsers.js";
 import { createProgress } from "./progress.js";
-import { LISTED, printTable } from "./terminal.js";
-import { countFromOne } from "./whole-number.js";
+import { LISTED, printTable } from "./table.js";
+
+/** The options that choose how a listing is printed. */
+export const listingOptions = {
+  json: flag("print one JSON object", { conflicts: ["format"] }),
+  format: choice("<format>", "print records as they come: a JSON object a line, or CSV", ["jsonl", "csv"]),
+  limit: parsed("<count>", `list so many; on a terminal ${LISTED} by default, elsewhere all`, parseCount, {
+    conflicts: ["all"],
+  }),
+  all: flag("list all, also on a terminal"),
+};
 
 /** The values of {@link listingOptions}. */
-export interface ListingOptions {
-  readonly json?: boolean;
-  readonly format?: "jsonl" | "csv";
-  readonly limit?: number;
-  readonly all?: boolean;
-}
+export type ListingOptions = OptionValues<typeof listingOptions>;
 
-/**
- * Create the command-line options that choose how a listing is printed.
- *
- * @returns the options
- */
-export function listingOptions(): Option[] {
-  return [
-    new Option("--json", "print one JSON object").conflicts("format"),
-    new Option("--format <format>", "print records as they come: a JSON object a line, or CSV").choices([
-      "jsonl",
-      "csv",
-    ]),
-    new Option("--limit <count>", `list so many; on a terminal ${LISTED} by default, elsewhere all`)
-      .argParser(countFromOne)
-      .conflicts("all"),
-    new Option("--all", "list all, also on a terminal"),
-  ];
-}
-
-/** The records of a listing, and how they are shown as a table. */
-export interface Listed<M extends DescMessage> {
+/** The type of the records of a listing, and how they are shown as a table. */
+export interface ListingType<M extends DescMessage> {
   readonly desc: M;
   /** The member of the JSON object that holds the list. */
   readonly name: string;
   readonly header: readonly string[];
-  /** The columns that are kept longest where not all fit, the most important first; by default from left to right. */
+  /** The columns by importance, for tables that do not fit; by default from left to right. */
   readonly ranked?: readonly string[];
-  /** How to see all that does not fit. */
+  /** How to see what does not fit. */
   readonly advice?: string;
   cells(node: MessageShape<M>): readonly string[];
 }
 
 /**
- * The most records to ask for.
+ * Returns the maximum number of records to request.
  *
  * @param options the values of the options
- * @param out where they are listed
- * @returns the number, one more than a terminal lists, so that it can be told that there are more; undefined for all
+ * @param out the output
+ * @returns the number, one more than a terminal lists, which shows that there are more; undefined for all
  */
-export function mostRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
+export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
 }
 
-/** Whether only the first records are listed: on a terminal, where nothing else is asked for. */
+/** Returns whether only the first records are listed, which is the default on a terminal. */
 function isShort({ json: asJson, format, all }: ListingOptions, out: CommandContext["out"]): boolean {
   return out.isTTY === true && asJson !== true && format === undefined && all !== true;
 }
 
 /**
- * Print records. A table or a single JSON object is printed once all records have arrived; lines of JSON or CSV are
- * printed as the records arrive.
+ * Prints records. A table or a single JSON object is printed when all records have arrived; lines of JSON or CSV are printed
+ * as the records arrive.
  *
  * @param nodes the records
- * @param listed their message type, and how they are shown as a table
+ * @param type their message type, and how they are shown as a table
  * @param options the chosen format
  * @param context the streams, and the signal that ends the printing
  */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  listed: Listed<M>,
+  type: ListingType<M>,
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
   const { out, signal } = context;
-  const most = options.limit ?? Number.POSITIVE_INFINITY;
+  const max = options.limit ?? Number.POSITIVE_INFINITY;
   if (options.format === undefined && options.json !== true) {
-    await printRecords(upTo(mostRecords(options, context) ?? most, nodes), listed, options, context);
+    await printRecords(upTo(maxRecords(options, context) ?? max, nodes), type, options, context);
     return;
   }
-  for await (const text of pieces(upTo(most, nodes), listed, options)) {
+  for await (const text of formatRecords(upTo(max, nodes), type, options)) {
     if (!out.write(text)) {
       await once(out, "drain", { signal });
     }
   }
 }
 
-/** The first records. */
-async function* upTo<T>(most: number, nodes: AsyncIterable<T>): AsyncGenerator<T> {
-  let left = most;
+/** Yields the first records. */
+async function* upTo<T>(max: number, nodes: AsyncIterable<T>): AsyncGenerator<T> {
+  let left = max;
   for await (const node of nodes) {
     yield node;
     left -= 1;
@@ -107,7 +93,7 @@ async function* upTo<T>(most: number, nodes: AsyncIterable<T>): AsyncGenerator<T
 
 async function printRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { header, ranked, advice, cells }: Listed<M>,
+  { header, ranked, advice, cells }: ListingType<M>,
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
@@ -128,9 +114,9 @@ async function printRecords<M extends DescMessage>(
   }
 }
 
-async function* pieces<M extends DescMessage>(
+async function* formatRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { desc, name }: Listed<M>,
+  { desc, name }: ListingType<M>,
   options: ListingOptions,
 ): AsyncGenerator<string | Uint8Array> {
   if (options.format === "csv") {
@@ -161,7 +147,7 @@ async function* rowsOf<M extends DescMessage>(
 }
 
 /**
- * Find the fields of a message that are not messages themselves.
+ * Returns the fields of a message, and of the messages in it, that are not messages.
  *
  * @param desc the message type, which must not contain itself
  * @returns the path to each field, in the order of the definition
@@ -173,7 +159,7 @@ export function leaves(desc: DescMessage): DescField[][] {
 }
 
 /**
- * Write a path as text.
+ * Formats the path of a field.
  *
  * @param path the fields from the outermost to the innermost
  * @returns the fields' JSON names, joined by dots
@@ -183,7 +169,7 @@ export function pathText(path: readonly DescField[]): string {
 }
 
 /**
- * Read the value at a path.
+ * Returns the value at a path.
  *
  * @param json a message as Protobuf's JSON
  * @param path the fields from the outermost to the innermost
@@ -198,7 +184,7 @@ export function textAt(json: JsonValue, path: readonly DescField[]): string | nu
 }
 
 /**
- * Shorten the name of an enum value by the prefix that all values of the enum share.
+ * Removes the prefix that all values of an enum share from the name of a value.
  *
  * @param desc the enum
  * @param name the value's full name, such as `STATUS_PENDING`

@@ -3,13 +3,13 @@ import { readFileSync, writeSync } from "node:fs";
 
 const args = process.argv.slice(2);
 const { version } = JSON.parse(readFileSync(new URL(import.meta.resolve("tradewire/package.json")), "utf8"));
-// The version needs nothing of what a command loads. The program says why it cannot be written.
+// The version needs none of the modules of the commands. If it cannot be written, the program reports why.
 if (!["-V", "--version"].includes(args[0] ?? "") || !isWritten(`${version}\n`)) {
   const { runProcess } = await import("./process.js");
   await runProcess(args, version);
 }
 
-/** Write to standard output; false where it takes nothing, or not at once. */
+/** Writes to standard output at once, and returns whether that was possible. */
 function isWritten(text: string): boolean {
   try {
     writeSync(1, text);

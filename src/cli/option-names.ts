@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { FileError, RequestError, type TradewireError } from "../errors/index.js";
 
-/** What an error tells a user. */
-export interface Told {
+/** The text of an error for the user of a command. */
+export interface ErrorWording {
   readonly summary: string;
   readonly advice: string;
 }
 
-/** Names of the library for what options of other names hold; of several, the one that the command has. */
+/** The flags of options whose names in the library differ: the first one that the command has. */
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   pollMs: ["--poll"],
   timeoutMs: ["--wait", "--timeout"],
@@ -29,37 +29,46 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   "timeouts.idleMs": ["--idle-timeout"],
 };
 
-/** How an error of the configuration begins. */
+/** The start of errors of the configuration. */
 const WRONG_CONFIG = "the configuration is wrong";
 
-/** What is quoted came from the user or the node, and stays as it is. */
+/** Quoted text comes from the user or the node, and remains unchanged. */
 const QUOTED = /("(?:[^"\\]|\\.)*")/;
 
 /**
- * Put the options of a command in place of the library's names for them, in what an error tells.
+ * Returns the text of an error, with the flags of a command instead of the library's names of options.
  *
- * @param error the error of the library
+ * @param error the error
  * @param command the command that was run
- * @returns what it tells, with the options as one types them
+ * @returns its summary and advice
  */
-export function asTyped(error: TradewireError, command: Command | undefined): Told {
+export function asTyped(error: TradewireError, command: Command | undefined): ErrorWording {
   const { summary, advice } = error;
   if (command === undefined) {
     return { summary, advice };
   }
   const flags = flagsOf(command);
-  // What a node said may use such names too: only what was wrong with the request is of options.
+  // A node's message may contain such names, too. Only errors of requests and files are about options.
   const isOfOptions = error instanceof RequestError || error instanceof FileError;
   const places = [...flags.values()].filter((flag) => flag === "--grpc-url" || flag === "--rest-url").join(" and ");
   const advised = replaced(advice, flags).replace("that the URL is right", places === "" ? "$&" : `${places}`);
   if (summary.startsWith(WRONG_CONFIG)) {
-    // It names the source of each value: an option, or what has the library's names.
+    // It has the source of each value: a flag, or a file or variable, for which the library's names remain.
     return { summary: summary.replace(/(--[\w-]+): [\w.]+ (?=is )/g, "$1 "), advice: advised };
   }
-  return { summary: isOfOptions ? replaced(summary, flags) : summary, advice: advised };
+  return { summary: isOfOptions ? replaced(withFlag(error, flags), flags) : summary, advice: advised };
 }
 
-/** The flags of a command by the library's names. */
+/** Returns the summary of an error with the flag of the option that it is about, with which the summary starts. */
+function withFlag(error: TradewireError, flags: ReadonlyMap<string, string>): string {
+  const option = error instanceof RequestError ? error.option : undefined;
+  const flag = option === undefined ? undefined : flags.get(option);
+  return option === undefined || flag === undefined || !error.summary.startsWith(`${option} `)
+    ? error.summary
+    : `${flag}${error.summary.slice(option.length)}`;
+}
+
+/** Returns the flags of a command by the library's names. */
 function flagsOf({ options }: Command): ReadonlyMap<string, string> {
   const longs = new Map(options.map((option) => [option.attributeName(), option.long ?? ""]));
   const has = [...longs.values()];
@@ -75,18 +84,17 @@ function flagsOf({ options }: Command): ReadonlyMap<string, string> {
 function replaced(text: string, flags: ReadonlyMap<string, string>): string {
   return text
     .split(QUOTED)
-    .map((part, index) => (index % 2 === 1 ? part : names(part, flags, index === 0)))
+    .map((part, index) => (index % 2 === 1 ? part : flagsIn(part, flags)))
     .join("");
 }
 
-/** A name of several words is an option wherever it stands; one that is a word of English, only where it is used so. */
-function names(text: string, flags: ReadonlyMap<string, string>, isFirst: boolean): string {
+/** Replaces the library's names. A name of several words is always an option; a single word only in certain phrases. */
+function flagsIn(text: string, flags: ReadonlyMap<string, string>): string {
   const flag = (name: string) => flags.get(name) ?? name;
-  const several = text
+  return text
     .replace(/(?<![\w.-])(?:tls|timeouts|limits|dateRange)\.\w+|(?<![\w.-])[a-z]+(?:[A-Z][a-z]*)+(?![\w(])/g, flag)
     .replace(/(--[\w-]+) \(\1\)/g, "$1")
     .replace(/\((force)\)/g, (_, name: string) => `(${flag(name)})`)
     .replace(/\b(snap)(?= takes )/g, flag)
     .replace(/^genesis\.(?=\w+, row )/, (start) => (flags.has("genesis") ? "--genesis " : start));
-  return isFirst ? several.replace(/^([a-z]+)(?= (?:is|and) )/, flag) : several;
 }

@@ -1,41 +1,40 @@
 import { once } from "node:events";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
+import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
+import { truncate } from "../errors/error-text.js";
 import { TradewireError, type TypedObject } from "../errors/index.js";
-import { cut } from "../errors/quoted.js";
-import { jsonReplacer } from "../json/replacer.js";
-import { untilAborted } from "../signal/until-aborted.js";
-import type { Told } from "./option-names.js";
-import { type CommandEnvironment, styled } from "./style.js";
+import { jsonReplacer } from "../json/json-values.js";
+import { raceAbort } from "../signal/abort.js";
 
-/** A stream that may be a terminal, which tells its size in characters. */
+/** A stream that may be a terminal, with its size in characters. */
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 
 /** The output streams of a command: results go to `out`, errors to `err`. */
 export interface Streams {
   readonly out: Output;
   readonly err: Output;
-  /** Standard error for what is no error: notes and progress. With `--quiet` it takes nothing. */
+  /** Standard error for notes and progress. With `--quiet` it discards them. */
   readonly notes: Output;
-  /** The environment variables, which also say how text is laid out and coloured. */
+  /** The environment variables, which also decide on widths and colours. */
   readonly environment: CommandEnvironment;
 }
 
 /** The streams and the signal that a command runs with. */
 export interface CommandContext extends Streams {
-  /** Standard input, for commands that are told to read it. */
+  /** Standard input, for commands that read it. */
   readonly in: Readable;
   /** Aborted on Ctrl-C and on each other of the {@link ENDING_SIGNALS}, with an {@link Interruption}. */
   readonly signal: AbortSignal;
 }
 
-/** The signals that end a command in order: Ctrl-C, a terminal that was closed, Ctrl-\\, and that of service managers. */
+/** The signals that make a command clean up and end: Ctrl-C, a closed terminal, Ctrl-\\, and the one of service managers. */
 export const ENDING_SIGNALS = ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"] as const;
 
-/** Why a command is interrupted. */
+/** The reason of the abort of a command that a signal interrupts. */
 export class Interruption extends DOMException {
-  /** The signal that the process was sent. */
+  /** The signal that was sent to the process. */
   readonly by: (typeof ENDING_SIGNALS)[number];
 
   constructor(by: (typeof ENDING_SIGNALS)[number]) {
@@ -45,23 +44,23 @@ export class Interruption extends DOMException {
 }
 
 /**
- * Tell whether a command is ended by SIGTERM, as service managers end one, and not by Ctrl-C.
+ * Returns whether a command was ended by SIGTERM, as service managers do, and not by Ctrl-C.
  *
  * @param signal the command's signal
- * @returns whether it is
+ * @returns whether it was
  */
 export function isTerminated({ reason }: { readonly reason?: unknown }): boolean {
   return reason instanceof Interruption && reason.by === "SIGTERM";
 }
 
-/** The exit codes. The outcome of a transaction that was sent may be unknown. */
+/** The exit codes; `unknown` is for a transaction that was sent and whose outcome is unknown. */
 export const EXIT = { ok: 0, failure: 1, usage: 2, unknown: 3 } as const;
 
 /**
- * Choose the exit code of a command that a signal ended, as shells do: 128 and the signal's number.
+ * Returns the exit code of a command that a signal ended. Like that of shells, it is 128 plus the number of the signal.
  *
  * @param signal the command's signal, which is aborted
- * @returns the exit code, such as 130 for SIGINT
+ * @returns the exit code, for example 130 for SIGINT
  */
 export function interruptedCode({ reason }: { readonly reason?: unknown }): number {
   return 128 + constants.signals[reason instanceof Interruption ? reason.by : "SIGINT"];
@@ -79,12 +78,11 @@ export class Reported extends Error {
 }
 
 /**
- * Write a part of the output, and wait until there is room for more, so that the reader sets the pace.
+ * Writes a part of the output, and waits until the stream has capacity for more, so that the reader sets the pace.
  *
  * @param context standard output, and the signal that ends the wait
- * @param part text, or bytes
- * @throws the signal's reason if the signal is aborted before the write, an `AbortError` if it is aborted during the
- *   wait
+ * @param part text or bytes
+ * @throws the reason of the signal if it is aborted before the write, an `AbortError` if it is aborted during the wait
  */
 export async function writeOut(
   { out, signal }: Pick<CommandContext, "out" | "signal">,
@@ -97,12 +95,12 @@ export async function writeOut(
 }
 
 /**
- * Write a part of the output, and wait until it has left the process.
+ * Writes a part of the output, and waits until the process has handed it over.
  *
  * @param context standard output, and the signal that ends the wait
- * @param part text, or bytes
- * @throws the signal's reason if the signal is aborted before; {@link CanceledError} if it is aborted during the wait; what
- *   the stream fails with
+ * @param part text or bytes
+ * @throws the reason of the signal if it is aborted before the write, {@link CanceledError} if it is aborted during the
+ *   wait, or the error of the stream
  */
 export async function writeThrough(
   { out, signal }: Pick<CommandContext, "out" | "signal">,
@@ -112,16 +110,16 @@ export async function writeThrough(
   const written = new Promise<void>((resolve, reject) => {
     out.write(part, (error) => (error ? reject(error) : resolve()));
   });
-  await untilAborted(written, signal);
+  await raceAbort(written, signal);
 }
 
-/** Characters that control a terminal, turn the direction of text, end lines, or cannot be seen. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** Characters that control a terminal, change the direction of text, end lines, or are invisible. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Write a value as one line of JSON. Characters that could control the user's terminal, or hide, are escaped.
+ * Formats a value as one line of JSON, with characters escaped that could control the user's terminal or are invisible.
  *
- * @param value the value; 64-bit numbers become strings, as in Protobuf's JSON
+ * @param value the value; 64-bit integers become strings, as in Protobuf's JSON
  * @returns the JSON text and a line feed
  */
 export function json(value: unknown): string {
@@ -130,13 +128,13 @@ export function json(value: unknown): string {
 }
 
 /**
- * Escape the characters of JSON that could control the user's terminal, or hide.
+ * Escapes the characters of JSON that could control the user's terminal or are invisible.
  *
  * @param text the JSON text, on one line
  * @returns JSON of the same value
  */
 export function escapedJson(text: string): string {
-  return text.replace(UNSEEN, (character) =>
+  return text.replace(UNSAFE, (character) =>
     character
       .split("")
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
@@ -145,7 +143,7 @@ export function escapedJson(text: string): string {
 }
 
 /**
- * Write a value as JSON for a person: over several lines and indented. Characters are escaped as by {@link json}.
+ * Formats a value as indented JSON, with characters escaped like {@link json} does.
  *
  * @param value a JSON value
  * @returns lines of text
@@ -154,87 +152,90 @@ export function indentedJson(value: JsonValue): string {
   return `${JSON.stringify(value, undefined, 2).split("\n").map(escapedJson).join("\n")}\n`;
 }
 
-/** The most characters that are shown of each detail of an error. */
+/** The maximum length of each detail of an error, in characters. */
 const MAX_DETAIL = 1000;
 
-/** How an error is told: with what words of its own, and where. */
-export interface Telling {
-  /** Words in place of the error's own. */
-  readonly told?: Told | undefined;
-  /** Where it goes; without it, it is not coloured. */
+/** The words of an error. */
+export interface ErrorWording {
+  readonly summary: string;
+  readonly advice: string;
+}
+
+/** How an error is printed. */
+export interface ErrorTextOptions {
+  /** Summary and advice in place of those of the error. */
+  readonly wording?: ErrorWording | undefined;
+  /** The stream that it is printed on; without it, the text is not coloured. */
   readonly to?: Pick<Streams, "err" | "environment"> | undefined;
-  /** Whether it is told where the package says more; by default on a terminal. */
-  readonly refers?: boolean | undefined;
+  /** Whether the section of the documentation is named; by default on a terminal. */
+  readonly namesDocs?: boolean | undefined;
 }
 
 /**
- * Describe an error for a person.
+ * Formats an error for a person.
  *
  * @param reason the value that was thrown
- * @param telling how it is told
- * @returns lines with the error, the advice, the node's details that the error does not tell already and, where it refers, the place that tells more
+ * @param options the wording, the stream, and whether the documentation is named
+ * @returns lines with the summary, the advice, the node's details that the summary lacks, and the documentation
  */
-export function errorText(reason: unknown, { told, to, refers = to?.err.isTTY === true }: Telling = {}): string {
+export function errorText(
+  reason: unknown,
+  { wording, to, namesDocs = to?.err.isTTY === true }: ErrorTextOptions = {},
+): string {
   if (!(reason instanceof TradewireError)) {
     return `${head(reason instanceof Error ? reason.message : String(reason), to)}\n`;
   }
-  const { summary, advice } = told ?? reason;
-  const untold = reason.details.filter((detail) => !isTold(detail, summary));
-  const details = untold.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
+  const { summary, advice } = wording ?? reason;
+  const further = reason.details.filter((detail) => !isInSummary(detail, summary));
+  const details = further.map((detail) => `  ${printable(truncate(JSON.stringify(detail), MAX_DETAIL))}\n`);
   const place = `See ${reason.docs} of tradewire.`;
-  const reference = refers ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n` : "";
+  const reference = namesDocs ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n` : "";
   return `${twoLines(summary, advice, to)}${details.join("")}${reference}`;
 }
 
-/** Whether a summary has the texts of a detail already, as that of a node's error has the reasons. */
-function isTold({ "@type": type, message, inner }: TypedObject, summary: string): boolean {
+/** Returns whether a summary includes the texts of a detail, like that of a node's error includes its reasons. */
+function isInSummary({ "@type": type, message, inner }: TypedObject, summary: string): boolean {
   const texts = [message, inner].filter((text) => text !== undefined && text !== "");
-  const isInSummary = texts.every((text) => typeof text === "string" && summary.includes(text));
-  return type.endsWith("/vega.ErrorDetail") && texts.length > 0 && isInSummary;
+  const areIncluded = texts.every((text) => typeof text === "string" && summary.includes(text));
+  return type.endsWith("/vega.ErrorDetail") && texts.length > 0 && areIncluded;
 }
 
-/**
- * Write the two lines of an error.
- *
- * @param summary what went wrong
- * @param advice what to do
- * @param to where they go; without it, they are not coloured
- * @returns the lines
- */
-export function twoLines(summary: string, advice: string, to?: Telling["to"]): string {
+/** Formats the summary and the advice of an error. */
+function twoLines(summary: string, advice: string, to: ErrorTextOptions["to"]): string {
   return `${head(summary, to)}\n${printable(advice)}\n`;
 }
 
-function head(summary: string, to?: Telling["to"]): string {
+function head(summary: string, to: ErrorTextOptions["to"]): string {
   const name = to === undefined ? "tradewire:" : styled(to.err, ["bold", "red"], "tradewire:", to.environment);
   return `${name} ${printable(summary)}`;
 }
 
 /**
- * Describe an error for a program.
+ * Formats an error for a program.
  *
  * @param reason the value that was thrown
- * @param told words in place of the error's own
+ * @param wording summary and advice in place of those of the error
  * @returns a line with a JSON object, whose member `error` describes the error
  */
-export function errorJson(reason: unknown, told?: Told): string {
+export function errorJson(reason: unknown, wording?: ErrorWording): string {
   const plain = { name: "Error", code: "UNKNOWN", message: reason instanceof Error ? reason.message : String(reason) };
-  const own = told && { message: told.summary, advice: told.advice };
-  return json({ error: reason instanceof TradewireError ? { ...reason.toJSON(), ...own } : plain });
+  const replaced = wording && { message: wording.summary, advice: wording.advice };
+  return json({ error: reason instanceof TradewireError ? { ...reason.toJSON(), ...replaced } : plain });
 }
 
 /**
- * Escape the characters of a text that control a terminal, or hide. Text from the network must not control the user's terminal.
+ * Escapes the characters of a text that control a terminal or are invisible. Text from the network must not control the
+ * user's terminal.
  *
  * @param text the text
  * @returns the text with each such character as `\u{…}`
  */
 export function printable(text: string): string {
-  return text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /**
- * Escape a text of several lines as {@link printable} does, but for the ends of its lines.
+ * Escapes each line of a text like {@link printable} does.
  *
  * @param text the text
  * @returns the text, with the same lines
@@ -243,19 +244,45 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
+/** The environment variables of a command, which removes the seed that it signs with. */
+export type CommandEnvironment = Record<string, string | undefined>;
+
+/** A style of Node's `styleText`. */
+type Style = Parameters<typeof styleText>[0];
+
 /**
- * Format a size for a person.
+ * Returns whether text for a stream is coloured. Terminals are coloured by default; the environment variable NO_COLOR turns
+ * colours off, FORCE_COLOR on or off, and NO_COLOR takes precedence.
  *
- * @param bytes the number of bytes
- * @returns the size with a unit, such as `1.5 MiB`
+ * @param stream the stream
+ * @param environment the environment variables
+ * @returns whether it is coloured
  */
-export function size(bytes: number): string {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit += 1;
+export function isColored(
+  { isTTY }: { readonly isTTY?: boolean | undefined },
+  { NO_COLOR = "", FORCE_COLOR = "", TERM }: CommandEnvironment,
+): boolean {
+  if (NO_COLOR !== "") {
+    return false;
   }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+  return FORCE_COLOR === "" ? isTTY === true && TERM !== "dumb" : !["0", "false"].includes(FORCE_COLOR);
+}
+
+/**
+ * Styles a text for a stream, if the stream is coloured.
+ *
+ * @param stream the stream
+ * @param style the style, such as `bold`
+ * @param text the text
+ * @param environment the environment variables
+ * @returns the text, styled or unchanged
+ */
+export function styled(
+  stream: { readonly isTTY?: boolean | undefined },
+  style: Style,
+  text: string,
+  environment: CommandEnvironment,
+): string {
+  // Node's validation looks at standard output, which may be another stream.
+  return isColored(stream, environment) ? styleText(style, text, { validateStream: false }) : text;
 }

@@ -1,63 +1,40 @@
-import { Option } from "commander";
-import type { ArchiveFile } from "../archive/files.js";
-import type { CsvRow } from "../csv/format.js";
-import { nullStringOf } from "../csv/format.js";
-import type { CsvBatch } from "../csv/reader.js";
+import type { ArchiveFile } from "../archive/archive-files.js";
+import { type CsvRow, nullStringOf } from "../csv/csv-format.js";
+import type { CsvBatch } from "../csv/csv-parser.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { wait } from "../signal/wait.js";
-import { type CommandContext, writeOut } from "./output.js";
-import { createRowFormat, type RowFormatName } from "./row-format.js";
-import { styled } from "./style.js";
-import { LISTED, widthOf } from "./terminal.js";
-import { wholeNumber } from "./whole-number.js";
+import { flag, type OptionValues, parsed, text } from "./declarations.js";
+import { type CommandContext, styled, writeOut } from "./output.js";
+import { parseInteger, parseList } from "./parsers.js";
+import { createRowFormat, type RowFormat, type RowFormatName } from "./row-format.js";
+import { LISTED, widthOf } from "./table.js";
+
+/** The option for the largest row that is read. */
+export const maxRowBytesOption = parsed("<count>", "the most bytes of a row (64 MiB)", parseInteger);
+
+/** The options that choose which rows are printed, and how; commands declare their own `--format`. */
+export const printRowsOptions = {
+  columns: parsed("<names>", "the columns to print, in this order, separated by commas", parseList),
+  limit: parsed(
+    "<count>",
+    `stop reading after this many rows; on a terminal ${LISTED} by default, elsewhere none`,
+    parseInteger,
+    { conflicts: ["all"] },
+  ),
+  all: flag("print all rows, also on a terminal"),
+  maxRowBytes: maxRowBytesOption,
+  null: text("<text>", "what stands for NULL in csv (nothing by default) and in a table (NULL)"),
+};
 
 /** The values of {@link printRowsOptions}. */
-export interface PrintRowsOptions {
-  readonly columns?: readonly string[];
-  readonly limit?: number;
-  readonly all?: boolean;
-  readonly null?: string;
-  readonly maxRowBytes?: number;
-}
+export type PrintRowsOptions = OptionValues<typeof printRowsOptions>;
 
 /**
- * Create the command-line options that choose which rows are printed, and how. The command itself adds the option
- * `--format`.
+ * Checks that the options fit the format and each other.
  *
- * @returns the options
- */
-export function printRowsOptions(): Option[] {
-  return [
-    new Option("--columns <names>", "the columns to print, in this order, separated by commas").argParser((text) =>
-      text.split(","),
-    ),
-    new Option(
-      "--limit <count>",
-      `stop reading after this many rows; on a terminal ${LISTED} by default, elsewhere none`,
-    )
-      .argParser(wholeNumber)
-      .conflicts("all"),
-    new Option("--all", "print all rows, also on a terminal"),
-    maxRowBytesOption(),
-    new Option("--null <text>", "what stands for NULL in csv (nothing by default) and in a table (NULL)"),
-  ];
-}
-
-/**
- * Create the command-line option for the largest row that is read.
- *
- * @returns the option
- */
-export function maxRowBytesOption(): Option {
-  return new Option("--max-row-bytes <count>", "the most bytes of a row (64 MiB)").argParser(wholeNumber);
-}
-
-/**
- * Check that the options fit the format and each other.
- *
- * @param options the values of the command-line options
+ * @param options the values of the options
  * @param format the format of the rows
- * @throws {@link RequestError} if a column is named twice or empty, or the text for NULL does not fit the format
+ * @throws {@link RequestError} if a column is named twice or is empty, or the text for NULL does not fit the format
  */
 export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: RowFormatName): void {
   if (columns.includes("") || new Set(columns).size < columns.length) {
@@ -82,16 +59,15 @@ export interface RowsFile extends Pick<ArchiveFile, "name" | "columns"> {
 const WRITE_SIZE = 64 * 1024;
 
 /**
- * Print the rows of all files, one file after another, at the pace of the reader. If an error occurs, the rows before
- * it are printed first, and CSV then ends inside an open quote, so that no reader takes it for whole.
+ * Prints the rows of all files, one file after another, at the pace of the reader. If an error occurs, the rows before
+ * it are printed first, and CSV then ends inside an open quote, so that no reader takes it for complete.
  *
- * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its own file. A format
- * with a header has the columns of all files if `allColumns` can tell them before the first row is printed, and NULL
- * where a file lacks a column. Otherwise it has the columns of the first file, and a later file with further columns is
- * an error.
+ * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its file. A format
+ * with a header has the columns of all files, and NULL where a file lacks a column, if `allColumns` can find them before the
+ * first row is printed. Otherwise it has the columns of the first file, and a later file with further columns is an error.
  *
  * @param files the files, in order; each is read to its end before the next is requested
- * @param options the format, and the values of the command-line options
+ * @param options the format, and the values of the options
  * @param context standard output, and the signal that ends the printing
  * @param allColumns gets the columns of all files, or undefined; left out if the input cannot be read twice
  * @throws {@link RequestError} if a chosen column does not exist
@@ -106,48 +82,20 @@ export async function printRows(
   const { out, notes } = context;
   const isShort = out.isTTY === true && options.limit === undefined && options.all !== true;
   const { format: name, limit = isShort ? LISTED : Number.POSITIVE_INFINITY } = options;
-  let lacking = "";
+  let omissions = "";
   const format = createRowFormat(name, options.null, {
     width: widthOf(context),
     header: (line) => styled(out, "bold", line, context.environment),
-    leftOut: (sentence) => {
-      lacking = `${sentence}\n`;
+    onOmission: (sentence) => {
+      omissions = `${sentence}\n`;
     },
   });
+  const output = bufferedOutput(context);
   let left = limit;
-  let text = "";
-  let columns: readonly string[] | undefined;
-  const flush = async () => {
-    const part = text;
-    text = "";
-    if (part !== "") {
-      await writeOut(context, part);
-    }
-  };
   try {
+    const columnsOf = columnChooser(options.columns, format, allColumns);
     for await (const file of files) {
-      if (columns === undefined) {
-        columns = options.columns ?? (format.header ? ((await allColumns?.()) ?? file.columns) : undefined);
-        await checkColumns(options.columns ?? [], file, allColumns);
-      } else if (options.columns === undefined) {
-        checkHeader(columns, file);
-      }
-      const taken = columns ?? file.columns;
-      const rowOf = rowTaker(taken, file.columns);
-      text += format.text(taken, []);
-      if (left > 0) {
-        for await (const { rows } of file.batches()) {
-          const wanted = rows.length > left ? rows.slice(0, left) : rows;
-          left -= wanted.length;
-          text += format.text(taken, rowOf === undefined ? wanted : wanted.map(rowOf));
-          if (text.length >= WRITE_SIZE) {
-            await flush();
-          }
-          if (left === 0) {
-            break;
-          }
-        }
-      }
+      left = await printFile(file, await columnsOf(file), left, { format, output });
       if (left === 0) {
         break;
       }
@@ -156,23 +104,75 @@ export async function printRows(
     if (context.signal.aborted) {
       await writeBriefly(context.out, format.broken());
     } else {
-      text += format.end() + format.broken();
-      await flush();
+      output.append(format.end() + format.broken());
+      await output.flush();
     }
     throw reason;
   }
-  text += format.end();
-  await flush();
-  notes.write(lacking);
+  output.append(format.end());
+  await output.flush();
+  notes.write(omissions);
   if (isShort && left === 0) {
     notes.write(`A terminal gets ${LISTED} rows; --all prints all, --limit another number.\n`);
   }
 }
 
+/** Text for standard output that is written in large parts. */
+interface BufferedOutput {
+  append(text: string): void;
+  isFull(): boolean;
+  /** Writes the text, and waits until the stream has capacity for more. */
+  flush(): Promise<void>;
+}
+
+function bufferedOutput(context: Pick<CommandContext, "out" | "signal">): BufferedOutput {
+  let buffered = "";
+  return {
+    append(text) {
+      buffered += text;
+    },
+    isFull: () => buffered.length >= WRITE_SIZE,
+    async flush() {
+      const part = buffered;
+      buffered = "";
+      if (part !== "") {
+        await writeOut(context, part);
+      }
+    },
+  };
+}
+
+/** Prints the rows of a file, `left` at most, and returns how many rows are left to print after it. */
+async function printFile(
+  file: RowsFile,
+  columns: readonly string[],
+  limit: number,
+  { format, output }: { readonly format: RowFormat; readonly output: BufferedOutput },
+): Promise<number> {
+  const pick = columnPicker(columns, file.columns);
+  output.append(format.text(columns, []));
+  let left = limit;
+  if (left === 0) {
+    return 0;
+  }
+  for await (const { rows } of file.batches()) {
+    const wanted = rows.length > left ? rows.slice(0, left) : rows;
+    left -= wanted.length;
+    output.append(format.text(columns, pick === undefined ? wanted : wanted.map(pick)));
+    if (output.isFull()) {
+      await output.flush();
+    }
+    if (left === 0) {
+      break;
+    }
+  }
+  return left;
+}
+
 /** How long an interrupted command waits for its reader, in milliseconds. */
 const LAST_WRITE_TIMEOUT = 1000;
 
-/** Write a text behind what has been written, but do not wait for a reader that has stopped reading. */
+/** Writes a text after all others, without waiting for a reader that has stopped reading. */
 async function writeBriefly(out: CommandContext["out"], text: string): Promise<void> {
   if (text !== "") {
     const written = new Promise<void>((resolve) => {
@@ -182,40 +182,68 @@ async function writeBriefly(out: CommandContext["out"], text: string): Promise<v
   }
 }
 
-/** Create a function that picks columns from a file's rows; `undefined` if the rows can stay as they are. */
-function rowTaker(taken: readonly string[], own: readonly string[]): ((row: CsvRow) => CsvRow) | undefined {
-  if (taken.length === own.length && taken.every((column, index) => column === own[index])) {
-    return undefined;
-  }
-  const places = taken.map((column) => own.indexOf(column));
-  return (row) => places.map((place) => row[place] ?? null);
+/**
+ * Creates the function that returns the columns to print of each file. The first file decides on the header.
+ *
+ * @param chosen the columns that the user chose
+ * @param format the format
+ * @param allColumns gets the columns of all files
+ * @returns a function that throws if a file does not have the columns, or has columns that the header lacks
+ */
+function columnChooser(
+  chosen: readonly string[] | undefined,
+  format: RowFormat,
+  allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
+): (file: RowsFile) => Promise<readonly string[]> {
+  let header: readonly string[] | undefined;
+  return async (file) => {
+    if (header === undefined) {
+      header = chosen ?? (format.header ? ((await allColumns?.()) ?? file.columns) : undefined);
+      await checkColumns(chosen ?? [], file, allColumns);
+    } else if (chosen === undefined) {
+      checkHeader(header, file);
+    }
+    return header ?? file.columns;
+  };
 }
 
-/** Check that the chosen columns exist: in any file if all columns can be known, else in the first file. */
+/** Creates the function that picks columns from a file's rows; `undefined` if the rows can stay unchanged. */
+function columnPicker(
+  columns: readonly string[],
+  fileColumns: readonly string[],
+): ((row: CsvRow) => CsvRow) | undefined {
+  if (columns.length === fileColumns.length && columns.every((column, index) => column === fileColumns[index])) {
+    return undefined;
+  }
+  const indexes = columns.map((column) => fileColumns.indexOf(column));
+  return (row) => indexes.map((index) => row[index] ?? null);
+}
+
+/** Checks that the chosen columns exist: in any file if all columns can be found, else in the first file. */
 async function checkColumns(
-  wanted: readonly string[],
+  chosen: readonly string[],
   first: RowsFile,
   allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
 ): Promise<void> {
-  if (wanted.every((column) => first.columns.includes(column))) {
+  if (chosen.every((column) => first.columns.includes(column))) {
     return;
   }
   const all = await allColumns?.();
-  const there = all ?? first.columns;
-  const missing = wanted.filter((column) => !there.includes(column));
+  const available = all ?? first.columns;
+  const missing = chosen.filter((column) => !available.includes(column));
   if (missing.length > 0) {
     const where = all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive";
     throw new RequestError(
       `there is no column ${missing.map((column) => JSON.stringify(column)).join(", ")} ${where}`,
       {
-        advice: `Choose from: ${there.join(", ")}.`,
+        advice: `Choose from: ${available.join(", ")}.`,
       },
     );
   }
 }
 
-function checkHeader(columns: readonly string[], { name, columns: own }: RowsFile): void {
-  const further = own.filter((column) => !columns.includes(column));
+function checkHeader(header: readonly string[], { name, columns }: RowsFile): void {
+  const further = columns.filter((column) => !header.includes(column));
   if (further.length > 0) {
     throw new ProtocolError(
       `${JSON.stringify(name)} has columns that the files before it, and so the header, do not have: ${further.join(", ")}`,

@@ -1,22 +1,32 @@
+import { Writable } from "node:stream";
 import { Command, CommanderError, Help } from "commander";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { monotonicMs } from "../runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
-import { COMPLETE } from "./completion/shells.js";
+import { addArguments } from "./declarations.js";
 import { finish } from "./finish.js";
-import { createNotes } from "./notes.js";
 import { asTyped } from "./option-names.js";
-import { type CommandContext, EXIT, errorJson, errorText, Interruption, interruptedCode, Reported } from "./output.js";
+import {
+  type CommandContext,
+  EXIT,
+  errorJson,
+  errorText,
+  Interruption,
+  interruptedCode,
+  Reported,
+  type Streams,
+} from "./output.js";
+import { COMPLETE } from "./shells.js";
 import { fullName } from "./usage-error.js";
 
 export { Interruption };
 
 /**
- * Make the command with those below it.
+ * Creates the command with its subcommands.
  *
  * @param version what `--version` prints
  * @param context the streams of the command, and the signal that interrupts it
- * @param isLoaded tells of a command's name whether its arguments, options and action are needed; the others are listed
+ * @param isLoaded whether the options and action of a command, by its name, are needed; the other commands are only listed
  * @returns the command
  */
 export async function createProgram(
@@ -29,7 +39,7 @@ export async function createProgram(
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show this help")
     .exitOverride()
-    // A command's own options are its alone, also where the command above has one of that name.
+    // An option behind a subcommand belongs to the subcommand, even if the parent has one of that name.
     .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => context.out.write(text),
@@ -37,35 +47,36 @@ export async function createProgram(
       getOutHelpWidth: () => helpWidth(context.out),
       getErrHelpWidth: () => helpWidth(context.err),
     });
-  for (const [name, { description, group, load }] of COMMANDS) {
-    const command = program.command(name).description(description).helpGroup(`${group}:`);
+  for (const [name, listed] of COMMANDS) {
+    const command = program.command(name).description(listed.description).helpGroup(`${listed.group}:`);
+    addArguments(command, listed.arguments ?? []);
     if (isLoaded(name)) {
-      (await load())(command, context);
+      const addTo = await listed.load();
+      addTo(command, context);
     }
   }
   program.commandsGroup(`${GROUPS.setup}:`).helpCommand("help [command]", "Show the help of a command.");
   finish(program, context);
-  program.configureHelp({ ...program.configureHelp(), subcommandTerm: term }); // Set last: the commands below have their own.
+  program.configureHelp({ ...program.configureHelp(), subcommandTerm: listedTerm }); // Set last, so that subcommands do not inherit it.
   return program;
 }
 
-/** The width of help for a stream that tells none. */
+/** The width of help on a stream of unknown width, in characters. */
 const HELP_COLUMNS = 80;
 
-/** The width of help. */
 function helpWidth({ isTTY, columns }: CommandContext["out"]): number {
   return (isTTY === true ? columns : undefined) ?? HELP_COLUMNS;
 }
 
-/** Give the command what it is told to do, and return its exit code. `silence` ends notes and progress. */
-async function main(
+/** Parses the arguments, runs the command that they name, and returns its exit code. `silence` ends notes and progress. */
+async function execute(
   args: readonly string[],
   version: string,
   context: CommandContext,
   silence: () => void,
 ): Promise<number> {
   const { out, err, signal } = context;
-  const began = monotonicMs();
+  const startedAt = monotonicMs();
   let running: Command | undefined;
   const program = await createProgram(version, context, (name) => args.includes(name));
   program.hook("preAction", (_, command) => {
@@ -81,19 +92,21 @@ async function main(
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
-    // What the command has found stays so where nobody reads its output any more.
+    // A closed output does not change what the command has found.
     if (reason instanceof Reported && !(signal.reason instanceof Interruption)) {
       return reason.exitCode;
     }
-    // An interruption must not hide that a transaction may have arrived.
+    // An interruption must not hide that a transaction may have been submitted.
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);
     }
-    const told = reason instanceof TradewireError ? asTyped(reason, running) : undefined;
+    const wording = reason instanceof TradewireError ? asTyped(reason, running) : undefined;
     if (args.includes("--json")) {
-      out.write(errorJson(reason, told));
+      out.write(errorJson(reason, wording));
     } else {
-      err.write(errorText(reason, { told, to: context, ...(running?.opts()["verbose"] === true && { refers: true }) }));
+      err.write(
+        errorText(reason, { wording, to: context, ...(running?.opts()["verbose"] === true && { namesDocs: true }) }),
+      );
     }
     if (reason instanceof OutcomeUnknownError) {
       return EXIT.unknown;
@@ -101,25 +114,29 @@ async function main(
     return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
   } finally {
     if (running?.opts()["verbose"] === true) {
-      err.write(`${fullName(running)}: ended after ${Math.round(monotonicMs() - began)} ms\n`);
+      err.write(`${fullName(running)}: ended after ${Math.round(monotonicMs() - startedAt)} ms\n`);
     }
   }
 }
 
-/** Answer a shell that completes, with what may stand in place of the last of the words. */
+/** Answers a shell with the completions of the last word. */
 async function answerShell(words: readonly string[], version: string, context: CommandContext): Promise<void> {
-  const { complete, completionText } = await import("./completion/complete.js");
+  const { complete, completionText } = await import("./completion.js");
   const program = await createProgram(version, context, (name) => words.includes(name));
   context.out.write(completionText(await complete(program, words)));
 }
 
-/** What stands behind a command's name in the list of commands. */
-function term(command: Command): string {
+/** The name of a command with its arguments, for the list of commands. */
+function listedTerm(command: Command): string {
   const listed = COMMANDS.get(command.name());
-  return listed ? `${command.name()} ${listed.takes}`.trimEnd() : new Help().subcommandTerm(command);
+  if (listed === undefined) {
+    return new Help().subcommandTerm(command);
+  }
+  const names = (listed.arguments ?? []).map(({ name }) => name);
+  return [command.name(), ...(listed.listsOptions === false ? [] : ["[options]"]), ...names].join(" ");
 }
 
-/** What a run of the command takes from outside. */
+/** The inputs of a run of the command. */
 export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | "environment" | "signal"> {
   /** The arguments, without the name of the command. */
   readonly args: readonly string[];
@@ -128,10 +145,10 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
 }
 
 /**
- * Run the command `tradewire`. Of the process it uses nothing but the working directory, and it changes nothing there.
+ * Runs the command `tradewire`. It uses nothing of the process but its working directory, and does not change the process.
  *
- * @param run arguments, streams and environment; a signal that is aborted with an {@link Interruption} ends the run as a
- *   signal to the process does
+ * @param run arguments, streams and environment; a signal that is aborted with an {@link Interruption} ends the run like a
+ *   signal to the process
  * @returns the exit code
  */
 export async function runCommand(run: CommandRun): Promise<number> {
@@ -154,5 +171,25 @@ export async function runCommand(run: CommandRun): Promise<number> {
     await answerShell(args.slice(1), version, context);
     return EXIT.ok;
   }
-  return await main(args, version, context, notes.silence);
+  return await execute(args, version, context, notes.silence);
+}
+
+/** The stream for notes and progress. */
+interface Notes {
+  readonly stream: Streams["err"];
+  /** Discards everything from now on, as `--quiet` asks. */
+  silence(): void;
+}
+
+/** Creates the stream for notes and progress, which is standard error until it is silenced. */
+function createNotes(err: Streams["err"]): Notes {
+  let stream = err;
+  return {
+    get stream() {
+      return stream;
+    },
+    silence() {
+      stream = new Writable({ write: (_, __, done) => done() });
+    },
+  };
 }

@@ -1,30 +1,30 @@
 import { monotonicMs } from "../runtime/index.js";
-import { type Streams, size } from "./output.js";
-import { span } from "./sync/figures.js";
+import { size, span } from "./formatting.js";
+import type { Streams } from "./output.js";
 
 /** Milliseconds between two updates of the progress line. */
 const INTERVAL = 200;
 
-/** What is known of something under way. */
+/** The progress of a download. */
 export interface Progress {
-  /** The bytes that have come. */
+  /** The bytes received so far. */
   readonly bytes: number;
-  /** The part that is done, from 0 to 1, where the whole is known. */
+  /** The share that is done, from 0 to 1, if the total is known. */
   readonly part?: number | undefined;
 }
 
-/** A line that shows how something goes. */
+/** A line on the terminal that shows progress. */
 export interface ProgressLine {
   update(progress: Progress): void;
-  /** Remove the line, before something else is written. */
+  /** Removes the line, before other text is written. */
   end(): void;
 }
 
 /**
- * Show how something goes in a line on a terminal, from the wait for the node on. Nothing is written if the stream is not
- * a terminal.
+ * Shows progress in a line on the terminal, which first says that the node is waited for. Nothing is written if the stream
+ * is not a terminal.
  *
- * @param streams the stream to write to, and the environment variables
+ * @param streams the stream, and the environment variables
  * @returns functions that update the line and remove it
  */
 export function createProgress({ notes, environment }: Pick<Streams, "notes" | "environment">): ProgressLine {
@@ -32,8 +32,8 @@ export function createProgress({ notes, environment }: Pick<Streams, "notes" | "
   const start = monotonicMs();
   let shownAt = Number.NEGATIVE_INFINITY;
   let isEnded = false;
-  /** What was there from the beginning, of an export that goes on, says nothing of the pace. */
-  let before: number | undefined;
+  /** The share that an earlier run of the export left, which says nothing about the speed of this one. */
+  let initialPart: number | undefined;
   const show = (text: string) => notes.write(`\r\x1b[K${text}`);
   if (isShown) {
     show("waiting for the node …");
@@ -46,19 +46,76 @@ export function createProgress({ notes, environment }: Pick<Streams, "notes" | "
       }
       shownAt = now;
       const seconds = (now - start) / 1000;
-      before ??= part ?? 0;
-      const done = (part ?? 0) - before;
-      const whole =
+      initialPart ??= part ?? 0;
+      const done = (part ?? 0) - initialPart;
+      const remaining =
         part === undefined || done === 0
           ? `${seconds.toFixed(0)} s`
           : `${Math.floor(part * 100)} %, ${span((seconds / done) * (1 - part))} left`;
-      show(`${size(bytes)}, ${size(bytes / seconds)}/s, ${whole}`);
+      show(`${size(bytes)}, ${size(bytes / seconds)}/s, ${remaining}`);
     },
     end() {
       if (isShown && !isEnded) {
         notes.write("\r\x1b[K");
       }
       isEnded = true;
+    },
+  };
+}
+
+/** A block of lines at the end of a terminal, which is redrawn in place. */
+export interface Display {
+  /** Draws the lines in place of the ones before. Lines that are too long are truncated. */
+  draw(lines: readonly string[]): void;
+  /** Writes text above the block. */
+  write(text: string): void;
+  /** Removes the block. */
+  end(): void;
+}
+
+/** The size of a terminal of unknown size. */
+const [COLUMNS, ROWS] = [80, 24];
+
+/** Returns the size of a terminal in characters. */
+export function sizeOf({ columns, rows }: Streams["err"]): { readonly columns: number; readonly rows: number } {
+  return { columns: columns || COLUMNS, rows: rows || ROWS };
+}
+
+/**
+ * Creates a display. The cursor stays visible, below the block, and each write restores the modes of the terminal, so that
+ * there is nothing to clean up however the process ends.
+ *
+ * @param err the terminal
+ * @returns the display
+ */
+export function createDisplay(err: Streams["err"]): Display {
+  let drawn: readonly string[] = [];
+
+  /** Returns the codes that move to the first line of the block. A terminal that became narrower has wrapped its lines. */
+  const toTop = () => {
+    const { columns, rows } = sizeOf(err);
+    const height = drawn.reduce((lines, { length }) => lines + Math.max(1, Math.ceil(length / columns)), 0);
+    const up = Math.min(height, rows - 1);
+    return up === 0 ? "\r" : `\r\x1b[${up}A`;
+  };
+  const block = () => drawn.map((line) => `${line}\x1b[K\n`).join("");
+
+  return {
+    draw(lines) {
+      const { columns } = sizeOf(err);
+      const top = toTop();
+      drawn = lines.map((line) => line.slice(0, columns - 1));
+      // Wide characters may make a line longer than its length, so the terminal must not wrap it.
+      err.write(`\x1b[?7l${top}${block()}\x1b[J\x1b[?7h`);
+    },
+    write(text) {
+      err.write(`${toTop()}\x1b[J${text}\x1b[?7l${block()}\x1b[?7h`);
+    },
+    end() {
+      if (drawn.length > 0) {
+        err.write(`${toTop()}\x1b[J`);
+        drawn = [];
+      }
     },
   };
 }

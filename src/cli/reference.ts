@@ -8,7 +8,7 @@ import { fullName } from "./usage-error.js";
 const WIDTH = 110;
 
 /**
- * Write the reference of the command: the help of every command, as `--help` prints it.
+ * Returns the reference of the command: the help of each command, as `--help` prints it.
  *
  * @returns the text of docs/command.md
  */
@@ -17,7 +17,7 @@ export async function commandReference(): Promise<string> {
   const streams = { in: new PassThrough(), out, err, notes: err };
   const context: CommandContext = { ...streams, environment: {}, signal: new AbortController().signal };
   const program = await createProgram("", context, () => true);
-  const sections = allOf(program).map((command) => {
+  const sections = withSubcommands(program).map((command) => {
     const help = helpOf(command);
     return `${"#".repeat(Math.min(fullName(command).split(" ").length + 1, 4))} ${fullName(command)}\n\n\`\`\`\n${help}\n\`\`\`\n`;
   });
@@ -30,8 +30,8 @@ What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run gene
 itself.
 `;
 
-function allOf(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(allOf)];
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
 function helpOf(command: Command): string {

@@ -1,7 +1,7 @@
-import { csvLine } from "../csv/encode.js";
-import type { CsvRow } from "../csv/format.js";
+import type { CsvRow } from "../csv/csv-format.js";
+import { csvLine } from "../csv/encode-csv.js";
 import { escapedJson, printable } from "./output.js";
-import { type Layout, layOut, leftOutOf, tableLine, widthsOf } from "./table.js";
+import { describeOmissions, type Layout, layOut, tableLine, widthsOf } from "./table.js";
 
 /** The formats in which rows can be printed. */
 export const rowFormats = ["jsonl", "csv", "table"] as const;
@@ -12,34 +12,34 @@ export type RowFormatName = (typeof rowFormats)[number];
 export interface RowFormat {
   /** Whether all rows share one header, and so must have the same columns. */
   readonly header: boolean;
-  /** Convert rows with these columns to text. The header precedes the first rows. */
+  /** Formats rows with these columns. The header precedes the first rows. */
   text(columns: readonly string[], rows: readonly CsvRow[]): string;
-  /** The text that is still to be printed after the last row. */
+  /** Returns the remaining text after the last row. */
   end(): string;
-  /** The text that marks the rows before it as incomplete, for a reader that does not learn of the failure. */
+  /** Returns the text that marks the rows before it as incomplete, for a reader that does not learn of the failure. */
   broken(): string;
 }
 
 /** What a table has to fit into. */
 export interface Terminal {
   readonly width: number;
-  /** Style the header. */
+  /** Styles the header. */
   header(line: string): string;
-  /** Told, in a sentence, what does not fit. */
-  leftOut(sentence: string): void;
+  /** Receives a sentence about the columns and values that do not fit. */
+  onOmission(sentence: string): void;
 }
 
-const NOWHERE: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) => line, leftOut: () => {} };
+const UNLIMITED: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) => line, onOmission: () => {} };
 
 /**
- * Create a format.
+ * Creates a format.
  *
  * @param name the name of the format
  * @param nullText the text for NULL in `csv` (empty by default) and `table` (`NULL` by default); JSON has `null`
- * @param terminal the width that a table has to fit into, and what is told where it does not; by default any
- * @returns the format, which serves one output
+ * @param terminal the width that a table has to fit into, and the receiver of what does not fit; by default unlimited
+ * @returns the format, for one output
  */
-export function createRowFormat(name: RowFormatName, nullText: string | undefined, terminal = NOWHERE): RowFormat {
+export function createRowFormat(name: RowFormatName, nullText: string | undefined, terminal = UNLIMITED): RowFormat {
   switch (name) {
     case "jsonl":
       return jsonLines();
@@ -50,15 +50,15 @@ export function createRowFormat(name: RowFormatName, nullText: string | undefine
   }
 }
 
-/** One JSON object a line. The keys are encoded once for all rows with the same columns. */
+/** Formats each row as a JSON object on a line. The keys are encoded once for all rows with the same columns. */
 function jsonLines(): RowFormat {
-  let known: readonly string[] | undefined;
+  let encoded: readonly string[] | undefined;
   let keys: string[] = [];
   return {
     header: false,
     text(columns, rows) {
-      if (columns !== known) {
-        known = columns;
+      if (columns !== encoded) {
+        encoded = columns;
         keys = columns.map((column, index) => `${index === 0 ? "{" : ","}${JSON.stringify(column)}:`);
       }
       let text = "";
@@ -77,100 +77,114 @@ function jsonLines(): RowFormat {
   };
 }
 
-/** CSV as the node writes it (specification, 4.1). */
+/** Formats rows as CSV like the node does (specification, 4.1). */
 function csv(nullText: string): RowFormat {
-  let number = 0;
+  let lines = 0;
   const line = (row: Readonly<CsvRow>) => {
-    number += 1;
-    return csvLine(row, nullText, number);
+    lines += 1;
+    return csvLine(row, nullText, lines);
   };
   return {
     header: true,
     text(columns, rows) {
-      let text = number === 0 ? csvLine(columns.slice(), nullText, 1) : "";
-      number ||= 1;
+      let text = lines === 0 ? csvLine(columns.slice(), nullText, 1) : "";
+      lines ||= 1;
       for (const row of rows) {
         text += line(row);
       }
       return text;
     },
     end: () => "",
-    // A quote that is never closed: COPY refuses such input, and none of the rows before it is kept. As a header row it
-    // would be passed over.
-    broken: () => (number === 0 ? '\n"' : '"'),
+    // A quote that is never closed makes COPY refuse the input with all rows before it. In place of the header row it would
+    // be skipped, so it follows a line feed then.
+    broken: () => (lines === 0 ? '\n"' : '"'),
   };
 }
 
-/** The most rows that are examined before the widths of the columns are set. */
+/** The maximum number of rows that are examined before the widths of the columns are set. */
 const SAMPLE_ROWS = 200;
 
-/** The most text in those rows, in characters. */
+/** The maximum length of the text of these rows, in characters. */
 const SAMPLE_SIZE = 1024 * 1024;
 
-/** The largest width of a column. Elsewhere than on a terminal, a longer value shifts the rest of its row. */
+/** The maximum width of a column. Where the output is not a terminal, a longer value shifts the rest of its row. */
 const MAX_WIDTH = 80;
 
-/** Aligned columns, as wide as the first rows need. An empty text, and a text equal to that for NULL, is quoted. */
-function alignedTable(nullText: string, terminal: Terminal): RowFormat {
-  let header: readonly string[] = [];
-  let waiting: string[][] = [];
-  let waitingSize = 0;
-  let layout: Layout | undefined;
-  let isShortened = false;
-  const cell = (value: string | null) => {
-    if (value === null) {
-      return nullText;
+/**
+ * The state of a table: it collects its first rows as a sample, which decides on the layout, and then formats each row as it
+ * comes.
+ */
+type TableState =
+  | {
+      readonly status: "sampling";
+      readonly header: readonly string[];
+      readonly rows: string[][];
+      readonly size: number;
     }
-    const text = printable(value);
-    return text === "" || text === nullText ? `"${text}"` : text;
-  };
-  const line = (cells: readonly string[], found: Layout) =>
-    tableLine(cells, found, (text) => /^-?\d[\d.]*$/.test(text));
-  const isTooWide = (widths: readonly number[], { shown, widths: given }: Layout) =>
-    Number.isFinite(terminal.width) && shown.some((place) => (widths[place] ?? 0) > (given[place] ?? 0));
-  const release = () => {
-    const needed = widthsOf([header, ...waiting], header.length);
+  | {
+      readonly status: "formatting";
+      readonly header: readonly string[];
+      readonly layout: Layout;
+      /** Whether a value was shortened. */
+      readonly isShortened: boolean;
+    };
+
+/** Formats rows in aligned columns, as wide as the sample needs. */
+function alignedTable(nullText: string, terminal: Terminal): RowFormat {
+  const isTerminal = Number.isFinite(terminal.width);
+  const isTooWide = (needed: readonly number[], { shown, widths }: Layout) =>
+    isTerminal && shown.some((place) => (needed[place] ?? 0) > (widths[place] ?? 0));
+  let state: TableState = { status: "sampling", header: [], rows: [], size: 0 };
+
+  function layOutSample(header: readonly string[], rows: readonly string[][]): string {
+    const needed = widthsOf([header, ...rows], header.length);
     const widths = needed.map((width) => Math.min(MAX_WIDTH, width));
-    const found = layOut(widths, terminal.width, [...header.keys()]);
-    // A cell that is wider than those that were examined shifts the rest of its row, but on a terminal.
-    const taken = { ...found, isCut: Number.isFinite(terminal.width) };
-    layout = taken;
-    isShortened = isTooWide(needed, taken);
-    const lines = [terminal.header(line(header, taken)), ...waiting.map((cells) => line(cells, taken))];
-    waiting = [];
-    return `${lines.join("\n")}\n`;
-  };
+    // On a terminal, a cell that is wider than those of the sample is shortened; elsewhere it shifts the rest of its row.
+    const layout = { ...layOut(widths, terminal.width, [...header.keys()]), isShortened: isTerminal };
+    state = { status: "formatting", header, layout, isShortened: isTooWide(needed, layout) };
+    return `${[terminal.header(rowLine(header, layout)), ...rows.map((cells) => rowLine(cells, layout))].join("\n")}\n`;
+  }
+
   return {
     header: true,
     text(columns, rows) {
-      const known = layout;
-      if (known !== undefined) {
-        const cells = rows.map((row) => row.map(cell));
-        isShortened ||= isTooWide(widthsOf(cells, header.length), known);
-        return cells.map((each) => `${line(each, known)}\n`).join("");
+      const cells = rows.map((row) => row.map((value) => cellText(value, nullText)));
+      if (state.status === "formatting") {
+        const { header, layout } = state;
+        const isShortened = state.isShortened || isTooWide(widthsOf(cells, header.length), layout);
+        state = { ...state, isShortened };
+        return cells.map((each) => `${rowLine(each, layout)}\n`).join("");
       }
-      header = columns.map(printable);
-      for (const row of rows) {
-        const cells = row.map(cell);
-        waiting.push(cells);
-        waitingSize += cells.reduce((size, text) => size + text.length, 0);
-      }
-      return waiting.length >= SAMPLE_ROWS || waitingSize >= SAMPLE_SIZE ? release() : "";
+      const size = cells.flat().reduce((sum, text) => sum + text.length, state.size);
+      state = { ...state, header: columns.map(printable), rows: [...state.rows, ...cells], size };
+      const isSampled = state.rows.length >= SAMPLE_ROWS || size >= SAMPLE_SIZE;
+      return isSampled ? layOutSample(state.header, state.rows) : "";
     },
     end() {
-      const text = layout === undefined && header.length > 0 ? release() : "";
-      const lacking =
-        layout === undefined
-          ? ""
-          : leftOutOf(
-              [{ header, layout: { ...layout, isCut: isShortened } }],
-              "--columns chooses; --format csv prints all.",
-            );
-      if (lacking !== "") {
-        terminal.leftOut(lacking);
+      const text = state.status === "sampling" && state.header.length > 0 ? layOutSample(state.header, state.rows) : "";
+      if (state.status === "formatting") {
+        const { header, layout, isShortened } = state;
+        const tables = [{ header, layout: { ...layout, isShortened } }];
+        const omissions = describeOmissions(tables, "--columns chooses; --format csv prints all.");
+        if (omissions !== "") {
+          terminal.onOmission(omissions);
+        }
       }
       return text;
     },
     broken: () => "",
   };
+}
+
+/** Formats a value. An empty text, and a text equal to that for NULL, is quoted. */
+function cellText(value: string | null, nullText: string): string {
+  if (value === null) {
+    return nullText;
+  }
+  const text = printable(value);
+  return text === "" || text === nullText ? `"${text}"` : text;
+}
+
+function rowLine(cells: readonly string[], layout: Layout): string {
+  return tableLine(cells, layout, (text) => /^-?\d[\d.]*$/.test(text));
 }

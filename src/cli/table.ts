@@ -1,25 +1,27 @@
 import stringWidth from "fast-string-width";
+import { yieldToEventLoop } from "../runtime/index.js";
+import { type CommandContext, type Streams, styled, writeOut } from "./output.js";
 
-/** How many columns of a terminal a cell keeps at least, where cells are shortened. */
-const LEAST = 20;
+/** The minimum width of a shortened cell, in columns of the terminal. */
+const MIN_CELL = 20;
 
-/** The most columns that are named where columns are left out. */
-const NAMED = 8;
+/** The maximum number of omitted columns that are named. */
+const MAX_NAMED = 8;
 
-/** What stands between two columns. */
+/** The text between two columns. */
 const GAP = "  ";
 
 /** How the columns of a table are shown. */
 export interface Layout {
-  /** The places of the columns that are shown. */
+  /** The indexes of the columns that are shown. */
   readonly shown: readonly number[];
-  /** The width of each column, by its place. */
+  /** The width of each column, by its index. */
   readonly widths: readonly number[];
   /** Whether a cell may be shortened. */
-  readonly isCut: boolean;
+  readonly isShortened: boolean;
 }
 
-/** A table that is laid out. */
+/** A table with its layout. */
 export interface LaidOut {
   /** The names of all columns. */
   readonly header: readonly string[];
@@ -27,84 +29,84 @@ export interface LaidOut {
 }
 
 /**
- * Lay out the columns of a table in the width of a terminal. Where they are too wide, long cells are shortened, those of
- * the columns of the lowest rank first, and then such columns left out.
+ * Lays out the columns of a table in the width of a terminal. If they are too wide, long cells are shortened, in the least
+ * important columns first; then the least important columns are omitted.
  *
  * @param natural the width that each column needs
- * @param width the width of the terminal; infinite where there is none
- * @param ranked the places of all columns, the most important first
+ * @param width the width of the terminal; infinite if the output is not a terminal
+ * @param ranked the indexes of all columns, the most important first
  * @returns the layout, with at least the first of `ranked`
  */
 export function layOut(natural: readonly number[], width: number, ranked: readonly number[]): Layout {
   for (let count = ranked.length; count > 0; count -= 1) {
-    const kept = ranked.slice(0, count);
+    const chosen = ranked.slice(0, count);
     const widths = [...natural];
-    let over = kept.reduce((sum, place) => sum + (widths[place] ?? 0) + GAP.length, -GAP.length) - width;
-    for (const place of kept.toReversed()) {
-      const now = widths[place] ?? 0;
-      const less = Math.max(0, Math.min(over, now - (count === 1 ? 1 : LEAST)));
-      widths[place] = now - less;
-      over -= less;
+    let excess = chosen.reduce((sum, place) => sum + (widths[place] ?? 0) + GAP.length, -GAP.length) - width;
+    for (const place of chosen.toReversed()) {
+      const before = widths[place] ?? 0;
+      const reduction = Math.max(0, Math.min(excess, before - (count === 1 ? 1 : MIN_CELL)));
+      widths[place] = before - reduction;
+      excess -= reduction;
     }
-    if (over <= 0) {
-      const isCut = kept.some((place) => widths[place] !== natural[place]);
-      return { shown: kept.toSorted((a, b) => a - b), widths, isCut };
+    if (excess <= 0) {
+      const isShortened = chosen.some((place) => widths[place] !== natural[place]);
+      return { shown: chosen.toSorted((a, b) => a - b), widths, isShortened };
     }
   }
-  return { shown: ranked.slice(0, 1), widths: natural, isCut: false };
+  return { shown: ranked.slice(0, 1), widths: natural, isShortened: false };
 }
 
 /**
- * Write a line of a table. Numbers are aligned to the right.
+ * Formats a line of a table.
  *
  * @param cells the cells of all columns, safe for a terminal
  * @param layout how they are shown
- * @param isNumeric tells whether a cell is aligned to the right
+ * @param isNumeric returns whether a cell is aligned to the right
  * @returns the line, without a line feed
  */
 export function tableLine(
   cells: readonly string[],
-  { shown, widths, isCut }: Layout,
+  { shown, widths, isShortened }: Layout,
   isNumeric: (cell: string, place: number) => boolean,
 ): string {
   return shown
     .map((place) => {
-      const whole = cells[place] ?? "";
+      const full = cells[place] ?? "";
       const width = widths[place] ?? 0;
-      const cell = isCut ? shortened(whole, width) : whole;
-      const room = " ".repeat(Math.max(0, width - stringWidth(cell)));
-      return isNumeric(whole, place) ? `${room}${cell}` : `${cell}${room}`;
+      const cell = isShortened ? shortened(full, width) : full;
+      const padding = " ".repeat(Math.max(0, width - stringWidth(cell)));
+      return isNumeric(full, place) ? `${padding}${cell}` : `${cell}${padding}`;
     })
     .join(GAP)
     .trimEnd();
 }
 
 /**
- * Say what is left out of tables.
+ * Describes what tables omit.
  *
  * @param tables the tables of one output
- * @param advice how to see all
- * @returns a sentence; empty where all is shown
+ * @param advice how to see everything
+ * @returns a sentence; empty if nothing is omitted
  */
-export function leftOutOf(tables: readonly LaidOut[], advice: string): string {
-  const lacking = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
-  const named = [...lacking].slice(0, NAMED);
-  const further = lacking.size > NAMED ? ` and ${lacking.size - NAMED} more` : "";
+export function describeOmissions(tables: readonly LaidOut[], advice: string): string {
+  const omitted = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
+  const named = [...omitted].slice(0, MAX_NAMED);
+  const further = omitted.size > MAX_NAMED ? ` and ${omitted.size - MAX_NAMED} more` : "";
   const what = [
-    ...(lacking.size === 0 ? [] : [`left out: ${named.join(", ")}${further}`]),
-    ...(tables.some(({ layout }) => layout.isCut) ? ["long values are shortened"] : []),
+    ...(omitted.size === 0 ? [] : [`left out: ${named.join(", ")}${further}`]),
+    ...(tables.some(({ layout }) => layout.isShortened) ? ["long values are shortened"] : []),
   ].join("; ");
   return what === "" ? "" : `To fit the terminal, ${what}. ${advice}`;
 }
 
 /**
- * Format a table with aligned columns, in the width that there is.
+ * Formats a table with aligned columns, in a given width.
  *
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal
- * @param fit `width`, infinite by default; `ranked`, the places of all columns, the most important first, by default
- *   from left to right; `styleHeader`, how the header is styled
- * @returns lines of text, and how they are laid out
+ * @param fit `width`, infinite by default; `ranked`, the indexes of all columns, the most important first, by default
+ *   from left to right; `styleHeader`, which styles the header
+ * @returns lines of text, and their layout
  */
 export function fitTable(
   header: readonly string[],
@@ -120,12 +122,12 @@ export function fitTable(
 }
 
 /**
- * Lays out a table as {@link fitTable} does, and formats one line after the other.
+ * Lays out a table like {@link fitTable}, and formats one line after the other.
  *
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal; they are iterated twice
  * @param fit as for {@link fitTable}
- * @returns the lines, each with a line feed, and how they are laid out
+ * @returns the lines, each with a line feed, and their layout
  */
 export function fitLines(
   header: readonly string[],
@@ -153,7 +155,7 @@ export function fitLines(
 }
 
 /**
- * Measure the columns of a table.
+ * Measures the columns of a table.
  *
  * @param rows the cells of each row
  * @param count the number of columns
@@ -174,18 +176,138 @@ function widen(widths: number[], cells: readonly string[]): void {
   }
 }
 
-/** Shorten a text to a width, with an ellipsis in place of what is left out. */
+/** Shortens a text to a width, with an ellipsis at its end. */
 function shortened(text: string, width: number): string {
   if (stringWidth(text) <= width) {
     return text;
   }
-  let [kept, used] = ["", 0];
+  let [chosen, used] = ["", 0];
   for (const { segment } of new Intl.Segmenter().segment(text)) {
     used += stringWidth(segment);
     if (used > width - 1) {
       break;
     }
-    kept += segment;
+    chosen += segment;
   }
-  return `${kept}…`;
+  return `${chosen}…`;
+}
+
+/** The width of a terminal of unknown size. */
+const COLUMNS = 80;
+
+/** The number of records that a terminal lists by default. */
+export const LISTED = 100;
+
+/** The size of the parts in which a table is written, in characters. */
+const PART_CHARACTERS = 64 * 1024;
+
+/**
+ * Returns the width that tables have to fit into: that of the terminal, or of the environment variable COLUMNS.
+ *
+ * @param streams the stream of the table, and the environment variables
+ * @returns the number of columns; infinite if the stream is not a terminal
+ */
+export function widthOf({ out: { isTTY, columns }, environment }: Pick<Streams, "out" | "environment">): number {
+  if (isTTY !== true) {
+    return Number.POSITIVE_INFINITY;
+  }
+  const columnsVariable = Number(environment["COLUMNS"]);
+  return Number.isSafeInteger(columnsVariable) && columnsVariable > 0 ? columnsVariable : columns || COLUMNS;
+}
+
+/** The tables of one output. */
+export interface Tables {
+  /**
+   * Formats a table in the width of the terminal.
+   *
+   * @param header the names of the columns
+   * @param rows the cells of each row, safe for a terminal
+   * @param how `ranked`, the names of columns, the most important first, before all others; `indent`, the text
+   *   before each line
+   * @returns lines of text
+   */
+  format(
+    header: readonly string[],
+    rows: readonly (readonly string[])[],
+    how?: { readonly ranked?: readonly string[] | undefined; readonly indent?: string },
+  ): string;
+  /**
+   * Writes a table in the width of the terminal, line by line, so that it may have any number of rows.
+   *
+   * @param context standard output, and the signal that ends the writing
+   * @param header the names of the columns
+   * @param rows the cells of each row, safe for a terminal; they are iterated twice
+   * @throws what {@link writeOut} throws
+   */
+  write(
+    context: Pick<CommandContext, "out" | "signal">,
+    header: readonly string[],
+    rows: Iterable<readonly string[]>,
+  ): Promise<void>;
+  /** Prints a note about everything that did not fit. Call it once, at the end. */
+  printOmissions(): void;
+}
+
+/**
+ * Creates the formatter of the tables of one output.
+ *
+ * @param streams the streams of the tables and of the note about what does not fit
+ * @param advice how to see everything
+ * @returns the tables
+ */
+export function createTables(
+  streams: Pick<Streams, "out" | "notes" | "environment">,
+  advice = "--json prints all.",
+): Tables {
+  const { out, notes, environment } = streams;
+  const formatted: LaidOut[] = [];
+  const styleHeader = (line: string) => styled(out, "bold", line, environment);
+  return {
+    format(header, rows, { ranked = [], indent = "" } = {}) {
+      const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
+      const places = [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
+      const fitted = fitTable(header, rows, { width: widthOf(streams) - indent.length, ranked: places, styleHeader });
+      formatted.push(fitted);
+      return fitted.text.replaceAll(/^(?=.)/gm, indent);
+    },
+    async write(context, header, rows) {
+      const { lines, ...laidOut } = fitLines(header, rows, { width: widthOf(streams), styleHeader });
+      formatted.push(laidOut);
+      let part = "";
+      for (const line of lines) {
+        part += line;
+        if (part.length >= PART_CHARACTERS) {
+          await writeOut(context, part);
+          await yieldToEventLoop(); // Lets an interruption and other calls proceed.
+          part = "";
+        }
+      }
+      await writeOut(context, part);
+    },
+    printOmissions() {
+      const sentence = describeOmissions(formatted, advice);
+      if (sentence !== "") {
+        notes.write(`${sentence}\n`);
+      }
+    },
+  };
+}
+
+/**
+ * Prints a table in the width of the terminal, with a note about what does not fit.
+ *
+ * @param header the names of the columns
+ * @param rows the cells of each row, safe for a terminal
+ * @param streams the streams of the table and the note
+ * @param how `ranked`, the names of columns, the most important first, before all others; `advice`, how to see everything
+ */
+export function printTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  streams: Pick<Streams, "out" | "notes" | "environment">,
+  { ranked, advice }: { readonly ranked?: readonly string[] | undefined; readonly advice?: string | undefined } = {},
+): void {
+  const tables = createTables(streams, advice);
+  streams.out.write(tables.format(header, rows, { ranked }));
+  tables.printOmissions();
 }

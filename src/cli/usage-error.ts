@@ -1,24 +1,23 @@
 import type { Command } from "commander";
+import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { nearest } from "../errors/nearest.js";
 
 /**
- * Make one of the library's errors of an error of usage, as Commander words it: what is wrong, and then what to do. It
- * names the nearest command, option or choice.
+ * Converts a usage error of Commander to an error of the library, which suggests the nearest command, option or choice.
  *
  * @param text Commander's text
  * @param command the command that was used wrong
- * @returns the error, which is told as all others are, also with `--json`
+ * @returns the error, which is printed like all others, also with `--json`
  */
 export function usageError(text: string, command: Command): RequestError {
   const [first = ""] = text.split("\n");
-  const { summary, near, choices } = explained(first.replace(/^error: /, ""), command);
-  const meant = near === undefined ? "" : `Did you mean ${near}? `;
-  return new RequestError(summary, { advice: `${meant}${choices ?? `Try \`${fullName(command)} --help\`.`}` });
+  const { summary, near, choices } = explain(first.replace(/^error: /, ""), command);
+  const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
+  return new RequestError(summary, { advice: `${suggestion}${choices ?? `Try \`${fullName(command)} --help\`.`}` });
 }
 
 /**
- * The name of a command as it is typed.
+ * Returns the name of a command as it is typed.
  *
  * @param command the command
  * @returns the names from `tradewire` on
@@ -27,19 +26,20 @@ export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** The option that a name begins, as `--from` begins `--from-block`, or else is nearest to it. */
+/** Returns the option that a name abbreviates, as `--from` does `--from-block`, or else the nearest one. */
 function nearestOption(name: string, flags: readonly string[]): string | undefined {
-  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? nearest(name, flags);
+  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? closestName(name, flags);
 }
 
-/** What is wrong, what was probably meant, and what there is. */
-interface Explained {
+/** The explanation of a usage error. */
+interface Explanation {
   readonly summary: string;
+  /** What the user probably meant. */
   readonly near?: string | undefined;
   readonly choices?: string | undefined;
 }
 
-function explained(text: string, command: Command): Explained {
+function explain(text: string, command: Command): Explanation {
   const flags = command.options.flatMap(({ long }) => long ?? []);
   const [, unknownCommand] = /^unknown command '(.*)'$/.exec(text) ?? [];
   if (unknownCommand !== undefined) {
@@ -47,9 +47,9 @@ function explained(text: string, command: Command): Explained {
       .createHelp()
       .visibleCommands(command)
       .map((each) => each.name());
-    return { summary: text, near: nearest(unknownCommand, names) };
+    return { summary: text, near: closestName(unknownCommand, names) };
   }
-  // A misspelt option is named before the one that it leaves missing.
+  // A misspelt option is reported before the required one that it stands for.
   const unknown = command.args.find((arg) => arg.startsWith("-") && arg.length > 1) ?? "";
   if (text.startsWith("unknown option") || (text.startsWith("required option") && unknown !== "")) {
     const [name = ""] = unknown.split("=");
@@ -64,7 +64,7 @@ function explained(text: string, command: Command): Explained {
     );
     return { summary: `missing ${missing.map((each) => `${each.flags}`).join(", ")}` };
   }
-  const [, summary = text, given = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
+  const [, summary = text, value = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
   const [, listed] = /^Allowed choices are (.*)\.$/.exec(choices ?? "") ?? [];
-  return { summary, choices, near: listed === undefined ? undefined : nearest(given, listed.split(", ")) };
+  return { summary, choices, near: listed === undefined ? undefined : closestName(value, listed.split(", ")) };
 }

@@ -8,40 +8,42 @@ import {
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
+import { type ClientConfig, readConfig } from "../config/config-schema.js";
 import { staysOnLoopback } from "../config/loopback.js";
-import { type ClientConfig, readConfig } from "../config/schema.js";
-import { type CallOptions, connectOptions, readCallOptions } from "../given/call-options.js";
+import { createExport } from "../history/create-export.js";
 import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
-import { createExport } from "../history/export.js";
-import { checkExportOptions } from "../history/export-options.js";
+import { type ExportRequest, readExportRequest } from "../history/export-request.js";
 import type { ExportOptions, NetworkHistoryExport } from "../history/network-history-export.js";
-import { type ExportRequest, exportRange, readExportRequest } from "../history/request.js";
+import { checkExportOptions } from "../history/network-history-export.js";
+import type { PartRetry } from "../history/save-in-parts.js";
 import { listSegments } from "../history/segments.js";
-import { createLedgerExport } from "../ledger/export.js";
-import { checkLedgerOptions, type LedgerExport, type LedgerOptions } from "../ledger/ledger-export.js";
-import { type LedgerRequest, readLedgerRequest } from "../ledger/request.js";
-import { requireDeployedOrder } from "../listing/deployed-order.js";
+import { type CallOptions, parseCallOptions, toConnectOptions } from "../input/call-options.js";
+import {
+  checkLedgerOptions,
+  createLedgerExport,
+  type LedgerExport,
+  type LedgerOptions,
+} from "../ledger/ledger-export.js";
+import { type LedgerRequest, readLedgerRequest } from "../ledger/ledger-request.js";
 import { createListings, type Listings } from "../listing/listings.js";
+import { requireDeployedOrder } from "../listing/pagination.js";
 import { createPaging, type Paging } from "../listing/paging.js";
 import { createBlockWatch } from "../live/block-watch.js";
-import { createEvents, type Events } from "../live/events.js";
-import type { Following } from "../live/follow.js";
-import { createFollowing } from "../live/follow-table.js";
-import type { LiveCalls } from "../live/observe-call.js";
+import { createFollowing, type Following } from "../live/follow-table.js";
+import type { LiveCalls } from "../live/live-call.js";
+import { createEvents, type Events } from "../live/live-events.js";
 import { createOutcomes, type Outcomes } from "../live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../live/transaction-results.js";
 import { profileRules } from "../schema/profile.js";
-import type { TableName } from "../schema/tables.js";
-import { haltingTransaction, TRANSACTION_METHODS } from "../transaction/halting.js";
+import type { TableName } from "../schema/table-names.js";
+import { haltingTransaction, TRANSACTION_METHODS } from "../transaction/halting-transaction.js";
 import { createTransactions, type Transactions } from "../transaction/transactions.js";
-import { callId } from "../transport/call-id.js";
-import { fatalRequests } from "../transport/fatal-requests.js";
+import { callId, withoutRetry } from "../transport/call-context.js";
+import { isolateHooks } from "../transport/hooks.js";
 import { startingOver } from "../transport/layers/fallback.js";
-import { observing } from "../transport/layers/observing.js";
-import { onceOnly } from "../transport/layers/once-only.js";
-import { throwingOurErrors } from "../transport/layers/our-errors.js";
-import { type Refusal, refusing } from "../transport/layers/refusing.js";
-import { methodName } from "../transport/method-name.js";
+import { throwingOurErrors } from "../transport/layers/library-errors.js";
+import { crashChecks, type RequestCheck, withRequestChecks } from "../transport/layers/unsafe-requests.js";
+import { methodName } from "../transport/method.js";
 import { createServiceClient } from "../transport/service-client.js";
 import { createTransport, failingCall, type TransportOptions } from "../transport/transport.js";
 
@@ -56,11 +58,11 @@ export interface Client
     Outcomes,
     AsyncDisposable {
   /**
-   * Export one table of network history between two blocks (specification, 4.1).
+   * Exports one table of network history between two blocks (specification, 4.1).
    *
    * Nothing is sent before the export is consumed.
    *
-   * @param request the table, the first block and the last block, inclusive; without `snap`, whole segments
+   * @param request the table, the first block and the last block, inclusive; without `snap`, complete segments
    * @param options the signal, the progress callback, request headers, and how the range and the extensions are checked
    * @returns the export; every way to consume it calls the node once
    * @throws {@link RequestError} if the table is unknown, a block is not a positive whole number, or the range is
@@ -71,18 +73,18 @@ export interface Client
     options?: ExportOptions,
   ): NetworkHistoryExport<Asked>;
   /**
-   * Export the entries of a party's ledger as CSV.
+   * Exports the entries of a party's ledger as CSV.
    *
    * Nothing is sent before the export is consumed.
    *
-   * @param request the party and, where not all are wanted, the asset and the span of time
-   * @param options the signal, the progress callback, request headers, and the largest row in bytes
+   * @param request the party and, to limit the entries, the asset and the span of time
+   * @param options the signal, the progress callback, request headers, and the maximum row size in bytes
    * @returns the export; every way to consume it calls the node once
    * @throws {@link RequestError} if an identifier is not 64 hex digits, a time is invalid, or the span is empty
    */
   exportLedgerEntries(request: LedgerRequest, options?: LedgerOptions): LedgerExport;
   /**
-   * List the segments of network history that the node holds.
+   * Lists the segments of network history that the node holds.
    *
    * @param options a signal, headers and a time limit
    * @returns the segments, oldest first
@@ -95,7 +97,7 @@ export interface Client
    *
    * @param options a signal, headers and a time limit
    * @returns how they compare
-   * @throws {@link TradewireError} if the data node cannot be asked; a core that cannot be asked is no error
+   * @throws {@link TradewireError} if the call to the data node fails; a failed call to the core is no error
    *
    * @example
    * const { state, behindCoreMs } = await client.dataNodeLag();
@@ -103,7 +105,7 @@ export interface Client
    */
   dataNodeLag(options?: CallOptions): Promise<DataNodeLag>;
   /**
-   * Create a client of any service of the node, such as one that a fork has added, with a function for each method.
+   * Creates a client of any service of the node, such as one that a fork has added, with a function for each method.
    *
    * @param service the service's descriptor, as `protoc-gen-es` generates it
    * @returns Connect's client, over the same transport; its methods throw the library's errors
@@ -114,28 +116,28 @@ export interface Client
   service<S extends DescService>(service: S): ServiceClient<S>;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
-  /** Close all connections. Calls under way end at once with an error that says so, and later ones are refused. */
+  /** Closes all connections. Calls in flight fail at once with an error that says so, and later calls are refused. */
   close(): Promise<void>;
 }
 
-const refuseHalting: Refusal = (request, { header, ...call }, transport) =>
+const checkHalting: RequestCheck = (request, { header, ...call }, transport) =>
   haltingTransaction(
     request,
     (service) => createConnectClient(service, transport),
-    connectOptions({ ...call, headers: header }),
+    toConnectOptions({ ...call, headers: header }),
   );
 
-/** What looks at requests before they are sent, since they would stop a node or the network. */
-const REFUSALS = new Map<string, Refusal>([
-  ...fatalRequests,
-  ...TRANSACTION_METHODS.map((method) => [method, refuseHalting] as const),
+/** The checks for requests that would crash a node or halt the network. */
+const REQUEST_CHECKS = new Map<string, RequestCheck>([
+  ...crashChecks,
+  ...TRANSACTION_METHODS.map((method) => [method, checkHalting] as const),
 ]);
 
 /**
- * Create a client for a node.
+ * Creates a client for a node.
  *
  * @param config the transport, the node's URLs, timeouts (milliseconds), retries and limits (bytes)
- * @param options Connect's interceptors, which are applied to every call over any transport, and hooks
+ * @param options Connect's interceptors, which apply to every call over any transport, and hooks
  * @returns the client; `close()` or `await using` ends its connections
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if a file of the TLS configuration cannot be read
@@ -147,7 +149,7 @@ const REFUSALS = new Map<string, Refusal>([
  */
 export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
-  const transport = refusing(createTransport(checked, options), REFUSALS);
+  const transport = withRequestChecks(createTransport(checked, options), REQUEST_CHECKS);
   const failing = failingCall(checked);
   const { extensions, chainIdPrefix, orderPages } = profileRules[checked.profile];
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
@@ -163,10 +165,10 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     isLoopback: staysOnLoopback(checked),
     chainIdPrefix,
   });
-  const { onRetry } = observing(options.hooks ?? {});
-  const observingOver = (stream: LiveCalls["stream"]): LiveCalls => ({
+  const { onRetry } = isolateHooks(options.hooks ?? {});
+  const liveCallsOver = (stream: LiveCalls["stream"]): LiveCalls => ({
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      stream(method, signal, timeoutMs, header, input, onceOnly(contextValues)),
+      stream(method, signal, timeoutMs, header, input, withoutRetry(contextValues)),
     records: paging.records,
     failing,
     retry: checked.retry,
@@ -174,12 +176,12 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     onRetry: ({ method, contextValues, ...retry }) =>
       onRetry?.({ ...retry, id: callId(contextValues), method: methodName(method) }),
   });
-  const live = observingOver(calls.stream);
+  const live = liveCallsOver(calls.stream);
   const events = createEvents(live);
-  // Over a connection of its own: where a submission's connection is lost, the result of the transaction still comes.
+  // The watch has its own connection, so that the result of a transaction arrives even if its submission's connection is lost.
   const watchTransport = createTransport(checked, options);
   const { stream: watchStream } = throwingOurErrors(watchTransport, failing);
-  const watchedEvents = createEvents(observingOver(watchStream));
+  const watchedEvents = createEvents(liveCallsOver(watchStream));
   const watch = createBlockWatch(
     (signal) =>
       watchedEvents.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
@@ -195,26 +197,28 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     service: serviceClient,
 
     exportNetworkHistory(request, exportOptions = {}) {
-      const { tableNumber: table, ...asked } = readExportRequest(request);
+      const { tableNumber: table, ...requested } = readExportRequest(request);
       checkExportOptions(exportOptions);
       const { signal, headers, timeoutMs } = exportOptions;
-      return createExport({
+      const settings = {
+        requested,
         options: { ...exportOptions, extensions: exportOptions.extensions ?? extensions },
         profile: checked.profile,
         maxArchiveBytes: checked.limits.maxArchiveBytes,
-        takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, { signal, headers, timeoutMs })),
-        listSegments: (ending) => listSegments(dataService, { signal: ending, headers, timeoutMs }),
         retry: {
           ...checked.retry,
-          onRetry: (retry) =>
+          onRetry: (retry: PartRetry) =>
             onRetry?.({ ...retry, id: callId(createContextValues()), method: methodName(exportMethod) }),
         },
-        fail: failing(exportMethod, signal),
-        startingOver,
-        async open(range, ending, contextValues) {
+      };
+      return createExport(settings, {
+        async open(range, callSignal, contextValues) {
           const input = createAsyncIterable([{ ...range, table }]);
-          return calls.stream(exportMethod, ending, timeoutMs, headers, input, contextValues);
+          return calls.stream(exportMethod, callSignal, timeoutMs, headers, input, contextValues);
         },
+        listSegments: (callSignal) => listSegments(dataService, { signal: callSignal, headers, timeoutMs }),
+        startingOver,
+        fail: failing(exportMethod, signal),
       });
     },
 
@@ -234,9 +238,9 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       });
     },
 
-    listSegments: async (listOptions) => listSegments(dataService, readCallOptions(listOptions)),
+    listSegments: async (listOptions) => listSegments(dataService, parseCallOptions(listOptions)),
 
-    dataNodeLag: async (lagOptions) => measureLag({ core, data: dataService }, readCallOptions(lagOptions)),
+    dataNodeLag: async (lagOptions) => measureLag({ core, data: dataService }, parseCallOptions(lagOptions)),
 
     ...createFollowing({
       exportNetworkHistory: (request, exportOptions) => client.exportNetworkHistory(request, exportOptions),

@@ -1,15 +1,15 @@
 import { isIPv4 } from "node:net";
 
-/** A part of a configuration that says where requests go. */
+/** The part of an endpoint's configuration that decides where requests go. */
 interface Target {
   readonly url: string;
   readonly addresses?: readonly string[] | undefined;
 }
 
 /**
- * List the hosts that requests go to.
+ * Returns the hosts that receive requests.
  *
- * @param target the URL, and the addresses that stand in for its host
+ * @param target the URL, and the addresses that replace its host
  * @returns the hosts, IPv6 addresses in brackets
  */
 function hostsOf({ url, addresses }: Target): string[] {
@@ -17,10 +17,10 @@ function hostsOf({ url, addresses }: Target): string[] {
 }
 
 /**
- * Whether a URL's host is loopback.
+ * Returns whether a host is loopback.
  *
- * @param hostname as in a `URL`
- * @returns whether it stands for this machine
+ * @param hostname the host name, as in a `URL`
+ * @returns whether it is this machine
  */
 export function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "");
@@ -30,10 +30,10 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /**
- * Whether a client's requests stay on this machine, over whichever transport it takes.
+ * Returns whether all requests of a client stay on this machine, over any transport that it may use.
  *
- * @param config the transport, and where gRPC and the HTTP gateway are
- * @returns whether every host that it may call is loopback
+ * @param config the transport, and the endpoints of gRPC and of the HTTP gateway
+ * @returns whether all hosts that it may call are loopback
  */
 export function staysOnLoopback(config: {
   readonly transport: string;
@@ -49,10 +49,10 @@ export function staysOnLoopback(config: {
 }
 
 /**
- * Find a host to which requests go over plain HTTP, and so past other machines.
+ * Returns a remote host that receives requests over plain HTTP.
  *
- * @param target the URL, and the addresses that stand in for its host
- * @returns the first such host; undefined where there is none
+ * @param target the URL, and the addresses that replace its host
+ * @returns the first such host; undefined if there is none
  */
 export function exposedHost(target: Target): string | undefined {
   return new URL(target.url).protocol === "http:" ? hostsOf(target).find((host) => !isLoopback(host)) : undefined;

@@ -1,12 +1,12 @@
 /**
- * PostgreSQL's COPY CSV as rows, and rows as CSV. It loads nothing else of the library.
+ * Decodes and encodes the CSV format of PostgreSQL's COPY. This entry loads nothing else of the library.
  *
  * @module tradewire/csv
  */
 
 export { ProtocolError, RequestError, TradewireError } from "../errors/index.js";
-export type { CsvCount } from "./check.js";
-export { type CsvDecodeOptions, type CsvSource, csvRecords, csvRows, decodeCsv } from "./decode.js";
-export { type CsvRows, encodeCsv } from "./encode.js";
-export type { CsvFormat, CsvRecord, CsvRow } from "./format.js";
-export type { CsvBatch } from "./reader.js";
+export type { CsvCount } from "./check-csv.js";
+export type { CsvFormat, CsvRecord, CsvRow } from "./csv-format.js";
+export type { CsvBatch } from "./csv-parser.js";
+export { type CsvDecodeOptions, type CsvSource, csvRecords, csvRows, decodeCsv } from "./decode-csv.js";
+export { type CsvRows, encodeCsv } from "./encode-csv.js";

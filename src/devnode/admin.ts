@@ -2,33 +2,33 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { ConnectError } from "@connectrpc/connect";
 import * as z from "zod";
 import { RequestError, TradewireError } from "../errors/index.js";
-import { isJsonObject } from "../json/values.js";
+import { optionsSchema, parseInput } from "../input/schemas.js";
+import { isJsonObject } from "../json/json-values.js";
 import { type Controls, snapshotSchema } from "./controls.js";
-import { failureSchema } from "./failure.js";
-import { readBody } from "./gateway-body.js";
-import { checkGiven, optionsOf } from "./given.js";
+import { failureSchema } from "./failure-injection.js";
+import { readBody } from "./gateway.js";
 
-/** The path below which the gateway takes commands. */
+/** The path prefix of commands. */
 const PATH = "/admin/";
 
 type Command = (controls: Controls, body: unknown, name: string) => unknown;
 
-/** A command whose body has a certain form. One that returns nothing is answered with an empty object. */
+/** Declares a command whose body has a schema. The response to a command without a result is an empty object. */
 const command =
   <S extends z.ZodType>(schema: S, run: (controls: Controls, body: z.output<S>) => unknown): Command =>
   (controls, body, name) =>
-    run(controls, checkGiven(schema, body, name));
+    run(controls, parseInput(schema, body, name));
 
 const OBJECT = "POST an object, {} where nothing is needed.";
-const nothing = optionsOf({}, OBJECT);
-const newTime = optionsOf({ time: z.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
+const nothing = optionsSchema({}, OBJECT);
+const newTime = optionsSchema({ time: z.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
 
 interface AdminOptions {
   readonly controls: Controls;
   readonly isOwnHost: (host: string | undefined) => boolean;
 }
 
-/** What each command does. */
+/** The commands by name. */
 const commands: Readonly<Record<string, Command>> = {
   "make-block": command(nothing, async (controls) => ({ height: String(await controls.makeBlock()) })),
   "set-time": command(newTime, (controls, { time }) => controls.setTime(time)),
@@ -39,21 +39,20 @@ const commands: Readonly<Record<string, Command>> = {
 };
 
 /**
- * Let a gateway take the commands of a local node's controls: `POST /admin/COMMAND`, with a JSON object.
+ * Adds the commands of a local node's controls to a gateway: `POST /admin/COMMAND` with a JSON object.
  *
- * A request must say that its body is JSON, and name this node as its `Host`. A page in a browser can do neither without
- * asking the node first, which allows no origin below this path; and a page whose name was made to lead to this machine
- * (DNS rebinding) sends its own name.
+ * A request must declare its body as JSON, and name this node in its `Host` header. A web page can send neither without a
+ * preflight request, and the node allows no origin below this path. A page that uses DNS rebinding sends its own host name.
  *
- * @param gateway answers all other requests
- * @param options the controls, and whether a `Host` header names this node
+ * @param gateway handles all other requests
+ * @param options the controls, and a function that reports whether a `Host` header names this node
  * @returns a request listener for Node's HTTP server
  */
 export function withAdmin(gateway: RequestListener, { controls, isOwnHost }: AdminOptions): RequestListener {
   return (request, response) => {
     if (request.url?.startsWith(PATH) === true) {
       if (isOwnHost(request.headers.host)) {
-        void answer(request, response, controls);
+        void handleCommand(request, response, controls);
       } else {
         reply(response, 421, { message: "this host is not served here; name it with --admin-name, or in adminNames" });
       }
@@ -63,7 +62,7 @@ export function withAdmin(gateway: RequestListener, { controls, isOwnHost }: Adm
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, controls: Controls): Promise<void> {
+async function handleCommand(request: IncomingMessage, response: ServerResponse, controls: Controls): Promise<void> {
   const [path = ""] = (request.url ?? "").split("?", 1);
   const name = path.slice(PATH.length);
   const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
@@ -82,13 +81,14 @@ async function answer(request: IncomingMessage, response: ServerResponse, contro
     }
     reply(response, 200, (await run(controls, body, `${PATH}${name}`)) ?? {});
   } catch (reason) {
-    const isTheirs = reason instanceof RequestError || reason instanceof ConnectError;
-    reply(response, isTheirs ? 400 : 500, { message: told(reason) });
+    const isClientError = reason instanceof RequestError || reason instanceof ConnectError;
+    const option = reason instanceof RequestError ? reason.option : undefined;
+    reply(response, isClientError ? 400 : 500, { message: errorText(reason), option });
   }
 }
 
-/** What an error says, in two lines: whoever reads it over HTTP has not the pages of the package. */
-function told(reason: unknown): string {
+/** Returns an error's summary and advice, without the link to the documentation, which HTTP clients may not have. */
+function errorText(reason: unknown): string {
   if (reason instanceof TradewireError) {
     return `${reason.summary}\n${reason.advice}`;
   }

@@ -2,10 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 
-/** The number of an error that has none of its own. */
+/** The number of an error whose text is not in {@link NUMBERS}. */
 const NOT_MAPPED = 10_000;
 
-/** The network's numbers of its errors, by their texts (`errorMap` in datanode/api/errors.go). */
+/** The network's error numbers by error text (`errorMap` in datanode/api/errors.go). */
 const NUMBERS: Readonly<Record<string, number>> = {
   "channel closed": 10_002,
   "empty or missing market ID": 10_003,
@@ -101,15 +101,15 @@ const NUMBERS: Readonly<Record<string, number>> = {
   "failed to get last block": 360_001,
 };
 
-/** The text of the network for a record that does not exist. */
+/** The network's text for a record that does not exist. */
 export const NO_RESOURCE = "no resource corresponding to this id";
 
 /**
- * Creates an error as the data node's API does: the message is only the name of its code, and the reason is in a
- * `vega.ErrorDetail` (`apiError` in datanode/api/errors.go).
+ * Creates an error as the data node's API does: the message names only the code, and a `vega.ErrorDetail` holds the
+ * reason (`apiError` in datanode/api/errors.go).
  *
  * @param code the gRPC code
- * @param message the text of the detail; its number follows from it
+ * @param message the text of the detail, which determines its number
  * @param inner the cause, in the network's words
  * @returns the error, with one detail
  */
@@ -130,15 +130,15 @@ export function invalidArgument(message: string, inner?: string): ConnectError {
 }
 
 /**
- * Returns what was found.
+ * Returns a record, or throws the network's error if it does not exist.
  *
- * @param value what was found, if anything
+ * @param value the record, or `undefined`
  * @param message the text of the detail, such as `failed to get market for ID`
  * @param inner the cause, in the network's words
- * @returns the value
- * @throws ConnectError with `NotFound` if there is none
+ * @returns the record
+ * @throws ConnectError with `NotFound` if the record is `undefined`
  */
-export function existing<T>(value: T | undefined, message: string, inner = NO_RESOURCE): T {
+export function requireFound<T>(value: T | undefined, message: string, inner = NO_RESOURCE): T {
   if (value === undefined) {
     throw apiError(Code.NotFound, message, inner);
   }

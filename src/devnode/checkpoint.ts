@@ -1,77 +1,80 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
-import { makeFolder } from "../file/make-folder.js";
+import { createFolder, replaceFileSync } from "../file/atomic-file.js";
 import { monotonicMs } from "../runtime/index.js";
-import type { RecordedBlocks, RecordedSegment } from "./history/recorded.js";
+import type { RecordedBlocks, RecordedSegment } from "./history/recorded-segments.js";
 import type { Journal } from "./journal.js";
 import type { NetworkState } from "./local-network.js";
 
 /**
- * Keeps how a network stood beside the blocks that led there, so that a restart need not make them again. The blocks are
- * the truth: what does not fit them, or is broken, counts as nothing.
+ * Stores the state of a network beside its journal, so that a restart need not replay all blocks. The journal is
+ * authoritative: a checkpoint that does not match it, or is damaged, is ignored.
  */
 export interface Checkpoints {
-  /** Read how the network stood last, and where the blocks go on from there; `undefined` where that is not known. */
+  /** Reads the last checkpoint and its position in the journal; `undefined` if there is no valid one. */
   read(): { readonly state: NetworkState; readonly position: number } | undefined;
   /**
-   * Note that a block was made and kept. Now and then this keeps how the network stands.
+   * Notes that a block was executed and stored. Writes a checkpoint if the blocks since the last one took long enough.
    *
-   * @param milliseconds how long it took
-   * @param save gives how the network stands
+   * @param milliseconds how long the block took
+   * @param save returns the state of the network
    */
-  made(milliseconds: number, save: () => NetworkState): void;
-  /** Keep how the network stands at the end, if there was a block since the last time. */
+  blockAdded(milliseconds: number, save: () => NetworkState): void;
+  /** Writes a checkpoint when the node closes, if there was a block since the last one. */
   finish(save: () => NetworkState): void;
-  /** Forget what was kept of blocks behind a position. */
+  /** Deletes the checkpoint if it is after a position of the journal. */
   truncate(position: number): void;
 }
 
 const FOLDER = "checkpoint";
 const FILE = "state";
-/** Behind it, the name of a segment's file has the hash of what is in it. */
+/** The prefix of the files of segments. The hash of the content follows. */
 const PREFIX = "segment-";
-/** Raised with each change of {@link NetworkState} or of anything in it: what another version of the node kept is not read. */
-const FORMAT = 6;
-/** How long the blocks may have taken, in milliseconds, that a restart makes again. */
-const MAX_REMADE_MS = 2000;
-/** How much longer than keeping how the network stands the blocks in between take, at least. */
-const SHARE = 4;
+/** Incremented with each change of {@link NetworkState} or its parts: checkpoints of other formats are ignored. */
+const FORMAT = 7;
+/** The maximum execution time of the blocks that a restart replays, in milliseconds. */
+const MAX_REPLAY_MS = 2000;
+/** The minimum execution time of the blocks between two checkpoints, as a multiple of the time to write one. */
+const MIN_WORK_RATIO = 4;
 
-/** What the file holds: how the network stood, with the names of its segments' files in the place of the segments. */
+/** The content of a checkpoint file. The completed segments are in files of their own, named in `segments`. */
 interface Content {
   readonly key: string;
   readonly position: number;
-  readonly mark: string | undefined;
+  readonly fingerprint: string | undefined;
   readonly state: NetworkState;
   readonly segments: readonly string[];
 }
 
 /**
- * Open the checkpoints in a journal's folder.
+ * Opens the checkpoints in a journal's folder.
  *
  * @param folder the folder's path
- * @param facts what the network's state depends on besides its blocks: what was kept with other facts is not read
+ * @param settings what the network's state depends on besides its blocks: checkpoints with other settings are ignored
  * @param journal the blocks
- * @param limits how long the blocks may have taken that a restart makes again, in milliseconds; and how much longer than
- *   keeping how the network stands the blocks in between take
+ * @param limits the maximum execution time of the blocks that a restart replays, in milliseconds; and the minimum execution
+ *   time of the blocks between two checkpoints, as a multiple of the time to write one
  * @returns the checkpoints
  */
 export function openCheckpoints(
   folder: string,
-  facts: unknown,
+  settings: unknown,
   journal: Journal,
-  { maxRemadeMs = MAX_REMADE_MS, share = SHARE }: { readonly maxRemadeMs?: number; readonly share?: number } = {},
+  {
+    maxReplayMs = MAX_REPLAY_MS,
+    minWorkRatio = MIN_WORK_RATIO,
+  }: { readonly maxReplayMs?: number; readonly minWorkRatio?: number } = {},
 ): Checkpoints {
   const path = join(folder, FOLDER);
-  const key = hashOf(serialize([FORMAT, facts]));
-  /** The position of the blocks that were kept, at most. */
-  let kept = Number.POSITIVE_INFINITY;
-  /** The files of segments that are whole, by the segment's identifier. */
+  const key = hashOf(serialize([FORMAT, settings]));
+  /** The journal position of the stored checkpoint; infinite if none is known. */
+  let storedPosition = Number.POSITIVE_INFINITY;
+  /** The files of completed segments, by the segment's identifier. */
   const files = new Map<string, string>();
   let sinceMs = 0;
-  let dueMs = maxRemadeMs;
+  let dueMs = maxReplayMs;
   let isCurrent = true;
 
   function fileOf(segment: RecordedSegment): string {
@@ -82,7 +85,7 @@ export function openCheckpoints(
     }
     const bytes = serialize(segment);
     const name = `${PREFIX}${hashOf(bytes)}`;
-    writeWhole(join(path, name), [bytes]);
+    replaceFileSync(join(path, name), [bytes]);
     files.set(id, name);
     return name;
   }
@@ -97,19 +100,19 @@ export function openCheckpoints(
 
   function write(state: NetworkState): void {
     journal.requireOpen();
-    const began = monotonicMs();
+    const startMs = monotonicMs();
     const { history } = state;
     const position = journal.position();
-    makeFolder(path);
-    const segments = history.closed.map(fileOf);
+    createFolder(path);
+    const segments = history.completed.map(fileOf);
     const content: Content = {
-      ...{ key, position, mark: journal.mark(position), segments },
-      state: { ...state, history: { ...history, closed: [] } },
+      ...{ key, position, fingerprint: journal.fingerprint(position), segments },
+      state: { ...state, history: { ...history, completed: [] } },
     };
     const bytes = serialize(content);
-    writeWhole(join(path, FILE), [Buffer.from(`${hashOf(bytes)}\n`), bytes]);
-    kept = position;
-    // Segments that made room for later ones, or were taken back.
+    replaceFileSync(join(path, FILE), [Buffer.from(`${hashOf(bytes)}\n`), bytes]);
+    storedPosition = position;
+    // Deletes the files of segments that were dropped or reverted.
     const named = new Set([FILE, ...segments]);
     for (const name of readdirSync(path).filter((each) => !named.has(each))) {
       rmSync(join(path, name), { force: true });
@@ -121,14 +124,14 @@ export function openCheckpoints(
     }
     isCurrent = true;
     sinceMs = 0;
-    dueMs = Math.max(maxRemadeMs, share * (monotonicMs() - began));
+    dueMs = Math.max(maxReplayMs, minWorkRatio * (monotonicMs() - startMs));
   }
 
-  function tryToWrite(save: () => NetworkState): void {
+  function writeOrWarn(save: () => NetworkState): void {
     try {
       write(save());
     } catch (reason) {
-      sinceMs = 0; // It is not tried with each block.
+      sinceMs = 0; // Does not retry with each block.
       process.emitWarning(`the local node's next start takes longer: ${path} cannot be written: ${String(reason)}`);
     }
   }
@@ -136,46 +139,46 @@ export function openCheckpoints(
   return {
     read() {
       try {
-        const { segments, position, mark, state, ...content } = readContent(join(path, FILE));
-        if (content.key !== key || mark === undefined || mark !== journal.mark(position)) {
+        const { segments, position, fingerprint, state, ...content } = readContent(join(path, FILE));
+        if (content.key !== key || fingerprint === undefined || fingerprint !== journal.fingerprint(position)) {
           return undefined;
         }
-        const history = { ...state.history, closed: segments.map(readSegment), open: copyOf(state.history.open) };
-        kept = position;
+        const history = { ...state.history, completed: segments.map(readSegment), open: copyOf(state.history.open) };
+        storedPosition = position;
         isCurrent = true;
         return { position, state: { ...state, history } };
       } catch {
-        return undefined; // Whatever the reason is, the blocks say the same.
+        return undefined; // Regardless of the reason, the journal can be replayed.
       }
     },
 
-    made(milliseconds, save) {
+    blockAdded(milliseconds, save) {
       isCurrent = false;
       sinceMs += milliseconds;
       if (sinceMs >= dueMs) {
-        tryToWrite(save);
+        writeOrWarn(save);
       }
     },
 
     finish(save) {
       if (!isCurrent) {
-        tryToWrite(save);
+        writeOrWarn(save);
       }
     },
 
     truncate(position) {
       journal.requireOpen();
       isCurrent = false;
-      if (position < kept) {
+      if (position < storedPosition) {
         rmSync(join(path, FILE), { force: true });
-        kept = Number.POSITIVE_INFINITY;
-        sinceMs = dueMs; // The blocks before it are kept with the next one.
+        storedPosition = Number.POSITIVE_INFINITY;
+        sinceMs = dueMs; // The next block writes a new checkpoint.
       }
     },
   };
 }
 
-/** The bytes of rows are parts of the file as it was read: as copies they do not keep all of it in memory. */
+/** Copies the bytes of rows, which are views of the entire file and would keep it in memory. */
 function copyOf({ fromHeight, rows }: RecordedBlocks): RecordedBlocks {
   return {
     fromHeight,
@@ -199,16 +202,6 @@ function requireHash(bytes: Buffer, hash: string): Buffer {
     throw new Error("the file is broken");
   }
   return bytes;
-}
-
-/** Write a file, which takes its name when it is whole. */
-function writeWhole(path: string, parts: readonly Uint8Array[]): void {
-  const temporary = `${path}.part`;
-  rmSync(temporary, { force: true }); // Of a process that was killed.
-  for (const part of parts) {
-    writeFileSync(temporary, part, { flag: "a", mode: 0o600 });
-  }
-  renameSync(temporary, path);
 }
 
 function hashOf(bytes: Uint8Array): string {

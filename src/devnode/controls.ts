@@ -1,50 +1,48 @@
 import * as z from "zod";
+import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
+import { describeValue, optionsSchema, parseInput } from "../input/schemas.js";
 import { monotonicMs, unixMs } from "../runtime/index.js";
-import type { Checkpoints } from "./checkpoint.js";
-import type { Failure } from "./failure.js";
-import type { Failures } from "./failures.js";
-import { checkGiven, found, optionsOf } from "./given.js";
-import { isoNanoseconds } from "./iso-time.js";
-import type { Journal } from "./journal.js";
+import type { Failure, Failures } from "./failure-injection.js";
 import type { LocalNetwork } from "./local-network.js";
+import { restoreNetwork, type Storage } from "./storage.js";
+import { isoNanoseconds } from "./tables/postgres-text.js";
 
-/** What a test does with a local node besides calling it. A node that was closed refuses all of it. */
+/** Controls a local node from a test. After the node is closed, all functions throw. */
 export interface Controls {
   /**
-   * Make a block of all waiting transactions at once.
+   * Makes a block of all waiting transactions immediately.
    *
    * @returns the block's height
    */
   makeBlock(): Promise<bigint>;
   /**
-   * Set the clock of the blocks. It goes on from there.
+   * Sets the clock of the blocks, which continues from there.
    *
    * @param time Unix nanoseconds, a `Date`, or ISO 8601; later than the last block
-   * @throws `RequestError` if it is no time, not later than the last block, or later than the year 2249
+   * @throws `RequestError` if the time is invalid, not later than the last block, or later than the year 2249
    */
   setTime(time: bigint | Date | string): void;
   /**
-   * Keep all that the node knows: its blocks and history, orders, balances, what waits for a block, and its clock.
+   * Takes a snapshot of the node's state: blocks and history, orders, balances, waiting transactions, and the clock.
    *
-   * @returns a name for {@link Controls.revert}
+   * @returns the snapshot's identifier, for {@link Controls.revert}
    */
   snapshot(): string;
   /**
-   * Bring back what a snapshot kept, as often as one likes. Snapshots that were made after it are forgotten.
+   * Restores a snapshot, any number of times. Snapshots that were taken later are deleted.
    *
-   * @param id the snapshot's name
-   * @throws `RequestError` if there is no such snapshot
+   * @param id the snapshot's identifier
+   * @throws `RequestError` if the snapshot does not exist
    */
   revert(id: string): void;
-  /** Bring back what the node began with. All snapshots are forgotten. */
+  /** Restores the state with which the node was first started. All snapshots are deleted. */
   reset(): void;
   /**
-   * Make the next calls of a method fail, to rehearse what networks and nodes do.
+   * Makes the next calls of a method fail, to simulate failures of networks and nodes.
    *
-   * @param failure the method, what happens to its calls and to how many of them
-   * @throws `RequestError` if there is no such method, or no such failure, or it could have no effect
+   * @param failure the method, the kind of failure, and the number of calls
+   * @throws `RequestError` if the method or the kind of failure does not exist, or the failure could have no effect
    *
    * @example
    * node.failNext({ method: "ExportNetworkHistory", with: "cut", afterBytes: 100_000 });
@@ -52,25 +50,24 @@ export interface Controls {
   failNext(failure: Failure): void;
 }
 
-/** What keeps a node's blocks in a folder. */
-export interface Storage {
-  readonly journal: Journal;
-  readonly checkpoints: Checkpoints;
-}
-
-/** The controls of a local node, and its end. */
+/** The controls of a local node, and what runs when it closes. */
 export interface NodeControls extends Controls {
-  /** Keep what makes the next start short. No block is made after it. */
+  /** Writes a last checkpoint, which shortens the next start. No block is made after it. */
   finish(): void;
 }
 
+/** Whether a block can be made. A block that failed leaves a state that later blocks would depend on, and a restart would not. */
+type BlockStatus = { readonly kind: "ready" } | { readonly kind: "failed"; readonly reason: unknown };
+
+const READY: BlockStatus = { kind: "ready" };
+
 /**
- * Make the controls of a local node. What the storage holds is brought back first.
+ * Creates the controls of a local node. If the node has a storage, its network is restored from it first.
  *
  * @param network the network
- * @param failures what makes calls fail
- * @param storage keeps its blocks; undefined where they are kept in memory alone
- * @param isClosed whether the node was closed
+ * @param failures makes calls fail
+ * @param storage stores the blocks; without it, they are only in memory
+ * @param isClosed reports whether the node was closed
  * @returns the controls
  */
 export function createControls(
@@ -79,24 +76,21 @@ export function createControls(
   storage: Storage | undefined,
   isClosed: () => boolean,
 ): NodeControls {
-  const MILLISECOND = 1_000_000n;
-  const clock = () => BigInt(unixMs()) * MILLISECOND;
-  let ahead = 0n;
-  let count = 0;
-  let snapshots = new Map<string, () => void>();
-  /** Why a block was not made whole, or not kept. What stands on it would be lost, or differ after a restart. */
-  let broken: { readonly reason: unknown } | undefined;
+  const snapshots = createSnapshots();
+  /** The difference of the blocks' clock to the system's, in nanoseconds. */
+  let clockOffset = 0n;
+  let status: BlockStatus = READY;
 
-  function keep(position: number): () => void {
+  function snapshotAt(position: number): () => void {
     const state = network.save();
-    const kept = { ahead };
+    const offset = clockOffset;
     return () => {
       network.restore(state);
-      ({ ahead } = kept);
-      // In this order: what is kept is never beyond the blocks, whenever the process is killed.
+      clockOffset = offset;
+      // In this order, so that no checkpoint is ever ahead of the journal, even if the process is killed.
       storage?.checkpoints.truncate(position);
       storage?.journal.truncate(position);
-      broken = undefined;
+      status = READY;
     };
   }
   function requireOpen(): void {
@@ -104,77 +98,54 @@ export function createControls(
       throw new RequestError("the local node is closed", { advice: "Start another one." });
     }
   }
-  const begin = keep(storage?.journal.start ?? 0);
+  const restoreStart = snapshotAt(storage?.journal.start ?? 0);
   if (storage !== undefined) {
-    goOn(network, storage);
+    restoreNetwork(network, storage);
   }
-  const beyond = network.blocks.last().time - clock();
-  ahead = beyond > 0n ? beyond : 0n; // The clock was set, and goes on from there.
+  const lead = network.blocks.last().time - unixNanoseconds();
+  clockOffset = lead > 0n ? lead : 0n; // A restored clock continues from the last block.
 
   return {
     async makeBlock() {
       requireOpen();
-      storage?.journal.requireOpen(); // Before the block, as it would be made and not kept.
-      if (broken !== undefined) {
+      storage?.journal.requireOpen(); // Before the block, which could not be stored otherwise.
+      if (status.kind === "failed") {
         throw new RequestError("the last block was not made whole, or not kept, and none can follow it", {
           advice: "Revert to a snapshot, or reset the node.",
-          cause: broken.reason,
+          cause: status.reason,
         });
       }
       try {
-        const began = monotonicMs();
-        const block = network.makeBlock(clock() + ahead);
+        const startMs = monotonicMs();
+        const block = network.makeBlock(unixNanoseconds() + clockOffset);
         storage?.journal.add(block);
-        storage?.checkpoints.made(monotonicMs() - began, network.save);
+        storage?.checkpoints.blockAdded(monotonicMs() - startMs, network.save);
         return block.height;
       } catch (reason) {
-        broken = { reason };
+        status = { kind: "failed", reason };
         throw reason;
       }
     },
 
     setTime(time) {
       requireOpen();
-      const wanted = nanoseconds(time);
-      const last = network.blocks.last().time;
-      if (wanted <= last) {
-        throw new RequestError(`the time ${isoText(wanted)} is not later than the last block's, ${isoText(last)}`, {
-          advice: "Time goes forward only; revert to a snapshot or reset the node to go back.",
-        });
-      }
-      if (wanted >= END_OF_TIME) {
-        throw new RequestError(`the time ${isoText(wanted)} is too late`, {
-          advice: `Give a time before ${isoText(END_OF_TIME)}: the network counts nanoseconds in 64 bits.`,
-        });
-      }
-      ahead = wanted - clock();
+      clockOffset = parseNewTime(time, network.blocks.last().time) - unixNanoseconds();
     },
 
     snapshot() {
       requireOpen();
-      count += 1;
-      const id = String(count);
-      snapshots.set(id, keep(storage?.journal.position() ?? 0));
-      return id;
+      return snapshots.add(snapshotAt(storage?.journal.position() ?? 0));
     },
 
-    revert(given) {
+    revert(id) {
       requireOpen();
-      const { id } = checkGiven(snapshotSchema, { id: given }, "revert");
-      const restore = snapshots.get(id);
-      if (restore === undefined) {
-        throw new RequestError(`there is no snapshot ${quoted(id)}`, {
-          advice: "Give the name of a snapshot that was made; a reset and an earlier revert forget those made after.",
-        });
-      }
-      snapshots = new Map([...snapshots].filter(([other]) => Number(other) <= Number(id)));
-      restore();
+      snapshots.truncateTo(parseInput(snapshotSchema, { id }, "revert").id)();
     },
 
     reset() {
       requireOpen();
       snapshots.clear();
-      begin();
+      restoreStart();
     },
 
     failNext(failure) {
@@ -183,56 +154,86 @@ export function createControls(
     },
 
     finish() {
-      // What waits is lost with the node, and so is what it has used.
-      if (broken === undefined && network.chain.counts().waiting === 0) {
+      // Waiting transactions are lost with the node, and so is what the mempool has counted for them.
+      if (status.kind === "ready" && network.chain.counts().waiting === 0) {
         storage?.checkpoints.finish(network.save);
       }
     },
   };
 }
 
+/** Creates the store of a node's snapshots, by identifier. */
+function createSnapshots() {
+  const snapshots = new Map<string, () => void>();
+  let count = 0;
+  return {
+    clear: () => snapshots.clear(),
+
+    add(restore: () => void): string {
+      count += 1;
+      snapshots.set(String(count), restore);
+      return String(count);
+    },
+
+    /** Returns the function that restores a snapshot, and forgets all later snapshots. */
+    truncateTo(id: string): () => void {
+      const restore = snapshots.get(id);
+      if (restore === undefined) {
+        throw new RequestError(`there is no snapshot ${quoted(id)}`, {
+          advice: "Give the name of a snapshot that was made; a reset and an earlier revert forget those made after.",
+        });
+      }
+      for (const other of [...snapshots.keys()].filter((each) => Number(each) > Number(id))) {
+        snapshots.delete(other);
+      }
+      return restore;
+    },
+  };
+}
+
 /**
- * How a snapshot is named.
+ * The schema of the arguments of `revert`.
  *
  * @internal
  */
-export const snapshotSchema = optionsOf(
+export const snapshotSchema = optionsSchema(
   { id: z.string("Give the name of a snapshot, as snapshot gave it.") },
   "Give the name of a snapshot.",
 );
 
-/** Bring a network to where the blocks that are kept have led. */
-function goOn(network: LocalNetwork, { journal, checkpoints }: Storage): void {
-  const began = monotonicMs();
-  const checkpoint = checkpoints.read();
-  if (checkpoint !== undefined) {
-    network.restore(checkpoint.state);
-  }
-  let isRemade = false;
-  for (const block of journal.read(checkpoint?.position)) {
-    network.remake(block);
-    isRemade = true;
-  }
-  network.chain.restart();
-  if (isRemade) {
-    checkpoints.made(monotonicMs() - began, network.save);
-  }
-}
-
-/** The first time that clocks cannot be set to. Room is left behind it: blocks have to follow, and cursors hold 19 digits below 9. */
+/** The clock cannot be set to this time or later: further blocks must fit 64 bits, and cursors 19 digits below 9. */
 const END_OF_TIME = BigInt(Date.UTC(2250, 0)) * 1_000_000n;
 
-function nanoseconds(time: unknown): bigint {
-  const read = typeof time === "string" ? isoNanoseconds(time) : time instanceof Date ? dateNanoseconds(time) : time;
-  if (typeof read !== "bigint" || Number.isNaN(new Date(Number(read / 1_000_000n)).getTime())) {
-    throw new RequestError(`${found(time)} is no time`, {
+/** Returns a time for the blocks' clock, in Unix nanoseconds, or throws `RequestError` if it is not later than the last block. */
+function parseNewTime(input: bigint | Date | string, lastTime: bigint): bigint {
+  const time = parseTime(input);
+  if (time <= lastTime) {
+    throw new RequestError(`the time ${isoText(time)} is not later than the last block's, ${isoText(lastTime)}`, {
+      advice: "Time goes forward only; revert to a snapshot or reset the node to go back.",
+    });
+  }
+  if (time >= END_OF_TIME) {
+    throw new RequestError(`the time ${isoText(time)} is too late`, {
+      advice: `Give a time before ${isoText(END_OF_TIME)}: the network counts nanoseconds in 64 bits.`,
+    });
+  }
+  return time;
+}
+
+function parseTime(input: unknown): bigint {
+  const time =
+    typeof input === "string" ? isoNanoseconds(input) : input instanceof Date ? dateNanoseconds(input) : input;
+  if (typeof time !== "bigint" || Number.isNaN(new Date(Number(time / 1_000_000n)).getTime())) {
+    throw new RequestError(`${describeValue(input)} is no time`, {
       advice: "Give ISO 8601, such as 2024-01-31T12:30:00Z, a Date, or Unix nanoseconds.",
     });
   }
-  return (read / 1000n) * 1000n; // Blocks have whole microseconds.
+  return (time / 1000n) * 1000n; // Block times are in microseconds.
 }
 
 const dateNanoseconds = (date: Date) =>
   Number.isNaN(date.getTime()) ? undefined : BigInt(date.getTime()) * 1_000_000n;
 
 const isoText = (time: bigint) => new Date(Number(time / 1_000_000n)).toISOString();
+
+const unixNanoseconds = () => BigInt(unixMs()) * 1_000_000n;

@@ -1,56 +1,56 @@
 import { createHash } from "node:crypto";
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { failedWith, fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
-import type { MadeBlock } from "./core/chain.js";
+import { fileError, hasErrorCode } from "../errors/node-errors.js";
+import type { MadeBlock } from "./core/local-chain.js";
 
-/** The blocks of a local node, kept in a file: what makes them again after a restart. */
+/** The append-only file of a local node's blocks, which a restart replays. */
 export interface Journal extends Disposable {
   /**
-   * Read blocks that the file holds, one after the other.
+   * Reads the stored blocks in order.
    *
-   * @param position where to begin: one that {@link Journal.position} gave; at the first block by default
-   * @throws {@link RequestError} where a line is no block
+   * @param position where to start, as returned by {@link Journal.position}; the first block by default
+   * @throws {@link RequestError} if a line is not a block
    */
   read(position?: number): Iterable<MadeBlock>;
-  /** Keep a block. It is on its way to the disk when this returns. */
+  /** Appends a block. The operating system has it when this returns. */
   add(block: MadeBlock): void;
-  /** Where the first block begins. */
+  /** The position of the first block. */
   readonly start: number;
-  /** Where the file ends, to come back to. */
+  /** Returns the position of the file's end. */
   position(): number;
-  /** @throws {@link RequestError} where the journal was disposed of, or its lock was lost: the folder may be that of another node then */
+  /** @throws {@link RequestError} if the journal was disposed of, or its lock was lost and another node may use the folder */
   requireOpen(): void;
-  /** Forget all blocks that came behind a position. */
+  /** Deletes all blocks after a position. */
   truncate(position: number): void;
   /**
-   * Make a mark of what stands before a position, to tell later whether the same stands there.
+   * Returns a fingerprint of the content before a position, to detect later whether it is still the same.
    *
-   * @returns a hash of the last bytes before it; `undefined` where the file ends earlier
+   * @returns a hash of the last bytes before the position; `undefined` if the file ends earlier
    */
-  mark(position: number): string | undefined;
+  fingerprint(position: number): string | undefined;
 }
 
 const FILE = "blocks.jsonl";
-/** The longest line, in bytes: a block of some 40 transactions of the largest size. */
+/** The maximum line length, in bytes: a block of some 40 transactions of maximum size. */
 const MAX_LINE_BYTES = 256 * 1024 * 1024;
-/** How much is read at once. */
-const PIECE_BYTES = 256 * 1024;
-/** How much a mark is made of, at most. */
-const MARK_BYTES = 64 * 1024;
+/** The size of a read, in bytes. */
+const CHUNK_BYTES = 256 * 1024;
+/** The maximum number of bytes that a fingerprint covers. */
+const FINGERPRINT_BYTES = 64 * 1024;
 const NEWLINE = 10;
 
 /**
- * Open the journal in a folder that exists. The caller holds the folder's lock.
+ * Opens the journal in an existing folder, and creates it if it does not exist. The caller holds the folder's lock.
  *
  * @param folder the folder's path
- * @param settings what the blocks depend on besides their transactions; those of a folder cannot change
- * @param options the longest line, in bytes, {@link MAX_LINE_BYTES} by default; and what is called before each write, and
- *   throws where the lock is not held any more
+ * @param settings what the blocks depend on besides their transactions; the settings of a folder cannot change
+ * @param options the maximum line length in bytes, {@link MAX_LINE_BYTES} by default; and a function that is called before
+ *   each write, and throws if the lock was lost
  * @returns the journal
- * @throws {@link RequestError} where the folder is that of a node with other settings
- * @throws {@link FileError} where it cannot be read or written
+ * @throws {@link RequestError} if the folder belongs to a node with other settings
+ * @throws {@link FileError} if the file cannot be read or written
  */
 export function openJournal(
   folder: string,
@@ -64,10 +64,10 @@ export function openJournal(
   let file: number | undefined;
   try {
     const header = Buffer.from(`${JSON.stringify(settings)}\n`);
-    const opened = openOrBegin(path, header);
+    const opened = openOrCreate(path, header);
     file = opened;
-    // What a process that was killed wrote half is no block, and no header.
-    let end = wholeLines(opened);
+    // Ignores an incomplete last line, which a killed process may have left.
+    let end = endOfLastLine(opened);
     if (end === 0 && header.subarray(0, fstatSync(opened).size).equals(readAt(opened, 0, header.length))) {
       end = writeSync(opened, header, 0, header.length, 0);
     }
@@ -93,7 +93,7 @@ export function openJournal(
       *read(position = header.length) {
         let at = position;
         for (const line of readLines(opened, position, maxLineBytes, path)) {
-          yield parse(line) ?? refuse(path, at, "is no block");
+          yield parseBlock(line) ?? rejectLine(path, at, "is no block");
           at += line.length + 1;
         }
       },
@@ -123,8 +123,8 @@ export function openJournal(
         end = position;
         ftruncateSync(opened, end);
       },
-      mark(position) {
-        const from = Math.max(0, position - MARK_BYTES);
+      fingerprint(position) {
+        const from = Math.max(0, position - FINGERPRINT_BYTES);
         return position > end
           ? undefined
           : createHash("sha256")
@@ -146,11 +146,11 @@ export function openJournal(
   }
 }
 
-function openOrBegin(path: string, header: Buffer): number {
+function openOrCreate(path: string, header: Buffer): number {
   try {
     return openSync(path, "r+");
   } catch (reason) {
-    if (failedWith(reason, "ENOENT")) {
+    if (hasErrorCode(reason, "ENOENT")) {
       writeFileSync(path, header, { mode: 0o600 });
       return openSync(path, "r+");
     }
@@ -158,7 +158,7 @@ function openOrBegin(path: string, header: Buffer): number {
   }
 }
 
-/** Read the bytes from a place to another one; fewer where the file ends before. */
+/** Reads the bytes between two positions; fewer if the file ends earlier. */
 function readAt(file: number, from: number, to: number): Buffer {
   const bytes = Buffer.alloc(to - from);
   let length = 0;
@@ -168,10 +168,10 @@ function readAt(file: number, from: number, to: number): Buffer {
   return bytes.subarray(0, length);
 }
 
-/** Where the last whole line of a file ends. */
-function wholeLines(file: number): number {
+/** Returns where the last complete line of a file ends. */
+function endOfLastLine(file: number): number {
   for (let to = fstatSync(file).size; to > 0; ) {
-    const from = Math.max(0, to - PIECE_BYTES);
+    const from = Math.max(0, to - CHUNK_BYTES);
     const at = readAt(file, from, to).lastIndexOf(NEWLINE);
     if (at >= 0) {
       return from + at + 1;
@@ -181,36 +181,36 @@ function wholeLines(file: number): number {
   return 0;
 }
 
-/** Read the whole lines of a file, without their ends, some at a time. */
+/** Reads the complete lines of a file in chunks, without their line endings. */
 function* readLines(file: number, from: number, maxBytes: number, path: string): Generator<Buffer> {
-  let begun: Buffer[] = [];
-  let begunBytes = 0;
+  let partial: Buffer[] = [];
+  let partialBytes = 0;
   for (let at = from; ; ) {
-    const piece = readAt(file, at, at + PIECE_BYTES);
+    const chunk = readAt(file, at, at + CHUNK_BYTES);
     let start = 0;
-    for (let newline = piece.indexOf(NEWLINE); newline >= 0; newline = piece.indexOf(NEWLINE, start)) {
-      yield Buffer.concat([...begun, piece.subarray(start, newline)]);
-      [begun, begunBytes, start] = [[], 0, newline + 1];
+    for (let newline = chunk.indexOf(NEWLINE); newline >= 0; newline = chunk.indexOf(NEWLINE, start)) {
+      yield Buffer.concat([...partial, chunk.subarray(start, newline)]);
+      [partial, partialBytes, start] = [[], 0, newline + 1];
     }
-    begun.push(piece.subarray(start));
-    begunBytes += piece.length - start;
-    at += piece.length;
-    if (begunBytes > maxBytes) {
-      refuse(path, at - begunBytes, `is longer than ${maxBytes} bytes`);
+    partial.push(chunk.subarray(start));
+    partialBytes += chunk.length - start;
+    at += chunk.length;
+    if (partialBytes > maxBytes) {
+      rejectLine(path, at - partialBytes, `is longer than ${maxBytes} bytes`);
     }
-    if (piece.length < PIECE_BYTES) {
+    if (chunk.length < CHUNK_BYTES) {
       return;
     }
   }
 }
 
-function refuse(path: string, position: number, problem: string): never {
+function rejectLine(path: string, position: number, problem: string): never {
   throw new RequestError(`${path}: the line at byte ${position} ${problem}`, {
     advice: "The file was changed by another program; give another folder.",
   });
 }
 
-function parse(line: Buffer): MadeBlock | undefined {
+function parseBlock(line: Buffer): MadeBlock | undefined {
   try {
     const { height, time, transactions }: Record<string, unknown> = JSON.parse(line.toString());
     if (typeof height !== "string" || typeof time !== "string" || !Array.isArray(transactions)) {

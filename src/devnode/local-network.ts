@@ -9,9 +9,8 @@ import {
 import { Market_State } from "../../gen/vega/markets_pb.js";
 import { RequestError } from "../errors/index.js";
 import type { Profile } from "../schema/profile.js";
-import type { ChainIdPrefix } from "../transaction/transaction.js";
+import type { ChainIdPrefix } from "../transaction/signature.js";
 import { activityCommands } from "./activity.js";
-import { createBlocks, type SpamRules, spamRules } from "./core/blocks.js";
 import {
   type BlockTransaction,
   type ChainState,
@@ -19,19 +18,21 @@ import {
   type LocalChain,
   type MadeBlock,
   receivedBytes,
-} from "./core/chain.js";
+} from "./core/local-chain.js";
+import { createBlocks, type SpamRules, spamRules } from "./core/recent-blocks.js";
 import { createSpamPolicies, type SpamPolicies } from "./core/spam-policies.js";
 import { transactionError, transactionResult } from "./core/transaction-result.js";
-import { validators } from "./data/network.js";
-import { createStreams, type Streams } from "./data/observe.js";
-import { createEngine } from "./engine/create-engine.js";
-import type { Engine, EngineState, Outcome } from "./engine/engine.js";
+import { validators } from "./data/network-methods.js";
+import { createStreams, type Streams } from "./data/streams.js";
+import type { Outcome } from "./engine/command-dispatch.js";
+import type { Engine, EngineState } from "./engine/execution-engine.js";
+import { createEngine } from "./engine/execution-engine.js";
+import { generateHistory } from "./generated-history/generated-history.js";
+import { validatorIds } from "./generated-history/generated-network.js";
 import { createHistory, type Genesis, type History, type HistoryState } from "./history/history.js";
-import { createMadeUp } from "./made-up/index.js";
-import { validatorIds } from "./made-up/network.js";
-import { createWorld, type WorldState } from "./world/create-world.js";
-import type { Block, Event, Happening } from "./world/event.js";
+import type { Block, BlockEvent, Event } from "./world/block-event.js";
 import type { World } from "./world/world.js";
+import { createWorld, type WorldState } from "./world/world.js";
 
 const MICROSECOND = 1000n;
 const SECOND = 1_000_000_000n;
@@ -39,7 +40,7 @@ const SECOND = 1_000_000_000n;
 /** The version of the network's software that core snapshots name. */
 const CORE_VERSION = "v0.78.0";
 
-/** The states of markets that are told of each block (v0.78.0, `core/execution/future/market.go`, OnTick). */
+/** The states of markets that emit an event in each block (v0.78.0, `core/execution/future/market.go`, OnTick). */
 const TICKING: readonly Market_State[] = [
   Market_State.ACTIVE,
   Market_State.PENDING,
@@ -47,30 +48,30 @@ const TICKING: readonly Market_State[] = [
   Market_State.SUSPENDED_VIA_GOVERNANCE,
 ];
 
-/** What a local network is made of. */
+/** The options of a local network. */
 export interface LocalNetworkOptions {
   readonly chainId: string;
   readonly profile: Profile;
   readonly chainIdPrefix: ChainIdPrefix;
-  /** The number of segments of the made-up history. */
+  /** The number of segments of the generated history. */
   readonly segments: number;
   readonly blocksPerSegment: number;
-  /** The schema version of each segment, in order; the last holds for all that follow. */
+  /** The schema version of each segment, in order; the last applies to all later segments. */
   readonly schemaVersions: readonly number[];
   readonly genesis: Genesis;
-  /** How often made-up parties trade in each block. */
+  /** The number of generated trades in each block. */
   readonly activity: number;
-  /** Public keys that are parties from the start, with balances. */
+  /** The public keys that are parties with balances from the start. */
   readonly keys: readonly string[];
-  /** Whether these keys alone have balances and governance tokens; by default every party has both when it is first seen. */
+  /** If set, only these keys have balances and governance tokens; by default every party receives both when it is first seen. */
   readonly fundedKeys?: readonly string[] | undefined;
-  /** What a party begins with, of each asset that it trades for, in units of the asset's last decimal. */
+  /** The initial balance of a party for each asset that it trades, in units of the asset's last decimal. */
   readonly startingBalance: string;
-  /** Told of each transaction that was taken and not carried out, or in part only. */
+  /** Called for each transaction that was accepted, but failed completely or in part. */
   readonly onFailure: (failure: TransactionFailure) => void;
 }
 
-/** A transaction that was taken into the mempool, and not carried out, or in part only. */
+/** A transaction that was accepted into the mempool, but failed completely or in part. */
 export interface TransactionFailure {
   readonly height: bigint;
   /** 64 hex digits in upper case. */
@@ -78,25 +79,30 @@ export interface TransactionFailure {
   readonly errors: readonly string[];
 }
 
-/** All that a network knows. It is plain data. */
-export interface NetworkState {
+/** What later blocks depend on of the last one. */
+interface LastBlock {
+  /** The block's time, plus a microsecond for each of its events: rows of different events have different times. */
   readonly lastRowTime: bigint;
   readonly inLastBlock: BlockCounts;
+}
+
+/** The entire state of a network, as plain data. */
+export interface NetworkState extends LastBlock {
   readonly chain: ChainState;
   readonly engine: EngineState;
   readonly world: WorldState;
   readonly history: HistoryState;
 }
 
-/** How much a block brought. */
+/** The number of events, orders and trades of a block. */
 export interface BlockCounts {
-  /** The events of the bus. */
+  /** The events of the event bus. */
   readonly events: number;
   readonly orders: number;
   readonly trades: number;
 }
 
-/** A network of one node: its chain, what its commands do, how things stand, and its history. */
+/** A network with a single node: its chain, the engine that executes commands, the current state, and the history. */
 export interface LocalNetwork {
   readonly chain: LocalChain;
   readonly blocks: ReturnType<typeof createBlocks>;
@@ -106,53 +112,41 @@ export interface LocalNetwork {
   readonly world: World;
   readonly history: History;
   readonly streams: Streams;
-  /** How much the last block brought; nothing for one of the history. */
+  /** Returns the counts of the last block; zeros for a block of the generated history. */
   inLastBlock(): BlockCounts;
-  /** Make a block of what waits, at a time in Unix nanoseconds; at least a millisecond after the last one. */
+  /** Makes a block of the waiting transactions. If the time, in Unix nanoseconds, is too early, it is moved after the last block. */
   makeBlock(time: bigint): MadeBlock;
   /**
-   * Make a block again that was made before.
+   * Executes a stored block again.
    *
-   * @throws {@link RequestError} if a transaction of it is refused now: the network would go another way
+   * @throws {@link RequestError} if a transaction of the block is rejected, since the network would diverge
    */
-  remake(block: MadeBlock): void;
-  /** Keep all of it as it is. */
+  replay(block: MadeBlock): void;
+  /** Returns the current state. */
   save(): NetworkState;
-  /** Bring back what was kept, of this network or of one with the same options, as often as one likes. */
+  /** Restores a state of this network, or of one with the same options, any number of times. */
   restore(state: NetworkState): void;
 }
 
 /**
- * Create a network of one node. It does nothing by itself: blocks are made when they are asked for, and are the same
- * where their times and transactions are.
+ * Creates a network with a single node. It does nothing by itself: blocks are made only on request, and blocks with the same
+ * times and transactions are always the same.
  *
- * @param options the chain, its history, the rules that it follows, and who trades on it
+ * @param options the chain, its history, its rules and its parties
  * @returns the network
  */
 export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
-  const { chainId, profile, segments, blocksPerSegment, activity, keys, startingBalance } = options;
-  const madeUp = createMadeUp({ blocks: segments * blocksPerSegment, blocksPerSegment, keys, startingBalance });
-  const { start } = madeUp;
-  const state = createWorld(madeUp);
-  const history = createHistory({ ...options, madeUp });
+  const { chainId, chainIdPrefix, profile, segments, blocksPerSegment, keys, startingBalance } = options;
+  const generated = generateHistory({ blocks: segments * blocksPerSegment, blocksPerSegment, keys, startingBalance });
+  const { finalState: start } = generated;
+  const state = createWorld(generated);
+  const { world } = state;
+  const history = createHistory({ ...options, generated });
   const rules = spamRules(start.parameters);
-  const blocks = createBlocks(lastBlocks(madeUp, rules.pastBlocks), rules.pastBlocks);
+  const blocks = createBlocks(lastBlocks(generated, rules.pastBlocks), rules.pastBlocks);
   const streams = createStreams();
-  let happenings: Happening[] = [];
-  /** The last block's time, and a microsecond for each of its events: rows of different events have different times. */
-  let lastRowTime = blocks.last().time;
-  let inLastBlock: BlockCounts = { events: 0, orders: 0, trades: 0 };
-  let isRemaking = false;
-  let current: { readonly block: Block; readonly txHash: string } | undefined;
-
-  const emit = (event: Event) => {
-    if (current !== undefined) {
-      const happening = { ...current, sequence: happenings.length + 1, event };
-      happenings.push(happening);
-      state.apply(happening);
-    }
-  };
-  // Not all of `start`: what is many in it is made when it is read.
+  const recorder = createEventRecorder(state.apply);
+  // Not all of `start`: its larger parts are generated only when they are read.
   const { parameters, stakes, markets, assets, marketData, lastPrices, accounts, positions, orders } = start;
   const engine = createEngine(
     {
@@ -163,135 +157,179 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       keepsStopOrderIds: profile === "specification",
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },
-    emit,
+    recorder.emit,
   );
+  let isReplaying = false;
+  let last: LastBlock = { lastRowTime: blocks.last().time, inLastBlock: { events: 0, orders: 0, trades: 0 } };
 
-  const failed = (failure: TransactionFailure) => {
-    if (!isRemaking) {
+  const onFailure = (failure: TransactionFailure) => {
+    if (!isReplaying) {
       options.onFailure(failure);
     }
   };
 
   function execute(block: Block, transactions: readonly BlockTransaction[]): readonly Outcome[] {
-    happenings = [];
-    current = { block, txHash: block.hash };
+    recorder.start(block);
     state.begin(block);
-    const ordersBefore = state.world.totals.orders;
-    emit({
-      case: "beginBlock",
-      value: create(BeginBlockSchema, { height: block.height, timestamp: block.time, hash: block.hash }),
-    });
-    emit({ case: "timeUpdate", value: create(TimeUpdateSchema, { timestamp: block.time }) });
-    engine.beginBlock(block);
-    for (const { id, state: marketState } of state.world.markets.values()) {
-      if (TICKING.includes(marketState)) {
-        emit({ case: "marketTick", value: create(MarketTickSchema, { id, time: block.time / SECOND }) });
-      }
-    }
-    const outcomes = transactions.map((transaction) => {
-      current = { block, txHash: transaction.txHash.toLowerCase() };
-      const outcome = engine.execute(transaction);
-      emit({ case: "transactionResult", value: transactionResult(transaction, outcome) });
-      if (outcome.status !== "success") {
-        emit({ case: "txErrEvent", value: transactionError(transaction, outcome) });
-        const errors = outcome.errors.map(({ key, error }) => (key === "" ? error : `${key}: ${error}`));
-        failed({ height: block.height, txHash: transaction.txHash, errors });
-      }
-      return outcome;
-    });
-    current = { block, txHash: block.hash };
-    for (const command of activityCommands(state.world, activity)) {
-      engine.execute(command);
-    }
-    engine.endBlock();
-    if (block.height % BigInt(blocksPerSegment) === 0n) {
-      const value = create(CoreSnapshotDataSchema, {
-        blockHeight: block.height,
-        blockHash: block.hash,
-        coreVersion: CORE_VERSION,
-      });
-      emit({ case: "coreSnapshotEvent", value });
-    }
-    emit({ case: "endBlock", value: create(EndBlockSchema, { height: block.height }) });
-    current = undefined;
-    lastRowTime = block.time + BigInt(happenings.length) * MICROSECOND;
-    const countOf = (kind: Event["case"]) => happenings.filter(({ event }) => event.case === kind).length;
-    const orders = Number(state.world.totals.orders - ordersBefore);
-    inLastBlock = { events: happenings.length - countOf("position"), orders, trades: countOf("trade") };
-    history.record(block, happenings);
-    streams.publish(block, happenings);
+    const ordersBefore = world.totals.orders;
+    const outcomes = executeBlock({ engine, world, recorder, options, onFailure }, block, transactions);
+    const events = recorder.end();
+    last = {
+      lastRowTime: block.time + BigInt(events.length) * MICROSECOND,
+      inLastBlock: blockCounts(events, Number(world.totals.orders - ordersBefore)),
+    };
+    history.record(block, events);
+    streams.publish(block, events);
     return outcomes;
   }
 
-  const isFunded = (party: string) => options.fundedKeys === undefined || keys.includes(party);
-  const stakeOf = (party: string) => start.stakes.get(party) ?? 0n;
-  const policies = createSpamPolicies(blocks.last().height, { world: state.world, stakeOf });
+  const policies = createSpamPolicies(blocks.last().height, {
+    world,
+    stakeOf: (party) => start.stakes.get(party) ?? 0n,
+  });
   const chain = createLocalChain({
-    chainId,
-    chainIdPrefix: options.chainIdPrefix,
-    rules,
-    blocks,
-    policies,
-    world: state.world,
-    isFunded,
-    execute,
+    ...{ chainId, chainIdPrefix, rules, blocks, policies, world, execute },
+    isFunded: (party) => options.fundedKeys === undefined || keys.includes(party),
     dropped(txHash, height, reason) {
-      failed({ height, txHash, errors: [reason] });
+      onFailure({ height, txHash, errors: [reason] });
     },
   });
 
   return {
-    chain,
-    blocks,
-    rules,
-    policies,
-    engine,
-    world: state.world,
-    history,
-    streams,
-    inLastBlock: () => inLastBlock,
+    ...{ chain, blocks, rules, policies, engine, world, history, streams },
+    inLastBlock: () => last.inLastBlock,
 
     makeBlock(time) {
-      const earliest = lastRowTime + MICROSECOND;
+      const earliest = last.lastRowTime + MICROSECOND;
       return chain.makeBlock(time < earliest ? earliest : time);
     },
 
-    remake({ height, time, transactions }) {
-      isRemaking = true;
+    replay(block) {
+      isReplaying = true;
       try {
-        for (const bytes of transactions) {
-          if (chain.submit(receivedBytes(bytes)) !== undefined) {
-            throw new RequestError(`the node refuses a transaction of the kept block ${height}`, {
-              advice: "The blocks were changed, or kept by another version of the node; give another folder.",
-            });
-          }
-        }
-        chain.makeBlock(time);
+        replayBlock(chain, block);
       } finally {
-        isRemaking = false;
+        isReplaying = false;
       }
     },
 
     save: () => ({
-      lastRowTime,
-      inLastBlock,
+      ...last,
       chain: chain.save(),
       engine: engine.save(),
       world: state.save(),
       history: history.save(),
     }),
 
-    restore(kept) {
-      ({ lastRowTime, inLastBlock } = kept);
-      chain.restore(kept.chain);
-      engine.restore(kept.engine);
-      state.restore(kept.world);
-      history.restore(kept.history);
+    restore({ lastRowTime, inLastBlock, ...saved }) {
+      last = { lastRowTime, inLastBlock };
+      chain.restore(saved.chain);
+      engine.restore(saved.engine);
+      state.restore(saved.world);
+      history.restore(saved.history);
     },
   };
 }
 
-/** The last blocks of the history, oldest first, as many as transactions may be tied to. */
+/** The events of the current block are recorded only while a block is executed. */
+type RecorderState =
+  | { readonly kind: "idle" }
+  | { readonly kind: "block"; readonly block: Block; readonly txHash: string; readonly events: BlockEvent[] };
+
+type EventRecorder = ReturnType<typeof createEventRecorder>;
+
+/** Creates the recorder of a block's events, which applies each event to the state when it is emitted. */
+function createEventRecorder(apply: (event: BlockEvent) => void) {
+  let state: RecorderState = { kind: "idle" };
+  return {
+    start(block: Block): void {
+      state = { kind: "block", block, txHash: block.hash, events: [] };
+    },
+    /** Attributes the next events to a transaction, or to the block itself. */
+    attributeTo(txHash: string): void {
+      state = state.kind === "block" ? { ...state, txHash } : state;
+    },
+    emit(event: Event): void {
+      if (state.kind === "block") {
+        const { block, txHash, events } = state;
+        const blockEvent = { block, txHash, sequence: events.length + 1, event };
+        events.push(blockEvent);
+        apply(blockEvent);
+      }
+    },
+    end(): readonly BlockEvent[] {
+      const events = state.kind === "block" ? state.events : [];
+      state = { kind: "idle" };
+      return events;
+    },
+  };
+}
+
+interface Execution {
+  readonly engine: Engine;
+  readonly world: World;
+  readonly recorder: EventRecorder;
+  readonly options: LocalNetworkOptions;
+  readonly onFailure: (failure: TransactionFailure) => void;
+}
+
+/** Executes a block's transactions between the events of its start and its end. */
+function executeBlock(
+  { engine, world, recorder, options, onFailure }: Execution,
+  block: Block,
+  transactions: readonly BlockTransaction[],
+): readonly Outcome[] {
+  const { emit } = recorder;
+  const { height, hash, time } = block;
+  emit({ case: "beginBlock", value: create(BeginBlockSchema, { height, timestamp: time, hash }) });
+  emit({ case: "timeUpdate", value: create(TimeUpdateSchema, { timestamp: time }) });
+  engine.beginBlock(block);
+  for (const { id, state } of world.markets.values()) {
+    if (TICKING.includes(state)) {
+      emit({ case: "marketTick", value: create(MarketTickSchema, { id, time: time / SECOND }) });
+    }
+  }
+  const outcomes = transactions.map((transaction) => {
+    recorder.attributeTo(transaction.txHash.toLowerCase());
+    const outcome = engine.execute(transaction);
+    emit({ case: "transactionResult", value: transactionResult(transaction, outcome) });
+    if (outcome.status !== "success") {
+      emit({ case: "txErrEvent", value: transactionError(transaction, outcome) });
+      const errors = outcome.errors.map(({ key, error }) => (key === "" ? error : `${key}: ${error}`));
+      onFailure({ height, txHash: transaction.txHash, errors });
+    }
+    return outcome;
+  });
+  recorder.attributeTo(hash);
+  for (const command of activityCommands(world, options.activity)) {
+    engine.execute(command);
+  }
+  engine.endBlock();
+  if (height % BigInt(options.blocksPerSegment) === 0n) {
+    const value = create(CoreSnapshotDataSchema, { blockHeight: height, blockHash: hash, coreVersion: CORE_VERSION });
+    emit({ case: "coreSnapshotEvent", value });
+  }
+  emit({ case: "endBlock", value: create(EndBlockSchema, { height }) });
+  return outcomes;
+}
+
+function blockCounts(events: readonly BlockEvent[], orders: number): BlockCounts {
+  const countOf = (name: Event["case"]) => events.filter(({ event }) => event.case === name).length;
+  return { events: events.length - countOf("position"), orders, trades: countOf("trade") };
+}
+
+function replayBlock(chain: LocalChain, { height, time, transactions }: MadeBlock): void {
+  for (const bytes of transactions) {
+    if (chain.submit(receivedBytes(bytes)) !== undefined) {
+      throw new RequestError(`the node refuses a transaction of the kept block ${height}`, {
+        advice: "The blocks were changed, or kept by another version of the node; give another folder.",
+      });
+    }
+  }
+  chain.makeBlock(time);
+}
+
+/** Returns the last blocks of the generated history, oldest first: as many as transactions can refer to. */
 function lastBlocks(
   { lastHeight, blockAt }: { readonly lastHeight: bigint; readonly blockAt: (height: bigint) => Block },
   pastBlocks: number,

@@ -2,23 +2,23 @@ import type { RequestListener } from "node:http";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { monotonicMs } from "../runtime/index.js";
 
-/** The limit on the calls of each address. */
+/** The rate limit of each client address. */
 export interface RateLimit {
-  /** The most calls at once; 100 by default, as on deployed nodes. */
+  /** The maximum burst of calls; 100 by default, as on deployed nodes. */
   readonly burst?: number | undefined;
-  /** The calls that are added in a second, up to `burst`; 20 by default. */
+  /** The calls that are added each second, up to `burst`; 20 by default. */
   readonly perSecond?: number | undefined;
   /** Milliseconds that an address is banned for; 600 000 by default. */
   readonly banMs?: number | undefined;
 }
 
-/** The limit on the calls to a local node, which it keeps as deployed nodes do. */
+/** The rate limiter of a local node, which behaves like that of deployed nodes. */
 export interface RateLimiter {
-  /** An interceptor of a gRPC server, which counts the calls that do not stream. */
+  /** The interceptor of the gRPC server, which counts unary calls. */
   readonly interceptor: Interceptor;
-  /** Make the context values that the interceptor needs. */
+  /** Creates the context values that the interceptor needs. */
   contextValues(request: Addressed): ReturnType<typeof createContextValues>;
-  /** Make a listener of an HTTP server that counts every request. */
+  /** Returns a request listener of an HTTP server that counts every request. */
   limited(listener: RequestListener): RequestListener;
 }
 
@@ -26,7 +26,7 @@ interface Addressed {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-/** A call that is taken has no message. */
+/** The decision about a call. An accepted call has no refusal. */
 interface Verdict {
   readonly headers: Readonly<Record<string, string>>;
   readonly refusal?: { readonly message: string; readonly code: Code; readonly httpStatus: number };
@@ -40,11 +40,11 @@ const BANNED = {
 };
 
 /**
- * Make the limit on the calls to a local node. Each address has a bucket of calls. A call beyond it is refused, and
- * takes from a second bucket of the same size and rate; who empties that one is banned.
+ * Creates the rate limiter of a local node. Each address has a token bucket. A call without a token is rejected, and takes a
+ * token from a second bucket of the same size and rate. An address that empties the second bucket is banned.
  *
- * @param limit the buckets' size, the calls added in a second, and the milliseconds of a ban
- * @returns the parts for both servers; they count together
+ * @param limit the size of the buckets, the tokens added each second, and the duration of a ban in milliseconds
+ * @returns the limiter for both servers, which share the buckets
  */
 export function createRateLimiter({ burst = 100, perSecond = 20, banMs = 600_000 }: RateLimit): RateLimiter {
   const visitors = new Map<string, { calls: number; pardons: number; at: number; bannedUntil: number }>();
@@ -109,7 +109,7 @@ export function createRateLimiter({ burst = 100, perSecond = 20, banMs = 600_000
   };
 }
 
-/** The address that a call comes from. */
+/** The client address of a call. */
 const callerAddress = createContextKey("", { description: "the address that a call comes from" });
 
 function setAll(target: Headers, headers: Verdict["headers"]): void {

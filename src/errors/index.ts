@@ -1,25 +1,23 @@
+export type { ErrorSection } from "./error-classes.js";
 export {
+  BannedError,
   CanceledError,
   ConnectionError,
+  codeName,
+  type ErrorObject,
   FileError,
   type HttpAnswer,
   NodeError,
   type NodeErrorOptions,
   ProtocolError,
   RequestError,
-} from "./errors.js";
-export { BannedError } from "./rate-limit-error.js";
-export type { Refusal } from "./refusal.js";
-export type { ErrorSection } from "./sections.js";
-export { SinkError } from "./sink-error.js";
-export { SlowConsumerError } from "./slow-consumer-error.js";
-export {
-  codeName,
-  type ErrorObject,
+  SinkError,
+  SlowConsumerError,
   TradewireError,
   type TradewireErrorOptions,
   type TypedObject,
-} from "./tradewire-error.js";
+} from "./error-classes.js";
+export type { Refusal } from "./transaction-errors.js";
 export {
   CommandError,
   OutcomeUnknownError,

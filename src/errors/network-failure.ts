@@ -1,15 +1,15 @@
 import { Code } from "@connectrpc/connect";
-import { isError } from "./is-error.js";
+import { causesOf, errorCodes, isError } from "./node-errors.js";
 
-/** A failure of the network during a call. */
+/** A network failure during a call. */
 export interface NetworkFailure {
-  /** The failure, in the same words for every library that reports it. */
+  /** The failure, in the same words whichever library reported it. */
   readonly summary: string;
-  /** Whether there was a connection. Without one, nothing was sent. */
+  /** Whether a connection was open. If not, nothing was sent. */
   readonly connected: boolean;
-  /** The thing that the user can check. */
+  /** What the user can check. */
   readonly advice: string;
-  /** The gRPC status code, where it is not UNAVAILABLE. */
+  /** The gRPC status code, if it is not UNAVAILABLE. */
   readonly code?: Code;
 }
 
@@ -39,12 +39,12 @@ const NOT_MADE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The server refuses the client's certificate, by the alerts of RFC 8446, 6.2, as OpenSSL names them. With TLS 1.3 the
- * client learns that after the handshake.
+ * The server refuses the client's certificate: the alerts of RFC 8446, section 6.2, under OpenSSL's names. With TLS 1.3, the
+ * alert arrives after the handshake.
  */
 const CLIENT_REFUSED =
   /^ERR_SSL_.*_ALERT_((BAD|UNSUPPORTED)_CERTIFICATE|CERTIFICATE_(REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED)$/;
-/** The server wants a certificate, and was given none. */
+/** The server requires a client certificate, and the client sent none. */
 const CLIENT_MISSING = /^ERR_SSL_.*_ALERT_CERTIFICATE_REQUIRED$/;
 const CHECK_OWN_CERTIFICATE =
   "Give one that the server trusts, with its key, as tls.certFile and tls.keyFile; who runs the server knows which it takes.";
@@ -60,62 +60,62 @@ const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: string
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
 ]);
 
-/** What came in answer to the first message of TLS was none of TLS. Where the code is EPROTO, only the message tells. */
+/** The reply to the first TLS message was not TLS. For the code EPROTO, only the message says so. */
 const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 const NOT_TLS_MESSAGE = /:(wrong version number|packet length too long|http request):/;
 
-/** What came was no HTTP, or none of the version; over TLS, a server without HTTP/2 says so in the handshake. */
+/** The reply was not HTTP, or not the expected version. Over TLS, a server without HTTP/2 says so in the handshake. */
 const OTHER_PROTOCOL = /^(HPE_|ERR_HTTP2_ERROR$)|_NO_APPLICATION_PROTOCOL$/;
 
 const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/;
 const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|EPROTO$|ERR_SSL_|ERR_TLS_|ERR_STREAM_|ERR_HTTP2_)/;
 
-/** The errors of connecting that {@link whileConnecting} has marked. */
+/** The errors that {@link markConnecting} has marked. */
 const ofConnecting = new WeakSet<Error>();
 
 /**
- * Mark an error as one of connecting: nothing of the call was sent. The same codes come on established connections too,
- * so only the part that connects can tell.
+ * Marks an error as a failure to connect, so that no part of the call was sent. Established connections fail with the same
+ * codes, so only the code that connects knows the difference.
  *
  * @param reason the error that was thrown
- * @returns `reason`, or an error of it, that {@link networkFailure} knows as such
+ * @returns `reason`, or an error with its text, which {@link networkFailure} recognizes
  */
-export function whileConnecting(reason: unknown): Error {
+export function markConnecting(reason: unknown): Error {
   const error = isError(reason) ? reason : new Error(String(reason));
   ofConnecting.add(error);
   return error;
 }
 
-/** The errors of connections over which nothing had come, as {@link beforeAnyByte} has marked them. */
+/** The errors that {@link markNothingReceived} has marked. */
 const beforeBytes = new WeakSet<Error>();
 
 /**
- * Mark an error as one of a connection that was made and then lost, and over which not a byte had come. A server that
- * wants TLS ends one so that begins with something else.
+ * Marks an error of a connection that was lost before it had received a byte. This is how a TLS server closes a connection
+ * that starts without TLS.
  *
  * @param error the error of the connection
  * @returns `error`
  */
-export function beforeAnyByte(error: Error): Error {
+export function markNothingReceived(error: Error): Error {
   beforeBytes.add(error);
   return error;
 }
 
 /**
- * Make the error of a connection that was not usable in time.
+ * Returns the error of a connection that was not ready before its deadline.
  *
- * @returns the error, marked as by {@link whileConnecting}
+ * @returns the error, marked by {@link markConnecting}
  */
-export function notConnectedInTime(): Error {
-  return whileConnecting(Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" }));
+export function connectTimeoutError(): Error {
+  return markConnecting(Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" }));
 }
 
 /**
- * Find the failure of the network behind an error, by the codes of Node's modules and of the libraries over them.
+ * Returns the network failure behind an error, by the codes of Node's modules and of the libraries on top of them.
  *
  * @param reason the error that was thrown; its causes are searched too
- * @param url where the call went
- * @returns the failure, or undefined where no code is one of the network's
+ * @param url the URL of the call
+ * @returns the failure; undefined if no code is a network code
  */
 export function networkFailure(reason: unknown, url: string): NetworkFailure | undefined {
   const codes = errorCodes(reason);
@@ -167,7 +167,7 @@ function saysNotTls(reason: unknown): boolean {
   return causesOf(reason).some(({ message }) => NOT_TLS_MESSAGE.test(message));
 }
 
-/** gRPC's codes of HTTP/2's error codes; all others are INTERNAL. */
+/** The gRPC codes of HTTP/2 error codes; all others are INTERNAL. */
 const RESET_CODES: ReadonlyMap<number, Code> = new Map([
   [7, Code.Unavailable],
   [8, Code.Canceled],
@@ -176,18 +176,18 @@ const RESET_CODES: ReadonlyMap<number, Code> = new Map([
 ]);
 
 /**
- * The failure of a call whose HTTP/2 stream the server has reset.
+ * Returns the failure of a call whose HTTP/2 stream the server has reset.
  *
- * @param http2Code HTTP/2's error code, which is not 0
+ * @param http2Code the HTTP/2 error code, which is not 0
  * @returns the failure
  */
-export function resetByServer(http2Code: number): NetworkFailure {
+export function streamReset(http2Code: number): NetworkFailure {
   const code = RESET_CODES.get(http2Code) ?? Code.Internal;
   const summary = `the call was broken off (HTTP/2 error code ${http2Code})`;
   return { summary, connected: true, advice: TRY_AGAIN, code };
 }
 
-/** Whether an error says itself that no connection was made, or was marked so. */
+/** Returns whether an error is a failure to connect, by its system call or by its mark. */
 function isOfConnecting(error: Error): boolean {
   return (
     ofConnecting.has(error) || ("syscall" in error && (error.syscall === "connect" || error.syscall === "getaddrinfo"))
@@ -195,28 +195,10 @@ function isOfConnecting(error: Error): boolean {
 }
 
 /**
- * The failure of a connection that was made and then lost.
+ * Returns the failure of an established connection that was lost.
  *
  * @returns the failure
  */
 export function connectionLost(): NetworkFailure {
   return { summary: "the connection was lost", connected: true, advice: TRY_AGAIN };
-}
-
-/**
- * List the codes of an error and of its causes.
- *
- * @param reason the error that was thrown
- * @returns the codes that are texts, the outermost first; causes more than 8 deep are left out
- */
-export function errorCodes(reason: unknown): string[] {
-  return causesOf(reason).flatMap((error) => ("code" in error && typeof error.code === "string" ? [error.code] : []));
-}
-
-function causesOf(reason: unknown): Error[] {
-  const errors: Error[] = [];
-  for (let cause = reason; isError(cause) && errors.length < 8; cause = cause.cause) {
-    errors.push(cause);
-  }
-  return errors;
 }

@@ -1,12 +1,14 @@
 /**
- * Make what tells a caller's function of events. What the function throws, at once or later, becomes one warning of the
- * process and changes nothing.
+ * Wraps a caller's event hook. If the hook throws or rejects, the process emits one warning, and nothing else changes.
  *
- * @param onEvent the caller's function, if any
- * @param what is told of, for the warning, such as "the sync"
- * @returns tells it; never throws
+ * @param onEvent the caller's hook, if any
+ * @param what the source of the events for the warning, such as "the sync"
+ * @returns a function that calls the hook with an event and never throws
  */
-export function observer<Event>(onEvent: ((event: Event) => void) | undefined, what: string): (event: Event) => void {
+export function createEventReporter<Event>(
+  onEvent: ((event: Event) => void) | undefined,
+  what: string,
+): (event: Event) => void {
   let warned = false;
   const warn = (reason: unknown) => {
     if (!warned) {

@@ -12,8 +12,8 @@ import {
 
 /**
  * What a failure means for a unit of work. `wait`: the node or the sink is unreachable, so every unit waits. `retry`: the
- * same unit may succeed after a backoff. `fail`: this unit fails, others go on. `stop`: no unit can succeed, or the program
- * has made a mistake.
+ * same unit may succeed after a backoff. `fail`: this unit fails, and others continue. `stop`: no unit can succeed, or the
+ * program has a bug.
  */
 export type UnitReaction = "wait" | "retry" | "fail" | "stop";
 
@@ -25,7 +25,7 @@ export interface Reaction {
   readonly fallBack: boolean;
   /** Whether a stream is opened again. */
   readonly resume: boolean;
-  /** Whether work without a unit, such as listing segments, is repeated until its time is up. */
+  /** Whether work without a unit, such as listing segments, is repeated until its deadline. */
   readonly repeat: boolean;
   readonly unit: UnitReaction;
 }
@@ -38,9 +38,9 @@ const reaction = (unit: UnitReaction, ...does: readonly ("retry" | "fallBack" | 
   repeat: does.includes("repeat"),
 });
 
-/** The reactions to all kinds of failures. This is the only place that decides what is tried again. */
+/** The reaction to each kind of failure. This is the only place that decides what is retried. */
 const REACTIONS = {
-  /** Not sent: the request cannot be right. */
+  /** The request is invalid and was not sent. */
   "invalid request": reaction("fail"),
   /** The caller's signal was aborted. */
   canceled: reaction("stop"),
@@ -49,11 +49,11 @@ const REACTIONS = {
 
   /** No connection was made, so nothing was sent. */
   unreachable: reaction("wait", "retry", "fallBack", "resume", "repeat"),
-  /** The connection or the stream was lost after it had been made. */
+  /** An established connection or stream was lost. */
   "connection lost": reaction("retry", "retry", "fallBack", "resume", "repeat"),
-  /** The call's time was up before it was sent. */
+  /** The call's deadline passed before the call was sent. */
   "deadline before sending": reaction("wait", "fallBack", "resume", "repeat"),
-  /** The call's time was up after it was sent. */
+  /** The call's deadline passed after the call was sent. */
   "deadline exceeded": reaction("retry", "fallBack", "resume", "repeat"),
 
   /** The node has banned this address for a time. */
@@ -63,29 +63,29 @@ const REACTIONS = {
   "node: resource exhausted": reaction("wait", "retry", "resume", "repeat"),
   "node: invalid argument": reaction("fail"),
   "node: not found": reaction("fail"),
-  /** Already exists, failed precondition, out of range: it depends on the node's state, which a stream outlives. */
+  /** Already exists, failed precondition, out of range. They depend on the node's state, which may change during a stream. */
   "node: state": reaction("fail", "resume"),
   "node: credentials": reaction("stop"),
   "node: unimplemented": reaction("stop", "fallBack"),
   "node: failed": reaction("retry", "resume", "repeat"),
 
-  /** The answer ended early: a connection that breaks can look like that. */
-  "answer: cut short": reaction("retry", "retry", "fallBack", "resume"),
-  /** The answer's content is damaged. */
+  /** The response was truncated. A lost connection can look like that. */
+  "answer: truncated": reaction("retry", "retry", "fallBack", "resume"),
+  /** The content of the response is corrupt. */
   "answer: damaged": reaction("retry", "fallBack", "resume"),
   "answer: broken": reaction("retry", "fallBack"),
-  /** Not of the node's interface, or not of this version of it. */
+  /** The response is not of the node's interface, or of another version of it. */
   "answer: foreign": reaction("fail", "fallBack"),
-  /** Larger than a limit, of another history than this one, or with a value that cannot be right. */
+  /** The response exceeds a limit, belongs to another history, or has an impossible value. */
   "answer: refused": reaction("fail"),
 
   "sink: unreachable": reaction("wait", "repeat"),
   "sink: conflict": reaction("retry"),
-  /** Full, or without permission. */
+  /** The sink is full, or refuses access. */
   "sink: unusable": reaction("stop"),
   "sink: failed": reaction("fail"),
 
-  /** Anything else, such as a mistake of the program. */
+  /** Anything else, such as a bug in the program. */
   other: reaction("stop"),
 } as const satisfies Readonly<Record<string, Reaction>>;
 
@@ -135,7 +135,7 @@ export function failureKind(error: unknown): FailureKind {
     return NODE_KINDS[error.code] ?? "node: failed";
   }
   if (error instanceof ProtocolError) {
-    return error.isCutShort ? "answer: cut short" : (ANSWER_KINDS[error.code] ?? "answer: broken");
+    return error.isTruncated ? "answer: truncated" : (ANSWER_KINDS[error.code] ?? "answer: broken");
   }
   if (isSinkFailure(error)) {
     return SINK_KINDS[error.code] ?? "sink: failed";
@@ -175,7 +175,7 @@ export function reactionTo(error: unknown): Reaction {
  * @param error what was thrown
  * @returns whether it may
  */
-export function mayPass(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const { unit } = reactionTo(error);
   return unit === "wait" || unit === "retry";
 }

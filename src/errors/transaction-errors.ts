@@ -1,14 +1,12 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { RequestError } from "./errors.js";
-import { cut, MAX_MESSAGE } from "./quoted.js";
-import { mayHaveBeenTaken, type Refusal, refusalOf } from "./refusal.js";
-import { TradewireError } from "./tradewire-error.js";
+import { RequestError, TradewireError } from "./error-classes.js";
+import { MAX_MESSAGE, truncate } from "./error-text.js";
 
-/** A command has fields that are wrong, so it was not signed. */
+/** A command has invalid fields, so it was not signed. */
 export class CommandError extends RequestError {
-  /** Each field by its path in Protobuf's JSON, and what is wrong with it. */
+  /** Each invalid field, by its path in Protobuf's JSON, and what is wrong with it. */
   readonly problems: readonly { readonly path: string; readonly message: string }[];
 
   constructor(problems: CommandError["problems"]) {
@@ -20,17 +18,17 @@ export class CommandError extends RequestError {
   }
 }
 
-/** A node's answer to a submitted transaction (specification, 2.6). */
+/** A node's response to a submitted transaction (specification, 2.6). */
 export interface SubmissionResult {
-  /** Whether it was found valid and placed in the mempool. */
+  /** Whether the node found the transaction valid and placed it in the mempool. */
   readonly success: boolean;
-  /** Names the transaction in a node's event stream. */
+  /** The identifier of the transaction in a node's event stream. */
   readonly txHash: string;
-  /** Category of the failure; 0 where there is none. */
+  /** The category of the failure; 0 if there is none. */
   readonly code: number;
-  /** More about why it failed, as it came; often JSON. */
+  /** The reason of the failure, as received; often JSON. */
   readonly data: string;
-  /** The message of the consensus layer about it. */
+  /** The message of the consensus layer. */
   readonly log: string;
   /** Unused. */
   readonly height: bigint;
@@ -38,30 +36,30 @@ export interface SubmissionResult {
 
 /** The network refused a transaction (specification, 7). */
 export class TransactionError extends TradewireError {
-  /** The node's answer. */
+  /** The node's response. */
   readonly result: SubmissionResult;
-  /** `result.data`, decoded where it is JSON. */
+  /** `result.data`, decoded if it is JSON. */
   readonly data: JsonValue;
   /**
    * The reasons in `result.data`: each field by its path in Protobuf's JSON, and what is wrong with it. The path is empty
-   * where the node names no field.
+   * if the node names no field.
    */
   readonly problems: readonly { readonly path: string; readonly message: string }[];
-  /** Why it was refused, by kind: each calls for another reaction. */
+  /** The kind of refusal, which decides how to react. */
   readonly refusal: Refusal;
-  /** Whether an earlier submission of this very transaction may have been taken. */
+  /** Whether the node may have accepted an earlier submission of the same transaction. */
   readonly mayHaveBeenTaken: boolean;
 
   /**
-   * @param result the node's answer
-   * @param known what the caller knows of the transaction
+   * @param result the node's response
+   * @param known what the caller knows about the transaction
    */
   constructor(result: SubmissionResult, known: RefusedTransaction = {}) {
     const data = decodeData(result.data);
     const problems = readProblems(data);
     const refusal = refusalOf(result.code, problems);
     const said = [typeof data === "string" ? data : JSON.stringify(data), result.log].filter((text) => text !== "");
-    const why = cut(said.join("; "), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const why = truncate(said.join("; "), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     super(`the network refused the transaction (code ${result.code})${why === "" ? "" : `: ${why}`}`, {
       code: Code.FailedPrecondition,
       advice: adviceFor(refusal, result.txHash, known),
@@ -80,41 +78,41 @@ export class TransactionError extends TradewireError {
   }
 }
 
-/** What is known of a transaction that was refused. */
+/** What the caller knows about a refused transaction. */
 export interface RefusedTransaction {
-  /** Whether this client had the node check it before, which uses up its `tid`, and did not submit it. */
+  /** Whether this client asked the node to check it, which uses up its `tid`, and did not submit it. */
   readonly wasChecked?: boolean | undefined;
-  /** Whether it was signed just now and had not been sent before. */
+  /** Whether it was just signed and had never been sent before. */
   readonly isFirst?: boolean | undefined;
-  /** Whether its input data begins with the chain's identifier. */
+  /** Whether its input data starts with the chain's identifier. */
   readonly isPrefixed?: boolean | undefined;
 }
 
-/** The values that tell a transaction from all others. */
+/** The values that identify a transaction. */
 export interface TransactionIdentity {
-  /** What a node's event stream calls it by: 64 hex digits in upper case. */
+  /** Its identifier in a node's event stream: 64 hex digits in upper case. */
   readonly txHash: string;
-  /** `tx.pow.tid`: the network takes each only once. */
+  /** `tx.pow.tid`: the network accepts each value only once. */
   readonly tid: string;
   /** The sender. */
   readonly publicKey: string;
   /** `tx.signature.value`. */
   readonly signature: string;
-  /** The kind of its command, such as `orderSubmission`; absent where its input data cannot be read. */
+  /** The kind of its command, such as `orderSubmission`; absent if its input data cannot be read. */
   readonly command?: string | undefined;
 }
 
-/** A transaction was sent, and no answer says whether the node took it. */
+/** A transaction was sent, and no response says whether the node accepted it. */
 export class OutcomeUnknownError extends TradewireError {
   readonly transaction: TransactionIdentity;
-  /** The signed transaction, whose command names the parts that have outcomes; it is not in the error's JSON. */
+  /** The signed transaction, whose command names the parts that have outcomes. The error's JSON omits it. */
   readonly signed: Transaction | undefined;
-  /** Whether the node said that it has this very transaction: an earlier submission was taken. */
+  /** Whether the node said that it has the same transaction already: it accepted an earlier submission. */
   readonly isKnownToNode: boolean;
 
   /**
-   * @param transaction which one it is
-   * @param cause what went wrong after it was sent
+   * @param transaction the transaction's identity
+   * @param cause the failure after it was sent
    * @param signed the signed transaction
    */
   constructor(transaction: TransactionIdentity, cause: TradewireError, signed?: Transaction) {
@@ -145,16 +143,16 @@ export class OutcomeUnknownError extends TradewireError {
   }
 }
 
-/** Whether a node refused a transaction because it is in its cache: it has taken this very transaction before. */
+/** Returns whether a node refused a transaction because its cache has it: the node has accepted it before. */
 function hasInCache({ code, details, summary }: TradewireError): boolean {
   const texts = [summary, ...details.map(({ message }) => message)];
   return code === Code.Internal && texts.some((said) => typeof said === "string" && said.includes(IN_CACHE));
 }
 
-/** CometBFT's words for a transaction that its mempool's cache holds. */
+/** CometBFT's text for a transaction that is in the cache of its mempool. */
 const IN_CACHE = "tx already exists in cache";
 
-/** A result's data: decoded where it is an object or a list in JSON, else the text. */
+/** Returns a result's data: decoded if it is a JSON object or array, otherwise the text. */
 function decodeData(data: string): JsonValue {
   if (!/^\s*[[{]/.test(data)) {
     return data;
@@ -167,10 +165,10 @@ function decodeData(data: string): JsonValue {
   }
 }
 
-/** How much of a node's plain text is searched for fields. */
-const MOST_TEXT = 10_000;
+/** The maximum number of characters of a node's plain text that are searched for fields. */
+const MAX_TEXT = 10_000;
 
-/** The reasons of a refusal: by path in JSON, or as text, such as `order_submission.size (size is too large)`. */
+/** Parses the reasons of a refusal: JSON by path, or text such as `order_submission.size (size is too large)`. */
 function readProblems(data: JsonValue): { path: string; message: string }[] {
   if (data === "") {
     return [];
@@ -181,7 +179,7 @@ function readProblems(data: JsonValue): { path: string; message: string }[] {
     );
   }
   const said = text(data);
-  const fields = said.slice(0, MOST_TEXT).matchAll(/([\w.*[\]]+) \((.*?)\)(?=,\s*[\w.*[\]]+ \(|$)/g);
+  const fields = said.slice(0, MAX_TEXT).matchAll(/([\w.*[\]]+) \((.*?)\)(?=,\s*[\w.*[\]]+ \(|$)/g);
   const problems = [...fields].map(([, path = "", message = ""]) => ({ path: camelCase(path), message }));
   return problems.length > 0 ? problems : [{ path: "", message: said }];
 }
@@ -223,4 +221,118 @@ function adviceFor(refusal: Refusal, txHash: string, known: RefusedTransaction):
     case "invalid":
       return "None of it will be executed. Correct what the reason names, and sign a new transaction.";
   }
+}
+
+/**
+ * Why the network refused a transaction. Each kind calls for a different reaction:
+ *
+ * - `duplicate`: the network has the same transaction, or one with its `tid` or nonce. An earlier submission was accepted.
+ * - `seen`: the node has seen its `tid` before: it was submitted, only checked, or refused for a wrong proof of work.
+ * - `expired`: the block that it is tied to is too old or unknown. The network no longer accepts it, but may have accepted
+ *   an earlier submission.
+ * - `spam`: it exceeds a spam limit. No part of it was accepted.
+ * - `spam-unknown`: refused as spam for an unknown reason. An earlier submission may have been accepted.
+ * - `profile`: the node expects input data in another form.
+ * - `invalid`: the transaction or its command violates a rule. No part of it was accepted.
+ * - `not-executable`: the command is valid, but the network cannot execute it now, for example without the funds.
+ */
+export type Refusal =
+  | "duplicate"
+  | "seen"
+  | "expired"
+  | "spam"
+  | "spam-unknown"
+  | "profile"
+  | "invalid"
+  | "not-executable";
+
+/** The codes of refused transactions (core/blockchain/response.go of v0.78.0). */
+const INVALID_CODE = 51;
+const DECODING_CODE = 60;
+const NOT_EXECUTABLE_CODE = 70;
+const UNKNOWN_COMMAND_CODE = 80;
+const SPAM_CODE = 89;
+const REFUSALS: readonly number[] = [INVALID_CODE, DECODING_CODE, NOT_EXECUTABLE_CODE, UNKNOWN_COMMAND_CODE, SPAM_CODE];
+
+/** A reason of a refusal: the path of a field in Protobuf's JSON, empty if no field is named, and what is wrong with it. */
+interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * The texts of code 89, from core/pow/engine.go, core/processor/abci.go and core/spam/ of v0.78.0. The paths are those of
+ * nodes that report reasons by field.
+ */
+const SPAM_TEXTS: readonly { readonly refusal: Refusal; readonly path?: RegExp; readonly message: RegExp }[] = [
+  {
+    refusal: "duplicate",
+    message: /^transaction hash already used|^delayed transaction already included|\bnonce already used\b/i,
+  },
+  { refusal: "duplicate", message: /\b(tid|transaction id) already used\b/i },
+  { refusal: "seen", message: /\btid already seen\b/i },
+  { refusal: "expired", message: /\btoo old\b|\bunknown block height\b/i },
+  { refusal: "duplicate", path: /^tx\.(pow\.tid|inputData\.nonce)$/, message: /^was used/ },
+  { refusal: "expired", path: /^tx\.inputData\.blockHeight$/, message: /not one of the blocks/ },
+  { refusal: "spam", message: /^failed to verify proof of work/ },
+  { refusal: "spam", message: /^party has insufficient associated governance tokens in their staking account/ },
+  { refusal: "spam", message: /^party has already (submitted|voted) the maximum number/ },
+  { refusal: "spam", path: /^tx\./, message: /^is / },
+];
+
+/** The errors of a node that cannot read the input data, because the chain's identifier is, or is not, in front of it. */
+const OTHER_FORM = /^couldn't unmarshall input data|^must not begin, as it is submitted|^has to begin with the chain's/;
+
+/**
+ * Returns whether a v0.78.0 node refuses transactions with a code. Any other code proves nothing: the node may have
+ * accepted the transaction.
+ *
+ * @param code the code of a submission result
+ * @returns whether it is the code of a refusal
+ */
+export function isRefusalCode(code: number): boolean {
+  return REFUSALS.includes(code);
+}
+
+/**
+ * Returns why a transaction was refused.
+ *
+ * @param code the code of the submission result
+ * @param problems the reasons in its data
+ * @returns the kind of refusal; code 89 with an unknown text is `spam-unknown`
+ */
+export function refusalOf(code: number, problems: readonly Problem[]): Refusal {
+  if (code === SPAM_CODE) {
+    const kinds = problems.map(
+      (problem) =>
+        SPAM_TEXTS.find(({ path, message }) => {
+          const isPath = path === undefined ? problem.path === "" : path.test(problem.path);
+          return isPath && message.test(problem.message);
+        })?.refusal ?? "spam-unknown",
+    );
+    return kinds.find((kind) => kind !== "spam") ?? kinds[0] ?? "spam-unknown";
+  }
+  if (code === NOT_EXECUTABLE_CODE) {
+    return "not-executable";
+  }
+  const isOtherForm = problems.some(({ path, message }) => path === "tx.inputData" && OTHER_FORM.test(message));
+  // A prefix may happen to parse as fields. Then the node reports that the command is missing.
+  const isWithoutCommand = problems.some(
+    ({ path, message }) => path === "tx.inputData.command" && message === "is required",
+  );
+  return code === DECODING_CODE && (isOtherForm || isWithoutCommand) ? "profile" : "invalid";
+}
+
+/**
+ * Returns whether the network may have accepted an earlier submission of a refused transaction.
+ *
+ * @param refusal why it was refused
+ * @param isFirst whether it was just signed and had never been sent before
+ * @returns whether an earlier acceptance cannot be ruled out
+ */
+export function mayHaveBeenTaken(refusal: Refusal, isFirst: boolean): boolean {
+  if (refusal === "expired" && isFirst) {
+    return false;
+  }
+  return refusal === "duplicate" || refusal === "seen" || refusal === "expired" || refusal === "spam-unknown";
 }

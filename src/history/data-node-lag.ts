@@ -9,39 +9,39 @@ export interface DataNodeLag {
   /**
    * - `current`: the data node has the core's last blocks, and they are recent.
    * - `lagging`: the data node's last block is older than the core's. It keeps answering with old state.
-   * - `stalled`: the data node has the core's last block, which is old by this machine's clock: no blocks are made, the core
-   *   is catching up, or the network has a clock of its own, as a local node.
-   * - `old`: the data node's last block is old, and the core could not be asked.
+   * - `stalled`: the data node has the core's last block, which is old by this machine's clock: the network makes no
+   *   blocks, the core is catching up, or the network has its own clock, like a local node.
+   * - `old`: the data node's last block is old, and the core did not answer.
    *
    * Up to 10 seconds count as recent.
    */
   readonly state: "current" | "lagging" | "stalled" | "old";
   /** When the data node's last block was made, in Unix nanoseconds. */
   readonly dataNodeTime: bigint;
-  /** When the core's last block was made, in Unix nanoseconds; absent if the core could not be asked. */
+  /** When the core's last block was made, in Unix nanoseconds; absent if the core did not answer. */
   readonly coreTime?: bigint;
-  /** How much older the data node's last block is than the core's, in milliseconds; absent if the core could not be asked. */
+  /** How much older the data node's last block is than the core's, in milliseconds; absent if the core did not answer. */
   readonly behindCoreMs?: number;
-  /** How old the core's last block is, in milliseconds; that of the data node if the core could not be asked. */
+  /** How old the core's last block is, in milliseconds; that of the data node if the core did not answer. */
   readonly behindClockMs: number;
 }
 
-/** The calls that tell when the last blocks were made. They throw the library's errors. */
+/** The calls that return the times of the last blocks. They throw the library's errors. */
 export interface LagServices {
   readonly core: Pick<ConnectClient<typeof CoreService>, "getVegaTime">;
   readonly data: Pick<ConnectClient<typeof TradingDataService>, "getVegaTime">;
 }
 
-/** By how much blocks may be late before that is reported, in milliseconds. */
+/** Maximum age of a block that counts as recent, in milliseconds. */
 const MAX_LAG_MS = 10_000;
 
 /**
  * Compares the last block of a data node with that of its core, and with the clock: a data node that stopped writing
  * keeps answering with old state.
  *
- * @param services the node's
- * @param options of the calls
- * @returns how they compare
+ * @param services the node's services
+ * @param options options of the calls
+ * @returns the comparison
  * @throws the error of the call to the data node, and {@link CanceledError}
  */
 export async function measureLag({ core, data }: LagServices, options: CallOptions): Promise<DataNodeLag> {
@@ -61,7 +61,7 @@ export async function measureLag({ core, data }: LagServices, options: CallOptio
  * Describes how a data node lags.
  *
  * @param lag how its last block compares
- * @returns the description, of which the data node is the subject; how much and behind what where it lags
+ * @returns a predicate whose subject is the data node, with the amount if it lags
  */
 export function describeLag({ state, coreTime, behindCoreMs = 0, behindClockMs }: DataNodeLag): string {
   switch (state) {

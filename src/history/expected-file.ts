@@ -1,32 +1,32 @@
-import { checkColumns } from "../archive/check-columns.js";
-import type { ArchiveFile } from "../archive/files.js";
-import type { ExportName } from "../archive/names.js";
+import type { ArchiveFile } from "../archive/archive-files.js";
+import type { ExportName } from "../archive/export-names.js";
+import { checkColumns } from "../archive/typed-rows.js";
+import { quoted } from "../errors/error-text.js";
 import { ProtocolError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
-import type { TableName } from "../schema/tables.js";
-import { nameText } from "../zip/archive-error.js";
+import type { TableName } from "../schema/table-names.js";
+import { nameText } from "../zip/zip-format.js";
 import type { BlockRange } from "./segments.js";
 
-/** What the one file of an export must be: a table of segments that have one schema version. */
+/** The expected file of an export: a table of segments with one schema version. */
 export interface ExpectedFile extends BlockRange {
   readonly chainId: string;
   readonly table: TableName;
   readonly schemaVersion: bigint;
 }
 
-/** What is wrong with a node's answer is the node's. */
+/** Advice for an invalid answer, which is the node's error. */
 const OF_THE_NODE = "Try another node, and tell who runs this one.";
 
-/** So far, nothing but the header row was read. */
+/** Advice while only the header row was read. */
 const NOTHING_TAKEN = `Nothing of it was taken. ${OF_THE_NODE}`;
 
 /**
- * Check that a file is the one that was asked for, by its name as {@link checkFileName} does, and by its columns: all
- * those of the schema version must be in the header row.
+ * Checks that a file is the requested one, by its name as {@link checkFileName} does, and by its columns: the header row
+ * must contain all columns of the schema version.
  *
- * @param file the file, of which nothing has been read
- * @param expected what it must be
- * @throws {@link ProtocolError} where it is something else; it names both
+ * @param file the file, before its rows are read
+ * @param expected the expected file
+ * @throws {@link ProtocolError} if it is another file; the error names both
  */
 export function checkFile(file: ArchiveFile, expected: ExpectedFile): void {
   checkFileName(file, expected);
@@ -35,13 +35,12 @@ export function checkFile(file: ArchiveFile, expected: ExpectedFile): void {
 }
 
 /**
- * Check that a file is the one that was asked for. Its name must say that it is of the chain, table and blocks and, where
- * it has a schema version, of that version; a name of another form is refused, as nothing then says which chain the rows
- * are of.
+ * Checks that a file is the requested one. Its name must contain the chain, table and blocks, and the schema version if
+ * any. A name of another form is refused, since it does not identify the chain.
  *
- * @param file its name, and what that says
- * @param expected what it must be
- * @throws {@link ProtocolError} where it is something else; it names both
+ * @param file its name, and the parts of the name
+ * @param expected the expected file
+ * @throws {@link ProtocolError} if it is another file; the error names both
  */
 export function checkFileName(
   { name, chainId, table, schemaVersion, fromBlock, toBlock }: Pick<ArchiveFile, "name"> & Partial<ExportName>,
@@ -70,9 +69,9 @@ export function checkFileName(
 }
 
 /**
- * Make the error of an export without a file.
+ * Returns the error for an export without a file.
  *
- * @param expected what was asked for
+ * @param expected the expected file
  * @returns the error
  */
 export function noFile(expected: ExpectedFile): ProtocolError {
@@ -80,9 +79,9 @@ export function noFile(expected: ExpectedFile): ProtocolError {
 }
 
 /**
- * Make the error of an export with more than one file.
+ * Returns the error for an export with more than one file.
  *
- * @param expected what was asked for
+ * @param expected the expected file
  * @param file the second file
  * @returns the error
  */

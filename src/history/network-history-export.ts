@@ -1,72 +1,72 @@
 import type JSZip from "jszip";
-import type { ArchiveFile } from "../archive/files.js";
-import type { Archive, RowOptions, TypedRowOptions } from "../archive/open.js";
-import type { SavedArchive } from "../archive/save.js";
-import type { Verification } from "../archive/verify.js";
-import type { CsvRecord } from "../csv/format.js";
+import type { ArchiveFile } from "../archive/archive-files.js";
+import type { Archive, RowOptions, TypedRowOptions } from "../archive/open-archive.js";
+import type { SavedArchive, Verification } from "../archive/save-archive.js";
+import type { CsvRecord } from "../csv/csv-format.js";
 import type { TypedObject } from "../errors/index.js";
-import type { SaveTarget } from "../file/target.js";
-import type { CallOptions } from "../given/call-options.js";
-import type { TableName } from "../schema/tables.js";
+import type { SaveTarget } from "../file/save-target.js";
+import { assertFunction, assertKnownKeys, assertOneOf, assertText, parsePositiveInteger } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import type { TableName } from "../schema/table-names.js";
 import type { TypedRow } from "../schema/typed-row.js";
-import type { ExportChunk } from "./chunks.js";
+import type { ExportChunk } from "./export-chunks.js";
 import type { BlockRange } from "./segments.js";
 
-/** How far an export has come. */
+/** Progress of an export. */
 export interface ExportProgress {
-  /** Bytes of the archive that have arrived. */
+  /** Number of bytes of the archive that have arrived. */
   readonly bytes: number;
-  /** Chunks that have arrived. */
+  /** Number of chunks that have arrived. */
   readonly chunks: number;
-  /** How much of the range is there, from 0 to 1; only of an export in parts, as nothing tells the size of one stream. */
+  /** Completed fraction of the range, from 0 to 1. Only for an export in parts: the size of a single stream is unknown. */
   readonly part?: number;
 }
 
 /** How an export is made. */
 export interface ExportOptions extends CallOptions {
-  /** Ends the export. A file that was begun is removed. */
+  /** Cancels the export. An incomplete file is removed. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each chunk. */
   readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
   /**
-   * Whether the first chunk must carry extensions. The default is `required`, by the specification (2.7). Use
-   * `optional` for nodes that send none, as deployed v0.78 nodes do. A raw HTTP body has no chunks, so the rule does
-   * not apply to it.
+   * Whether the first chunk must contain extensions. The default is `required`, by the specification (2.7). Use
+   * `optional` for nodes that send none, as deployed v0.78 nodes do. The rule does not apply to a raw HTTP body, which
+   * has no chunks.
    */
   readonly extensions?: "required" | "optional" | undefined;
   /**
-   * Ask the node for its segments first, and check the range against them. The error then names the nearest range that
-   * can be exported. This costs a further call, whose answer is large for a long history; without it the node refuses a
-   * wrong range.
+   * Whether to list the node's segments first and check the range against them. The error then contains the nearest range
+   * that can be exported. This costs a further call, whose response is large for a long history. Otherwise the node
+   * refuses an invalid range.
    */
   readonly check?: boolean | undefined;
-  /** Ask the node for its segments first, and widen the range to the boundaries of its first and its last segment. */
+  /** Whether to list the node's segments first and widen the range to the boundaries of its first and last segment. */
   readonly snap?: boolean | undefined;
-  /** The most bytes of a row, quotes and line end included, where rows are read; 64 MiB by default. */
+  /** Maximum row size in bytes, including quotes and line end; 64 MiB by default. */
   readonly maxRowBytes?: number | undefined;
 }
 
 /** How an export is saved. */
 export interface SaveOptions {
-  /** Whether a file that exists is replaced; false by default. */
+  /** Whether an existing file is replaced; false by default. */
   readonly force?: boolean | undefined;
   /**
-   * How the archive is checked while it arrives. The default is `content`: each file is inflated, and its size and
-   * CRC-32 are compared, so that no byte of it can be wrong. `structure` compares the records between the files only.
+   * How the archive is verified while it arrives. The default is `content`: each file is inflated, and its size and
+   * CRC-32 are compared, so that every byte is checked. `structure` only compares the records between the files.
    */
   readonly verify?: Verification | undefined;
   /**
-   * How many parts of the range are fetched at once, from 1, the default, to 100. A node makes an export on one core, so
-   * that several take less time. The range is cut into a part for each segment, or for several where it has more than
-   * 500. Parts are always checked by their content, a part that breaks off is fetched again alone (`retry.tries` of the
-   * configuration), and they are joined in their order while others come, so that the archive is the one that a single
-   * stream brings. Until then they are in a temporary folder beside the target.
+   * Number of parts of the range that are fetched in parallel, from 1, the default, to 100. A node uses one core for an
+   * export, so several take less time. The range is split into one part for each segment, or for several segments if it
+   * has more than 500. Parts are always verified by content. If a part breaks off, only that part is fetched again
+   * (`retry.tries` of the configuration). Parts are joined in order while others arrive, so that the archive is the same
+   * as that of a single stream. Until then they are in a temporary folder next to the target.
    */
   readonly parallel?: number | undefined;
   /**
-   * A folder that keeps the parts until the export is complete. An export that was ended, in whatever way, goes on with
-   * them when it is made again: those whose bytes have the checksum that was noted are not fetched. It is made where it
-   * does not exist, and the parts in it are removed at the end.
+   * A folder that stores the parts until the export is complete. If an export ends early, for whatever reason, the next
+   * run continues with them: parts whose bytes have the recorded checksum are not fetched again. The folder is created if
+   * it does not exist, and the parts in it are removed at the end.
    */
   readonly resume?: string | undefined;
 }
@@ -77,58 +77,58 @@ export interface SavedExport extends SavedArchive {
   readonly fromBlock: bigint;
   /** Last block, inclusive. */
   readonly toBlock: bigint;
-  /** The extensions of the first chunk; none over a raw HTTP body, or where `resume` has found the first part in its folder. */
+  /** The extensions of the first chunk; none for a raw HTTP body, or if `resume` found the first part in its folder. */
   readonly extensions: readonly TypedObject[];
 }
 
 /**
  * An export of network history (specification, 4.1), which can be consumed in several ways. Each use calls the node
- * anew.
+ * again.
  *
- * Every method but `range()` may throw {@link NodeError} where the node answers with an error, {@link ConnectionError}
- * where it cannot be reached or the connection is lost, {@link ProtocolError} where the stream or the archive breaks a
- * rule or is cut short, {@link RequestError} as `range()` does, and {@link CanceledError} where the signal was aborted.
+ * Every method but `range()` may throw {@link NodeError} if the node answers with an error, {@link ConnectionError} if it
+ * is unreachable or the connection is lost, {@link ProtocolError} if the stream or the archive violates a rule or is
+ * truncated, {@link RequestError} as `range()` does, and {@link CanceledError} if the signal was aborted.
  */
 export interface NetworkHistoryExport<Asked extends TableName = TableName> extends Archive<Asked> {
   /**
-   * Get the blocks that are exported: the range asked for or, with `snap`, the widened one. The node is asked for its
-   * segments once, and only with `snap` or `check`.
+   * Returns the blocks to export: the requested range or, with `snap`, the widened one. The node's segments are listed
+   * once, and only with `snap` or `check`.
    *
-   * @returns the range, both ends inclusive
-   * @throws {@link RequestError} with `snap` or `check`, where the node's segments do not make up the range
-   * @throws {@link NodeError}, {@link ConnectionError} or {@link CanceledError} where the segments cannot be listed
+   * @returns the range, inclusive
+   * @throws {@link RequestError} with `snap` or `check`, if the node's segments do not form the range
+   * @throws {@link NodeError}, {@link ConnectionError} or {@link CanceledError} if the segments cannot be listed
    */
   range(): Promise<BlockRange>;
   /**
-   * Read the chunks (specification, 2.7), checked against the rules of the stream.
+   * Reads the chunks (specification, 2.7), checked against the rules of the stream.
    *
-   * @returns the chunks; an error of the node is the last one, and is then thrown too, so that it cannot be missed
+   * @returns the chunks; an error of the node is the last one, and is also thrown, so that it cannot be missed
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
-   *   {@link CanceledError} as said above, while reading
+   *   {@link CanceledError} as above, while reading
    */
   chunks(): AsyncIterable<ExportChunk>;
   /**
-   * Read the bytes of the archive.
+   * Reads the bytes of the archive.
    *
-   * @returns the bytes, split anywhere, which must not be changed nor transferred: they may be a view of what has yet to
-   *   be read; if this throws, the bytes before are not a whole archive
+   * @returns the bytes, split anywhere, which must not be modified or transferred, since they may be a view of unread
+   *   data; if this throws, the bytes before are not a complete archive
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
-   *   {@link CanceledError} as said above, while reading
+   *   {@link CanceledError} as above, while reading
    */
   bytes(): AsyncIterable<Uint8Array>;
   /**
-   * Save the archive: whole and checked, or not at all.
+   * Saves the archive completely and verified, or not at all.
    *
    * @param target the path of a file, which ends in `.zip`, or of a folder, which exists or ends in a slash; or
-   *   `{ file }` or `{ folder }`. In a folder it takes the node's name for it, where that has the specified form
+   *   `{ file }` or `{ folder }`. In a folder it gets the node's name for it, if that has the specified form
    *   (specification, 4.1)
-   * @param options whether a file that exists is replaced, how the archive is checked, how many parts of it are fetched
-   *   at once, and the folder that keeps them for another run
-   * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, the check that was made, and
-   *   the range
-   * @throws {@link FileError} where the file cannot be written, or exists; all else as said above; with `parallel` or
-   *   `resume` also {@link RequestError} where the node's segments do not make up the range, or the folder is of another
-   *   export or in use, and {@link ProtocolError} where they are no chain, or change meanwhile
+   * @param options whether an existing file is replaced, how the archive is verified, how many parts are fetched in
+   *   parallel, and the folder that stores them for another run
+   * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, how it was verified, and the
+   *   range
+   * @throws {@link FileError} if the file cannot be written, or exists; otherwise as above; with `parallel` or
+   *   `resume` also {@link RequestError} if the node's segments do not form the range, or the folder belongs to
+   *   another export or is in use, and {@link ProtocolError} if they are not a chain, or change in the meantime
    *
    * @example
    * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
@@ -138,34 +138,34 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    */
   saveTo(target: SaveTarget, options?: SaveOptions): Promise<SavedExport>;
   /**
-   * Read the files of the archive as they arrive, no faster than their rows are taken. Where their names have the
-   * specified form, they must cover the whole range.
+   * Reads the files of the archive as they arrive, no faster than their rows are consumed. If their names have the
+   * specified form, they must cover the complete range.
    *
-   * @returns the files, in the order of their blocks; if this throws, rows are missing behind those that came before
+   * @returns the files, in block order; if this throws, later rows are missing
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
-   *   {@link CanceledError} as said above; {@link RequestError} also where rows are taken twice or too late
+   *   {@link CanceledError} as above; {@link RequestError} also if rows are read twice or too late
    */
   files(): AsyncIterable<ArchiveFile>;
   /**
-   * Read the rows of all files as they arrive. The files are in the order of their blocks. Rows keep the order of their
-   * file, where those of a segment stand in the order of the table's primary key, which need not be that of time.
+   * Reads the rows of all files as they arrive. The files are in block order. Rows keep the order of their
+   * file, in which the rows of a segment are sorted by the table's primary key, which may differ from their order in time.
    *
    * @param options which columns the records have
-   * @returns the rows by the names of their columns, `null` for NULL
+   * @returns the rows by column name, `null` for NULL
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
-   *   {@link CanceledError} as said above, while reading
+   *   {@link CanceledError} as above, while reading
    *
    * @example
    * for await (const trade of client.exportNetworkHistory(request).rows()) console.log(trade["price"]);
    */
   rows(options?: RowOptions): AsyncIterable<CsvRecord>;
   /**
-   * Read the rows of all files as they arrive, and give each value the type that its column has in the network's tables.
+   * Reads the rows of all files as they arrive, with values of the types that the columns have in the network's tables.
    *
-   * @param options `typed: true`, which columns the records have, and who is told of what this release does not know
-   * @returns the typed rows by the names of their columns; those before a mistake come before the error
-   * @throws {@link ProtocolError} also where a file lacks a column of its schema version, or a value does not fit its
-   *   type; all else as said above, while reading
+   * @param options `typed: true`, which columns the records have, and a callback for unknown columns and values
+   * @returns the typed rows by column name; rows before an error are returned before it is thrown
+   * @throws {@link ProtocolError} also if a file lacks a column of its schema version, or a value does not fit its
+   *   type; otherwise as above, while reading
    *
    * @example
    * const trades = client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 3000 });
@@ -173,11 +173,64 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    */
   rows<Table extends TableName = Asked>(options: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
   /**
-   * Take the archive into memory.
+   * Loads the archive into memory.
    *
-   * @returns the archive, checked
-   * @throws {@link ProtocolError} where it is larger than the limit `maxArchiveBytes`, or inflates to more than 1 GiB;
-   *   all else as said above
+   * @returns the verified archive
+   * @throws {@link ProtocolError} if it is larger than the limit `maxArchiveBytes`, or inflates to more than 1 GiB;
+   *   otherwise as above
    */
   toZip(): Promise<JSZip>;
+}
+
+/** The names of {@link ExportOptions}. */
+const EXPORT_OPTIONS = {
+  ...CALL_OPTIONS,
+  onProgress: true,
+  extensions: true,
+  check: true,
+  snap: true,
+  maxRowBytes: true,
+} as const;
+
+/**
+ * Validates the options of an export.
+ *
+ * @param options the options
+ * @throws {@link RequestError} if an option is unknown or invalid
+ */
+export function checkExportOptions(options: ExportOptions): void {
+  assertKnownKeys("options", options, EXPORT_OPTIONS);
+  validateCallOptions(options);
+  const { onProgress, extensions, check, snap, maxRowBytes } = options;
+  assertFunction("onProgress", onProgress);
+  assertOneOf("extensions", extensions, ["required", "optional"]);
+  assertOneOf("check", check, [true, false]);
+  assertOneOf("snap", snap, [true, false]);
+  if (maxRowBytes !== undefined) {
+    parsePositiveInteger("maxRowBytes", maxRowBytes, Number.MAX_SAFE_INTEGER);
+  }
+}
+
+/** Maximum number of parallel fetches: each is a stream, and a node allows 250 per address. */
+const MAX_PARALLEL = 100;
+
+/** The names of {@link SaveOptions}. */
+const SAVE_OPTIONS = { force: true, verify: true, parallel: true, resume: true } as const;
+
+/**
+ * Validates the options for saving an export, and returns whether it is saved in parts.
+ *
+ * @param options the options
+ * @returns whether the export is saved in parts
+ * @throws {@link RequestError} if an option is unknown or invalid
+ */
+export function isInParts(options: SaveOptions): boolean {
+  assertKnownKeys("options", options, SAVE_OPTIONS);
+  const { force, verify, parallel = 1, resume } = options;
+  assertOneOf("force", force, [true, false]);
+  assertOneOf("verify", verify, ["content", "structure"]);
+  if (resume !== undefined) {
+    assertText("resume", resume, "parts/");
+  }
+  return parsePositiveInteger("parallel", parallel, MAX_PARALLEL) > 1 || resume !== undefined;
 }

@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { isChainId } from "../errors/chain-id.js";
+import { quoted } from "../errors/error-text.js";
 import { ProtocolError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
+import { isChainId } from "../input/assert.js";
 import type { BlockRange } from "./segments.js";
 
-/** A segment of network history as a node lists it, checked. */
+/** A valid segment of network history. */
 export interface Segment extends BlockRange {
   /** Identifier of the segment: a hash of its content, so nodes of one network have the same ones. */
   readonly id: string;
@@ -15,34 +15,34 @@ export interface Segment extends BlockRange {
   readonly schemaVersion: bigint;
 }
 
-/** The history that a node holds: segments without a gap, each knowing the one before it. */
+/** A node's history: segments without gaps, each with the identifier of the previous one. */
 export interface NodeHistory {
   readonly chainId: string;
-  /** Oldest first; empty where the node has no history yet. */
+  /** Oldest first; empty if the node has no history yet. */
   readonly segments: readonly Segment[];
 }
 
-/** The most segments of a history: at 300 blocks a segment and a block a second, a hundred years have as many. */
+/** Maximum number of segments of a history: at 300 blocks a segment and a block a second, a hundred years have as many. */
 export const MAX_SEGMENTS = 10_000_000;
 
-/** The most characters of a segment's identifier. */
+/** Maximum length of a segment's identifier. */
 const MAX_SEGMENT_ID = 128;
 
-/** The largest block, and the largest schema version: what keeps a ledger as JSON holds no larger number exactly. */
+/** Maximum block and schema version: sinks that store them as JSON cannot represent larger numbers exactly. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER);
 
 const ADVICE = "Nothing was changed. Try another node, and tell who runs this one.";
 
 /**
- * Check the segments that a node lists: 1 to `MAX_SEGMENTS` of one chain, each directly behind the one before it, whose
- * identifier it names. Only the first may name one that is not listed: the node no longer has it.
+ * Validates the segments that a node lists: at most `MAX_SEGMENTS` of one chain, each directly after the previous one, whose
+ * identifier it contains. Only the first may refer to a segment that is not listed, which the node no longer has.
  *
- * @param segments in the order of their heights
- * @param node what the node is called, for errors
- * @returns the history; its chain is empty where there are no segments
- * @throws {@link ProtocolError} where a height, an identifier, the chain or a schema version cannot be right, where
- *   segments overlap or one is missing between two, or where they are not a chain; it names both segments.
- *   `RESOURCE_EXHAUSTED` where there are too many
+ * @param segments in order of height
+ * @param node the node's name, for errors
+ * @returns the history; its chain is empty if there are no segments
+ * @throws {@link ProtocolError} if a height, an identifier, the chain or a schema version is invalid, or if segments
+ *   overlap, have a gap, or do not form a chain; the error names both segments.
+ *   `RESOURCE_EXHAUSTED` if there are too many
  */
 export function checkHistory(segments: readonly HistorySegment[], node = "the node"): NodeHistory {
   const wrong = (what: string) => new ProtocolError(`${node} lists ${what}`, { advice: ADVICE });
@@ -116,18 +116,18 @@ function problemBetween(before: Segment | undefined, segment: Segment): string |
 }
 
 /**
- * Tell whether a text can be the identifier of a segment: 1 to 128 visible ASCII characters, which are safe in logs, pages
- * and databases.
+ * Returns whether a text has the form of a segment identifier: 1 to 128 visible ASCII characters, which are safe in logs,
+ * pages and databases.
  *
  * @param text the text
- * @returns whether it has that form
+ * @returns true if it has that form
  */
 export function isSegmentId(text: string): boolean {
   return text.length <= MAX_SEGMENT_ID && /^[!-~]+$/.test(text);
 }
 
 /**
- * Name a segment in an error.
+ * Formats a segment for an error.
  *
  * @param segment the segment
  * @returns its blocks and its identifier

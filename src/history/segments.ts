@@ -1,58 +1,57 @@
 import type { Client } from "@connectrpc/connect";
 import type { HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { requireList } from "../errors/check-kinds.js";
-import { requireObject } from "../errors/check-values.js";
-import { type CallOptions, connectOptions } from "../given/call-options.js";
+import { assertArray, assertObject } from "../input/assert.js";
+import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 
 const SEGMENTS = "Give what listSegments() gives.";
 
-/** A range of blocks, both ends inclusive. */
+/** A range of blocks, inclusive. */
 export interface BlockRange {
   readonly fromBlock: bigint;
   readonly toBlock: bigint;
 }
 
-/** The heights of a history segment, both ends inclusive. */
+/** The heights of a history segment, inclusive. */
 export interface SegmentHeights {
   readonly fromHeight: bigint;
   readonly toHeight: bigint;
 }
 
-/** Segments that follow one another without a gap, as one range. */
+/** Adjacent segments, as one range. */
 export interface SegmentSpan<S extends SegmentHeights> extends BlockRange {
   /** At least one. */
   readonly segments: readonly S[];
 }
 
-/** The result of checking a range: the segments that make it up, or the problem with it. */
+/** The result of checking a range: the segments that form it, or the problem with it. */
 export type RangeCheck<S extends SegmentHeights> =
   | { readonly valid: true; readonly segments: readonly S[] }
   | {
       readonly valid: false;
       readonly problem: string;
-      /** The nearest range that can be exported; `undefined` where there is no history. */
+      /** The nearest range that can be exported; `undefined` if there is no history. */
       readonly nearest: BlockRange | undefined;
     };
 
 /**
- * List the segments of network history that a node holds, oldest first (specification, 4.1).
+ * Lists the segments of network history that a node has, oldest first (specification, 4.1).
  *
  * @param client a Connect client of the node's data service; its errors are thrown unchanged
  * @param options a signal, headers, and a time limit
- * @returns the segments, in the order of their heights
+ * @returns the segments, in order of height
  */
 export async function listSegments(
   client: Pick<Client<typeof TradingDataService>, "listAllNetworkHistorySegments">,
   options: CallOptions = {},
 ): Promise<HistorySegment[]> {
-  const { segments } = await client.listAllNetworkHistorySegments({}, connectOptions(options));
+  const { segments } = await client.listAllNetworkHistorySegments({}, toConnectOptions(options));
   return segments.toSorted((a, b) => (a.fromHeight < b.fromHeight ? -1 : a.fromHeight > b.fromHeight ? 1 : 0));
 }
 
 /**
- * Join segments that follow one another without a gap. A range can be exported only within one of these spans.
+ * Joins adjacent segments. A range can be exported only within one of these spans.
  *
- * @param segments in the order of their heights
+ * @param segments in order of height
  * @returns the spans, in the same order
  *
  * @example
@@ -63,10 +62,10 @@ export function contiguousSpans<S extends SegmentHeights>(segments: readonly S[]
 }
 
 /**
- * Join segments that follow one another without a gap and have one version of the database schema. An export has one
- * CSV file for each of these spans that it covers (specification, 4.1).
+ * Joins adjacent segments with the same schema version. An export contains one CSV file for each of these spans
+ * (specification, 4.1).
  *
- * @param segments in the order of their heights
+ * @param segments in order of height
  * @returns the spans with their schema versions, in the same order
  *
  * @example
@@ -80,16 +79,16 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
 }
 
 /**
- * Find the blocks that are missing between spans.
+ * Finds the blocks that are missing between spans.
  *
- * @param spans in the order of their blocks
- * @returns the gaps, both ends inclusive
+ * @param spans in block order
+ * @returns the gaps, inclusive
  *
  * @example
  * const missing = gapsBetween(contiguousSpans(await client.listSegments()));
  */
 export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
-  requireList("spans", spans, "Give what contiguousSpans() gives.");
+  assertArray("spans", spans, "Give what contiguousSpans() gives.");
   return spans.slice(1).flatMap(({ fromBlock }, index) => {
     const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
     return gap.fromBlock <= gap.toBlock ? [gap] : [];
@@ -97,20 +96,20 @@ export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
 }
 
 /**
- * Check that a range can be exported: it starts at the first block of a history segment, ends at the last block of one,
- * and no block between them is missing (specification, 4.1).
+ * Checks whether a range can be exported: it starts at the first block of a history segment, ends at the last block of
+ * one, and has no gap (specification, 4.1).
  *
- * @param segments the node's segments, in the order of their heights
- * @param range the blocks, both ends inclusive
- * @returns the segments that make up the range, or the problem and the nearest range that can be exported
+ * @param segments the node's segments, in order of height
+ * @param range the blocks, inclusive
+ * @returns the segments that form the range, or the problem and the nearest range that can be exported
  *
  * @example
  * const check = checkRange(await client.listSegments(), { fromBlock: 1n, toBlock: 3000n });
  * if (!check.valid) console.log(check.problem, check.nearest);
  */
 export function checkRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
-  requireList("segments", segments, SEGMENTS);
-  requireObject("range", range);
+  assertArray("segments", segments, SEGMENTS);
+  assertObject("range", range);
   const { fromBlock, toBlock } = range;
   const start = segments.findIndex((segment) => segment.fromHeight === fromBlock);
   const end = segments.findIndex((segment) => segment.toHeight === toBlock);
@@ -118,39 +117,39 @@ export function checkRange<S extends SegmentHeights>(segments: readonly S[], ran
     reversed(range) ??
     (start < 0 ? `fromBlock ${fromBlock} is not the first block of a history segment` : undefined) ??
     (end < 0 ? `toBlock ${toBlock} is not the last block of a history segment` : undefined);
-  return whole(segments, range, start, end, problem);
+  return segmentsBetween(segments, range, start, end, problem);
 }
 
 /**
- * Widen a range to the boundaries of the segments that hold its first and its last block. A range that begins or ends
+ * Widens a range to the boundaries of the segments that contain its first and its last block. A range that begins or ends
  * outside all segments, or has a gap inside, cannot be widened to a valid one.
  *
- * @param segments the node's segments, in the order of their heights
- * @param range the blocks, both ends inclusive
- * @returns the segments that make up the widened range, or the problem and the nearest range that can be exported
+ * @param segments the node's segments, in order of height
+ * @param range the blocks, inclusive
+ * @returns the segments that form the widened range, or the problem and the nearest range that can be exported
  *
  * @example
  * const snapped = snapRange(await client.listSegments(), { fromBlock: 1500n, toBlock: 2500n });
  * if (snapped.valid) console.log(contiguousSpans(snapped.segments)[0]); // { fromBlock: 1001n, toBlock: 3000n, ... }
  */
 export function snapRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
-  requireList("segments", segments, SEGMENTS);
-  requireObject("range", range);
+  assertArray("segments", segments, SEGMENTS);
+  assertObject("range", range);
   const { fromBlock, toBlock } = range;
-  const holding = (block: bigint) => segments.findIndex((s) => s.fromHeight <= block && block <= s.toHeight);
-  const start = holding(fromBlock);
-  const end = holding(toBlock);
+  const indexContaining = (block: bigint) => segments.findIndex((s) => s.fromHeight <= block && block <= s.toHeight);
+  const start = indexContaining(fromBlock);
+  const end = indexContaining(toBlock);
   const problem =
     reversed(range) ??
     (start < 0 ? `fromBlock ${fromBlock} is in no history segment of the node` : undefined) ??
     (end < 0 ? `toBlock ${toBlock} is in no history segment of the node` : undefined);
-  return whole(segments, range, start, end, problem);
+  return segmentsBetween(segments, range, start, end, problem);
 }
 
 /**
- * Describe the nearest range that can be exported, for a message.
+ * Describes the nearest range that can be exported, for a message.
  *
- * @param nearest the range; `undefined` where there is no history
+ * @param nearest the range; `undefined` if there is no history
  * @returns a clause
  */
 export function nearestText(nearest: BlockRange | undefined): string {
@@ -170,7 +169,7 @@ function reversed({ fromBlock, toBlock }: BlockRange): string | undefined {
 }
 
 /** The segments from `start` to `end`, unless there is a problem or a gap between them. */
-function whole<S extends SegmentHeights>(
+function segmentsBetween<S extends SegmentHeights>(
   segments: readonly S[],
   range: BlockRange,
   start: number,
@@ -221,7 +220,7 @@ function spansWhere<S extends SegmentHeights>(
   segments: readonly S[],
   joined: (before: S, after: S) => boolean,
 ): SegmentSpan<S>[] {
-  requireList("segments", segments, SEGMENTS);
+  assertArray("segments", segments, SEGMENTS);
   const spans: S[][] = [];
   for (const segment of segments) {
     const span = spans.at(-1);

@@ -2,42 +2,42 @@ import { type DescMessage, type DescMethod, getOption, hasOption, type JsonValue
 import { http as httpOption } from "../../gen/client/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/client/google/api/http_pb.js";
 import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
-import { isJsonObject } from "../json/values.js";
-import { findField } from "./fields.js";
+import { isJsonObject } from "../json/json-values.js";
 import { type PathTemplate, parsePathTemplate } from "./path-template.js";
+import { findField } from "./request-fields.js";
 
-/** One way to call a method over HTTP. */
+/** A binding of a method to HTTP. */
 export interface HttpBinding {
   /** The HTTP method, such as `GET`. */
   readonly verb: string;
   readonly template: PathTemplate;
-  /** The request's field that is the body; `*` for all fields that are not in the path, empty for no body. */
+  /** The field of the request that is the body; `*` for all fields that are not in the path, empty for no body. */
   readonly body: string;
-  /** The response's field that is the body; empty for the whole response. */
+  /** The field of the response that is the body; empty for the complete response. */
   readonly responseBody: string;
 }
 
-/** A call in the form that it takes over HTTP. */
+/** A call as an HTTP request. */
 export interface HttpCall {
   readonly verb: string;
   /** Path and query string, percent-encoded. */
   readonly target: string;
-  /** The JSON body, where there is one. */
+  /** The JSON body, if there is one. */
   readonly body?: JsonValue | undefined;
-  /** The body where the rule's is a `google.api.HttpBody`: bytes of a content type of their own. */
+  /** The body if it is a `google.api.HttpBody`: bytes with their own content type. */
   readonly raw?: HttpBody;
 }
 
-/** What was read of methods, as reading it takes longer than many a small call. */
+/** Caches by method, because reading the option takes longer than many small calls. */
 const rules = new WeakMap<DescMethod, { readonly rule: HttpRule | undefined }>();
 const bindings = new WeakMap<DescMethod, readonly HttpBinding[]>();
 
 /**
- * List the ways to call a method over HTTP, as its `google.api.http` option has them.
+ * Returns the HTTP bindings of a method, from its `google.api.http` option.
  *
  * @param method the method's descriptor
- * @returns the bindings, the main one first; empty where the method has no such option
- * @throws Error where a path of the option is not a path template
+ * @returns the bindings, the main one first; empty if the method has no such option
+ * @throws Error if a path of the option is not a path template
  */
 export function httpBindings(method: DescMethod): readonly HttpBinding[] {
   const known = bindings.get(method);
@@ -51,10 +51,10 @@ export function httpBindings(method: DescMethod): readonly HttpBinding[] {
 }
 
 /**
- * Find the HTTP method of a method's main binding, whatever its path is.
+ * Returns the HTTP method of a method's main binding, without parsing its path.
  *
  * @param method the method's descriptor
- * @returns the HTTP method, such as `GET`; undefined where there is no binding
+ * @returns the HTTP method, such as `GET`; undefined if there is no binding
  */
 export function mainVerb(method: DescMethod): string | undefined {
   const rule = ruleOf(method);
@@ -91,35 +91,35 @@ function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly p
 }
 
 /**
- * Whether a request's body is the bytes of a `google.api.HttpBody`, not JSON.
+ * Returns whether the body of a request is the bytes of a `google.api.HttpBody` rather than JSON.
  *
  * @param desc the request message's descriptor
- * @param rule the way that the method is called
- * @returns true where the request, or its field that is the body, is an `HttpBody`
+ * @param rule the binding
+ * @returns true if the request, or its body field, is an `HttpBody`
  */
-export function takesRaw(desc: DescMessage, { body }: HttpBinding): boolean {
+export function hasRawRequest(desc: DescMessage, { body }: HttpBinding): boolean {
   return (body === "*" ? desc : findField(desc, body)?.message)?.typeName === HttpBodySchema.typeName;
 }
 
 /**
- * Whether a response's body is the bytes of a `google.api.HttpBody`, not JSON.
+ * Returns whether the body of a response is the bytes of a `google.api.HttpBody` rather than JSON.
  *
  * @param desc the response message's descriptor
- * @param rule the way that the method is called
- * @returns true where the response, or its field that is the body, is an `HttpBody`
+ * @param rule the binding
+ * @returns true if the response, or its body field, is an `HttpBody`
  */
-export function answersRaw(desc: DescMessage, { responseBody }: HttpBinding): boolean {
+export function hasRawResponse(desc: DescMessage, { responseBody }: HttpBinding): boolean {
   const body = responseBody === "" ? desc : findField(desc, responseBody)?.message;
   return body?.typeName === HttpBodySchema.typeName;
 }
 
 /**
- * Take the part of a response that is the HTTP body.
+ * Returns the part of a response that is the HTTP body.
  *
  * @param desc the response message's descriptor
- * @param rule the way that the method was called
+ * @param rule the binding
  * @param json the response in Protobuf's JSON
- * @returns the whole response, or the field that the rule names: null where it is not set
+ * @returns the complete response, or the field that the rule names: null if it is not set
  */
 export function responsePart(desc: DescMessage, { responseBody }: HttpBinding, json: JsonValue): JsonValue {
   const field = findField(desc, responseBody);

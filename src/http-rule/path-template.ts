@@ -1,15 +1,15 @@
 import { RequestError } from "../errors/index.js";
 
-/** One segment of a path: a fixed text, `*` (any one segment) or `**` (any number of segments, at the end). */
+/** A segment of a path: fixed text, `*` (any one segment) or `**` (any number of segments, at the end). */
 type Segment = string | { readonly wildcard: "*" | "**" };
 
-/** A variable of a path template: a field of the request, and the segments that hold it. */
+/** A variable of a path template: a field of the request, and the segments of its value. */
 export interface PathVariable {
-  /** The field, by the names in the definitions, from the request's message down. */
+  /** The path of the field, with the names of the definitions, from the request message down. */
   readonly fieldPath: readonly string[];
   /** The first of its segments. */
   readonly start: number;
-  /** The segment behind its last one. */
+  /** The segment after its last one. */
   readonly end: number;
 }
 
@@ -18,16 +18,16 @@ export interface PathTemplate {
   readonly text: string;
   readonly segments: readonly Segment[];
   readonly variables: readonly PathVariable[];
-  /** The text behind a colon at the end, which may hold further colons; empty where there is none. */
+  /** The text after a colon at the end, which may contain more colons; empty if there is none. */
   readonly verb: string;
 }
 
 /**
- * Read a path template by the grammar of `google.api.http`.
+ * Parses a path template by the grammar of `google.api.http`.
  *
  * @param text the template, such as `/api/v2/network/parameters/{key}`
  * @returns the template's segments and variables
- * @throws Error where the template does not follow the grammar: a fault of the definitions, not of a call
+ * @throws Error if the template violates the grammar, which is an error of the definitions, not of a call
  */
 export function parsePathTemplate(text: string): PathTemplate {
   const segments: Segment[] = [];
@@ -36,7 +36,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   if (match === null) {
     throw new Error(`"${text}" is not a path template: "/" segments [":" verb] was expected`);
   }
-  // A slash inside braces belongs to the variable's own pattern.
+  // A slash inside braces belongs to the pattern of the variable.
   for (const part of (match[1] ?? "").split(/\/(?![^{]*\})/)) {
     const variable = /^\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:=([^{}]+))?\}$/.exec(part);
     if (variable === null) {
@@ -65,15 +65,15 @@ function segment(text: string, template: string): Segment {
 }
 
 /**
- * Fill a template.
+ * Expands a template to a path.
  *
  * @param template the template
- * @param values the text of each variable, in the template's order
+ * @param values the value of each variable, in the template's order
  * @returns the path, percent-encoded
- * @throws {@link RequestError} where a value does not fit its place, or no variable fills a wildcard
+ * @throws {@link RequestError} if a value does not fit its variable, or a wildcard has no variable
  */
-export function fillPath(template: PathTemplate, values: readonly string[]): string {
-  const pieces: string[] = [];
+export function expandPath(template: PathTemplate, values: readonly string[]): string {
+  const segments: string[] = [];
   let at = 0;
   template.variables.forEach((variable, index) => {
     const value = values[index] ?? "";
@@ -85,11 +85,11 @@ export function fillPath(template: PathTemplate, values: readonly string[]): str
         { advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for." },
       );
     }
-    pieces.push(...fixedTexts(template, at, variable.start), ...parts);
+    segments.push(...fixedTexts(template, at, variable.start), ...parts);
     at = variable.end;
   });
-  pieces.push(...fixedTexts(template, at));
-  return `/${pieces.map(encodeURIComponent).join("/")}${template.verb === "" ? "" : `:${template.verb}`}`;
+  segments.push(...fixedTexts(template, at));
+  return `/${segments.map(encodeURIComponent).join("/")}${template.verb === "" ? "" : `:${template.verb}`}`;
 }
 
 function fixedTexts({ text, segments }: PathTemplate, start: number, end?: number): string[] {
@@ -116,11 +116,11 @@ function fits(parts: readonly string[], pattern: readonly Segment[]): boolean {
 }
 
 /**
- * Match a path against a template.
+ * Matches a path against a template.
  *
  * @param template the template
  * @param path the path, percent-encoded, without a query string
- * @returns the text of each variable, in the template's order, or `undefined` where the path does not match
+ * @returns the value of each variable, in the template's order; `undefined` if the path does not match
  */
 export function matchPath(template: PathTemplate, path: string): string[] | undefined {
   const suffix = template.verb === "" ? "" : `:${template.verb}`;
@@ -134,7 +134,7 @@ export function matchPath(template: PathTemplate, path: string): string[] | unde
       .split("/")
       .map(decodeURIComponent);
   } catch {
-    return undefined; // Not percent-encoded UTF-8.
+    return undefined; // Not valid percent-encoded UTF-8.
   }
   if (!fits(parts, template.segments)) {
     return undefined;

@@ -15,9 +15,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { ErrorDetailSchema } from "../../gen/client/vega/vega_pb.js";
 import type { TypedObject } from "../errors/index.js";
-import { isJsonObject } from "./values.js";
+import { isJsonObject } from "./json-values.js";
 
-/** The types that error details and extensions are decoded to; others are kept as they came. */
+/** The types to which error details and extensions are decoded. Other types remain as received. */
 export const knownTypes = createRegistry(
   ErrorDetailSchema,
   BoolValueSchema,
@@ -31,11 +31,11 @@ export const knownTypes = createRegistry(
   ValueSchema,
 );
 
-// An `Any` holds binary Protobuf, which cannot be made from the JSON of an unknown type: that JSON is kept here.
+// An `Any` contains binary Protobuf, into which the JSON of an unknown type cannot be converted. This stores that JSON.
 const jsonOfUnknown = new WeakMap<Any, TypedObject>();
 
 /**
- * Whether a text is a type URL: it holds a slash, and a type's name after the last one (specification, 7).
+ * Returns whether a text is a type URL: it contains a slash, and a type name after the last one (specification, 7).
  *
  * @param typeUrl the text of `@type`
  * @returns true for a type URL
@@ -45,15 +45,15 @@ export function isTypeUrl(typeUrl: string): boolean {
 }
 
 /**
- * Turn an `Any` into an object.
+ * Converts an `Any` to a JSON object.
  *
  * @param any the `Any`, from the wire or from {@link anyFromObject}
- * @returns the fields of a known type; an unknown type as it came, with binary content as base64 in `value`
+ * @returns the fields of a known type; an unknown type as received, with binary content as base64 in `value`
  */
 export function anyToObject(any: Any): TypedObject {
-  const kept = jsonOfUnknown.get(any);
-  if (kept !== undefined) {
-    return kept;
+  const stored = jsonOfUnknown.get(any);
+  if (stored !== undefined) {
+    return stored;
   }
   const object = knownObject(any);
   return object ?? { "@type": any.typeUrl, value: Buffer.from(any.value).toString("base64") };
@@ -67,20 +67,20 @@ function knownObject(any: Any): TypedObject | undefined {
     const json = toJson(AnySchema, any, { registry: knownTypes, alwaysEmitImplicit: true });
     return { "@type": any.typeUrl, ...(isJsonObject(json) ? json : {}) };
   } catch {
-    return undefined; // The content does not fit its type, so it is kept as it came.
+    return undefined; // The content does not fit its type, so it remains as received.
   }
 }
 
 /**
- * Make an `Any` of its JSON object, whose type may be unknown.
+ * Converts a JSON object to an `Any`. Its type may be unknown.
  *
  * @param object the JSON object
- * @returns the `Any`; that of an unknown type has no binary content, and {@link anyToObject} gives the object back
+ * @returns the `Any`; one of an unknown type has no binary content, and {@link anyToObject} returns the object
  */
 export function anyFromObject(object: TypedObject): Any {
   try {
     const any = fromJson(AnySchema, { ...object }, { registry: knownTypes, ignoreUnknownFields: true });
-    any.typeUrl = object["@type"]; // Protobuf writes a host of its own before the type's name.
+    any.typeUrl = object["@type"]; // protobuf-es writes another host before the type name.
     return any;
   } catch {
     const any = create(AnySchema, { typeUrl: object["@type"] });

@@ -1,15 +1,9 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
-import { Code } from "@connectrpc/connect";
-import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
-import { anyFromObject, knownTypes } from "./any.js";
-import { decodeBase64 } from "./base64.js";
-import { numberUnknownName } from "./enums.js";
-import { errorCode } from "./error-code.js";
-import { exactLong } from "./numbers.js";
-import { replaceValues } from "./replace.js";
-import { isJsonObject, MAX_DEPTH } from "./values.js";
+import { anyToObject } from "./any.js";
+import { isJsonObject, MAX_DEPTH } from "./json-values.js";
 
 /** One JSON object of a stream: either a result or an error (specification, 2.7). */
 export type Envelope =
@@ -17,27 +11,27 @@ export type Envelope =
   | { readonly error: ErrorObject; readonly result?: undefined };
 
 /**
- * Read one object of a JSON stream (specification, 2.7).
+ * Parses one object of a JSON stream (specification, 2.7).
  *
  * @param json the object
  * @returns its result or its error
- * @throws {@link ProtocolError} where it has both a result and an error, or neither
+ * @throws {@link ProtocolError} if it has both a result and an error, or neither
  */
-export function openEnvelope(json: JsonObject): Envelope {
+export function parseEnvelope(json: JsonObject): Envelope {
   const { result, error } = json;
-  if (present(result) && present(error)) {
+  if (isPresent(result) && isPresent(error)) {
     throw brokenEnvelope("a chunk has both a result and an error", json);
   }
-  if (present(error)) {
-    return { error: readErrorObject(error) };
+  if (isPresent(error)) {
+    return { error: parseErrorObject(error) };
   }
-  if (present(result)) {
+  if (isPresent(result)) {
     return { result };
   }
   throw brokenEnvelope("a chunk has neither a result nor an error", json);
 }
 
-function present(value: JsonValue | undefined): value is JsonValue {
+function isPresent(value: JsonValue | undefined): value is JsonValue {
   return value !== undefined && value !== null;
 }
 
@@ -49,13 +43,13 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
 }
 
 /**
- * Read an error object (specification, 7). Fields that do not fit get the code `Unknown`, no message or no details.
- * Details that are nested too deep are left out: to write them out would overflow the stack.
+ * Parses an error object (specification, 7). Invalid fields become the code `Unknown`, no message or no details. Details
+ * that are nested too deep are omitted, because formatting them would overflow the stack.
  *
- * @param json the JSON in the place of an error object
+ * @param json the JSON of the error object
  * @returns the error object; JSON that is not an object becomes its message
  */
-export function readErrorObject(json: JsonValue): ErrorObject {
+export function parseErrorObject(json: JsonValue): ErrorObject {
   if (!isJsonObject(json)) {
     return { code: Code.Unknown, message: JSON.stringify(json).slice(0, 1000), details: [] };
   }
@@ -80,43 +74,94 @@ function typedObject(json: JsonValue): TypedObject {
   return { "@type": "type.googleapis.com/google.protobuf.Value", value: json };
 }
 
+/** The codes by their names in gRPC, such as `NOT_FOUND`. */
+const NAMES: ReadonlyMap<string, Code> = new Map([
+  ...Object.entries(Code).flatMap(([name, code]): [string, Code][] =>
+    typeof code === "number" ? [[name.replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase(), code]] : [],
+  ),
+  ["CANCELLED", Code.Canceled],
+]);
+
+/** The codes of the HTTP statuses that some gateways send as the code. */
+const STATUSES: ReadonlyMap<number, Code> = new Map([
+  [400, Code.InvalidArgument],
+  [401, Code.Unauthenticated],
+  [403, Code.PermissionDenied],
+  [404, Code.NotFound],
+  [409, Code.Aborted],
+  [416, Code.OutOfRange],
+  [429, Code.ResourceExhausted],
+  [499, Code.Canceled],
+  [500, Code.Internal],
+  [501, Code.Unimplemented],
+  [503, Code.Unavailable],
+  [504, Code.DeadlineExceeded],
+]);
+
 /**
- * Read a `google.api.HttpBody` of a JSON stream (specification, 2.7).
+ * Returns the code of an error object, in any form that gateways use: `code` as gRPC's number or as the name of a code,
+ * `grpc_code` as in the first grpc-gateway, or Google's form, where `status` is the name and `code` is the HTTP status.
  *
- * @param json the result of a chunk
- * @returns the message; extensions of unknown types are kept
- * @throws {@link ProtocolError} where a field has the wrong form, the data is not strict base64, or a number of an
- *   extension is beyond 2^53
+ * @param object the error object
+ * @returns the code; undefined if it has no known code
  */
-export function httpBodyFromJson(json: JsonValue): HttpBody {
-  if (!isJsonObject(json)) {
-    throw brokenBody("the result of a chunk is not an object");
-  }
-  // In Protobuf's JSON, null stands for the default.
-  const contentType = json["contentType"] ?? "";
-  const data = json["data"] ?? "";
-  const extensions = json["extensions"] ?? [];
-  if (typeof contentType !== "string") {
-    throw brokenBody("contentType of a chunk is not a string");
-  }
-  const bytes = typeof data === "string" ? decodeBase64(data) : undefined;
-  if (bytes === undefined) {
-    throw brokenBody("data of a chunk is not base64 (RFC 4648, section 4, with padding)");
-  }
-  if (!Array.isArray(extensions)) {
-    throw brokenBody("extensions of a chunk is not an array");
-  }
-  return create(HttpBodySchema, { contentType, data: bytes, extensions: extensions.map(extension) });
+export function errorCode(object: JsonObject): Code | undefined {
+  const { code, grpc_code: grpcCode, status } = object;
+  return numbered(code) ?? numbered(grpcCode) ?? named(status) ?? named(code) ?? STATUSES.get(Number(code));
 }
 
-function extension(json: JsonValue): Any {
-  if (!isJsonObject(json) || typeof json["@type"] !== "string") {
-    throw brokenBody("an extension of a chunk has no @type");
-  }
-  replaceValues(AnySchema, json, knownTypes, { enums: numberUnknownName, longs: exactLong });
-  return anyFromObject({ ...json, "@type": json["@type"] });
+/**
+ * Returns whether an error object has Google's form: the HTTP status as its code, and the name of the code as its status.
+ *
+ * @param object the error object
+ * @returns true for that form
+ */
+export function isGoogleError({ code, status }: JsonObject): boolean {
+  return typeof code === "number" && code >= 400 && named(status) !== undefined;
 }
 
-function brokenBody(summary: string): ProtocolError {
-  return new ProtocolError(summary, { advice: "The stream is not usable; report it to who runs the node." });
+function numbered(code: unknown): Code | undefined {
+  return typeof code === "number" && code in Code ? code : undefined;
+}
+
+function named(name: unknown): Code | undefined {
+  return typeof name === "string" ? NAMES.get(name.toUpperCase()) : undefined;
+}
+
+/**
+ * Returns the error object of a node's error (specification, 7).
+ *
+ * @param error the error, as a Connect transport throws it
+ * @returns the error object; a code that does not exist in gRPC becomes `Unknown`
+ */
+export function toErrorObject(error: ConnectError): ErrorObject {
+  const details = error.details.map((detail) => {
+    if ("desc" in detail) {
+      return { "@type": `type.googleapis.com/${detail.desc.typeName}` };
+    }
+    const { type, value, debug } = detail;
+    if (isJsonObject(debug) && typeof debug["@type"] === "string") {
+      return { ...debug, "@type": debug["@type"] }; // It was received as JSON.
+    }
+    return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }));
+  });
+  if (/^invalid grpc-status: /.test(error.rawMessage)) {
+    return { code: Code.Unknown, message: decodeMessage(error.metadata.get("grpc-message") ?? ""), details };
+  }
+  // Connect accepts any number as the code in the details of gRPC's status.
+  return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
+}
+
+/**
+ * Decodes the percent-encoded message of gRPC trailers.
+ *
+ * @param encoded the message, as received
+ * @returns the message; unchanged if it is not valid percent-encoding
+ */
+export function decodeMessage(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
 }

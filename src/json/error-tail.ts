@@ -1,86 +1,87 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { bytesOf } from "../errors/check-kinds.js";
 import { NodeError } from "../errors/index.js";
-import { readErrorObject } from "./envelope.js";
-import { decodeUtf8, isJsonObject } from "./values.js";
+import { parseChunk } from "../input/assert.js";
+import { parseErrorObject } from "./envelope.js";
+import { decodeUtf8, isJsonObject } from "./json-values.js";
 
-/** The beginning of a gateway's error object. */
-const BEGINNING = Buffer.from('{"error":');
-const [BRACE = 0] = BEGINNING;
-/** What is searched for: Node's search takes ten times as long for texts of more than 6 bytes among random bytes. */
-const SEARCHED = BEGINNING.subarray(0, 6);
-/** The most bytes of an error object. A text of 64 KiB and its details fit, even where each character is escaped. */
+/** The start of a gateway's error object. */
+const ERROR_START = Buffer.from('{"error":');
+const [BRACE = 0] = ERROR_START;
+/** The bytes to search for: in random bytes, Node's search takes ten times as long for more than 6 bytes. */
+const SEARCHED = ERROR_START.subarray(0, 6);
+/** The maximum size of an error object, in bytes. A text of 64 KiB with its details fits, even with each character escaped. */
 const MAX_ERROR_SIZE = 1024 * 1024;
-/** How many beginnings are tried at the end of a body. Only data can hold more than a few. */
-const MAX_TRIED = 16;
+/** The maximum number of possible starts that are tried at the end of a body. Only data contains more than a few. */
+const MAX_ATTEMPTS = 16;
 
-/** Holds back the end of a body while that may be a gateway's error object. */
+/** Buffers the end of a body as long as it may be a gateway's error object. */
 export interface ErrorTail {
   /**
-   * Take the next bytes of the body.
+   * Adds the next bytes of the body.
    *
    * @param bytes the bytes, split anywhere
-   * @returns the bytes, of these and of those held back, that are certainly not of an error object
+   * @returns the bytes, with buffered ones, that are certainly not part of an error object
    */
   push(bytes: Uint8Array): Uint8Array;
   /**
-   * Take the end of the body.
+   * Ends the body.
    *
-   * @returns the bytes that were held back but are data, and the node's error where the body ends with one
+   * @returns the buffered bytes that are data, and the node's error if the body ends with one
    */
   finish(): { readonly rest: Uint8Array; readonly error: NodeError | undefined };
 }
 
 /**
- * Start to watch a body for an error object at its end. When a stream fails, the gateway has sent the HTTP status
- * already, so it writes the error straight behind the bytes that it has sent. Those may break off anywhere, and data
- * may hold the same beginning by chance. Every beginning is held back until a byte comes that JSON cannot hold, or more
- * bytes than an error has.
+ * Returns a detector of an error object at the end of a body. When a stream fails, the gateway has already sent the HTTP
+ * status, so it appends the error to the bytes that it has sent. These may stop anywhere, and data may contain the same
+ * start by chance. Each possible start is buffered until a byte follows that JSON cannot contain, or more bytes than an
+ * error has.
  *
- * @returns the watch, to which every byte of the body must be pushed
+ * @returns the detector, to which all bytes of the body must be pushed
  */
 export function createErrorTail(): ErrorTail {
-  let room = Buffer.alloc(0);
-  // The bytes that are held back. They begin with BEGINNING, or are the beginning of that.
+  let buffer = Buffer.alloc(0);
+  // The range of the buffered bytes. They start with ERROR_START, or are a prefix of it.
   let start = 0;
   let end = 0;
 
-  function hold(bytes: Uint8Array): void {
-    if (end + bytes.length > room.length) {
+  function append(bytes: Uint8Array): void {
+    if (end + bytes.length > buffer.length) {
       const size = end - start + bytes.length;
-      const larger = size * 2 > room.length ? Buffer.allocUnsafe(size * 2) : room;
-      room.copy(larger, 0, start, end);
-      room = larger;
+      const larger = size * 2 > buffer.length ? Buffer.allocUnsafe(size * 2) : buffer;
+      buffer.copy(larger, 0, start, end);
+      buffer = larger;
       end -= start;
       start = 0;
     }
-    room.set(bytes, end);
+    buffer.set(bytes, end);
     end += bytes.length;
   }
 
-  /** Let go of the first bytes that are held back. */
+  /** Removes and returns the first buffered bytes. */
   function release(size: number): Buffer {
-    const bytes = Buffer.from(room.subarray(start, start + size));
+    const bytes = Buffer.from(buffer.subarray(start, start + size));
     start += size;
     return bytes;
   }
 
-  /** Let go of the beginnings that more bytes follow than an error has. */
+  /** Releases possible starts that are followed by more bytes than an error has. */
   function* releaseTooLong(): Generator<Buffer> {
     while (end - start > MAX_ERROR_SIZE) {
-      const held = room.subarray(start, end);
-      const next = nextBeginning(held, 1);
-      yield release(next === -1 ? held.length - begunSize(held) : next);
+      const buffered = buffer.subarray(start, end);
+      const next = nextStart(buffered, 1);
+      yield release(next === -1 ? buffered.length - partialStartSize(buffered) : next);
     }
   }
 
+  /** Releases the bytes that are certainly data, and buffers the others. */
   function* free(bytes: Buffer): Generator<Uint8Array> {
     let rest = bytes;
-    if (end - start < BEGINNING.length) {
+    if (end - start < ERROR_START.length) {
       rest = end === start ? bytes : Buffer.concat([release(end - start), bytes]);
     } else {
       const fitting = jsonSize(rest);
-      hold(rest.subarray(0, fitting));
+      append(rest.subarray(0, fitting));
       rest = rest.subarray(fitting);
       if (rest.length === 0) {
         yield* releaseTooLong();
@@ -89,13 +90,13 @@ export function createErrorTail(): ErrorTail {
       yield release(end - start);
     }
     while (rest.length > 0) {
-      const at = nextBeginning(rest, 0);
-      const from = at === -1 ? rest.length - begunSize(rest) : at;
+      const at = nextStart(rest, 0);
+      const from = at === -1 ? rest.length - partialStartSize(rest) : at;
       yield rest.subarray(0, from);
       rest = rest.subarray(from);
       const fitting = jsonSize(rest);
       if (fitting === rest.length) {
-        hold(rest);
+        append(rest);
         yield* releaseTooLong();
         return;
       }
@@ -106,37 +107,37 @@ export function createErrorTail(): ErrorTail {
 
   return {
     push(bytes) {
-      const view = bytesOf("the stream", bytes);
-      if (end === start && nextBeginning(view, 0) === -1 && begunSize(view) === 0) {
-        return view; // As nearly always.
+      const view = parseChunk("the stream", bytes);
+      if (end === start && nextStart(view, 0) === -1 && partialStartSize(view) === 0) {
+        return view; // The usual case.
       }
-      const pieces = [...free(view)].filter(({ length }) => length > 0);
-      const [only] = pieces;
-      return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+      const parts = [...free(view)].filter(({ length }) => length > 0);
+      const [only] = parts;
+      return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
     },
     finish() {
-      const held = release(end - start);
-      let at = nextBeginning(held, 0);
-      for (let tried = 0; at !== -1 && tried < MAX_TRIED; tried += 1) {
-        const error = errorOf(held.subarray(at));
+      const buffered = release(end - start);
+      let at = nextStart(buffered, 0);
+      for (let attempts = 0; at !== -1 && attempts < MAX_ATTEMPTS; attempts += 1) {
+        const error = parseError(buffered.subarray(at));
         if (error !== undefined) {
-          return { rest: held.subarray(0, at), error };
+          return { rest: buffered.subarray(0, at), error };
         }
-        at = nextBeginning(held, at + 1);
+        at = nextStart(buffered, at + 1);
       }
-      return { rest: held, error: undefined };
+      return { rest: buffered, error: undefined };
     },
   };
 }
 
 /**
- * Read a body that may end with a gateway's error object, wherever the body breaks off.
+ * Returns the bytes of a body, and throws the error object that it may end with.
  *
  * @param source the bytes, split anywhere; its errors are thrown unchanged
- * @returns the bytes before the object
- * @throws {@link NodeError} behind them, where there is one
+ * @returns the bytes before the error object
+ * @throws {@link NodeError} after these bytes, if there is an error object
  */
-export async function* withoutErrorObject(
+export async function* throwTrailingError(
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const tail = createErrorTail();
@@ -150,33 +151,33 @@ export async function* withoutErrorObject(
   }
 }
 
-function errorOf(bytes: Uint8Array): NodeError | undefined {
+function parseError(bytes: Uint8Array): NodeError | undefined {
   let json: JsonValue;
   try {
     json = JSON.parse(decodeUtf8(bytes));
   } catch {
     return undefined; // Not JSON.
   }
-  return isJsonObject(json) && isJsonObject(json["error"]) ? new NodeError(readErrorObject(json["error"])) : undefined;
+  return isJsonObject(json) && isJsonObject(json["error"]) ? new NodeError(parseErrorObject(json["error"])) : undefined;
 }
 
-/** Where the next beginning of an error object stands, at `from` or behind it; -1 where there is none. */
-function nextBeginning(bytes: Buffer, from: number): number {
+/** Returns the position of the next start of an error object, at `from` or later; -1 if there is none. */
+function nextStart(bytes: Buffer, from: number): number {
   let at = bytes.indexOf(SEARCHED, from);
-  while (at !== -1 && !bytes.subarray(at, at + BEGINNING.length).equals(BEGINNING)) {
+  while (at !== -1 && !bytes.subarray(at, at + ERROR_START.length).equals(ERROR_START)) {
     at = bytes.indexOf(SEARCHED, at + 1);
   }
   return at;
 }
 
-/** How many of the last bytes are the beginning of an error object's beginning, of which only the first byte is a brace. */
-function begunSize(bytes: Buffer): number {
-  const last = bytes.subarray(1 - BEGINNING.length);
+/** Returns the number of last bytes that are a prefix of the start of an error object. Only its first byte is a brace. */
+function partialStartSize(bytes: Buffer): number {
+  const last = bytes.subarray(1 - ERROR_START.length);
   const at = last.lastIndexOf(BRACE);
-  return at !== -1 && last.subarray(at).equals(BEGINNING.subarray(0, last.length - at)) ? last.length - at : 0;
+  return at !== -1 && last.subarray(at).equals(ERROR_START.subarray(0, last.length - at)) ? last.length - at : 0;
 }
 
-/** How many of the first bytes can stand in JSON, which has no controls but white space. */
+/** Returns the number of first bytes that JSON can contain: no control characters but whitespace. */
 function jsonSize(bytes: Buffer): number {
   let at = 0;
   for (const byte of bytes) {

@@ -1,11 +1,17 @@
+import { create, type JsonValue } from "@bufbuild/protobuf";
+import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { brokenAnswer, notOfTheInterface } from "../errors/broken-answer.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
+import { responseError, unexpectedContentType } from "../errors/call-errors.js";
 import { ProtocolError } from "../errors/index.js";
+import { anyFromObject, knownTypes } from "./any.js";
+import { decodeBase64, isJsonObject } from "./json-values.js";
+import { encodeUnknownEnumName, exactLong, replaceValues } from "./protobuf-json.js";
 
-/** How many chunks without data may follow one another. Each could otherwise be followed by one more. */
+/** The maximum number of consecutive chunks without data. Without it, a stream of empty chunks would never end. */
 const MAX_EMPTY_CHUNKS = 1000;
 
-/** A part of a body that comes as messages (`google.api.HttpBody`). */
+/** A part of a body that is sent as messages (`google.api.HttpBody`). */
 export interface BodyPart {
   /** The media type of the body. */
   readonly contentType: string;
@@ -13,26 +19,26 @@ export interface BodyPart {
 }
 
 /**
- * Make a function that holds the parts of a body to what they must be: of one media type, and with an end.
+ * Returns a validator of the parts of a body.
  *
  * @param mediaType the media type of the body, without parameters
- * @returns the function, to be called with every part in turn; it throws a {@link ProtocolError} where a part is of
- *   another type, or too many without data follow one another
+ * @returns a function to call with each part in order; it throws a {@link ProtocolError} if a part has another media type,
+ *   or after too many consecutive parts without data
  */
-export function createBodyCheck(mediaType: string): (part: BodyPart) => void {
+export function createBodyValidator(mediaType: string): (part: BodyPart) => void {
   let number = 0;
   let empty = 0;
   return ({ contentType, data }) => {
     number += 1;
     const found = contentType.split(";", 1)[0]?.trim().toLowerCase();
     if (found === "text/html") {
-      throw brokenAnswer(notOfTheInterface(found), bodyBeginning(data)); // A raw body keeps the type of its response.
+      throw responseError(unexpectedContentType(found), { suffix: quoteBodyStart(data) }); // A raw body has the content type of its response.
     }
-    // Chunks after the first may leave the content type out.
+    // Chunks after the first may omit the content type.
     if (found !== mediaType && (number === 1 || found !== "")) {
       const named = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));
       throw new ProtocolError(
-        `the content type of chunk ${number} is ${named}, not "${mediaType}"${bodyBeginning(data)}`,
+        `the content type of chunk ${number} is ${named}, not "${mediaType}"${quoteBodyStart(data)}`,
         { code: Code.Internal, advice: "Check that the URL is the node's own: something else may have answered." },
       );
     }
@@ -47,12 +53,12 @@ export function createBodyCheck(mediaType: string): (part: BodyPart) => void {
 }
 
 /**
- * Refuse a raw body that ends with its connection: where that is lost, data would be missing without a word.
+ * Throws if a raw body ends when its connection closes: a lost connection would truncate it unnoticed.
  *
- * @param header the header of an HTTP response whose body is raw
- * @throws {@link ProtocolError} where the body has neither a length nor a last chunk
+ * @param header the headers of an HTTP response with a raw body
+ * @throws {@link ProtocolError} if the body has neither a length nor a last chunk
  */
-export function requireKnownEnd(header: Headers): void {
+export function assertDelimitedBody(header: Headers): void {
   if (!header.has("content-length") && !/\bchunked\b/i.test(header.get("transfer-encoding") ?? "")) {
     throw new ProtocolError(
       "the response has neither a length nor an end of its own, so that a cut could not be seen",
@@ -64,23 +70,62 @@ export function requireKnownEnd(header: Headers): void {
 }
 
 /**
- * Read the media type of a body.
+ * Returns the media type of a body.
  *
- * @param header the header of the response
- * @returns the media type in lower case, without parameters; empty where there is none
+ * @param header the headers of the response
+ * @returns the media type in lower case, without parameters; empty if there is none
  */
 export function mediaTypeOf(header: Headers): string {
   return (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
 /**
- * Quote the beginning of a body, for an error's summary.
+ * Quotes the start of a body for the summary of an error.
  *
- * @param data the body's first bytes
- * @returns the text; empty where there are none
+ * @param data the first bytes of the body
+ * @returns the text; empty if there are no bytes
  */
-export function bodyBeginning(data: Uint8Array): string {
+export function quoteBodyStart(data: Uint8Array): string {
   return data.length === 0
     ? ""
     : `; it begins with ${JSON.stringify(Buffer.from(data.subarray(0, 60)).toString("latin1"))}`;
+}
+
+/**
+ * Parses a `google.api.HttpBody` of a JSON stream (specification, 2.7).
+ *
+ * @param json the result of a chunk
+ * @returns the message, including extensions of unknown types
+ * @throws {@link ProtocolError} if a field is invalid, the data is not strict base64, or a number of an extension is beyond
+ *   2^53
+ */
+export function httpBodyFromJson(json: JsonValue): HttpBody {
+  if (!isJsonObject(json)) {
+    throw brokenBody("the result of a chunk is not an object");
+  }
+  // In Protobuf's JSON, null means the default.
+  const contentType = json["contentType"] ?? "";
+  const data = json["data"] ?? "";
+  const extensions = json["extensions"] ?? [];
+  if (typeof contentType !== "string") {
+    throw brokenBody("contentType of a chunk is not a string");
+  }
+  const bytes = typeof data === "string" ? decodeBase64(data) : undefined;
+  if (bytes === undefined) {
+    throw brokenBody("data of a chunk is not base64 (RFC 4648, section 4, with padding)");
+  }
+  if (!Array.isArray(extensions)) {
+    throw brokenBody("extensions of a chunk is not an array");
+  }
+  return create(HttpBodySchema, { contentType, data: bytes, extensions: extensions.map(extension) });
+}
+export function extension(json: JsonValue): Any {
+  if (!isJsonObject(json) || typeof json["@type"] !== "string") {
+    throw brokenBody("an extension of a chunk has no @type");
+  }
+  replaceValues(AnySchema, json, knownTypes, { enums: encodeUnknownEnumName, longs: exactLong });
+  return anyFromObject({ ...json, "@type": json["@type"] });
+}
+export function brokenBody(summary: string): ProtocolError {
+  return new ProtocolError(summary, { advice: "The stream is not usable; report it to who runs the node." });
 }

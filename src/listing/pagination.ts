@@ -1,7 +1,17 @@
-import { requireKnown, requireOneOf } from "../errors/check-values.js";
+import {
+  clone,
+  create,
+  type DescMessage,
+  type DescMethod,
+  type Message,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { RequestError } from "../errors/index.js";
+import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import { parseMessageInit } from "../input/message-init.js";
 
-/** The most records of a page; deployed nodes refuse more. */
+/** Maximum number of records of a page; deployed nodes refuse larger pages. */
 export const MAX_PAGE_SIZE = 5000;
 
 /** Which page of a listing to get (specification, 2.1): the first records after a cursor, or the last before one. */
@@ -22,16 +32,16 @@ export interface PaginationRequest {
 }
 
 /**
- * Check the request for a page, as far as that can be done without the node (specification, 2.1).
+ * Validates the request for a page, as far as possible without the node (specification, 2.1).
  *
  * @param request which page to get
  * @returns the same request
- * @throws {@link RequestError} where both directions are asked for, a number of records is not 1 to 5000, or a cursor
+ * @throws {@link RequestError} if both directions are requested, a number of records is not 1 to 5000, or a cursor
  *   is empty
  */
 export function readPagination(request: PaginationRequest): PaginationRequest {
-  requireKnown("pagination", request, { first: true, after: true, last: true, before: true, newestFirst: true });
-  requireOneOf("newestFirst", request.newestFirst, [true, false]);
+  assertKnownKeys("pagination", request, { first: true, after: true, last: true, before: true, newestFirst: true });
+  assertOneOf("newestFirst", request.newestFirst, [true, false]);
   const { first, after, last, before, newestFirst } = request;
   const forwards = first === undefined ? after : first;
   const backwards = last === undefined ? before : last;
@@ -51,16 +61,17 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
 }
 
 /**
- * Check the size of a page.
+ * Validates the size of a page.
  *
- * @param value how many records
- * @param name of the option, for errors
+ * @param value number of records
+ * @param name name of the option, for errors
  * @returns the same number
- * @throws {@link RequestError} where it is no whole number from 1 to 5000
+ * @throws {@link RequestError} if it is not an integer from 1 to 5000
  */
 export function pageSize(value: number, name: string): number {
   if (!Number.isInteger(value) || value < 1 || value > MAX_PAGE_SIZE) {
     throw new RequestError(`${name} is ${String(value)}, which is no size of a page`, {
+      option: name,
       advice: `Give a whole number from 1 to ${MAX_PAGE_SIZE}, the largest page that nodes give.`,
     });
   }
@@ -68,18 +79,128 @@ export function pageSize(value: number, name: string): number {
 }
 
 /**
- * Check a cursor. It is opaque, but never empty.
+ * Validates a cursor. It is opaque, but never empty.
  *
  * @param value the cursor
- * @param name of the option, for errors
+ * @param name name of the option, for errors
  * @returns the same cursor
- * @throws {@link RequestError} where it is empty or no text
+ * @throws {@link RequestError} if it is empty or not a string
  */
 export function cursor(value: string, name: string): string {
   if (typeof value !== "string" || value === "") {
     throw new RequestError(`${name} is ${JSON.stringify(value)}, which is no cursor`, {
+      option: name,
       advice: "Give the cursor of a record as the node gave it, or leave it out to begin at the start.",
     });
   }
   return value;
+}
+
+/** Listings that v0.78.0 only supports forwards and newest first. It answers others with INVALID_ARGUMENT or INTERNAL. */
+const NEWEST_FIRST_ONLY = ["ListOrders", "ListStopOrders"].map((name) => `datanode.api.v2.TradingDataService.${name}`);
+
+/**
+ * Validates that deployed nodes support the requested order of a listing.
+ *
+ * @param method the method of the listing
+ * @param pagination the requested page
+ * @throws {@link RequestError} if they do not
+ */
+export function requireDeployedOrder(
+  { name, parent }: DescMethod,
+  { first, last, before, newestFirst }: PaginationRequest,
+): void {
+  if (!NEWEST_FIRST_ONLY.includes(`${parent.typeName}.${name}`)) {
+    return;
+  }
+  if (last !== undefined || (first === undefined && before !== undefined)) {
+    throw new RequestError(
+      `pagination.${last === undefined ? "before" : "last"} is given, which deployed nodes refuse for ${name}`,
+      {
+        advice: "Page forwards, with first and after; nothing was sent.",
+      },
+    );
+  }
+  if (newestFirst === false) {
+    throw new RequestError(`newestFirst is false, and deployed nodes list the newest first only for ${name}`, {
+      advice: "Leave it out, and reverse the records; nothing was sent.",
+    });
+  }
+}
+
+/** The request of a paged method. */
+export interface PagedRequest {
+  /** The requested page size, if any. */
+  readonly first: number | undefined;
+  /** The cursor after which it starts, if any. */
+  readonly after: string | undefined;
+  /** Whether the newest records come first, if specified. */
+  readonly newestFirst: boolean | undefined;
+  /**
+   * Returns the request for a page.
+   *
+   * @param page its size in records, and the cursor after which it starts
+   * @returns the request, otherwise unchanged
+   */
+  pageRequest(page: { readonly first: number; readonly after: string | undefined }): Message;
+}
+
+/**
+ * Validates the request of a paged method.
+ *
+ * @param desc the request's type, which has a `pagination`
+ * @param init the request; by default an empty one
+ * @returns where its pages start, and a function that returns the request for each page
+ * @throws {@link RequestError} if a field does not exist or has an invalid value, or its pagination goes backwards
+ */
+export function readRequest<I extends DescMessage>(desc: I, init: MessageInitShape<I> | undefined): PagedRequest {
+  const request = clone(desc, create(desc, init === undefined ? init : parseMessageInit(desc, init)));
+  const asked = paginationOf(desc, request);
+  for (const name of ["last", "before"]) {
+    if (givenIn(asked, name) !== undefined) {
+      throw new RequestError(`the request has pagination.${name}, but all pages are asked for, and they go forwards`, {
+        advice: "Leave it out: newestFirst sets the order, after where to start; or call the method for a single page.",
+      });
+    }
+  }
+  const first = givenIn(asked, "first");
+  const after = givenIn(asked, "after");
+  const newestFirst = givenIn(asked, "newestFirst");
+  return {
+    first: typeof first === "number" ? pageSize(first, "first") : undefined,
+    after: typeof after === "string" ? cursor(after, "after") : undefined,
+    newestFirst: typeof newestFirst === "boolean" ? newestFirst : undefined,
+    pageRequest(page) {
+      const next = clone(desc, request);
+      const pagination = paginationOf(desc, next);
+      setValue(pagination, "first", page.first);
+      setValue(pagination, "after", page.after);
+      return next;
+    },
+  };
+}
+
+/** The pagination of a request, which is added if it is missing. */
+function paginationOf(desc: DescMessage, request: Message): ReflectMessage {
+  const field = desc.field["pagination"];
+  if (field?.fieldKind !== "message") {
+    throw new Error(`${desc.typeName} has no pagination`);
+  }
+  const message = reflect(desc, request);
+  if (!message.isSet(field)) {
+    message.set(field, reflect(field.message));
+  }
+  return message.get(field);
+}
+
+function givenIn(message: ReflectMessage, name: string): unknown {
+  const field = message.desc.field[name];
+  return field !== undefined && message.isSet(field) ? message.get(field) : undefined;
+}
+
+function setValue(message: ReflectMessage, name: string, value: number | string | undefined): void {
+  const field = message.desc.field[name];
+  if (field !== undefined && value !== undefined) {
+    message.set(field, value);
+  }
 }

@@ -9,41 +9,45 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import { requireKnown } from "../errors/check-values.js";
-import { type FailingCall, failingWith } from "../errors/failing.js";
-import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
-import { rowsOf } from "./batch-rows.js";
-import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./connection.js";
-import { readRequest } from "./page-request.js";
-import type { PaginationRequest } from "./pagination.js";
-import { type ListedRecord, type ListOptions, type RecordRules, recordsOf } from "./records.js";
-import { type CountedPage, type PageOptions, sentPages } from "./sent-pages.js";
-import { recordMaker, withJson } from "./with-json.js";
+import { type CallErrorMapper, mapStreamErrors } from "../errors/call-errors.js";
+import { assertKnownKeys } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import {
+  type ListedRecord,
+  type ListOptions,
+  type RecordRules,
+  recordMaker,
+  recordsOf,
+  withJson,
+} from "./listed-records.js";
+import { type PaginationRequest, readRequest } from "./pagination.js";
+import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./paging-method.js";
+import { type CountedPage, type PageOptions, rowsOf, sentPages } from "./sent-pages.js";
 
-/** How the pages of a method are gone through. Where they start, and their order, are in the request's `pagination`. */
+/** How the pages of a method are read. Their start and order are in the request's `pagination`. */
 export interface PagesOptions extends CallOptions, Pick<PageOptions, "pageSize"> {}
 
-/** How the records of a method are gone through. */
+/** How the records of a method are read. */
 export interface RecordsOptions extends PagesOptions, Pick<PageOptions, "limit"> {}
 
 /** The names of {@link PagesOptions}, and those of {@link RecordsOptions}. */
 const PAGES_OPTIONS = { ...CALL_OPTIONS, pageSize: true } as const;
 export const RECORDS_OPTIONS = { ...PAGES_OPTIONS, limit: true } as const;
 
-/** The pages and records of any method that pages: of these definitions, or of one's own. */
+/** The pages and records of any paged method: of these definitions, or of your own. */
 export interface Paging {
   /**
-   * Go through the pages of a method. Each is fetched while the one before it is consumed.
+   * Iterates over the pages of a method. Each is fetched while the previous one is consumed.
    *
-   * The request's `pagination` may say after which cursor to start (`after`), the order (`newestFirst`), and the size
+   * The request's `pagination` may contain the cursor after which to start (`after`), the order (`newestFirst`), and the size
    * of a page (`first`), which `pageSize` overrides.
    *
    * @param method the method's descriptor, such as `TradingDataService.method.listOrders`
-   * @param request the request, without `last` and `before` in its `pagination`: pages are gone through forwards
+   * @param request the request, without `last` and `before` in its `pagination`: pages are read forwards
    * @param options the size of a page in records (1 to 5000, 1000 by default), request headers, a signal
-   * @returns the answers as the node sent them, one for each page; nothing is sent before they are asked for
-   * @throws {@link RequestError} at once, where the method does not page, or the pagination or an option is invalid
-   * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, or pages under new cursors, or
+   * @returns the answers as the node sent them, one for each page; nothing is sent before they are requested
+   * @throws {@link RequestError} immediately, if the method does not page, or the pagination or an option is invalid
+   * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or pages under new cursors, or
    *   promises more records and gives none
    * @throws {@link NodeError}, {@link ConnectionError} and {@link CanceledError} while iterating, as any call does
    *
@@ -59,13 +63,13 @@ export interface Paging {
     options?: PagesOptions,
   ): AsyncIterable<MessageShape<M["output"]>>;
   /**
-   * Go through the records of all pages of a method, as `pages` does.
+   * Iterates over the records of all pages of a method, as `pages` does.
    *
    * @param method the method's descriptor, such as `TradingDataService.method.listOrders`
    * @param request the request, as for `pages`
-   * @param options as for `pages`, and the most records (`limit`)
-   * @returns the records, each with its cursor; nothing is sent before they are asked for
-   * @throws as `pages` does; {@link ProtocolError} also where the node gives a record without a cursor or content
+   * @param options as for `pages`, and the maximum number of records (`limit`)
+   * @returns the records, each with its cursor; nothing is sent before they are requested
+   * @throws as `pages` does; {@link ProtocolError} also if the node gives a record without a cursor or content
    *
    * @example
    * import { TradingDataService } from "tradewire/api";
@@ -81,7 +85,7 @@ export interface Paging {
   ): AsyncIterable<ListedRecord<NodeOf<M>>>;
 }
 
-/** Lists the records of a method by rules of one's own. */
+/** Lists the records of a method with custom rules. */
 export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   method: M,
   request: MessageInitShape<M["input"]> | undefined,
@@ -89,7 +93,7 @@ export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
 
-/** Throws a {@link RequestError} if a node does not give the pages of a method in the order that is asked for. */
+/** Throws a {@link RequestError} if a node does not give the pages of a method in the requested order. */
 export type RequireOrder = (method: DescMethod, pagination: PaginationRequest) => void;
 
 /** A page of a method, and the answer that held it. */
@@ -98,16 +102,16 @@ interface AnswerPage<R, N> extends SentPage<N> {
 }
 
 /**
- * Make the pages and records of methods.
+ * Creates the functions that page through methods.
  *
  * @param unary makes the calls; its errors are the library's
  * @param failing adds to an error about an answer which call it came from
  * @param requireOrder refuses pages that the node does not give
- * @returns the pages and records of any method, and the records of a listing that has rules of its own
+ * @returns the pages and records of any method, and the records of a listing with custom rules
  */
 export function createPaging(
   unary: Transport["unary"],
-  failing: FailingCall,
+  failing: CallErrorMapper,
   requireOrder: RequireOrder,
 ): Paging & { readonly listRecords: ListRecords } {
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
@@ -116,7 +120,7 @@ export function createPaging(
     { pageSize, limit, signal, headers, timeoutMs }: RecordsOptions,
     { isWhole, idOf }: RecordRules<NodeOf<M>, N>,
   ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
-    checkCallOptions({ signal, headers, timeoutMs });
+    validateCallOptions({ signal, headers, timeoutMs });
     const { field, node } = connectionOf(method);
     const rows = rowsOf(method);
     const { first, after, newestFirst, pageRequest } = readRequest(method.input, init);
@@ -146,12 +150,12 @@ export function createPaging(
     const pages = answers(method, request, options, rules);
     const make = recordMaker(connectionOf(method).node);
     const records = { [Symbol.asyncIterator]: () => recordsOf(pages, rules, options, make) };
-    return failingWith(records, failing(method, options.signal));
+    return mapStreamErrors(records, failing(method, options.signal));
   };
 
   return {
     pages(method, request, options = {}) {
-      requireKnown("options", options, PAGES_OPTIONS);
+      assertKnownKeys("options", options, PAGES_OPTIONS);
       const pages = answers(method, request, options, anyRecord(method));
       const sent = {
         async *[Symbol.asyncIterator]() {
@@ -160,7 +164,7 @@ export function createPaging(
           }
         },
       };
-      return failingWith(sent, failing(method, options.signal));
+      return mapStreamErrors(sent, failing(method, options.signal));
     },
 
     records<M extends DescMethodUnary>(
@@ -168,7 +172,7 @@ export function createPaging(
       request: MessageInitShape<M["input"]> | undefined,
       options: RecordsOptions = {},
     ) {
-      requireKnown("options", options, RECORDS_OPTIONS);
+      assertKnownKeys("options", options, RECORDS_OPTIONS);
       return listRecords<M, NodeOf<M>>(method, request, options, anyRecord(method));
     },
 
@@ -176,7 +180,7 @@ export function createPaging(
   };
 }
 
-/** The rules of records of which only the type is known: their content tells them from one another. */
+/** The rules for records of which only the type is known. Their content identifies them. */
 function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>, NodeOf<M>> {
   const { node: desc } = connectionOf(method);
   return {
@@ -185,7 +189,7 @@ function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>,
   };
 }
 
-/** A value of a message as JSON can hold it; its text only identifies a record, and costs less than its Protobuf. */
+/** Converts a value to one that JSON can represent. The text only identifies a record, and is cheaper than Protobuf. */
 function inJson(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
 }

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
-import type { CallOptions } from "../given/call-options.js";
-import { followingController } from "../signal/follow.js";
-import type { SentPage } from "./connection.js";
+import type { CallOptions } from "../input/call-options.js";
+import { linkedController } from "../signal/abort.js";
 import { cursor, MAX_PAGE_SIZE, pageSize } from "./pagination.js";
+import type { SentPage } from "./paging-method.js";
 
 /** Which pages of a listing are fetched. */
 export interface PageOptions extends CallOptions {
@@ -11,25 +12,25 @@ export interface PageOptions extends CallOptions {
   readonly pageSize?: number | undefined;
   /** The cursor of a record: the listing starts after it. */
   readonly after?: string | undefined;
-  /** The most records of the listing; all by default. */
+  /** Maximum number of records; all by default. */
   readonly limit?: number | undefined;
 }
 
 /** The pages of a listing. */
 export interface PageSource<P extends SentPage<unknown>> {
   /**
-   * Fetch a page.
+   * Fetches a page.
    *
    * @param page its size in records, and the cursor after which it starts
-   * @param signal ends the call
-   * @returns the page; `undefined` where the response holds none
+   * @param signal stops the call
+   * @returns the page; `undefined` if the response holds none
    */
   fetchPage(page: { first: number; after: string | undefined }, signal: AbortSignal): Promise<P | undefined>;
   /**
-   * Identify a record, so that pages are known again when they repeat.
+   * Identifies a record, to detect pages that repeat.
    *
    * @param edge the record, with its cursor
-   * @returns a text that is different for each record
+   * @returns a unique text
    */
   idOf(edge: P["edges"][number]): string;
   /**
@@ -39,27 +40,27 @@ export interface PageSource<P extends SentPage<unknown>> {
   rowsOf?(edge: P["edges"][number]): number;
 }
 
-/** A page with its number of records, of which no more than a limit count. */
+/** A page, and how many of its records count towards the limit. */
 export interface CountedPage<P> {
   readonly page: P;
   readonly edges: number;
 }
 
 const DEFAULT_PAGE_SIZE = 1000;
-/** The most pages of a listing that hold nothing but records of an earlier one: pages shift, but not that often. */
+/** Maximum number of pages of a listing that only contain records of an earlier one: pages shift, but not that often. */
 const MAX_REPEATED_PAGES = 10;
 
 /**
- * Fetch the pages of a listing, each while the one before it is consumed. Nothing is sent before the pages are asked
- * for, and each iteration begins anew.
+ * Fetches the pages of a listing, each while the previous one is consumed. Nothing is sent before the pages are
+ * requested, and each iteration starts from the beginning.
  *
  * @param source fetches the pages; its errors are thrown unchanged
  * @param options the size of a page, where to start and stop, a signal
  * @returns the pages, each with how many of its first records count
- * @throws {@link RequestError} at once, where an option is invalid
- * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, or pages under new cursors, or
+ * @throws {@link RequestError} immediately, if an option is invalid
+ * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or pages under new cursors, or
  *   promises more records and gives none
- * @throws {@link CanceledError} while iterating, where the signal was aborted
+ * @throws {@link CanceledError} while iterating, if the signal was aborted
  */
 export function sentPages<P extends SentPage<unknown>>(
   source: PageSource<P>,
@@ -70,6 +71,7 @@ export function sentPages<P extends SentPage<unknown>>(
   const { limit = Number.POSITIVE_INFINITY, signal } = options;
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
     throw new RequestError(`limit is ${String(limit)}, which is no number of records`, {
+      option: "limit",
       advice: "Give a whole number from 1, or leave it out for all.",
     });
   }
@@ -81,7 +83,7 @@ async function* iterate<P extends SentPage<unknown>>(
   options: PageOptions & { readonly pageSize: number; readonly limit: number },
 ): AsyncGenerator<CountedPage<P>> {
   const { signal } = options;
-  const abort = followingController(signal);
+  const abort = linkedController(signal);
   const asked = new Set<string>();
   const checkProgress = progressCheck(source);
   const checkRows = rowsCheck(source, options);
@@ -92,12 +94,12 @@ async function* iterate<P extends SentPage<unknown>>(
     const after = page === undefined ? options.after : endOf(page);
     const digest = createHash("sha256")
       .update(after ?? "")
-      .digest("base64"); // A node chooses how long its cursors are.
+      .digest("base64"); // The node determines the length of its cursors.
     if (asked.has(digest)) {
       throw brokenListing(`the node repeats the cursor ${JSON.stringify(after?.slice(0, 200))}`);
     }
     asked.add(digest);
-    // A node that counts rows would end a page that is as small as the limit before it has so many records.
+    // A node that counts rows would end a page of the limit's size before it has as many records.
     const first = source.rowsOf ? options.pageSize : Math.min(options.pageSize, left);
     const fetched = await source.fetchPage({ first, after }, abort.signal);
     if (fetched?.pageInfo === undefined) {
@@ -113,7 +115,7 @@ async function* iterate<P extends SentPage<unknown>>(
       const edges = Math.min(page.edges.length, left);
       left -= edges;
       next = page.pageInfo?.hasNextPage === true && left > 0 ? fetchAfter(page) : undefined;
-      next?.catch(() => undefined); // The failure is thrown when the page's turn comes.
+      next?.catch(() => undefined); // The error is thrown when the page is due.
       if (next !== undefined) {
         checkProgress(page);
       }
@@ -123,14 +125,13 @@ async function* iterate<P extends SentPage<unknown>>(
       }
     }
   } finally {
-    abort.abort(); // A page that was fetched ahead is not wanted.
+    abort.abort(); // A page that was fetched ahead is not needed.
   }
 }
 
 /**
- * Make a function that fails where pages go round in a circle under cursors that change. It keeps the records of one
- * page at a time, for four times as many pages as the one before, so a circle of any length comes round while one is
- * kept.
+ * Returns a function that throws if pages repeat in a cycle under new cursors. It retains the records of one page at a
+ * time, for four times as many pages as the previous one, so a cycle of any length completes while one is retained.
  */
 function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (page: P) => void {
   let kept = new Set<string>();
@@ -151,8 +152,8 @@ function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (p
 }
 
 /**
- * Makes a function that fails if the node may have left out records: a record that takes several rows was given, and all
- * rows were not on one page.
+ * Returns a function that throws if the node may have omitted records: a record took several rows, and the rows were not
+ * all on one page.
  */
 function rowsCheck<P extends SentPage<unknown>>(
   { rowsOf }: PageSource<P>,
@@ -187,10 +188,10 @@ function endOf({ edges, pageInfo }: SentPage<unknown>): string {
 }
 
 /**
- * Throw the error of an aborted signal.
+ * Throws the error of an aborted signal.
  *
  * @param signal the listing's signal, if any
- * @throws {@link CanceledError} where it was aborted
+ * @throws {@link CanceledError} if it was aborted
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
@@ -199,7 +200,7 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 /**
- * Make the error of a listing that breaks the rules.
+ * Returns the error for a listing that violates the rules.
  *
  * @param summary what is wrong
  * @returns the error
@@ -208,4 +209,22 @@ export function brokenListing(summary: string): ProtocolError {
   return new ProtocolError(summary, {
     advice: "The listing cannot be gone through; try another node, and report it to who runs this one.",
   });
+}
+
+/**
+ * Returns how a listing of a data node counts the records of its pages. `ListGovernanceData` counts each proposal of a
+ * batch, and then returns the batch as one record (v0.78.0, `Get` in `datanode/sqlstore/proposals.go`). A page with a batch has fewer
+ * records than requested, and then claims that none follows, or omits one that does.
+ *
+ * @param method the method of the listing
+ * @returns how many rows of a page a record takes; `undefined` if it is one for each record
+ */
+export function rowsOf({ name, parent }: DescMethod): ((record: Message) => number) | undefined {
+  if (`${parent.typeName}.${name}` !== "datanode.api.v2.TradingDataService.ListGovernanceData") {
+    return undefined;
+  }
+  return (record) => {
+    const proposals: unknown = Reflect.get(record, "proposals");
+    return 1 + (Array.isArray(proposals) ? proposals.length : 0);
+  };
 }

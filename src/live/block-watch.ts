@@ -3,86 +3,102 @@ import type { BeginBlock, StopOrderEvent, TransactionResult } from "../../gen/ve
 import { ConnectionError } from "../errors/index.js";
 import { reactionTo } from "../errors/reaction.js";
 import { type StopTimer, startTimer } from "../runtime/index.js";
-import { followingController } from "../signal/follow.js";
-import { untilAborted } from "../signal/until-aborted.js";
-import { type RetryWaits, retryMs, wait } from "../signal/wait.js";
-import { createBlockTimes } from "./block-times.js";
+import { raceAbort } from "../signal/abort.js";
+import { setBounded } from "../signal/collections.js";
+import { type RetryWaits, retryDelayMs } from "../signal/wait.js";
+import { reconnect } from "./reconnect.js";
 
-/** What the watch takes of the event bus: results of transactions, stop orders, and the beginnings and ends of blocks. */
+/** The events that the watch reads: results of transactions, stop orders, and the beginnings and ends of blocks. */
 export type WatchedEvent =
-  | { readonly case: "beginBlock"; readonly block: bigint; readonly value: Pick<BeginBlock, "timestamp"> }
-  | { readonly case: "transactionResult"; readonly block: bigint; readonly value: TransactionResult }
-  | { readonly case: "stopOrder"; readonly block: bigint; readonly value: StopOrderEvent }
-  | { readonly case: "endBlock"; readonly block: bigint };
+  | { readonly kind: "beginBlock"; readonly block: bigint; readonly value: Pick<BeginBlock, "timestamp"> }
+  | { readonly kind: "transactionResult"; readonly block: bigint; readonly value: TransactionResult }
+  | { readonly kind: "stopOrder"; readonly block: bigint; readonly value: StopOrderEvent }
+  | { readonly kind: "endBlock"; readonly block: bigint };
 
-/** Waits for the result of a transaction. */
+/** Observes the results of transactions. */
 export interface ResultObserver {
-  /** A result came, of any transaction, in a block of this height. */
+  /** A result of any transaction arrived, in a block of this height. */
   result(result: TransactionResult, block: bigint): void;
-  /** A stop order came, of any party. The network's result of its transaction does not say whether it was rejected. */
+  /** A stop order of any party arrived. The network's result of its transaction does not say whether it was rejected. */
   stopOrder(event: StopOrderEvent): void;
   /**
-   * A block ended: its results have all come, unless `missed` was called.
+   * A block ended: all its results have arrived, unless `missed` was called.
    *
    * @param block its height
-   * @param time its time, in Unix nanoseconds; `undefined` if the event of its beginning did not come
+   * @param time its time, in Unix nanoseconds; `undefined` if the event of its beginning did not arrive
    */
   ended(block: bigint, time: bigint | undefined): void;
-  /** Results of these blocks may not have come. `from` is `undefined` where no block had ended before. */
+  /** Results of these blocks may be missing. `from` is `undefined` if no block had ended before. */
   missed(from: bigint | undefined, to: bigint): void;
-  /** The stream cannot be had any more. */
+  /** The stream ended for good. */
   failed(error: unknown): void;
 }
 
-/** Follows the blocks of a node for all who wait for results. */
+/** One stream of a node's blocks, shared by all observers of results. */
 export interface BlockWatch {
   /**
-   * Wait until the stream is known to tell of what comes: a block has ended since it was opened.
+   * Waits until the stream is known to work: a block has ended since it was opened.
    *
    * @param signal ends the wait
-   * @throws the error for which the stream could not be opened, or was lost before a block ended, each time that it was tried
+   * @throws the error of the last attempt, if the stream could not be opened or was lost before a block ended
    */
   ready(signal: AbortSignal): Promise<void>;
   /**
-   * Wait for a result.
+   * Adds an observer.
    *
-   * @param observer is told
-   * @returns stops it
+   * @param observer called for each event
+   * @returns removes the observer
    */
   observe(observer: ResultObserver): () => void;
   /**
    * Finds the block of a time.
    *
-   * @param time Unix nanoseconds, or the same cut to microseconds as the data node stores it
-   * @returns its height; `undefined` where the blocks around it were not observed
+   * @param time Unix nanoseconds, or the same truncated to microseconds as the data node stores it
+   * @returns its height; `undefined` if the blocks around it were not observed
    */
   blockAt(time: bigint): bigint | undefined;
-  /** Close the stream. Who waits is told. */
+  /** Closes the stream, and reports that to all observers. */
   close(): void;
 }
 
-/** The stream of blocks. */
-type Stream =
-  | { readonly kind: "closed" }
-  /** It is being opened, also again: `last` is the last block whose results have all come. */
-  | { readonly kind: "opening"; readonly run: AbortController; readonly last: bigint | undefined }
-  /** A block has ended since it was opened. */
-  | { readonly kind: "live"; readonly run: AbortController; readonly last: bigint };
+/** The beginning of a block: its height, and its time in Unix nanoseconds. */
+interface BlockBeginning {
+  readonly block: bigint;
+  readonly time: bigint;
+}
 
-/** How long the stream is kept open where nobody waits for a result, in milliseconds. */
-const KEPT_OPEN_MS = 30_000;
-/** The longest time without a block's end, in milliseconds: the stream is opened anew then. */
-const LONGEST_SILENCE_MS = 60_000;
+/** The stream of blocks. */
+type StreamState =
+  | { readonly kind: "closed" }
+  /** Connecting for the first time or again. `last` is the last block whose results have all arrived. */
+  | {
+      readonly kind: "opening";
+      readonly run: AbortController;
+      readonly last: bigint | undefined;
+      readonly begun: BlockBeginning | undefined;
+    }
+  /** A block has ended since the connection was opened. */
+  | {
+      readonly kind: "live";
+      readonly run: AbortController;
+      readonly last: bigint;
+      readonly begun: BlockBeginning | undefined;
+    };
+
+/** How long the stream stays open without an observer, in milliseconds. */
+const LINGER_MS = 30_000;
+/** Maximum time without the end of a block, in milliseconds. The stream then reconnects. */
+const IDLE_TIMEOUT_MS = 60_000;
 
 /**
- * Follow the blocks of a node, once for all who wait for the results of their transactions. The stream is opened when the
- * first one waits, opened again when it is lost, and closed a while after the last one.
+ * Creates a watch of a node's blocks, shared by all who wait for results of their transactions. The stream is opened for
+ * the first observer, reconnects when it is lost, and is closed a while after the last observer has left.
  *
- * The results of a block are taken as complete when the block's end has come, and the one before it had come by the same
- * stream. Blocks of which that cannot be said are told to all who wait.
+ * The results of a block are complete when its end has arrived, and the end of the block before it had arrived over the
+ * same connection. All other blocks are reported to all observers as missed.
  *
- * @param open opens the stream; it fails where the stream is lost
- * @param retry the waits before it is opened again, and how often it is tried for one who waits until it is ready
+ * @param open opens the stream; it fails if the connection is lost
+ * @param retry the waits before reconnecting, and the number of attempts for a caller that waits until the watch is ready
  * @returns the watch
  */
 export function createBlockWatch(
@@ -90,120 +106,111 @@ export function createBlockWatch(
   retry: RetryWaits & { readonly tries: number },
 ): BlockWatch {
   const observers = new Set<ResultObserver>();
-  const waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
-  let users = 0;
-  let stopClosing: StopTimer | undefined;
-  let stream: Stream = { kind: "closed" };
+  const waiters = new Set<{ readonly resolve: () => void; readonly reject: (reason: unknown) => void }>();
   const times = createBlockTimes();
-  let begun: { readonly block: bigint; readonly time: bigint } | undefined;
+  const users = createUserCount(start, stop);
+  let state: StreamState = { kind: "closed" };
 
-  function use(): () => void {
-    users += 1;
-    stopClosing?.();
-    if (stream.kind === "closed") {
-      stream = { kind: "opening", run: new AbortController(), last: undefined };
-      void keepOpen(stream.run);
+  function start(): void {
+    if (state.kind === "closed") {
+      const run = new AbortController();
+      state = { kind: "opening", run, last: undefined, begun: undefined };
+      void watchBlocks(run);
     }
-    let isOver = false;
-    return () => {
-      users -= isOver ? 0 : 1;
-      isOver = true;
-      if (users === 0) {
-        stopClosing?.();
-        stopClosing = startTimer(stop, KEPT_OPEN_MS, { ref: false });
-      }
-    };
   }
 
   function stop(): void {
-    if (stream.kind !== "closed") {
-      stream.run.abort();
-      stream = { kind: "closed" };
+    if (state.kind !== "closed") {
+      state.run.abort();
+      state = { kind: "closed" };
     }
   }
 
-  async function keepOpen(run: AbortController): Promise<void> {
+  async function watchBlocks(run: AbortController): Promise<void> {
     const { signal } = run;
-    for (let attempt = 1; !signal.aborted; attempt += 1) {
-      const opened = followingController(signal);
-      let silent: ConnectionError | undefined;
-      const endSilent = () => {
-        silent = noBlocks();
-        opened.abort();
-      };
-      const limitSilence = () => startTimer(endSilent, LONGEST_SILENCE_MS, { ref: false });
-      let stopTimer = limitSilence();
-      try {
-        for await (const event of open(opened.signal)) {
-          if (take(event, run)) {
-            stopTimer();
-            stopTimer = limitSilence();
-            attempt = 1;
+    const stream = reconnect<WatchedEvent>(
+      {
+        open,
+        idle: { timeoutMs: IDLE_TIMEOUT_MS, error: noBlocks },
+        onEnd(end) {
+          if (signal.aborted) {
+            return { kind: "end" };
           }
-        }
-      } catch (reason) {
-        if (!signal.aborted) {
-          lost(silent ?? reason);
-        }
-      } finally {
-        stopTimer();
-        opened.abort();
-        if (stream.kind === "live" && stream.run === run) {
-          stream = { ...stream, kind: "opening" };
-        }
+          if (end.kind === "failed") {
+            onFailure(end.error);
+          }
+          // Reconnects at once after progress: results are lost with each block that is missed.
+          const failures = end.failures.total - 1;
+          return { kind: "reconnect", delayMs: failures === 0 ? 0 : retryDelayMs(failures, retry) };
+        },
+        onGap() {
+          if (state.kind === "live" && state.run === run) {
+            state = { ...state, kind: "opening" };
+          }
+        },
+      },
+      signal,
+    );
+    for await (const event of stream.messages) {
+      if (onEvent(event, run)) {
+        stream.progressed();
       }
-      // At once, where blocks came until now: results of each one that is missed are lost.
-      const delayMs = attempt === 1 ? 0 : retryMs(attempt - 1, retry);
-      await wait(delayMs, signal).catch(() => undefined);
     }
   }
 
-  /** Take an event; whether it ended a block. */
-  function take(event: WatchedEvent, run: AbortController): boolean {
-    if (stream.kind === "closed" || stream.run !== run) {
-      return false; // It was stopped.
+  /** Handles an event; returns whether it ended a block. */
+  function onEvent(event: WatchedEvent, run: AbortController): boolean {
+    if (state.kind === "closed" || state.run !== run) {
+      return false; // The watch was stopped.
     }
-    if (event.case === "beginBlock") {
-      begun = { block: event.block, time: event.value.timestamp };
-      times.add(begun.block, begun.time);
-      return false;
-    }
-    if (event.case !== "endBlock") {
-      for (const observer of observers) {
-        if (event.case === "transactionResult") {
+    switch (event.kind) {
+      case "beginBlock": {
+        const time = event.value.timestamp;
+        state = { ...state, begun: { block: event.block, time } };
+        times.add(event.block, time);
+        return false;
+      }
+      case "transactionResult":
+        for (const observer of observers) {
           observer.result(event.value, event.block);
-        } else {
+        }
+        return false;
+      case "stopOrder":
+        for (const observer of observers) {
           observer.stopOrder(event.value);
         }
-      }
-      return false;
+        return false;
+      case "endBlock":
+        return onBlockEnd(event.block, state);
     }
-    const { block } = event;
-    const { last } = stream;
-    const isLive = stream.kind === "live";
+  }
+
+  function onBlockEnd(block: bigint, before: Exclude<StreamState, { readonly kind: "closed" }>): boolean {
+    const { last, begun, run } = before;
+    const isLive = before.kind === "live";
     const next = last === undefined || block <= last ? undefined : last + 1n;
     if (isLive && next === undefined) {
       return false; // It has ended before.
     }
     const isComplete = isLive && block === next;
-    // The first block that ends on a stream may have begun before it was opened.
+    // The first block that ends on a connection may have begun before the connection was opened.
     const to = isLive ? block - 1n : block;
-    stream = { kind: "live", run, last: block };
+    state = { kind: "live", run, last: block, begun };
     for (const observer of observers) {
       if (!isComplete) {
         observer.missed(next, to);
       }
       observer.ended(block, begun?.block === block ? begun.time : undefined);
     }
-    for (const { resolve } of waiting.splice(0)) {
+    for (const { resolve } of takeAll(waiters)) {
       resolve();
     }
     return true;
   }
 
-  /** The stream was lost. Who waits for it to be ready is told why; all are, where it will not come again. */
-  function lost(reason: unknown): void {
-    for (const { reject } of waiting.splice(0)) {
+  /** Reports a lost connection to those who wait until the watch is ready, and to all if it cannot reconnect. */
+  function onFailure(reason: unknown): void {
+    for (const { reject } of takeAll(waiters)) {
       reject(reason);
     }
     if (!reactionTo(reason).resume) {
@@ -216,29 +223,29 @@ export function createBlockWatch(
 
   return {
     async ready(signal) {
-      const leave = use();
+      const release = users.add();
       try {
-        for (let tries = 1; stream.kind !== "live"; tries += 1) {
-          const begun = new Promise<void>((resolve, reject) => {
-            waiting.push({ resolve, reject });
+        for (let attempt = 1; state.kind !== "live"; attempt += 1) {
+          const live = new Promise<void>((resolve, reject) => {
+            waiters.add({ resolve, reject });
           });
-          await untilAborted(begun, signal).catch((reason: unknown) => {
-            if (tries >= retry.tries || !reactionTo(reason).resume) {
+          await raceAbort(live, signal).catch((reason: unknown) => {
+            if (attempt >= retry.tries || !reactionTo(reason).resume) {
               throw reason;
             }
           });
         }
       } finally {
-        leave();
+        release();
       }
     },
 
     observe(observer) {
-      const leave = use();
+      const release = users.add();
       observers.add(observer);
       return () => {
         observers.delete(observer);
-        leave();
+        release();
       };
     },
 
@@ -247,7 +254,7 @@ export function createBlockWatch(
     close() {
       const error = closed();
       stop();
-      for (const { reject } of waiting.splice(0)) {
+      for (const { reject } of takeAll(waiters)) {
         reject(error);
       }
       for (const observer of observers) {
@@ -257,8 +264,38 @@ export function createBlockWatch(
   };
 }
 
+/** Empties a set and returns what it held. */
+function takeAll<T>(set: Set<T>): readonly T[] {
+  const all = [...set];
+  set.clear();
+  return all;
+}
+
+/** Counts the users of the stream. It starts with each new one, and stops a while after the last one has left. */
+function createUserCount(start: () => void, stop: () => void) {
+  let count = 0;
+  let cancelStop: StopTimer = () => {};
+  return {
+    /** Adds a user; returns what removes it. */
+    add(): () => void {
+      count += 1;
+      cancelStop();
+      start();
+      let isRemoved = false;
+      return () => {
+        count -= isRemoved ? 0 : 1;
+        isRemoved = true;
+        if (count === 0) {
+          cancelStop();
+          cancelStop = startTimer(stop, LINGER_MS, { ref: false });
+        }
+      };
+    },
+  };
+}
+
 function noBlocks(): ConnectionError {
-  return new ConnectionError(`no block ended for ${LONGEST_SILENCE_MS} ms`, {
+  return new ConnectionError(`no block ended for ${IDLE_TIMEOUT_MS} ms`, {
     code: Code.DeadlineExceeded,
     advice: "Check that the network makes blocks, and that the node follows it.",
     connected: true,
@@ -272,4 +309,46 @@ function closed(): ConnectionError {
     connected: false,
     isClosed: true,
   });
+}
+
+/** Maximum number of blocks whose times are stored: an outcome is looked for soon after its block. */
+const MAX_BLOCKS = 1000;
+
+/** The times of blocks. */
+interface BlockTimes {
+  add(height: bigint, time: bigint): void;
+  /** Returns the height of the block of a time, in Unix nanoseconds; `undefined` if it does not follow from the known ones. */
+  blockAt(time: bigint): bigint | undefined;
+}
+
+/** Stores the times of the latest blocks, to find the block of a record that has only a time. */
+function createBlockTimes(): BlockTimes {
+  const times = new Map<bigint, bigint>();
+  return {
+    add(height, time) {
+      setBounded(times, height, microseconds(time), MAX_BLOCKS);
+    },
+    blockAt(time) {
+      const wanted = microseconds(time);
+      let before: bigint | undefined;
+      let after: bigint | undefined;
+      for (const [height, known] of times) {
+        if (known === wanted) {
+          return height;
+        }
+        if (known < wanted && (before === undefined || height > before)) {
+          before = height;
+        }
+        if (known > wanted && (after === undefined || height < after)) {
+          after = height;
+        }
+      }
+      return before !== undefined && after === before + 2n ? before + 1n : undefined;
+    },
+  };
+}
+
+/** The data node stores times in microseconds. */
+function microseconds(nanoseconds: bigint): bigint {
+  return nanoseconds / 1000n;
 }

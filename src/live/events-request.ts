@@ -1,8 +1,8 @@
-import { requireKnown, requireOneOf } from "../errors/check-values.js";
+import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
-import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
-import { type EventType, readEventType } from "./event-types.js";
+import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { type EventType, parseEventType } from "./event-types.js";
 
 /** Which events to observe. What is left out does not restrict them. */
 export interface EventsRequest<T extends EventType = EventType> {
@@ -37,7 +37,7 @@ export interface ObserveOptions<R extends boolean = boolean> extends CallOptions
 }
 
 /** A request that was checked. */
-export interface CheckedEventsRequest {
+export interface ParsedEventsRequest {
   readonly types: readonly EventType[] | undefined;
   readonly partyId: string;
   readonly marketId: string;
@@ -57,30 +57,31 @@ export const LIFECYCLE_PARTY_TYPES = [
   "expiredOrders",
 ] as const;
 
-/** The most events that wait, where nothing else is said. */
+/** Default maximum number of waiting events. */
 const MAX_WAITING = 10_000;
 
-/** The most events of an answer that can be asked for: more than any block has. */
+/** Maximum number of events of an answer that can be requested: more than any block has. */
 const MAX_BATCH = 1_000_000;
 
 /**
- * Check which events are asked for.
+ * Validates which events to observe.
  *
  * @param request the types and the filters
  * @returns the request, with empty texts for filters that are not given
- * @throws {@link RequestError} where a type or an option is unknown, an identifier has another form, or the batch size is
+ * @throws {@link RequestError} if a type or an option is unknown, an identifier has another form, or the batch size is
  *   no whole number, or `lifecycle` does not fit the types
  */
-export function readEventsRequest(request: EventsRequest): CheckedEventsRequest {
-  requireKnown("request", request, { types: true, partyId: true, marketId: true, batchSize: true, lifecycle: true });
+export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest {
+  assertKnownKeys("request", request, { types: true, partyId: true, marketId: true, batchSize: true, lifecycle: true });
   const { types, partyId, marketId, batchSize = 0, lifecycle = false } = request;
   if (types !== undefined && (!Array.isArray(types) || types.length === 0)) {
     throw new RequestError("types is no list of types of events, or an empty one", {
+      option: "types",
       advice: 'Give at least one, such as ["order"], or leave it out for events of all types.',
     });
   }
-  const checkedTypes = types?.map((type, at) => readEventType(type, `types[${at}]`));
-  requireOneOf("lifecycle", lifecycle, [true, false]);
+  const checkedTypes = types?.map((type, at) => parseEventType(type, `types[${at}]`));
+  assertOneOf("lifecycle", lifecycle, [true, false]);
   if (lifecycle) {
     requireLifecycleTypes(checkedTypes ?? [], partyId);
   }
@@ -96,6 +97,7 @@ export function readEventsRequest(request: EventsRequest): CheckedEventsRequest 
 function requireLifecycleTypes(types: readonly EventType[], partyId: string | undefined): void {
   if (!types.includes("order")) {
     throw new RequestError("lifecycle is set, and order is not among the types", {
+      option: "lifecycle",
       advice: 'Add "order" to the types, or leave out lifecycle: it reports the ends of orders as events of that type.',
     });
   }
@@ -109,17 +111,17 @@ function requireLifecycleTypes(types: readonly EventType[], partyId: string | un
 }
 
 /**
- * Check how a stream is to be observed.
+ * Validates how to observe a stream.
  *
  * @param options how
  * @returns the options, with defaults
- * @throws {@link RequestError} where one is unknown or wrong
+ * @throws {@link RequestError} if one is unknown or wrong
  */
-export function readObserveOptions(options: ObserveOptions) {
-  requireKnown("options", options, { ...CALL_OPTIONS, reconnect: true, maxWaiting: true });
+export function parseObserveOptions(options: ObserveOptions) {
+  assertKnownKeys("options", options, { ...CALL_OPTIONS, reconnect: true, maxWaiting: true });
   const { signal, reconnect = false, maxWaiting = MAX_WAITING, headers, timeoutMs } = options;
-  checkCallOptions(options);
-  requireOneOf("reconnect", reconnect, [true, false]);
+  validateCallOptions(options);
+  assertOneOf("reconnect", reconnect, [true, false]);
   return {
     signal,
     reconnect,
@@ -132,6 +134,7 @@ export function readObserveOptions(options: ObserveOptions) {
 function wholeNumber(number: number, name: string, smallest: number, largest: number): number {
   if (!Number.isSafeInteger(number) || number < smallest || number > largest) {
     throw new RequestError(`${name} is ${String(number)}, which is not possible`, {
+      option: name,
       advice: `Give a whole number from ${smallest} to ${largest}.`,
     });
   }
@@ -139,16 +142,17 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
 }
 
 /**
- * Check an identifier of the network.
+ * Checks an identifier of the network.
  *
  * @param text the identifier
  * @param name what has it, for errors
  * @returns the identifier
- * @throws {@link RequestError} where it is not 64 hex digits
+ * @throws {@link RequestError} if it is not 64 hex digits
  */
 export function requireIdentifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
     throw new RequestError(`${name} is ${quoted(String(text))}, which is no identifier`, {
+      option: name,
       advice: "Give the 64 hex digits that the network knows it by.",
     });
   }

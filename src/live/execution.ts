@@ -1,22 +1,29 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client as ConnectClient } from "@connectrpc/connect";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { CanceledError, OutcomeUnknownError, TransactionError } from "../errors/index.js";
-import { observer } from "../errors/observer.js";
-import { type CallOptions, connectOptions } from "../given/call-options.js";
+import { CanceledError, OutcomeUnknownError, TradewireError, TransactionError } from "../errors/index.js";
+import { createEventReporter } from "../errors/observer.js";
+import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import { MAX_TIMER_MS, monotonicMs } from "../runtime/index.js";
-import { within } from "../transaction/deadline.js";
+import { withTimeout } from "../transaction/deadline.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { TIMEOUT_MS } from "../transaction/transactions.js";
-import { awaitResult } from "./await-result.js";
 import type { BlockWatch } from "./block-watch.js";
-import { conclude, LATE, outcomeOfTraces } from "./conclude.js";
-import { CoreService, TradingDataService } from "./definitions.js";
-import type { Outcome } from "./outcome.js";
-import { type Sent, sentTransaction } from "./sent.js";
-import { lookForTraces, type TraceServices, waitTime } from "./traces.js";
+import { CoreService, TradingDataService } from "./event-definitions.js";
+import { awaitResult, type Ending } from "./result-wait.js";
+import { ownerMismatch, resultMismatch, type Sent, sentTransaction } from "./sent-transaction.js";
+import { commandParts, type Outcome, outcomeOfResult, partOutcome } from "./transaction-outcome.js";
+import { type StopOrderState, stopOrderState } from "./transaction-records.js";
+import {
+  findTraces,
+  readLastBlock,
+  readStopOrder,
+  resultWaitMs,
+  type TraceServices,
+  type Traces,
+} from "./transaction-traces.js";
 
-export { readSent } from "./sent.js";
+export { parseSent } from "./sent-transaction.js";
 
 /** How to wait for the outcome of a transaction. */
 export interface ExecuteOptions extends CallOptions {
@@ -99,7 +106,7 @@ export async function execute(
   const { timeoutMs, signal: callers, onWait } = options;
   const startedAt = monotonicMs();
   const makingMs = timeoutMs ?? TIMEOUT_MS;
-  const { ready, blockMs } = await within(makingMs, callers, async (signal) => {
+  const { ready, blockMs } = await withTimeout(makingMs, callers, async (signal) => {
     await node.watch.ready(signal); // Nothing is sent before the stream tells of what comes.
     const [ready, blockMs] = await Promise.all([prepare(signal), averageBlockMs(node, options, signal)]);
     return { ready, blockMs };
@@ -114,17 +121,17 @@ export async function execute(
     timeoutMs === undefined
       ? Math.min(Math.max(aliveMs, MIN_WAIT_MS), MAX_TIMER_MS)
       : Math.max(1, Math.floor(timeoutMs - (monotonicMs() - startedAt)));
-  observer(onWait, "the submission")({ txHash: sent.txHash, limitMs, lastBlock });
-  return within(limitMs, callers, (deadline) => {
+  createEventReporter(onWait, "the submission")({ txHash: sent.txHash, limitMs, lastBlock });
+  return withTimeout(limitMs, callers, (deadline) => {
     const services = servicesOf(node, options, deadline);
-    return within(waitTime(limitMs), deadline, (signal) =>
+    return withTimeout(resultWaitMs(limitMs), deadline, (signal) =>
       sendAndWait({ node, services, sent, ready, lastBlock }, signal, callers),
     );
   });
 }
 
 /** A transaction that is sent, and how it is observed. */
-interface Sending {
+interface Execution {
   readonly node: ObservedNode;
   readonly services: TraceServices;
   readonly sent: Sent;
@@ -133,7 +140,7 @@ interface Sending {
 }
 
 async function sendAndWait(
-  { node, services, sent, ready, lastBlock }: Sending,
+  { node, services, sent, ready, lastBlock }: Execution,
   signal: AbortSignal,
   callers: AbortSignal | undefined,
 ): Promise<ExecutedCommand> {
@@ -142,7 +149,7 @@ async function sendAndWait(
     signal,
     lastBlock,
     // What happened while the events were lost cannot be replayed: its records show it.
-    lookUp: async () => (await lookForTraces(services, sent)).proof,
+    lookUp: async () => (await findTraces(services, sent)).proof,
   });
   let doubt = isNew ? undefined : "an earlier block may have it";
   let known = sent;
@@ -169,7 +176,7 @@ async function sendAndWait(
     if (ending.kind !== "seen" && callers?.aborted === true) {
       throw await unknownOutcome(transaction, new CanceledError({ cause: callers.reason }));
     }
-    const outcome = await conclude(services, known, ending, doubt);
+    const outcome = await outcomeOfEnding(services, known, ending, doubt);
     return { txHash: known.txHash, computedTxHash: sent.txHash, transaction, outcome };
   } finally {
     wait.close();
@@ -184,11 +191,11 @@ async function outcomeOfEarlier(
 ): Promise<Exclude<Outcome, { readonly status: "unknown" }> | undefined> {
   const isTaken = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
   const mayBeTaken = reason instanceof TransactionError && reason.mayHaveBeenTaken;
-  return isTaken || mayBeTaken ? (await lookForTraces(services, sent)).proof : undefined;
+  return isTaken || mayBeTaken ? (await findTraces(services, sent)).proof : undefined;
 }
 
 /**
- * Finds out what became of a transaction that was sent earlier: by its records, or else by its result if that is still to
+ * Finds the outcome of a transaction that was sent earlier: by its records, or else by its result if that is still to
  * come.
  *
  * @param node where it is looked for
@@ -196,7 +203,7 @@ async function outcomeOfEarlier(
  * @param timeoutMs the time for all of it, in milliseconds
  * @param options the caller's signal and headers
  * @returns the outcome
- * @throws {@link CanceledError} where the caller's signal was aborted
+ * @throws {@link CanceledError} if the caller's signal was aborted
  */
 export async function findOutcome(
   node: ObservedNode,
@@ -204,13 +211,15 @@ export async function findOutcome(
   timeoutMs: number,
   options: CallOptions,
 ): Promise<Outcome> {
-  return within(timeoutMs, options.signal, (deadline) => {
+  return withTimeout(timeoutMs, options.signal, (deadline) => {
     const services = servicesOf(node, options, deadline);
-    return within(waitTime(timeoutMs), deadline, (signal) => lookAndWait(node, services, sent, signal, options.signal));
+    return withTimeout(resultWaitMs(timeoutMs), deadline, (signal) =>
+      searchAndWait(node, services, sent, signal, options.signal),
+    );
   });
 }
 
-async function lookAndWait(
+async function searchAndWait(
   node: ObservedNode,
   services: TraceServices,
   sent: Sent,
@@ -219,7 +228,7 @@ async function lookAndWait(
 ): Promise<Outcome> {
   const wait = awaitResult(node.watch, sent, { signal });
   try {
-    const traces = await lookForTraces(services, sent);
+    const traces = await findTraces(services, sent);
     const isLate = services.deadline?.aborted === true; // There is no time to look again.
     // With records of its own it was executed, and its result, unless it has come meanwhile, will not come any more.
     const ending =
@@ -228,8 +237,8 @@ async function lookAndWait(
     const isUp = isLate && ending?.kind !== "seen";
     const outcome =
       isOver || isUp
-        ? outcomeOfTraces(traces, sent, isOver ? "its result is not sent a second time" : LATE)
-        : await conclude(
+        ? outcomeOfTraces(traces, sent, isOver ? "its result is not sent a second time" : TIMED_OUT)
+        : await outcomeOfEnding(
             { ...services, earlier: traces.lookedAt },
             sent,
             ending ?? (await wait.ended),
@@ -256,9 +265,196 @@ async function averageBlockMs(
   signal: AbortSignal,
 ): Promise<number> {
   const answer = await service(CoreService)
-    .statistics({}, connectOptions({ signal, headers }))
+    .statistics({}, toConnectOptions({ signal, headers }))
     .catch(() => undefined); // It serves for an estimate only.
   const { genesisTime = "", vegaTime = "", blockHeight = 0n } = answer?.statistics ?? {};
   const averageMs = (Date.parse(vegaTime) - Date.parse(genesisTime)) / Number(blockHeight);
   return averageMs > 0 && averageMs < 60_000 ? averageMs : DEFAULT_BLOCK_MS;
+}
+
+/**
+ * Determines the outcome of a transaction whose result did not arrive.
+ *
+ * @param services are asked for traces of it
+ * @param sent the transaction
+ * @param reason why its result did not come
+ * @returns what the records of what it brought prove; else `unknown`, with all that was looked at
+ */
+export async function outcomeByTraces(services: TraceServices, sent: Sent, reason: string): Promise<Outcome> {
+  return outcomeOfTraces(await findTraces(services, sent), sent, reason);
+}
+
+/**
+ * Determines the outcome of a transaction by its traces.
+ *
+ * @param traces what was found
+ * @param sent the transaction
+ * @param reason why its result did not come
+ * @returns what they prove; else `unknown`, with all that was looked at
+ */
+export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
+  return (
+    proof ?? {
+      status: "unknown",
+      txHash: sent.txHash,
+      reason: doubt === undefined ? reason : `${reason}; ${doubt}`,
+      lookedAt: [{ place: "events", found: reason }, ...lookedAt],
+    }
+  );
+}
+
+/** Why a result did not come where the time for it was up. */
+export const TIMED_OUT = "its result did not come in the time allowed";
+
+/** The kind of command that a v0.78.0 network executes without a result. */
+const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
+
+/**
+ * Determines the outcome of a transaction.
+ *
+ * @param services are asked for traces of it
+ * @param sent the transaction
+ * @param ending how the wait for its result ended
+ * @param doubt why a block may have it although no result with its hash came; `undefined` if none may
+ * @returns the outcome
+ */
+export async function outcomeOfEnding(
+  services: TraceServices,
+  sent: Sent,
+  ending: Ending,
+  doubt: string | undefined,
+): Promise<Outcome> {
+  const unknown = (reason: string) => outcomeByTraces(services, sent, reason);
+  switch (ending.kind) {
+    case "seen":
+      return outcomeOfSeenResult(services, sent, ending);
+    case "too old": {
+      const reason = `no block up to ${ending.block} has it, and later ones cannot take it any more`;
+      const { similar } = ending;
+      const other = similar && `block results have an equal command of the same party under the hash ${similar}`;
+      const silent =
+        sent.command === COMMAND_WITHOUT_RESULT ? "the network reports no result for commands of its kind" : undefined;
+      const doubts = [doubt, silent, other, clockDoubt(ending)].filter((text) => text !== undefined);
+      if (doubts.length > 0) {
+        return unknown([reason, ...doubts].join("; "));
+      }
+      const otherHeight = await differentHeight(services, ending.block);
+      if (otherHeight !== undefined) {
+        return unknown(`by the events, ${reason}; ${otherHeight}`);
+      }
+      const parts = sent.parts.map((part) => partOutcome(part, reason));
+      return { status: "failed", txHash: sent.txHash, block: undefined, evidence: "blocks", reason, parts };
+    }
+    case "missed": {
+      const blocks = ending.from === undefined ? `up to ${ending.to}` : `${ending.from} to ${ending.to}`;
+      return unknown(
+        `the results of blocks ${blocks} may not have arrived, and none of those that arrived is of this transaction`,
+      );
+    }
+    case "proved":
+      return ending.outcome;
+    case "failed":
+      return unknown(`the events cannot be followed: ${summaryOf(ending.error)}`);
+    case "time up":
+      return unknown(TIMED_OUT);
+  }
+}
+
+/** How many blocks the node's last block may be behind the events, which another node may have sent. */
+const BLOCKS_BEHIND = 3n;
+
+/** How many times faster than this machine's clock the clock of blocks may run: a node that was behind catches up. */
+const FASTER_CLOCK = 2;
+/** How far the clock of blocks may run ahead in any case, in milliseconds. */
+const CLOCK_GRACE_MS = 1000;
+
+/**
+ * Says why the ends of blocks cannot be real by the blocks' own times; `undefined` if they can. How fast they came proves
+ * nothing by itself: a network may make blocks quickly, or when it is told to. But then the blocks have times to match.
+ */
+function clockDoubt({ times, tookMs }: Extract<Ending, { readonly kind: "too old" }>): string | undefined {
+  const known = times.filter((time) => time !== undefined);
+  if (known.length < times.length) {
+    return `the times of ${times.length - known.length} of these blocks did not come, so the events of their ends are not believed`;
+  }
+  const steps = known.slice(1).map((time, index) => Number(time - (known[index] ?? time)) / 1e6);
+  if (steps.some((step) => step <= 0)) {
+    return "the times of these blocks do not increase, so the events of their ends are not believed";
+  }
+  // Of each block the time of the middle one: after a halt, or where the clock of a local node was set, one takes long.
+  const [middle = 0] = steps.toSorted((one, other) => one - other).slice(Math.floor(steps.length / 2));
+  const claimedMs = middle * steps.length;
+  return claimedMs > tookMs * FASTER_CLOCK + CLOCK_GRACE_MS
+    ? `${times.length} blocks that took ${Math.round(claimedMs)} ms by their own times ended within ${Math.ceil(tookMs)} ms, so the events of their ends are not believed`
+    : undefined;
+}
+
+/** Returns how the node's last block differs from that of the events; `undefined` if it does not. */
+async function differentHeight(services: TraceServices, block: bigint): Promise<string | undefined> {
+  const last = await readLastBlock(services);
+  if (typeof last === "string") {
+    return `the node's last block ${last}`;
+  }
+  return last + BLOCKS_BEHIND < block ? `but the node's last block is ${last}` : undefined;
+}
+
+/** The outcome by the network's result, which is checked to be of this transaction. */
+async function outcomeOfSeenResult(
+  services: TraceServices,
+  sent: Sent,
+  { result, block, stopOrders }: Extract<Ending, { readonly kind: "seen" }>,
+): Promise<Outcome> {
+  const unknown = (reason: string) => outcomeByTraces(services, sent, reason);
+  const hash = result.hash.toUpperCase();
+  const which = sent.isHashOfNode === true ? `the node knows it by the hash ${hash}, whose result in` : "its result in";
+  const difference = resultMismatch(sent, result);
+  if (difference !== undefined) {
+    return unknown(`${which} block ${block} ${difference}`);
+  }
+  if (sent.blockHeight !== undefined && block <= sent.blockHeight) {
+    return unknown(
+      `${which} block ${block} cannot be true, as it is tied to block ${sent.blockHeight}: only later blocks can have it`,
+    );
+  }
+  const sentParts = sent.message === undefined ? commandParts(result.transaction, sent.signature) : sent.parts;
+  const outcome = outcomeOfResult(result, block, hash, sentParts);
+  if (outcome === undefined) {
+    return unknown(`the status of its result in block ${block} is not known, or contradicts itself`);
+  }
+  if (outcome.status === "failed") {
+    return outcome;
+  }
+  // The network's result does not say that a stop order was rejected.
+  const states = await Promise.all(
+    outcome.parts.map(async (part): Promise<StopOrderState | undefined> => {
+      if (part.brings !== "stop order" || part.status === "failed" || part.id === undefined) {
+        return undefined;
+      }
+      const event = stopOrders.get(part.id)?.stopOrder;
+      const sentPart = sentParts.find(({ id }) => id === part.id) ?? {};
+      const other = event && ownerMismatch(sent, sentPart, event);
+      return other === undefined
+        ? (stopOrderState(event) ?? readStopOrder(services, sent, part.id, sentPart))
+        : { kind: "unread", why: `the event of stop order ${part.id} ${other}` };
+    }),
+  );
+  const unread = states.find((state) => state?.kind === "unread");
+  if (unread !== undefined) {
+    return unknown(`block ${block} executed it, but whether its stop orders were accepted is not known: ${unread.why}`);
+  }
+  const parts = outcome.parts.map((part, index) => {
+    const state = states[index];
+    return state?.kind === "rejected" ? partOutcome(part, state.reason) : part;
+  });
+  const rejected = parts.filter((part, index) => part !== outcome.parts[index]);
+  if (rejected.length === 0) {
+    return outcome;
+  }
+  const reason = [...new Set(rejected.map((part) => part.reason ?? ""))].join(", ");
+  const isAll = parts.every(({ status }) => status === "failed");
+  return { ...outcome, status: isAll ? "failed" : "partial", reason, parts };
+}
+
+function summaryOf(error: unknown): string {
+  return error instanceof TradewireError ? error.summary : String(error);
 }

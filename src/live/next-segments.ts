@@ -1,15 +1,15 @@
 import { Code } from "@connectrpc/connect";
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { quoted } from "../errors/error-text.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
 import { checkHistory, type Segment, segmentText } from "../history/segment-chain.js";
-import type { FollowPosition } from "./follow-position.js";
+import type { FollowPosition } from "./follow-cursor.js";
 
-/** The most segments that are kept of a listing. Those behind them are listed again when they are due. */
+/** Maximum number of segments that are stored of a listing. Those behind them are listed again when they are due. */
 const MAX_AHEAD = 1000;
 
 /** What of a history is wanted next. */
-export interface Wanted {
+export interface FollowTarget {
   /** How far it was followed; `undefined` at the beginning. */
   readonly position: FollowPosition | undefined;
   /** Where it begins without a position: the segment that holds this block, else the first that the node has. */
@@ -28,19 +28,19 @@ export interface NextSegments {
 }
 
 /**
- * Choose the segments that come next, and check that they go on from where the history was left: each names the one
- * before it. What lies before is not looked at.
+ * Selects the segments that come next, and checks that they continue the followed history: each names the one before
+ * it. Earlier segments are not checked.
  *
  * @param listed what the node lists, in the order of the heights
  * @param wanted how far the history was followed, and which blocks are wanted
  * @returns the segments, a part of them where they are many. The first is one that was handed out in part, if any was
- * @throws {@link RequestError} where the first block lies before the node's history, or the cursor is of another chain
- * @throws {@link ProtocolError} where blocks that come next are not listed, or the node's history is not the one that was
+ * @throws {@link RequestError} if the first block lies before the node's history, or the cursor is of another chain
+ * @throws {@link ProtocolError} if blocks that come next are not listed, or the node's history is not the one that was
  *   followed (`FAILED_PRECONDITION`), or the listing breaks a rule, as {@link checkHistory} says
  */
 export function nextSegments(
   listed: readonly HistorySegment[],
-  { position, fromBlock, toBlock }: Wanted,
+  { position, fromBlock, toBlock }: FollowTarget,
 ): NextSegments {
   const [oldest] = listed;
   if (oldest === undefined) {
@@ -62,7 +62,7 @@ export function nextSegments(
   if (position === undefined && first.fromBlock > start) {
     throw notListed(start, first);
   }
-  const next = position === undefined ? segments : goingOn(position, first, segments);
+  const next = position === undefined ? segments : continuation(position, first, segments);
   return {
     chainId,
     segments: next.filter((segment) => segment.fromBlock <= (toBlock ?? segment.fromBlock)),
@@ -71,14 +71,14 @@ export function nextSegments(
 }
 
 /** Leaves out what came whole, once it is certain that the segments are of the history that was followed. */
-function goingOn(position: FollowPosition, first: Segment, segments: readonly Segment[]): readonly Segment[] {
+function continuation(position: FollowPosition, first: Segment, segments: readonly Segment[]): readonly Segment[] {
   const { fromBlock, toBlock, segmentId, part } = position;
   if (first.fromBlock === fromBlock && first.toBlock === toBlock && first.id === segmentId) {
     return part === undefined ? segments.slice(1) : segments;
   }
   const isNext = first.fromBlock === toBlock + 1n;
   if (first.fromBlock <= toBlock || (isNext && first.previousId !== segmentId)) {
-    throw parted(position, first);
+    throw divergedHistory(position, first);
   }
   if (isNext && part === undefined) {
     return segments;
@@ -109,7 +109,7 @@ function notListed(block: bigint, next: Segment): ProtocolError {
   );
 }
 
-function parted({ fromBlock, toBlock, segmentId }: FollowPosition, first: Segment): ProtocolError {
+function divergedHistory({ fromBlock, toBlock, segmentId }: FollowPosition, first: Segment): ProtocolError {
   const was = segmentText({ fromBlock, toBlock, id: segmentId });
   const behind = first.fromBlock > toBlock ? ` behind ${quoted(first.previousId)}` : "";
   return new ProtocolError(`the histories part: ${was} was followed, and the node has ${segmentText(first)}${behind}`, {

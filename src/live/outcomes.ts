@@ -1,13 +1,13 @@
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { requireKnown, requireObject } from "../errors/check-values.js";
+import { quoted } from "../errors/error-text.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
-import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
+import { assertKnownKeys, assertObject } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
-import { untilAborted } from "../signal/until-aborted.js";
-import { timeLeft, within } from "../transaction/deadline.js";
+import { raceAbort } from "../signal/abort.js";
+import { remainingMs, withTimeout } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
-import { requireSignature } from "../transaction/require-signature.js";
+import { requireSignature } from "../transaction/signature.js";
 import {
   readSubmission,
   type Submission,
@@ -27,7 +27,7 @@ import {
   type Transactions,
 } from "../transaction/transactions.js";
 import type { ExecutedCommand, ExecuteOptions, ObservedNode } from "./execution.js";
-import type { Outcome } from "./outcome.js";
+import type { Outcome } from "./transaction-outcome.js";
 
 /** How to make a transaction of a command, submit it, and wait for what becomes of it. */
 export interface ExecuteCommandOptions extends SignCommandOptions, ExecuteOptions {
@@ -48,7 +48,7 @@ const EXECUTE_COMMAND_OPTIONS = { ...SIGN_OPTIONS, ...EXECUTE_OPTIONS, type: tru
 /** The operations that send transactions, and those that tell what became of them. */
 export interface Outcomes {
   /**
-   * Make a transaction of a command, submit it once, and wait for what becomes of it (specification, 6). The event bus is
+   * Creates a transaction of a command, submits it once, and waits for its outcome (specification, 6). The event bus is
    * followed from before it is sent.
    *
    * @param command the command by its name and fields, or serialized input data
@@ -66,7 +66,7 @@ export interface Outcomes {
   sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Submit a signed transaction once, and wait for what becomes of it (specification, 4.2 and 6).
+   * Submits a signed transaction once, and waits for its outcome (specification, 4.2 and 6).
    *
    * @param request the transaction, and how far it must come before the node answers
    * @param options the time for all of it
@@ -78,7 +78,7 @@ export interface Outcomes {
   submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
-   * Finds out what became of a transaction that was sent earlier (specification, 6). Events cannot be replayed, so this
+   * Finds the outcome of a transaction that was sent earlier (specification, 6). Events cannot be replayed, so this
    * reads the records that the data node stores of it: by its hash, and by the identifiers that are derived from its
    * signature, if that is known. If they do not tell, it waits for the transaction's result.
    *
@@ -145,14 +145,14 @@ export function createOutcomes(
     if (!isExecute(options)) {
       return transactions.submitTransaction(request, options);
     }
-    requireKnown("options", options, EXECUTE_OPTIONS);
-    checkCallOptions(options);
+    assertKnownKeys("options", options, EXECUTE_OPTIONS);
+    validateCallOptions(options);
     const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
     const startedAt = monotonicMs();
     const checked = readSubmission(request);
-    await within(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
+    await withTimeout(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
     const { execute } = await load();
-    const leftMs = options.timeoutMs === undefined ? undefined : timeLeft(timeoutMs, startedAt);
+    const leftMs = options.timeoutMs === undefined ? undefined : remainingMs(timeoutMs, startedAt);
     return execute(node, { ...options, timeoutMs: leftMs }, async (signal) => {
       const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
       return {
@@ -170,28 +170,31 @@ export function createOutcomes(
     submitTransaction,
 
     async outcome(given, options = {}) {
-      const { findOutcome, readSent } = await load();
+      const { findOutcome, parseSent: readSent } = await load();
       const sent = readSent(given);
-      requireKnown("options", options, CALL_OPTIONS);
-      checkCallOptions(options);
+      assertKnownKeys("options", options, CALL_OPTIONS);
+      validateCallOptions(options);
       const { timeoutMs = OUTCOME_TIMEOUT_MS } = options;
       const startedAt = monotonicMs();
       const signed = given instanceof OutcomeUnknownError ? given.signed : given;
       if (typeof signed === "object") {
         const { headers } = options;
-        await within(timeoutMs, options.signal, (signal) => requireSignature(signed, chainOf({ signal, headers })));
+        await withTimeout(timeoutMs, options.signal, (signal) =>
+          requireSignature(signed, chainOf({ signal, headers })),
+        );
       }
-      const finding = findOutcome(node, sent, timeLeft(timeoutMs, startedAt), options);
-      return await untilAborted(finding, options.signal);
+      const finding = findOutcome(node, sent, remainingMs(timeoutMs, startedAt), options);
+      return await raceAbort(finding, options.signal);
     },
   };
 }
 
 function isExecute(options: object): options is ExecuteOptions {
-  requireObject("options", options);
+  assertObject("options", options);
   const until = "until" in options ? options.until : undefined;
   if (until !== undefined && until !== "executed") {
     throw new RequestError(`until is ${quoted(String(until))}`, {
+      option: "until",
       advice: 'Give "executed", or leave it out: then it is in the mempool or refused.',
     });
   }

@@ -1,30 +1,39 @@
-import { followingController } from "../signal/follow.js";
-import { createLateness } from "./lateness.js";
-import { createQueue } from "./queue.js";
+import { sizeOf } from "../json/answer-size.js";
+import { monotonicMs } from "../runtime/index.js";
+import { linkedController } from "../signal/abort.js";
 
-/** Gives what comes, in batches, until its signal is aborted. `isLate` tells whether the consumer was too slow lately. */
+/** Yields batches until its signal is aborted. `isLate` returns whether the consumer was too slow recently. */
 export type Source<T> = (signal: AbortSignal, isLate: () => boolean) => AsyncIterable<readonly T[]>;
 
-/** One who waits for the next value. */
+/** A pending call of `next`. */
 interface Waiter<T> {
   readonly resolve: (result: IteratorResult<T, undefined>) => void;
   readonly reject: (reason: unknown) => void;
 }
 
+/** How far the source was read. */
+type ReadState =
+  /** `next` was never called. */
+  | { readonly kind: "new" }
+  | { readonly kind: "reading" }
+  /** The failure is thrown once, after the last value. */
+  | { readonly kind: "failed"; readonly reason: unknown }
+  | { readonly kind: "ended" };
+
 /**
- * How many bytes may wait for a slow consumer before no more is read, as they came. Messages take several times as much in
- * memory. One answer may exceed it.
+ * Maximum size on the wire of the values that wait for a slow consumer, in bytes; one answer may exceed it. Messages take
+ * several times as much in memory.
  */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /**
- * Read ahead of the consumer, up to a limit. Where so many wait, the source is asked for no more until there is room:
- * that is the back-pressure which the sender feels. What waits is given before the failure of the source. When the
- * consumer leaves, or the signal is aborted, what waits is dropped, and the source's signal is aborted.
+ * Reads ahead of the consumer up to a limit. At the limit, the source is read no further until the consumer has caught up,
+ * which slows the sender down. Waiting values are delivered before the failure of the source. When the consumer leaves, or
+ * the signal is aborted, waiting values are dropped, and the source's signal is aborted.
  *
- * @param source gives what is read
- * @param options the number of waiting values from which on the source is asked for no more, and the caller's signal
- * @returns the values; each iteration has a source of its own, which is begun when the first value is asked for
+ * @param source yields the values
+ * @param options the number of waiting values at which reading pauses, and the caller's signal
+ * @returns the values; each iteration has its own source, which starts with the first `next`
  */
 export function readAhead<T extends object>(
   source: Source<T>,
@@ -38,28 +47,26 @@ function iterate<T extends object>(
   maxWaiting: number,
   callers: AbortSignal | undefined,
 ): AsyncIterator<T, undefined> {
-  const call = followingController(callers);
-  const waiting = createQueue<T>();
+  const call = linkedController(callers);
+  const queue = createQueue<T>();
   const waiters: Waiter<T>[] = [];
-  const lateness = createLateness();
-  let begun = false;
-  let ended = false;
-  let failure: { readonly reason: unknown } | undefined;
-  let goOn = (): void => {};
-  call.signal.addEventListener("abort", () => goOn());
+  const lateness = createLatenessMeter();
+  let state: ReadState = { kind: "new" };
+  let resume = (): void => {};
+  call.signal.addEventListener("abort", () => resume());
 
-  const isFull = () => waiting.size >= maxWaiting || waiting.bytes >= MAX_WAITING_BYTES;
+  const isFull = () => queue.size >= maxWaiting || queue.bytes >= MAX_WAITING_BYTES;
 
-  /** Give to those who wait what there is for them. */
+  /** Answers the pending calls of `next` as far as possible. */
   function settle(): void {
     for (let waiter = waiters[0]; waiter !== undefined; waiter = waiters[0]) {
-      const value = waiting.take();
+      const value = queue.take();
       if (value !== undefined) {
         waiter.resolve({ done: false, value });
-      } else if (failure !== undefined) {
-        waiter.reject(failure.reason);
-        failure = undefined;
-      } else if (ended) {
+      } else if (state.kind === "failed") {
+        waiter.reject(state.reason);
+        state = { kind: "ended" };
+      } else if (state.kind === "ended") {
         waiter.resolve({ done: true, value: undefined });
       } else {
         return;
@@ -68,53 +75,157 @@ function iterate<T extends object>(
     }
   }
 
-  function end(): void {
-    ended = true;
-    call.abort(); // It also lets go of the caller's signal.
+  function finish(last: Extract<ReadState, { readonly kind: "failed" | "ended" }>): void {
+    state = last;
+    call.abort(); // Also stops following the caller's signal.
     settle();
   }
 
   async function read(): Promise<void> {
+    let last: Parameters<typeof finish>[0] = { kind: "ended" };
     try {
       for await (const batch of source(call.signal, lateness.isLate)) {
-        if (ended) {
-          break; // The consumer has left.
+        if (state.kind !== "reading") {
+          return; // The consumer has left.
         }
-        waiting.add(batch);
+        queue.add(batch);
         settle();
         if (isFull() && !call.signal.aborted) {
-          await lateness.during(new Promise((resolve) => (goOn = resolve)));
+          await lateness.measure(
+            new Promise((resolve) => {
+              resume = resolve;
+            }),
+          );
         }
       }
     } catch (reason) {
-      failure = ended ? undefined : { reason };
+      last = { kind: "failed", reason };
     }
-    end();
+    if (state.kind === "reading") {
+      finish(last);
+    }
   }
 
   return {
     next() {
       if (callers?.aborted === true) {
-        waiting.clear();
+        queue.clear();
       }
-      if (!begun) {
-        begun = true;
+      if (state.kind === "new") {
+        state = { kind: "reading" };
         void read();
       }
       return new Promise((resolve, reject) => {
         waiters.push({ resolve, reject });
         settle();
         if (!isFull()) {
-          goOn();
+          resume();
         }
       });
     },
     async return() {
-      waiting.clear();
-      failure = undefined;
-      begun = true;
-      end();
+      queue.clear();
+      finish({ kind: "ended" });
       return { done: true, value: undefined };
+    },
+  };
+}
+
+/** A consumer that has paused its source for so long recently is slow, in milliseconds: a short burst fills a queue too. */
+const LATE_MS = 100;
+
+/** How long after the last pause the end of a stream is attributed to it, in milliseconds. */
+const RECENT_MS = 10_000;
+
+/** Measures how long a consumer pauses its source. */
+export interface LatenessMeter {
+  /** Measures a pause, which ends with the promise. */
+  measure(pause: Promise<void>): Promise<void>;
+  /** Returns whether the consumer was too slow recently. */
+  isLate(): boolean;
+}
+
+/**
+ * Creates a meter of the pauses of a source.
+ *
+ * @returns the meter, which forgets pauses that are followed by a long time without any
+ */
+export function createLatenessMeter(): LatenessMeter {
+  let pausedMs = 0;
+  let endedAt = Number.NEGATIVE_INFINITY;
+  const isRecent = () => monotonicMs() - endedAt < RECENT_MS;
+  return {
+    async measure(pause) {
+      const startedAt = monotonicMs();
+      pausedMs = isRecent() ? pausedMs : 0;
+      await pause;
+      endedAt = monotonicMs();
+      pausedMs += endedAt - startedAt;
+    },
+    isLate: () => isRecent() && pausedMs >= LATE_MS,
+  };
+}
+
+/** Values that arrived in one answer. */
+interface Batch {
+  /** The number of values that still wait. */
+  remaining: number;
+  readonly bytes: number;
+}
+
+/** The values that wait, in the order in which they arrived. */
+interface Queue<T extends object> {
+  readonly size: number;
+  /** The size on the wire of all batches with a waiting value, in bytes. */
+  readonly bytes: number;
+  add(values: readonly T[]): void;
+  /** Removes and returns the first value; `undefined` if none waits. */
+  take(): T | undefined;
+  clear(): void;
+}
+
+/** Creates a queue whose `take` costs the same however many values wait, unlike `shift` of an array. */
+function createQueue<T extends object>(): Queue<T> {
+  const batches: Batch[] = [];
+  /** The values that arrived since the last reversal, and the older ones in reverse. */
+  let arrived: T[] = [];
+  let reversed: T[] = [];
+  let bytes = 0;
+  return {
+    get bytes() {
+      return bytes;
+    },
+    get size() {
+      return arrived.length + reversed.length;
+    },
+    add(values) {
+      const size = sizeOf(values);
+      if (values.length > 0) {
+        batches.push({ remaining: values.length, bytes: size });
+        bytes += size;
+      }
+      for (const value of values) {
+        arrived.push(value);
+      }
+    },
+    take() {
+      if (reversed.length === 0) {
+        [reversed, arrived] = [arrived.reverse(), reversed];
+      }
+      const value = reversed.pop();
+      const [batch] = batches;
+      if (value !== undefined && batch !== undefined) {
+        batch.remaining -= 1;
+        if (batch.remaining === 0) {
+          bytes -= batch.bytes;
+          batches.shift();
+        }
+      }
+      return value;
+    },
+    clear() {
+      batches.length = 0;
+      [arrived, reversed, bytes] = [[], [], 0];
     },
   };
 }

@@ -1,149 +1,187 @@
-import { type TypedBatch, type TypedOptions, typedBatches } from "../archive/typed.js";
-import type { CsvRow } from "../csv/format.js";
-import type { CsvBatch } from "../csv/reader.js";
+import { createHash } from "node:crypto";
+import { type TypedBatch, type TypedOptions, typedBatches } from "../archive/typed-rows.js";
+import type { CsvRow } from "../csv/csv-format.js";
+import type { CsvBatch } from "../csv/csv-parser.js";
 import { ProtocolError } from "../errors/index.js";
 import { checkFile, type ExpectedFile, noFile, secondFile } from "../history/expected-file.js";
+import type { ExportRequest } from "../history/export-request.js";
 import type { ExportOptions, NetworkHistoryExport } from "../history/network-history-export.js";
-import type { ExportRequest } from "../history/request.js";
+import type { TableName } from "../schema/table-names.js";
 import type { TypedValue } from "../schema/typed-row.js";
-import type { PartOfSegment } from "./follow-position.js";
-import { createRowsDigest } from "./rows-digest.js";
 
-/** Exports history. */
+/** The call that exports network history. */
 export interface Exporter {
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): Pick<NetworkHistoryExport, "files">;
 }
 
-/** How the rows of a segment are read. */
+/** How to read the rows of a segment. */
 export interface SegmentRowsOptions extends ExportOptions {
-  /** How rows are typed; `undefined` for texts. */
+  /** How values are converted to their types; `undefined` for text values. */
   readonly typed: TypedOptions | undefined;
 }
 
-/** Rows of a segment, some of many. */
-export interface RowsOfSegment extends TypedBatch {
+/** The first rows of a segment, which were delivered. */
+export interface PartOfSegment {
+  /** The number of rows, from the first. */
+  readonly rows: number;
+  /** Their digest, as {@link createRowsDigest} computes it. */
+  readonly digest: string;
+}
+
+/** A batch of the rows of a segment. */
+export interface SegmentBatch extends TypedBatch {
   /**
-   * Tell how much of the segment was handed out with the first rows of these.
+   * Returns the part of the segment that ends with the first rows of this batch.
    *
-   * @param count how many of these
+   * @param count the number of rows of this batch
    */
   partAfter(count: number): PartOfSegment;
 }
 
-/** Rows are gathered until they have about so many characters: taking many at once costs less, also to keep a cursor. */
-const GATHERED = 256 * 1024;
+/** Approximate size of a batch, in characters. Large batches cost less per row, also for storing a cursor. */
+const BATCH_CHARACTERS = 256 * 1024;
 
 /**
- * Read the rows of a segment as they arrive. It ends without an error only after the whole archive, and what the node
- * says behind it, were checked.
+ * Reads the rows of a segment as they arrive. It ends without an error only after the archive, and what the node sends
+ * after it, were verified.
  *
- * @param client asks the node
+ * @param client exports the segment
  * @param expected the table and the segment
- * @param given the rows that were handed out before: they are left out, and must be the same
+ * @param delivered the rows that were delivered before: they are skipped, and must be the same
  * @param options the signal, the limits, and whether rows are typed
- * @returns the rows, in the order of the file; those before a mistake come before the error
- * @throws {@link ProtocolError} where the answer is not the segment, or the rows are not those that were handed out
- *   before; all that `exportNetworkHistory` throws
+ * @returns the rows, in the order of the file; the rows before a mistake come before the error
+ * @throws {@link ProtocolError} if the answer is not the segment, or its first rows are not the delivered ones
+ * @throws what `exportNetworkHistory` throws
  */
 export async function* segmentRows(
   client: Exporter,
   expected: ExpectedFile,
-  given: PartOfSegment = { rows: 0, digest: "" },
+  delivered: PartOfSegment = { rows: 0, digest: "" },
   { typed, ...options }: SegmentRowsOptions,
-): AsyncGenerator<RowsOfSegment, void, undefined> {
+): AsyncGenerator<SegmentBatch, void, undefined> {
   const { table, fromBlock, toBlock } = expected;
-  let gathering: Gathering | undefined;
-  let failure: { readonly reason: unknown } | undefined;
+  let collector: RowCollector | undefined;
   try {
     for await (const file of client.exportNetworkHistory({ table, fromBlock, toBlock }, options).files()) {
-      if (gathering !== undefined) {
+      if (collector !== undefined) {
         throw secondFile(expected, file);
       }
       checkFile(file, expected);
-      const { columns } = file;
-      gathering = startGathering(columns);
-      let raw: CsvBatch = { columns, rows: [] };
-      async function* noted(batches: AsyncGenerator<CsvBatch, void, undefined>) {
-        for await (raw of batches) {
-          yield raw;
-        }
-      }
-      const plain = noted(file.batches());
-      for await (const { rows } of typed ? typedBatches(file, plain, typed, async () => table) : plain) {
-        // Where a row is wrong, there are fewer typed ones.
-        const repeated = Math.min(rows.length, Math.max(0, given.rows - gathering.seen()));
-        if (repeated > 0) {
-          gathering.pass(raw.rows.slice(0, repeated));
-          if (gathering.seen() === given.rows && gathering.digest() !== given.digest) {
-            throw changed(expected, given.rows, "others");
-          }
-        }
-        if (gathering.add(raw.rows.slice(repeated, rows.length), rows.slice(repeated)) >= GATHERED) {
-          yield gathering.take();
+      collector = createRowCollector(file.columns);
+      for await (const { texts, rows } of pairedBatches(file, table, typed)) {
+        const repeated = skipDelivered(collector, texts.slice(0, rows.length), delivered, expected);
+        if (collector.add(texts.slice(repeated, rows.length), rows.slice(repeated)) >= BATCH_CHARACTERS) {
+          yield collector.take();
         }
       }
     }
-    if (gathering === undefined) {
+    if (collector === undefined) {
       throw noFile(expected);
     }
-    if (gathering.seen() < given.rows) {
-      throw changed(expected, given.rows, `${gathering.seen()} in all`);
+    if (collector.count() < delivered.rows) {
+      throw changedRows(expected, delivered.rows, `${collector.count()} in all`);
     }
   } catch (reason) {
-    failure = { reason };
+    yield* remainingRows(collector);
+    throw reason;
   }
-  const rest = gathering?.take();
-  if (rest !== undefined && rest.rows.length > 0) {
-    yield rest;
+  yield* remainingRows(collector);
+}
+
+type SegmentFile = Parameters<typeof typedBatches>[0] & { batches(): AsyncGenerator<CsvBatch, void, undefined> };
+
+/** Yields the rows of a file as text, and with typed values if wanted: of a batch with a wrong row, only those before it. */
+async function* pairedBatches(file: SegmentFile, table: TableName, typed: TypedOptions | undefined) {
+  let texts: readonly CsvRow[] = [];
+  async function* batches(): AsyncGenerator<CsvBatch, void, undefined> {
+    for await (const batch of file.batches()) {
+      texts = batch.rows;
+      yield batch;
+    }
   }
-  if (failure !== undefined) {
-    throw failure.reason;
+  for await (const { rows } of typed ? typedBatches(file, batches(), typed, async () => table) : batches()) {
+    yield { texts, rows };
   }
 }
 
-type Gathering = ReturnType<typeof startGathering>;
+/** Counts the first rows of a batch that were delivered before, and compares them; returns their number. */
+function skipDelivered(
+  collector: RowCollector,
+  texts: readonly CsvRow[],
+  delivered: PartOfSegment,
+  expected: ExpectedFile,
+): number {
+  const repeated = Math.min(texts.length, Math.max(0, delivered.rows - collector.count()));
+  if (repeated > 0) {
+    collector.skip(texts.slice(0, repeated));
+    if (collector.count() === delivered.rows && collector.digest() !== delivered.digest) {
+      throw changedRows(expected, delivered.rows, "others");
+    }
+  }
+  return repeated;
+}
 
-/** Gathers the rows of a file, and counts all that pass. */
-function startGathering(columns: readonly string[]) {
+function* remainingRows(collector: RowCollector | undefined): Generator<SegmentBatch, void, undefined> {
+  const remaining = collector?.take();
+  if (remaining !== undefined && remaining.rows.length > 0) {
+    yield remaining;
+  }
+}
+
+/** The rows of a batch that is not full yet. */
+interface PendingBatch {
+  readonly texts: readonly CsvRow[];
+  readonly rows: TypedValue[][];
+  readonly characters: number;
+  /** Returns the digest of all rows before this batch, and some of this one. */
+  readonly digestWith: (texts: readonly CsvRow[]) => string;
+}
+
+type RowCollector = ReturnType<typeof createRowCollector>;
+
+/** Collects the rows of a file into batches, and counts all rows that it reads. */
+function createRowCollector(columns: readonly string[]) {
   const digest = createRowsDigest(columns);
-  let seen = 0;
-  let size = 0;
-  let raw: CsvRow[] = [];
-  let rows: TypedValue[][] = [];
-  let digestAfter = digest.fixed();
+  const emptyBatch = (): PendingBatch => ({ texts: [], rows: [], characters: 0, digestWith: digest.snapshot() });
+  let count = 0;
+  let pending = emptyBatch();
   return {
-    /** How many rows have passed. */
-    seen: () => seen,
-    digest: () => digest.fixed()([]),
-    /** Count rows that were handed out before. None was gathered yet. */
-    pass(given: readonly CsvRow[]): void {
-      digest.add(given);
-      seen += given.length;
-      digestAfter = digest.fixed();
+    /** Returns the number of rows that were read. */
+    count: () => count,
+    digest: () => digest.snapshot()([]),
+    /** Counts rows that were delivered before, while no batch is pending. */
+    skip(texts: readonly CsvRow[]): void {
+      digest.add(texts);
+      count += texts.length;
+      pending = emptyBatch();
     },
-    /** Gather rows, and tell how many characters there are now. */
-    add(fresh: readonly CsvRow[], values: readonly TypedValue[][]): number {
-      size += digest.add(fresh);
-      seen += fresh.length;
-      raw = raw.concat(fresh);
-      rows = rows.concat(values);
-      return size;
+    /** Adds rows to the pending batch, and returns its size in characters. */
+    add(texts: readonly CsvRow[], rows: readonly TypedValue[][]): number {
+      const characters = pending.characters + digest.add(texts);
+      count += texts.length;
+      pending = {
+        texts: pending.texts.concat(texts),
+        rows: pending.rows.concat(rows),
+        characters,
+        digestWith: pending.digestWith,
+      };
+      return characters;
     },
-    /** Take what was gathered. */
-    take(): RowsOfSegment {
-      const [texts, after, before] = [raw, digestAfter, seen - raw.length];
-      const taken = {
+    /** Takes the pending batch. */
+    take(): SegmentBatch {
+      const { texts, rows, digestWith } = pending;
+      const before = count - texts.length;
+      pending = emptyBatch();
+      return {
         columns,
         rows,
-        partAfter: (count: number) => ({ rows: before + count, digest: after(texts.slice(0, count)) }),
+        partAfter: (taken) => ({ rows: before + taken, digest: digestWith(texts.slice(0, taken)) }),
       };
-      [raw, rows, size, digestAfter] = [[], [], 0, digest.fixed()];
-      return taken;
     },
   };
 }
 
-function changed({ table, fromBlock, toBlock }: ExpectedFile, count: number, now: string): ProtocolError {
+function changedRows({ table, fromBlock, toBlock }: ExpectedFile, count: number, now: string): ProtocolError {
   return new ProtocolError(
     `the node sends other rows of ${table}, blocks ${fromBlock} to ${toBlock}, than before: ${count} were handed out, and now there are ${now}`,
     {
@@ -151,4 +189,45 @@ function changed({ table, fromBlock, toBlock }: ExpectedFile, count: number, now
         "Rows that were handed out may be wrong, or the node is: drop those of these blocks, and begin anew with the segment.",
     },
   );
+}
+
+/** Length of a digest: the first characters of SHA-256 in base64url, 132 bits. */
+const DIGEST_LENGTH = 22;
+
+/** A digest of rows. It depends only on the rows, and not on how they were batched. */
+interface RowsDigest {
+  /** Adds rows, and returns their approximate size in characters. */
+  add(rows: readonly CsvRow[]): number;
+  /** Returns a function that computes the digest of the rows added so far and of some more. Later rows do not change it. */
+  snapshot(): (rows: readonly CsvRow[]) => string;
+}
+
+/** Creates the digest of a segment's rows with these columns. */
+function createRowsDigest(columns: readonly string[]): RowsDigest {
+  const hash = createHash("sha256").update(textOf([columns]));
+  return {
+    add(rows) {
+      const text = textOf(rows);
+      hash.update(text);
+      return text.length;
+    },
+    snapshot() {
+      const before = hash.copy();
+      return (rows) => before.copy().update(textOf(rows)).digest("base64url").slice(0, DIGEST_LENGTH);
+    },
+  };
+}
+
+/**
+ * Returns whether a text has the form of a digest of rows.
+ *
+ * @param text the text
+ * @returns whether it has the length and the characters of a digest
+ */
+export function isDigest(text: string): boolean {
+  return text.length === DIGEST_LENGTH && /^[A-Za-z0-9_-]+$/.test(text);
+}
+
+function textOf(rows: readonly (readonly (string | null)[])[]): string {
+  return rows.length === 0 ? "" : `${JSON.stringify(rows).slice(1, -1)},`;
 }

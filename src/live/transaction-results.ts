@@ -1,10 +1,10 @@
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveTransactionResultsResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
-import { requireKnown, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
-import { type ObserveOptions, readObserveOptions, requireIdentifier } from "./events-request.js";
-import { type LiveCalls, observeCall } from "./observe-call.js";
+import { assertKnownKeys, invalidValueError } from "../input/assert.js";
+import { type ObserveOptions, parseObserveOptions, requireIdentifier } from "./events-request.js";
+import { type LiveCalls, observeCall } from "./live-call.js";
 import { readAhead } from "./read-ahead.js";
 
 /** Which results to observe. Filters of different kinds are joined by and, those of one kind by or. */
@@ -25,19 +25,19 @@ export interface ResultsGap {
 /** The results of transactions. */
 export interface TransactionResults {
   /**
-   * Observe what becomes of transactions, from now on: each result comes when the transaction's block was executed.
-   * Nothing that happened before, or while there is no connection, is sent.
+   * Observes the results of transactions, from now on: each result arrives when the transaction's block was executed.
+   * Earlier events, and those while there is no connection, are not sent.
    *
    * @param request the parties, the hashes, and whether only those that were carried out, or only those that failed
    * @param options a signal, request headers, whether a lost connection is made again, and how many results may wait
    * @returns the results, with gaps among them where `reconnect` is set; a gap has the key `gap`. The stream is opened
    *   when they are asked for, and ends when the loop is left
-   * @throws {@link RequestError} at once, where an identifier is not 64 hex digits
-   * @throws {@link ConnectionError} while iterating, where the node cannot be reached or the connection is lost
+   * @throws {@link RequestError} at once, if an identifier is not 64 hex digits
+   * @throws {@link ConnectionError} while iterating, if the node cannot be reached or the connection is lost
    * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
    *   slowly
-   * @throws {@link NodeError} while iterating, where the node refuses the request
-   * @throws {@link CanceledError} while iterating, where the signal was aborted
+   * @throws {@link NodeError} while iterating, if the node refuses the request
+   * @throws {@link CanceledError} while iterating, if the signal was aborted
    *
    * @example
    * for await (const { hash, status } of client.transactionResults({ partyIds: [partyId] })) console.log(hash, status);
@@ -49,7 +49,7 @@ export interface TransactionResults {
 }
 
 /**
- * Make the results of transactions.
+ * Creates the results of transactions.
  *
  * @param calls how the node is called
  * @returns the results
@@ -64,11 +64,11 @@ export function createTransactionResults(calls: LiveCalls): TransactionResults {
     options: ObserveOptions = {},
   ): AsyncIterable<TransactionResult | ResultsGap> {
     const message = readRequest(request);
-    const { headers, timeoutMs, reconnect, signal, maxWaiting } = readObserveOptions(options);
+    const { headers, timeoutMs, reconnect, signal, maxWaiting } = parseObserveOptions(options);
     const source = async function* (ending: AbortSignal, isLate: () => boolean) {
       const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
       const call = {
-        ...takingResults(),
+        ...createResultReader(),
         method: TradingDataService.method.observeTransactionResults,
         headers,
         timeoutMs,
@@ -83,28 +83,30 @@ export function createTransactionResults(calls: LiveCalls): TransactionResults {
   return { transactionResults };
 }
 
-function takingResults() {
-  let isLost = false;
+/** Reads results from answers. The first item after a lost connection is a gap. */
+function createResultReader() {
+  let isAfterGap = false;
   return {
-    take({ transactionResults }: ObserveTransactionResultsResponse): readonly (TransactionResult | ResultsGap)[] {
-      if (!isLost) {
+    read({ transactionResults }: ObserveTransactionResultsResponse): readonly (TransactionResult | ResultsGap)[] {
+      if (!isAfterGap) {
         return transactionResults;
       }
-      isLost = false;
+      isAfterGap = false;
       return [{ gap: { afterBlock: undefined, beforeBlock: undefined } }, ...transactionResults];
     },
-    lost() {
-      isLost = true;
+    onGap() {
+      isAfterGap = true;
     },
     missing: () => "results may be missing",
   };
 }
 
 function readRequest(request: ResultsRequest) {
-  requireKnown("request", request, { partyIds: true, hashes: true, status: true });
+  assertKnownKeys("request", request, { partyIds: true, hashes: true, status: true });
   const { partyIds = [], hashes = [], status } = request;
   if (status !== undefined && typeof status !== "boolean") {
     throw new RequestError(`status is ${String(status)}, which is neither true nor false`, {
+      option: "status",
       advice: "Give true for transactions that were carried out, false for those that failed, or leave it out.",
     });
   }
@@ -118,7 +120,7 @@ function readRequest(request: ResultsRequest) {
 
 function identifiers(given: readonly string[], name: string): string[] {
   if (!Array.isArray(given)) {
-    throw wrong(name, given, "Give a list of texts of 64 hex digits each, or leave it out.");
+    throw invalidValueError(name, given, "Give a list of texts of 64 hex digits each, or leave it out.");
   }
   return given.map((text, at) => requireIdentifier(text, `${name}[${at}]`));
 }

@@ -1,20 +1,254 @@
-export { monotonicMs, unixMs } from "./clock.js";
-export { connect } from "./connect.js";
-export { fillRandom, randomBytes, randomFraction, randomUUID } from "./random.js";
-export {
-  type ConnectionOptions,
-  nodeRuntime,
-  type Runtime,
-  replaceRuntime,
-  type StopTimer,
-  type TimerOptions,
-} from "./runtime.js";
-export {
-  MAX_TIMER_MS,
-  startAwakeTimer,
-  startImmediate,
-  startInterval,
-  startTimer,
-  timeoutSignal,
-  yieldToEventLoop,
-} from "./timers.js";
+import type { Socket, TcpNetConnectOpts } from "node:net";
+import type { ConnectionOptions as TlsOptions } from "node:tls";
+
+/**
+ * Returns the time of a clock that never goes back, for durations and deadlines.
+ *
+ * @returns milliseconds since an arbitrary moment
+ */
+export function monotonicMs(): number {
+  return current.monotonicMs();
+}
+
+/**
+ * Returns the system clock's time, for comparison with other machines and for display. It may be set back.
+ *
+ * @returns milliseconds since 1970
+ */
+export function unixMs(): number {
+  return current.unixMs();
+}
+
+/** The maximum time of a timer, in milliseconds. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** If a timer is later than this, in milliseconds, the event loop was blocked. */
+const LATE_MS = 100;
+
+/** The maximum blocked time that is not counted, in milliseconds, so that every wait ends. */
+const MAX_BLOCKED_MS = 300_000;
+
+/**
+ * Calls a function once after a time.
+ *
+ * @param callback the function
+ * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
+ * @param options whether the timer keeps the process alive
+ * @returns stops the timer
+ */
+export function startTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
+  return current.startTimer(callback, ms, options);
+}
+
+/**
+ * Calls a function at intervals.
+ *
+ * @param callback the function
+ * @param ms the time between two calls, in milliseconds, up to {@link MAX_TIMER_MS}
+ * @param options whether the timer keeps the process alive
+ * @returns stops the interval
+ */
+export function startInterval(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
+  return current.startInterval(callback, ms, options);
+}
+
+/**
+ * Calls a function once after a time during which the event loop was running. Up to five minutes in which it was blocked do
+ * not count: Node runs timers first, so data that arrived meanwhile has not been read yet.
+ *
+ * @param callback the function
+ * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
+ * @param options whether the timer keeps the process alive
+ * @returns stops the timer
+ */
+export function startAwakeTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
+  let stop: StopTimer;
+  const endsAt = current.monotonicMs() + ms + MAX_BLOCKED_MS;
+  function start(remainingMs: number): void {
+    const due = current.monotonicMs() + remainingMs;
+    stop = current.startTimer(
+      () => {
+        const now = current.monotonicMs();
+        const lateMs = now - due;
+        if (lateMs > LATE_MS && now < endsAt) {
+          start(lateMs);
+        } else {
+          callback();
+        }
+      },
+      remainingMs,
+      options,
+    );
+  }
+  start(ms);
+  return () => stop();
+}
+
+/**
+ * Calls a function after the event loop has handled pending events.
+ *
+ * @param callback the function
+ */
+export function startImmediate(callback: () => void): StopTimer {
+  return current.startImmediate(callback);
+}
+
+/**
+ * Waits until the event loop has handled pending events, such as timers and data from sockets.
+ *
+ * @returns a promise that resolves then
+ */
+export function yieldToEventLoop(): Promise<void> {
+  return new Promise((resolve) => void current.startImmediate(resolve));
+}
+
+/**
+ * Returns a signal that is aborted after a time, with the `TimeoutError` of `AbortSignal.timeout`. It does not keep the
+ * process alive.
+ *
+ * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
+ * @returns the signal
+ */
+export function timeoutSignal(ms: number): AbortSignal {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError"));
+  current.startTimer(abort, ms, { ref: false });
+  return controller.signal;
+}
+
+/**
+ * Returns a random number, for delays and choices. It may be predictable.
+ *
+ * @returns a number from 0 (inclusive) to 1 (exclusive)
+ */
+export function randomFraction(): number {
+  return current.randomFraction();
+}
+
+/**
+ * Fills an array with unpredictable random bytes.
+ *
+ * @param bytes the array
+ * @returns the same array
+ */
+export function fillRandom<T extends Uint8Array>(bytes: T): T {
+  current.fillRandom(bytes);
+  return bytes;
+}
+
+/**
+ * Returns unpredictable random bytes.
+ *
+ * @param size the number of bytes
+ * @returns the bytes
+ */
+export function randomBytes(size: number): Buffer {
+  return fillRandom(Buffer.alloc(size));
+}
+
+/**
+ * Returns a random UUID (version 4 of RFC 9562).
+ *
+ * @returns its text, in lower case
+ */
+export function randomUUID(): string {
+  const bytes = randomBytes(16);
+  bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x40;
+  bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/**
+ * Starts to open a connection. All transports except `grpc-js` connect here.
+ *
+ * @param options the server, and the TLS options if it uses TLS
+ * @returns the socket, as Node's `net.connect` and `tls.connect` return it
+ */
+export function connect(options: ConnectionOptions): Socket {
+  return current.connect(options);
+}
+
+/** Stops a timer. Once the timer has ended, or was stopped, it does nothing. */
+export type StopTimer = () => void;
+
+/** How a timer runs. */
+export interface TimerOptions {
+  /** Whether the timer keeps the process alive; true by default. */
+  readonly ref?: boolean;
+}
+
+/** The options of a connection: Node's options for TCP, and for TLS if it is used. */
+export interface ConnectionOptions extends TcpNetConnectOpts {
+  /** Node's options for TLS; without them, the connection is in clear text. */
+  readonly tls?: TlsOptions | undefined;
+}
+
+/** The inputs of the library besides its code and data: time, timers, randomness and connections. */
+export interface Runtime {
+  /** Returns milliseconds since an arbitrary moment; the value never decreases. */
+  monotonicMs(): number;
+  /** Returns the system clock's time, in milliseconds since 1970. It may be set back. */
+  unixMs(): number;
+  /** Calls a function once after at least `ms` milliseconds, 0 to 2^31 - 1. */
+  startTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer;
+  /** Calls a function every `ms` milliseconds, 1 to 2^31 - 1, until it is stopped. */
+  startInterval(callback: () => void, ms: number, options?: TimerOptions): StopTimer;
+  /** Calls a function after the event loop has handled pending events. */
+  startImmediate(callback: () => void): StopTimer;
+  /** Returns a random number from 0 to below 1, which may be predictable. */
+  randomFraction(): number;
+  /** Fills an array with random bytes. They must be unpredictable, because keys and identifiers are made of them. */
+  fillRandom(bytes: Uint8Array): void;
+  /** Starts to open a connection. The socket emits the events of Node's sockets. */
+  connect(options: ConnectionOptions): Socket;
+}
+
+/** The runtime of Node. Globals are looked up at each call, so that fake timers which replace them take effect. */
+export const nodeRuntime: Runtime = {
+  monotonicMs: () => performance.now(),
+  unixMs: () => Date.now(),
+  startTimer(callback, ms, options) {
+    const timer = setTimeout(callback, ms);
+    if (options?.ref === false) {
+      timer.unref();
+    }
+    return () => clearTimeout(timer);
+  },
+  startInterval(callback, ms, options) {
+    const timer = setInterval(callback, ms);
+    if (options?.ref === false) {
+      timer.unref();
+    }
+    return () => clearInterval(timer);
+  },
+  startImmediate(callback) {
+    const immediate = setImmediate(callback);
+    return () => clearImmediate(immediate);
+  },
+  randomFraction: () => Math.random(),
+  // Static imports would always load the modules, and Web Crypto takes three times as long to load.
+  fillRandom: (bytes) => void process.getBuiltinModule("node:crypto").randomFillSync(bytes),
+  connect: ({ tls, ...server }) =>
+    tls === undefined
+      ? process.getBuiltinModule("node:net").connect(server)
+      : process.getBuiltinModule("node:tls").connect({ ...server, ...tls }),
+};
+
+/** The runtime that all functions of this module use. */
+export let current: Runtime = nodeRuntime;
+
+/**
+ * Replaces the runtime of the whole process. Timers that were started before keep running in their own runtime.
+ *
+ * @param runtime replaces the current runtime
+ * @returns restores the previous runtime when disposed; dispose replacements in reverse order
+ */
+export function replaceRuntime(runtime: Runtime): Disposable {
+  const before = current;
+  current = runtime;
+  return {
+    [Symbol.dispose]() {
+      current = before;
+    },
+  };
+}

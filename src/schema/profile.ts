@@ -1,13 +1,13 @@
 /** How a node behaves where deployed nodes differ from the specification. */
 export type Profile = "specification" | "deployed";
 
-/** What differs. */
+/** The differences. */
 export interface ProfileRules {
-  /** Whether the first chunk of an export must carry extensions (specification, 2.7). */
+  /** Whether the first chunk of an export must contain extensions (specification, 2.7). */
   readonly extensions: "required" | "optional";
   /** Where the chain's identifier goes in a transaction of version TX_VERSION_V3 (specification, 2.5). */
   readonly chainIdPrefix: "signed-and-submitted" | "signature-only";
-  /** Which pages of orders and stop orders there are (specification, 2.1): all, or forwards and newest first only. */
+  /** Which pages of orders and stop orders nodes support (specification, 2.1): all, or only forwards and newest first. */
   readonly orderPages: "all" | "newest-first";
   /** How archives and the files in them are named (specification, 4.1). */
   readonly names: NameRules;
@@ -15,9 +15,9 @@ export interface ProfileRules {
 
 /** The form of names. */
 export interface NameRules {
-  /** What has the schema version: `crossing` ranges alone, archive and files alike, or all `files` and no archive. */
+  /** Which names contain the schema version: those of ranges that cross a change, or those of all files but no archive. */
   readonly versioned: "crossing" | "files";
-  /** The least digits of a schema version, and of a block's number. */
+  /** Minimum number of digits of a schema version, and of a block. */
   readonly versionDigits: number;
   readonly blockDigits: number;
 }

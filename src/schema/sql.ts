@@ -1,7 +1,7 @@
-import { requireList } from "../errors/check-kinds.js";
-import { requireKnown, requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
+import { assertArray, assertKnownKeys, assertObject } from "../input/assert.js";
 import type { ScalarType } from "./data/facts.js";
+import type { TableName } from "./table-names.js";
 import {
   FIRST_SCHEMA_VERSION,
   requireSchema,
@@ -9,29 +9,28 @@ import {
   type TableSchema,
   tableSchema,
 } from "./table-schema.js";
-import type { TableName } from "./tables.js";
 
-/** A database that SQL is made for. */
+/** The SQL dialect of a database. */
 export type SqlDialect = "postgres" | "duckdb" | "clickhouse";
 
-/** How SQL is made. */
+/** How SQL is generated. */
 export interface SqlOptions {
   /**
-   * Whether columns that came after the first schema version may be NULL, whatever the network says, so that a table
-   * can also hold rows of versions that lack them. False by default: the tables are then the network's.
+   * Whether columns that were added after the first schema version may be NULL, so that a table can also store rows of
+   * versions that lack them. By default they are as in the network's tables.
    */
   readonly addedNullable?: boolean | undefined;
-  /** Whether a new table lacks its primary key, as one that is filled first; false by default. */
+  /** Whether a new table has no primary key, for example because it is filled first; false by default. */
   readonly withoutKey?: boolean | undefined;
-  /** Definitions of further columns of a new table, behind its own; none by default. */
+  /** Definitions of further columns of a new table, after its own; none by default. */
   readonly further?: readonly string[] | undefined;
-  /** The schema that holds tables and types, as SQL writes it; that of the search path by default. */
+  /** The database schema of tables and types, quoted for SQL; by default that of the search path. */
   readonly within?: string | undefined;
 }
 
 /**
- * The types of columns. None of them loses a digit: where a database has no exact number as large as `numeric(1000,0)`,
- * or decimals of any size, the column holds the text of the number.
+ * The types of columns. None of them loses a digit: if a database has no exact number as large as `numeric(1000,0)`, or no
+ * decimals of any size, the column contains the number as text.
  */
 const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]: string } } = {
   postgres: {
@@ -79,12 +78,12 @@ const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]
 };
 
 /**
- * Make the statements that create the types which tables need: the domain `hugeint` and enum types in PostgreSQL, enum
+ * Returns the statements that create the types of tables: the domain `hugeint` and enum types in PostgreSQL, enum
  * types in DuckDB, none in ClickHouse.
  *
  * @param schemas the tables; a type that several use is created once
  * @param dialect the database
- * @param options the schema that they are made in
+ * @param options the schema to create them in
  * @returns the statements, without semicolons
  *
  * @example
@@ -95,7 +94,7 @@ export function createTypesSql(
   dialect: SqlDialect,
   options: Pick<SqlOptions, "within"> = {},
 ): string[] {
-  requireList("schemas", schemas, "Give what tableSchema() gives, of each table.");
+  assertArray("schemas", schemas, "Give what tableSchema() gives, of each table.");
   schemas.forEach(requireSchema);
   const statements = schemas.flatMap(({ columns }) =>
     columns.flatMap(({ type, values }) => {
@@ -112,8 +111,8 @@ export function createTypesSql(
 }
 
 /**
- * Make the statement that creates a table, with its primary key. Codes stay numbers, as in the network's own tables. In
- * ClickHouse the table is a `ReplacingMergeTree` ordered by the key, so that rows which are inserted twice become one.
+ * Returns the statement that creates a table, with its primary key. Codes stay numbers, as in the network's own tables. In
+ * ClickHouse the table is a `ReplacingMergeTree` ordered by the key, so that duplicate rows are merged.
  *
  * @param schema the table; its types must exist: {@link createTypesSql}
  * @param dialect the database
@@ -125,7 +124,7 @@ export function createTypesSql(
  */
 export function createTableSql(schema: TableSchema, dialect: SqlDialect, options: SqlOptions = {}): string {
   requireSchema(schema);
-  requireObject("options", options);
+  assertObject("options", options);
   const { withoutKey = false, further = [] } = options;
   const own = schema.columns.map((column) => {
     const type = columnType(column, dialect, options);
@@ -140,16 +139,16 @@ export function createTableSql(schema: TableSchema, dialect: SqlDialect, options
 }
 
 /**
- * Make the statements that change tables from one version of the database schema to a later one: types first, then
+ * Returns the statements that change tables from one version of the database schema to a later one: types first, then
  * renamed and added columns. Without `addedNullable`, a database refuses to add a column that must not be NULL to a
  * table that has rows: only the network knows what those rows would hold.
  *
  * @param tables the tables
- * @param versions the version that they have, and the one that they are to have
+ * @param versions the current and the target version
  * @param dialect the database
  * @param options which columns may be NULL
- * @returns the statements in their order, without semicolons; none where nothing changes
- * @throws {@link RequestError} where a version is not known, or the later one is the earlier
+ * @returns the statements in order, without semicolons; none if nothing changes
+ * @throws {@link RequestError} if a version is unknown, or the target is earlier than the current version
  *
  * @example
  * alterTablesSql(["orders"], { from: 1, to: 116 }, "postgres", { addedNullable: true });
@@ -160,8 +159,8 @@ export function alterTablesSql(
   dialect: SqlDialect,
   options: SqlOptions = {},
 ): string[] {
-  requireList("tables", tables, "Give the names of tables.");
-  requireKnown("versions", versions, { from: true, to: true });
+  assertArray("tables", tables, "Give the names of tables.");
+  assertKnownKeys("versions", versions, { from: true, to: true });
   const { from, to } = versions;
   const before = tables.map((table) => tableSchema(table, from));
   const after = tables.map((table) => tableSchema(table, to));
@@ -196,7 +195,7 @@ function changeSql(
   if (dialect === "clickhouse" || !isRequired(column, options)) {
     return [add];
   }
-  // DuckDB adds no column with a constraint.
+  // DuckDB cannot add a column with a constraint.
   return dialect === "duckdb"
     ? [add, `ALTER TABLE ${placed(table, options)} ALTER COLUMN ${name} SET NOT NULL`]
     : [`${add} NOT NULL`];
@@ -211,11 +210,11 @@ function isRequired({ nullable, since }: TableColumn, { addedNullable = false }:
 }
 
 /**
- * Write the type of a column.
+ * Returns the SQL type of a column.
  *
  * @param column the column
  * @param dialect the database
- * @param options the schema that holds types, and whether the column may be NULL
+ * @param options the schema of the types, and whether the column may be NULL
  * @returns the type
  */
 export function columnType(column: TableColumn, dialect: SqlDialect, options: SqlOptions): string {
@@ -226,4 +225,43 @@ export function columnType(column: TableColumn, dialect: SqlDialect, options: Sq
   const type = column.values === undefined ? TYPES.clickhouse[column.type] : "String";
   const value = isRequired(column, options) ? type : `Nullable(${type})`;
   return column.values === undefined ? value : `LowCardinality(${value})`;
+}
+
+/**
+ * Returns the statement that creates a view of a table, or replaces it, in which codes are replaced by the names that the
+ * interface has for them: `1` in `trades.aggressor` is `SIDE_BUY`. A number without a name stays as text.
+ *
+ * @param schema the table
+ * @param columns the names of the view's columns, in their order, quoted if necessary; unknown columns are copied
+ *   unchanged
+ * @param dialect the database
+ * @param before prefix of the view's and the table's name, such as `public.`; empty by default
+ * @returns the statement, without a semicolon; the view has the table's name with the suffix `_named`
+ *
+ * @example
+ * const schema = tableSchema("trades", 116);
+ * await database.query(namedViewSql(schema, schema.columns.map(({ name }) => name), "postgres"));
+ */
+export function namedViewSql(
+  { table, columns: known }: TableSchema,
+  columns: readonly string[],
+  dialect: SqlDialect,
+  before = "",
+): string {
+  const codes = new Map(known.flatMap(({ name, code }) => (code === undefined ? [] : [[name, code.names] as const])));
+  const selected = columns.map((column) => {
+    const names = codes.get(column);
+    if (names === undefined) {
+      return `  ${column}`;
+    }
+    const cases = Object.entries(names).map(([number, name]) => `WHEN ${number} THEN '${name}'`);
+    return `  CASE ${column} ${cases.join(" ")} ELSE ${asText(column, dialect)} END AS ${column}`;
+  });
+  return `CREATE OR REPLACE VIEW ${before}${table}_named AS SELECT\n${selected.join(",\n")}\nFROM ${before}${table}`;
+}
+
+function asText(column: string, dialect: SqlDialect): string {
+  return dialect === "clickhouse"
+    ? `toString(${column})`
+    : `CAST(${column} AS ${dialect === "duckdb" ? "VARCHAR" : "text"})`;
 }

@@ -1,10 +1,10 @@
-import { shown, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
+import { formatValue, invalidValueError } from "../input/assert.js";
 import { type WireEnum, wireEnums } from "./data/codes.js";
 import { enums } from "./data/enums.js";
 import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
 import { facts } from "./data/index.js";
-import { isTableName, type TableName, tableNames } from "./tables.js";
+import { isTableName, type TableName, tableNames } from "./table-names.js";
 
 /** The PostgreSQL type of a column. `hugeint` is the network's own: `numeric(1000,0)`. Enum types go by their names. */
 export type ColumnType = ScalarType | EnumType;
@@ -103,14 +103,14 @@ const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
 };
 
 /**
- * Describe an export table as a version of the database schema has it. The specification (4.1) does not show the
+ * Describes an export table as a version of the database schema has it. The specification (4.1) does not show the
  * columns; these are those of the deployed network.
  *
  * @param table such as `trades`
  * @param version of the database schema, from {@link FIRST_SCHEMA_VERSION} to {@link NEWEST_SCHEMA_VERSION}; a CSV
  *   file's name carries it
  * @returns the columns in the order of the CSV files, and the primary key
- * @throws {@link RequestError} where there is no such table, or the version is not known. Newer versions have so far
+ * @throws {@link RequestError} if there is no such table, or the version is not known. Newer versions have so far
  *   kept the columns and added more: take {@link NEWEST_SCHEMA_VERSION} for those that are known
  *
  * @example
@@ -125,22 +125,22 @@ export function tableSchema(table: TableName, version: number | bigint): TableSc
 }
 
 /**
- * List the columns that a table has or had in any version of the database schema. A name keeps its type.
+ * Lists the columns that a table has or had in any version of the database schema. A name keeps its type.
  *
  * @param table such as `trades`
  * @returns the columns in their order, renamed ones by each of their names
- * @throws {@link RequestError} where there is no such table
+ * @throws {@link RequestError} if there is no such table
  */
 export function columnsEver(table: TableName): TableColumn[] {
   return Object.entries(factsOf(table).columns).map(([name, column]) => tableColumn(name, column));
 }
 
 /**
- * List the versions of the database schema in which a table got the form that it then kept for a while.
+ * Lists the versions of the database schema in which a table got the form that it then kept for a while.
  *
  * @param table such as `trades`
  * @returns the versions, ascending; the first is {@link FIRST_SCHEMA_VERSION}
- * @throws {@link RequestError} where there is no such table
+ * @throws {@link RequestError} if there is no such table
  *
  * @example
  * schemaVersions("trades"); // [1, 31, 116]
@@ -153,20 +153,20 @@ export function schemaVersions(table: TableName): number[] {
 }
 
 /**
- * Check what describes a table.
+ * Checks what describes a table.
  *
  * @param schema what {@link tableSchema} gives
- * @throws {@link RequestError} where it is something else
+ * @throws {@link RequestError} if it is something else
  */
 export function requireSchema(schema: Partial<TableSchema> | undefined): void {
   if (!Array.isArray(schema?.columns) || typeof schema.table !== "string") {
-    throw wrong("the schema", schema, 'Give what tableSchema("trades", NEWEST_SCHEMA_VERSION) gives.');
+    throw invalidValueError("the schema", schema, 'Give what tableSchema("trades", NEWEST_SCHEMA_VERSION) gives.');
   }
 }
 
 function factsOf(table: TableName): TableFacts {
   if (!isTableName(table)) {
-    throw new RequestError(`there is no table ${shown(table)}`, {
+    throw new RequestError(`there is no table ${formatValue(table)}`, {
       advice: `Choose one of ${tableNames.join(", ")}.`,
     });
   }
@@ -176,7 +176,7 @@ function factsOf(table: TableName): TableFacts {
 function checkedVersion(version: number | bigint): number {
   const number = Number(version);
   if (!Number.isInteger(number) || number < FIRST_SCHEMA_VERSION) {
-    throw new RequestError(`${shown(version)} is no version of the database schema`, {
+    throw new RequestError(`${formatValue(version)} is no version of the database schema`, {
       advice: `Give a whole number from ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION}.`,
     });
   }

@@ -1,72 +1,72 @@
 import { CanceledError } from "../errors/index.js";
 import { MAX_TIMER_MS, randomFraction, startTimer } from "../runtime/index.js";
-import { follow } from "./follow.js";
+import { onAbort } from "./abort.js";
 
-/** The first and the longest time between two attempts, in milliseconds. */
-const [FIRST_MS, LONGEST_MS] = [500, 30_000];
+/** The minimum and maximum backoff, in milliseconds. */
+const [MIN_BACKOFF_MS, MAX_BACKOFF_MS] = [500, 30_000];
 
 /**
- * Choose how long to wait before something is tried again: a time that doubles with each failure, of which a random part
- * up to a half is left out, so that those who failed together do not come back together.
+ * Returns the backoff before the next attempt. It doubles with each failure, minus a random jitter of up to a half, so that
+ * processes that failed together do not retry together.
  *
- * @param failures how often it has failed in a row, from 1 on
- * @returns milliseconds
+ * @param failures the number of consecutive failures, at least 1
+ * @returns the backoff, in milliseconds
  */
 export function backoffMs(failures: number): number {
-  return Math.round(Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS) * (0.5 + randomFraction() / 2));
+  return Math.round(Math.min(MIN_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS) * (0.5 + randomFraction() / 2));
 }
 
-/** The waits before calls are made again, in milliseconds: the first one, which doubles, and the longest. */
+/** The delays before retries of a call, in milliseconds: the first one, which doubles, and the maximum. */
 export interface RetryWaits {
   readonly baseMs: number;
   readonly maxMs: number;
 }
 
 /**
- * Choose how long to wait before a call is made again: a random part of a time that doubles with each try.
+ * Returns the delay before a call is retried: a random part of a time that doubles with each attempt.
  *
- * @param attempt the number of tries so far, from 1 on
- * @param waits the first time and the longest
- * @returns milliseconds
+ * @param attempt the number of attempts so far, at least 1
+ * @param delays the first delay and the maximum
+ * @returns the delay, in milliseconds
  */
-export function retryMs(attempt: number, { baseMs, maxMs }: RetryWaits): number {
+export function retryDelayMs(attempt: number, { baseMs, maxMs }: RetryWaits): number {
   return randomFraction() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
 }
 
 /**
- * Waits, but no longer than until a signal is aborted.
+ * Waits for a time, or until a signal is aborted.
  *
- * @param ms milliseconds; what timers cannot wait is cut to the longest time that they can
+ * @param ms the time, in milliseconds; longer times than timers support are reduced to their maximum
  * @param signal ends the wait at once
- * @param onStart gets a function that ends the wait as if the time were over
- * @throws {@link CanceledError} where the signal is aborted
+ * @param onStart receives a function that ends the wait early, as if the time had passed
+ * @throws {@link CanceledError} if the signal is aborted
  */
 export async function wait(
   ms: number,
   signal?: AbortSignal | undefined,
   onStart?: (end: () => void) => void,
 ): Promise<void> {
-  requireGoing(signal);
+  throwIfAborted(signal);
   await new Promise<void>((resolve) => {
     const stopTimer = startTimer(end, Math.min(ms, MAX_TIMER_MS));
-    const leave = follow(signal, end);
+    const unsubscribe = onAbort(signal, end);
     function end(): void {
       stopTimer();
-      leave();
+      unsubscribe();
       resolve();
     }
     onStart?.(end);
   });
-  requireGoing(signal);
+  throwIfAborted(signal);
 }
 
 /**
- * Stop where a signal is aborted.
+ * Throws if a signal is aborted.
  *
  * @param signal the signal
- * @throws {@link CanceledError} where it is
+ * @throws {@link CanceledError} if the signal is aborted
  */
-export function requireGoing(signal: AbortSignal | undefined): void {
+export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
     throw new CanceledError({ cause: signal.reason });
   }

@@ -1,33 +1,34 @@
 import { createHash } from "node:crypto";
-import type { ArchiveFile } from "../archive/files.js";
+import type { ArchiveFile } from "../archive/archive-files.js";
 import { RequestError } from "../errors/index.js";
 import { checkFile, noFile, secondFile } from "../history/expected-file.js";
-import { followingController } from "../signal/follow.js";
-import type { SyncClient } from "./options.js";
+import { linkedController } from "../signal/abort.js";
 import type { FetchUnit, UnitCsv } from "./sink.js";
+import type { SyncClient } from "./sync-options.js";
 import type { Measures, Unit } from "./unit.js";
 
 /** How a unit is fetched. */
 export interface FetchOptions {
-  /** Ends the call, whenever: also where the content is never taken. */
+  /** Cancels the call at any time, also if the content is never read. */
   readonly signal: AbortSignal;
-  /** Called as bytes of the CSV file arrive, with how many of them there are so far. What it throws ends the content. */
+  /** Called as bytes of the CSV file arrive, with their total so far. An error of it ends the content. */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 
 /**
- * Make a function that asks a node for a unit: one export, whose archive must hold the unit's CSV file and nothing else.
+ * Returns a function that fetches a unit from a node: one export, whose archive must hold the unit's CSV file and
+ * nothing else.
  *
- * The file's name must say that it is of the unit's chain, table and blocks and, where it has a schema version, of the
- * unit's; a name of another form is refused, as nothing then says which chain the rows are of. All columns of the unit's
- * schema version must be in the header row. The content ends without an error only after the whole archive, and what the
- * node says behind it, were checked. Leaving it early ends the call at once.
+ * The file's name must give the unit's chain, table and blocks and, if it has a schema version, the unit's. A name of
+ * another form is refused, because nothing else tells which chain the rows belong to. The header row must have all
+ * columns of the unit's schema version. The content ends without an error only after the whole archive and the node's
+ * status were checked. Closing the content early cancels the call at once.
  *
- * @param client asks the node
+ * @param client calls the node
  * @param unit the unit
- * @param options the signal, which the caller aborts where it does not take the content, and who is told of progress
- * @returns the function; each call of it calls the node. It throws {@link ProtocolError} where the answer is not the
- *   unit, and what `exportNetworkHistory` throws; so does the content while it is read
+ * @param options the signal, which the caller aborts if it does not read the content, and a callback for progress
+ * @returns fetches the unit; each call of it calls the node. It throws {@link ProtocolError} if the answer is not the
+ *   unit, and the errors of `exportNetworkHistory`; so does the content
  *
  * @example
  * const csv = await fetchUnit(client, unit, { signal })();
@@ -36,14 +37,14 @@ export interface FetchOptions {
  */
 export function fetchUnit(client: SyncClient, unit: Unit, { signal, onBytes }: FetchOptions): FetchUnit {
   return async () => {
-    const call = followingController(signal);
+    const call = linkedController(signal);
     const { table, fromBlock, toBlock } = unit;
     const exported = client.exportNetworkHistory({ table, fromBlock, toBlock }, { signal: call.signal });
     const files = exported.files()[Symbol.asyncIterator]();
     const abort = () => call.abort();
     const close = async () => {
       abort();
-      await Promise.resolve(files.return?.()).catch(() => undefined); // The call is over, however it ended.
+      await Promise.resolve(files.return?.()).catch(() => undefined); // The call has ended in any case.
     };
     try {
       const file = await files.next();
@@ -60,19 +61,19 @@ export function fetchUnit(client: SyncClient, unit: Unit, { signal, onBytes }: F
 }
 
 /** An export whose first file is the unit's. */
-interface Fetching {
+interface UnitExport {
   readonly files: AsyncIterator<ArchiveFile>;
   readonly unit: Unit;
-  /** Ends the call: what waits for the node fails. */
+  /** Cancels the call, so that a pending read fails. */
   readonly abort: () => void;
-  /** Ends the call and the reading of the archive, where nothing waits. */
+  /** Cancels the call, and closes the archive while no read is pending. */
   readonly close: () => Promise<void>;
   readonly onBytes: ((bytes: number) => void) | undefined;
 }
 
-function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Fetching): UnitCsv {
+function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: UnitExport): UnitCsv {
   let measures: Measures | undefined;
-  let isTaken = false;
+  let isRead = false;
 
   async function* content(): AsyncGenerator<Uint8Array, void, undefined> {
     const hash = createHash("sha256");
@@ -86,7 +87,7 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Fetc
         onBytes?.(size);
         yield part.value;
       }
-      const second = await files.next(); // Behind the last file stand the archive's directory and the node's status.
+      const second = await files.next(); // After the last file come the archive's directory and the node's status.
       if (second.done !== true) {
         throw secondFile(unit, second.value);
       }
@@ -101,17 +102,17 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Fetc
     columns: file.columns,
     content: {
       [Symbol.asyncIterator]() {
-        if (isTaken) {
+        if (isRead) {
           throw new RequestError(`the content of ${unitText(unit)} was taken before`, {
             advice: "Take it once; fetch the unit again to read it again.",
           });
         }
-        isTaken = true;
+        isRead = true;
         const parts = content();
         return {
           next: () => parts.next(),
           return() {
-            abort(); // A generator first waits for the part that was asked for.
+            abort(); // A generator would wait for the pending read first.
             return parts.return().finally(close);
           },
         };

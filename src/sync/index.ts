@@ -6,19 +6,10 @@
 
 export { SinkError } from "../errors/index.js";
 export type { DataNodeLag } from "../history/data-node-lag.js";
-export type { NodeLag } from "./agree.js";
-export type { SyncEvent } from "./events.js";
-export { createLoader, type LoadOptions, type UnitOutcome } from "./load-unit.js";
-export type {
-  FailedUnit,
-  SyncClient,
-  SyncHooks,
-  SyncOptions,
-  SyncSummary,
-  Verified,
-} from "./options.js";
-export { PartingError } from "./parting.js";
-export { type HistoryPlan, planHistory, type TablePlan } from "./plan.js";
+export { compareCoverage, compareLedger } from "./coverage.js";
+export { DivergenceError } from "./divergence.js";
+export type { NodeLag } from "./node-history.js";
+export { type HistoryPlan, planHistory, type TablePlan } from "./plan-history.js";
 export {
   type CallLimits,
   type DeadLetter,
@@ -34,30 +25,31 @@ export {
   type WorkerState,
   type WorkerSummary,
 } from "./queue/index.js";
-export { type Repaired, type RepairOptions, repairSync } from "./repair.js";
+export { type Repaired, type RepairOptions, repairSync } from "./repair-sync.js";
 export type {
+  CoverageComparison,
+  CoverageQuery,
+  Divergence,
   FetchUnit,
   LoadResult,
-  MissingSegment,
-  Parting,
   Sink,
   SinkOpening,
-  Survey,
-  SurveyQuestion,
   TableCoverage,
-  TableSurvey,
+  TableSummary,
   UnitCsv,
 } from "./sink.js";
-export { FROM_BLOCK, type SinkColumn, sinkColumns, targetOf } from "./sinks/columns.js";
 export { type DuckdbSinkOptions, duckdbSink } from "./sinks/duckdb/duckdb-sink.js";
-export { type Compacted, type CompactOptions, compactParquet } from "./sinks/parquet/compact.js";
+export { type Compacted, type CompactOptions, compactParquet } from "./sinks/parquet/compact-parquet.js";
 export { type ParquetSinkOptions, parquetSink } from "./sinks/parquet/parquet-sink.js";
-export type { PostgresPool } from "./sinks/postgres/pool.js";
 export { type PostgresSink, type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";
-export { type StatusOptions, type SyncStatus, syncStatus } from "./status.js";
-export { mergedSurvey, surveyOf } from "./survey.js";
+export type { PostgresPool } from "./sinks/postgres/postgres-target.js";
+export { FROM_BLOCK, type SinkColumn, sinkColumns, targetOf } from "./sinks/sink-columns.js";
 export { syncHistory } from "./sync.js";
-export type { LedgerEntry, Measures, NodeHistory, Segment, Unit } from "./unit.js";
-export { unitsOf } from "./units.js";
-export { type TableRange, type Verification, type VerifyOptions, verifySync } from "./verify.js";
+export type { SyncEvent, SyncHooks } from "./sync-events.js";
+export type { FailedUnit, SyncClient, SyncOptions, SyncSummary, Verified } from "./sync-options.js";
+export { type StatusOptions, type SyncStatus, syncStatus } from "./sync-status.js";
+export type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit } from "./unit.js";
+export { unitsOf } from "./unit.js";
+export { createLoader, type LoadOptions, type UnitOutcome } from "./unit-loader.js";
+export { type TableRange, type Verification, type VerifyOptions, verifySync } from "./verify-sync.js";
 export * from "./watch/index.js";

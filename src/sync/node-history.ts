@@ -1,34 +1,38 @@
-import { RequestError, TradewireError } from "../errors/index.js";
+import { quoted } from "../errors/error-text.js";
+import { ProtocolError, RequestError, TradewireError } from "../errors/index.js";
 import { reactionTo } from "../errors/reaction.js";
+import type { DataNodeLag } from "../history/data-node-lag.js";
 import { checkHistory } from "../history/segment-chain.js";
-import { followingController } from "../signal/follow.js";
-import { requireGoing } from "../signal/wait.js";
-import { type AgreedHistory, agreeOn, type Listing, type NodeAway, type NodeLag } from "./agree.js";
-import type { SyncClient } from "./options.js";
-import type { NodeHistory } from "./unit.js";
+import { linkedController } from "../signal/abort.js";
+import { throwIfAborted } from "../signal/wait.js";
+import { historyChangedError } from "./divergence.js";
+import type { ReportEvent } from "./sync-events.js";
+import type { SyncClient } from "./sync-options.js";
+import type { NodeHistory, Segment, Unit } from "./unit.js";
+import { firstEndingAt, segmentEndingAt } from "./unit.js";
 
-/** The longest time to compare a node's last block, in milliseconds. What cannot be compared is left out. */
+/** How long the lag of a node may take to read, in milliseconds. Without an answer it is left out. */
 const LAG_MS = 5000;
 
-/** What a node is called where its client does not say. */
+/** The name of a node whose client has none. */
 const THE_NODE = "the node";
 
 /**
- * List the history of nodes, check each, and check that they agree: where several have the same blocks, they must have
- * the same segments with the same identifiers. What only one of them has counts too, as {@link agreeOn} says.
+ * Reads the history of nodes, checks each, and checks that they agree: segments of the same blocks must have the same
+ * identifiers. Segments that only one node has count too; see {@link mergeHistories}.
  *
- * A node that cannot be asked now is left out as long as another one answers, and so has no units until it is asked again.
+ * An unreachable node is left out while another one answers. It gets no units until it has answered.
  *
  * @param clients of the nodes, at least one
- * @param signal ends the calls
- * @param known what was known before, which the nodes must go on from
- * @returns the history, which node has what of it, which nodes are away, and how their last blocks compare; without any segment, the chain is empty
- *   where no node tells it
- * @throws {@link ProtocolError} where a listing breaks a rule (as {@link checkHistory} says), or two nodes are of
- *   different chains or histories; it names both
- * @throws {@link PartingError} where the history is another one than `known`
- * @throws {@link RequestError} where there is no client; the errors of the calls unchanged: one that trying again does
- *   not help, or the first where all nodes are away
+ * @param signal cancels the calls
+ * @param known the history that was read before, which the nodes must continue
+ * @returns the history, which node has which part of it, the unreachable nodes, and the lag of the others; without
+ *   any segment, the chain is empty
+ * @throws {@link ProtocolError} if a listing breaks a rule of {@link checkHistory}, or two nodes are of different
+ *   chains or histories; it names both
+ * @throws {@link DivergenceError} if the history is not a continuation of `known`
+ * @throws {@link RequestError} if there is no client; errors of the calls unchanged: one that a retry does not help,
+ *   or the first if all nodes are unreachable
  *
  * @example
  * const { chainId, segments } = await readHistory([client], AbortSignal.timeout(60_000));
@@ -37,13 +41,13 @@ export async function readHistory(
   clients: readonly SyncClient[],
   signal: AbortSignal,
   known?: NodeHistory,
-): Promise<AgreedHistory & { readonly lags: readonly NodeLag[] }> {
-  const call = followingController(signal);
-  const away: NodeAway[] = [];
+): Promise<MergedHistory & { readonly lags: readonly NodeLag[] }> {
+  const call = linkedController(signal);
+  const unreachable: UnreachableNode[] = [];
   const lags: NodeLag[] = [];
   try {
     const asked = await Promise.all(
-      clients.map(async (client, index): Promise<Listing[]> => {
+      clients.map(async (client, index): Promise<NodeListing[]> => {
         const node = nodeName(client, index, clients.length);
         try {
           const [segments, lag] = await Promise.all([
@@ -55,32 +59,50 @@ export async function readHistory(
           }
           return [{ client, node, ...checkHistory(segments, node) }];
         } catch (reason) {
-          requireGoing(signal);
+          throwIfAborted(signal);
           if (!(reason instanceof TradewireError) || !reactionTo(reason).repeat) {
             throw reason;
           }
-          away.push({ node, error: reason });
+          unreachable.push({ node, error: reason });
           return [];
         }
       }),
     );
     const listings = asked.flat();
     if (listings.length === 0) {
-      throw away[0]?.error ?? noClient();
+      throw unreachable[0]?.error ?? noClient();
     }
-    return { ...agreeOn(listings, away, known), lags };
+    return { ...mergeHistories(listings, unreachable, known), lags };
   } finally {
-    call.abort(); // Where one node failed for good, the others are not waited for.
+    call.abort(); // After an error of one node, the others are not awaited.
   }
 }
 
 /**
- * Name a node in events and errors.
+ * Reports what a reading of the nodes' history has found besides the history.
  *
- * @param client the node's
- * @param index its place among the clients
- * @param count how many there are
- * @returns the name that the client says, else one by its place
+ * @param reading the unreachable nodes, and the lag of the others
+ * @param report reports an event
+ */
+export function reportNodes(
+  { unreachable, lags }: { readonly unreachable: readonly UnreachableNode[]; readonly lags: readonly NodeLag[] },
+  report: ReportEvent,
+): void {
+  for (const { node, error } of unreachable) {
+    report({ kind: "unreachable", node, error });
+  }
+  for (const { node, lag } of lags) {
+    report({ kind: "lag", node, lag });
+  }
+}
+
+/**
+ * Returns the name of a node in events and errors.
+ *
+ * @param client the client of the node
+ * @param index its index among the clients
+ * @param count number of clients
+ * @returns the client's name, or one made from the index
  */
 export function nodeName(client: SyncClient, index: number, count: number): string {
   return client.name ?? (count === 1 ? THE_NODE : `node ${index + 1}`);
@@ -88,4 +110,218 @@ export function nodeName(client: SyncClient, index: number, count: number): stri
 
 function noClient(): RequestError {
   return new RequestError("there is no node to ask for its history", { advice: "Give at least one client." });
+}
+
+/** The checked history that one node has listed. */
+export interface NodeListing extends NodeHistory {
+  readonly client: SyncClient;
+  /** The name of the node. */
+  readonly node: string;
+}
+
+/** A node that does not answer now. */
+export interface UnreachableNode {
+  readonly node: string;
+  readonly error: TradewireError;
+}
+
+/** The lag of a node's last block behind its core's. */
+export interface NodeLag {
+  readonly node: string;
+  readonly lag: DataNodeLag;
+}
+
+/** The history that the nodes agree on. */
+export interface MergedHistory extends NodeHistory {
+  /** The nodes that did not answer. */
+  readonly unreachable: readonly UnreachableNode[];
+  /** The first block that any node has. An unreachable node may have segments before it. */
+  readonly availableFrom: bigint;
+  /** Returns whether a node has listed all segments of a unit, and they were compared with those of the others. */
+  has(client: SyncClient, unit: Unit): boolean;
+  /** Returns whether any node has a unit. */
+  isAvailable(unit: Unit): boolean;
+  /** Returns the part of a unit that some node has: without its first segments if all nodes have dropped them. */
+  availablePart<T extends Unit>(unit: T): T | undefined;
+}
+
+type Segments = readonly Segment[];
+
+/**
+ * Merges the histories of nodes after checking that they are the same where they overlap.
+ *
+ * The result is everything that the nodes have together, without a gap, up to the newest segment. A node that ends
+ * before all of these blocks cannot be compared, and counts as one without segments. The known history is retained
+ * after the nodes' newest segment, because a node may have to catch up; before their oldest one it is retained only
+ * while a node is unreachable, because nodes drop old segments.
+ *
+ * @param listings of the nodes that have answered
+ * @param unreachable the other nodes
+ * @param known the history that was read before
+ * @returns the history, and which node has which part of it
+ * @throws {@link ProtocolError} if two nodes differ; it names both
+ * @throws {@link DivergenceError} if the nodes differ from the known history
+ */
+export function mergeHistories(
+  listings: readonly NodeListing[],
+  unreachable: readonly UnreachableNode[],
+  known: NodeHistory = { chainId: "", segments: [] },
+): MergedHistory {
+  const reported = listings.filter(({ segments }) => segments.length > 0);
+  const [one] = reported;
+  for (const other of reported) {
+    if (one !== undefined && one.chainId !== other.chainId) {
+      throw nodesDifferError(`${one.node} is of the chain ${one.chainId}, but ${other.node} of ${other.chainId}`);
+    }
+  }
+  if (one !== undefined && known.chainId !== "" && known.chainId !== one.chainId) {
+    throw historyChangedError(one.node, `it was of chain ${quoted(known.chainId)} and is of ${quoted(one.chainId)}`);
+  }
+  const { segments, holders } = compared(reported);
+  const whole = continued(known.segments, segments, (was, is) => {
+    const { node } = ownerOf(holders, is ?? was) ?? holders[0] ?? { node: "the node" };
+    return historyChangedError(node, `it had ${factsOf(was)}, and now has ${factsOf(is)}`);
+  });
+  const [first, last] = [segments[0], whole.at(-1)];
+  const isCompared = first !== undefined && last !== undefined && segmentEndingAt(whole, first.toBlock) !== undefined;
+  const isOld = ({ toBlock }: Segment) => isCompared && unreachable.length === 0 && toBlock < first.fromBlock;
+  const agreed = whole[0] && isOld(whole[0]) ? whole.filter((segment) => !isOld(segment)) : whole;
+  const bringing = new Map(isCompared ? holders.map((holder) => [holder.client, holder.segments]) : []);
+
+  function has(client: SyncClient, { fromBlock, toBlock, segmentId }: Unit): boolean {
+    const listed = bringing.get(client);
+    const from = listed?.[0]?.fromBlock;
+    return from !== undefined && from <= fromBlock && segmentEndingAt(listed ?? [], toBlock)?.id === segmentId;
+  }
+
+  const isAvailable = (unit: Unit) => listings.some(({ client }) => has(client, unit));
+
+  function availablePart<T extends Unit>(unit: T): T | undefined {
+    for (let index = firstEndingAt(agreed, unit.fromBlock); ; index += 1) {
+      const segment = agreed[index];
+      if (segment === undefined || segment.toBlock > unit.toBlock) {
+        return undefined;
+      }
+      const { fromBlock, previousId: previousSegmentId } = segment;
+      const part = { ...unit, fromBlock, previousSegmentId };
+      if (fromBlock >= unit.fromBlock && isAvailable(part)) {
+        return part;
+      }
+    }
+  }
+
+  return {
+    chainId: one?.chainId ?? known.chainId,
+    segments: agreed,
+    unreachable,
+    availableFrom: segments[0]?.fromBlock ?? 0n,
+    has,
+    isAvailable,
+    availablePart,
+  };
+}
+
+/** Compares the nodes and merges their segments, from the newest back to a gap. */
+function compared(reported: readonly NodeListing[]): {
+  readonly segments: Segments;
+  readonly holders: readonly NodeListing[];
+} {
+  let segments: Segments = [];
+  const holders: NodeListing[] = [];
+  for (const listing of [...reported].sort((a, b) => compareBlocks(lastBlockOf(b), lastBlockOf(a)))) {
+    if (segments.length > 0 && !isNextTo(listing.segments, segments)) {
+      break; // The other nodes end before the gap.
+    }
+    segments = union(listing.segments, segments, (ours, theirs) => {
+      const owner = ownerOf(holders, theirs ?? ours);
+      return nodesDifferError(`${owner?.node} lists ${factsOf(theirs)}, but ${listing.node} lists ${factsOf(ours)}`);
+    });
+    holders.push(listing);
+  }
+  return { segments, holders };
+}
+
+/** Creates the error of two different segments in the same place, that of the older history first. */
+type Differ = (older: Segment | undefined, newer: Segment | undefined) => Error;
+
+/** Merges the known history with the present one. */
+function continued(known: Segments, now: Segments, differ: Differ): Segments {
+  if (lastOf(now) < lastOf(known)) {
+    const isComparable = now.length > 0 && isNextTo(now, known);
+    return isComparable ? union(now, known, (older, newer) => differ(newer, older)) : known;
+  }
+  return known.length > 0 && isNextTo(known, now) ? union(known, now, differ) : now;
+}
+
+/** Returns whether no blocks are missing between an older history and a newer one. */
+function isNextTo(older: Segments, newer: Segments): boolean {
+  return lastOf(older) + 1n >= (newer[0]?.fromBlock ?? 0n);
+}
+
+/**
+ * Merges two histories after comparing their overlap. The newer one ends at the same block as the older one, or later.
+ */
+function union(older: Segments, newer: Segments, differ: Differ): Segments {
+  const [start, newest] = [newer[0], older.at(-1)];
+  if (start === undefined || newest === undefined) {
+    return start === undefined ? older : newer;
+  }
+  if (newest.toBlock < start.fromBlock) {
+    if (start.previousId !== newest.id) {
+      throw differ(newest, start);
+    }
+    return [...older, ...newer];
+  }
+  const isOlderFirst = (older[0]?.fromBlock ?? 0n) < start.fromBlock;
+  const from = isOlderFirst ? firstEndingAt(older, start.fromBlock) : 0;
+  let index = isOlderFirst ? 0 : firstEndingAt(newer, older[0]?.fromBlock ?? 0n);
+  for (let at = from; at < older.length; at += 1, index += 1) {
+    const [ours, theirs] = [older[at], newer[index]];
+    if (ours === undefined || theirs === undefined || !isSame(ours, theirs)) {
+      throw differ(ours, theirs);
+    }
+  }
+  return from === 0 ? newer : [...older.slice(0, from), ...newer];
+}
+
+function isSame(a: Segment, b: Segment): boolean {
+  return (
+    a.id === b.id &&
+    a.previousId === b.previousId &&
+    a.fromBlock === b.fromBlock &&
+    a.toBlock === b.toBlock &&
+    a.schemaVersion === b.schemaVersion
+  );
+}
+
+/** Returns the first of the nodes that lists a segment's last block. */
+function ownerOf(listings: readonly NodeListing[], segment: Segment | undefined): NodeListing | undefined {
+  const block = segment?.toBlock ?? 0n;
+  return listings.find(({ segments }) => (segments[0]?.fromBlock ?? block + 1n) <= block && block <= lastOf(segments));
+}
+
+function lastOf(segments: Segments): bigint {
+  return segments.at(-1)?.toBlock ?? 0n;
+}
+
+function lastBlockOf({ segments }: NodeListing): bigint {
+  return lastOf(segments);
+}
+
+function compareBlocks(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function factsOf(segment: Segment | undefined): string {
+  if (segment === undefined) {
+    return "none there";
+  }
+  const { fromBlock, toBlock, id, previousId, schemaVersion } = segment;
+  return `the segment ${fromBlock} to ${toBlock} (${quoted(id)}) of schema version ${schemaVersion} behind ${quoted(previousId)}`;
+}
+
+function nodesDifferError(summary: string): ProtocolError {
+  return new ProtocolError(summary, {
+    advice: "Nothing was changed. Nodes that share a sync must be of one history: leave out those that are not.",
+  });
 }

@@ -1,196 +1,239 @@
-import type { UnknownPart } from "../archive/unknown-part.js";
+import type { UnknownPart } from "../archive/typed-rows.js";
+import { RequestError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
-import type { TableName } from "../schema/tables.js";
-import type { LedgerEntry, Measures, NodeHistory, Segment, Unit } from "./unit.js";
+import type { TableName } from "../schema/table-names.js";
+import type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit } from "./unit.js";
 
-/** The CSV file of a unit as it arrives. */
+/** The CSV file of a unit while it arrives. */
 export interface UnitCsv {
-  /** The names in its header row, which are checked: not empty, none twice. */
+  /** The names in its header row: none is empty, and none is repeated. */
   readonly columns: readonly string[];
   /**
-   * The file's own bytes, header row included, split anywhere. They may be taken once, and are not to be changed. The
-   * unit is whole only when they have ended without an error: the archive, the CSV and what the node says behind them
-   * are checked until then.
+   * The bytes of the file, including the header row, split at any position. They can be read once and must not be
+   * modified. The unit is complete only when the content has ended without an error, because the archive, the CSV and
+   * the node's status are checked until then.
    */
   readonly content: AsyncIterable<Uint8Array>;
   /**
-   * Get what was counted.
+   * Returns the size and checksum.
    *
    * @returns rows, bytes and SHA-256, once the content has ended
-   * @throws `RequestError` before
+   * @throws `RequestError` before that
    */
   measures(): Measures;
 }
 
-/** Asks the node for a unit. Nothing is sent before. */
+/** Fetches a unit from the node. Nothing is sent before it is called. */
 export type FetchUnit = () => Promise<UnitCsv>;
 
-/** What became of a unit that a sink was asked to load. */
+/** The result of loading a unit. */
 export type LoadResult =
   | { readonly outcome: "loaded"; readonly entry: LedgerEntry }
-  /** The ledger has it, or units that cover a part of it: nothing was fetched. */
+  /** The ledger has the unit, or units that overlap it: nothing was fetched. */
   | { readonly outcome: "there" }
   /** Another sync is loading it: nothing was fetched. */
   | { readonly outcome: "busy" };
 
 /** How a sink is opened. */
 export interface SinkOpening {
-  /** The chain whose history it is to hold. A sink holds one. */
+  /** The chain whose history the sink holds. A sink holds one. */
   readonly chainId: string;
-  /** The tables that are to be there. Those that are missing are made, and columns that this release has added. */
+  /** The tables to create if they are missing. Columns that this release has added are added to existing tables. */
   readonly tables: readonly TableName[];
-  /** Told of columns and enum values that this release does not know, as the node is newer. */
+  /** Called for columns and enum values that this release does not know, because the node is newer. */
   readonly onUnknown: (unknown: UnknownPart) => void;
-  /** Whether such columns become columns of text, or fail the unit. */
+  /** Whether such columns are added as text, or fail the unit. */
   readonly unknownColumns: "add" | "fail";
-  /** Called when a connection to the sink was lost: what is there may have changed meanwhile, as where it was restored. */
+  /**
+   * Called when a connection to the sink was lost: it may be another ledger afterwards, for example a restored backup.
+   */
   readonly onLost?: (() => void) | undefined;
   readonly signal: AbortSignal;
 }
 
-/** What is asked about a sink. */
-export interface SurveyQuestion {
+/** A request to compare a sink with a history. */
+export interface CoverageQuery {
   readonly history: NodeHistory;
   readonly tables: readonly TableName[];
-  /** Segments that lie outside are not missing. */
+  /** Only segments within it can be missing. */
   readonly range: BlockRange;
-  /** The most missing segments, and the most foreign entries, that are listed. */
+  /** Maximum number of missing segments, and of foreign entries, that are listed. */
   readonly limit: number;
   /**
-   * From this block on, entries that are not of the history are foreign: what they cover is missing, and they are no
-   * parting.
+   * From this block on, entries that do not match the history are foreign: their blocks are missing, and they are no
+   * divergence.
    */
   readonly replaceFrom?: bigint | undefined;
-  /** Only entries that begin behind this block are asked about; all by default. The history has no segments up to it. */
+  /** Only entries that begin after this block are compared; all by default. The history has no segments up to it. */
   readonly behind?: bigint | undefined;
 }
 
 /** What a sink has of a table. */
-export interface TableSurvey {
+export interface TableSummary {
   readonly table: TableName;
   readonly units: bigint;
   readonly rows: bigint;
   /** Bytes of CSV. */
   readonly bytes: bigint;
-  /** First and last block of what is there; absent where nothing is. */
+  /** First and last block in the table; absent if it is empty. */
   readonly fromBlock?: bigint;
   readonly toBlock?: bigint;
-  /** How many segments of the node, within the range, are missing. */
+  /** Number of the node's segments within the range that are missing. */
   readonly missing: bigint;
 }
 
-/** A segment of a table that the sink does not have. */
-export interface MissingSegment {
-  readonly table: TableName;
-  readonly segment: Segment;
-}
-
-/** The place where the history of a sink and that of a node part. */
-export interface Parting {
-  /** The first unit that is not of the node's history. */
+/** The place where the history of a sink diverges from the node's. */
+export interface Divergence {
+  /** The first unit that is not in the node's history. */
   readonly entry: LedgerEntry;
-  /** The node's segment that ends with the same block; absent where none does. */
+  /** The node's segment that ends with the same block; absent if none does. */
   readonly segment?: Segment;
 }
 
-/** What a sink has of a history. */
-export interface Survey {
-  readonly tables: readonly TableSurvey[];
+/** What a sink has and lacks of a history. */
+export interface CoverageComparison {
+  readonly tables: readonly TableSummary[];
   /** The oldest missing segments, in the order of their blocks, then of the tables. */
   readonly missing: readonly MissingSegment[];
   /**
-   * Where the histories part: the entry, first by its blocks, that lies within the node's blocks and is not of its
-   * segments. Entries behind or before all of the node's segments do not part from it, save that the entry before the
-   * node's first segment must be the one that this segment names as the one before it.
+   * Where the histories diverge: the first entry within the node's blocks that does not match its segments. Entries
+   * before or after all of the node's segments do not diverge, except that the entry directly before the node's first
+   * segment must be the one that this segment names as its predecessor.
    */
-  readonly parting?: Parting;
-  /** With `replaceFrom`: the foreign entries, those behind the node's last block included; the oldest of them. */
+  readonly divergence?: Divergence;
+  /** With `replaceFrom`: the oldest foreign entries, including those after the node's last block. */
   readonly foreign: readonly LedgerEntry[];
 }
 
-/** How much of each part of a range of blocks a table has. */
+/** How many blocks of each part of a range a table has. */
 export interface TableCoverage {
   readonly table: TableName;
   /**
-   * How many blocks of each part are covered by units. Part `i` of `parts` goes from the first block plus
-   * `i * length / parts` to before the first block plus `(i + 1) * length / parts`, both rounded down.
+   * The number of blocks of each part that units cover. Part `i` of `parts` begins at the first block plus `i * length
+   * / parts` and ends before the first block plus `(i + 1) * length / parts`, both rounded down.
    */
   readonly blocks: readonly number[];
 }
 
 /**
- * A place for the tables of network history. All its methods may be called side by side, but `open` is called first, and
- * once.
+ * A destination for the tables of a network's history. Its methods may be called concurrently, except that `open` is
+ * called first, and once.
  *
- * A sink keeps a ledger of the units that it holds. Rows and their entry in the ledger become visible at once, or not at
- * all, whatever ends the process and whenever: that is what makes a sync exact. What an ended process left behind is
- * removed by the next one.
+ * A sink keeps a ledger of the units that it holds. Rows and their ledger entry become visible together or not at all,
+ * however and whenever the process ends. This makes a sync exact. The next process removes what an ended one has left
+ * behind.
  */
 export interface Sink extends AsyncDisposable {
-  /** What the sink is, for people, such as `duckdb:history.duckdb`; without passwords. */
+  /** The name for people, such as `duckdb:history.duckdb`; without passwords. */
   readonly name: string;
   /**
-   * Make the ledger and the tables, as far as they are missing. Where this throws an `UNAVAILABLE`, it may be called
-   * again.
+   * Creates the ledger and the tables that are missing. After an `UNAVAILABLE` error it may be called again.
    *
-   * @throws `RequestError` where the sink holds another chain; `SinkError` where it cannot be used
+   * @throws `RequestError` if the sink holds another chain; `SinkError` if it cannot be used
    */
   open(opening: SinkOpening): Promise<void>;
   /**
-   * Open the sink to look at it. Nothing is made or changed. Either this or `open` is called.
+   * Opens the sink for reading. Nothing is created or changed. Call either this or `open`.
    *
-   * @returns the chain that it holds; `undefined` where it holds nothing yet
+   * @returns the chain that it holds; `undefined` if it is empty
    */
   inspect(signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Read the ledger of a table, in the order of the blocks.
+   * Reads the ledger of a table, in the order of the blocks.
    *
-   * @param behind only entries that begin behind this block; all by default
+   * @param behind only entries that begin after this block; all by default
    */
   entries(table: TableName, behind?: bigint): AsyncIterable<LedgerEntry>;
   /**
-   * Name what the ledger is kept in: the text is another one once it may be another ledger, as after a reconnect or where a
-   * backup was restored. All of it is then compared again.
+   * Returns a text that changes when it may be another ledger, for example after a reconnect or a restored backup. The
+   * whole ledger is then compared again.
    */
   identity?(): Promise<string>;
-  /** Compare the ledger with a history, where the sink can do that faster than by reading all of its entries. */
-  survey?(question: SurveyQuestion): Promise<Survey>;
+  /** Compares the ledger with a history, if the sink can do so faster than by reading all entries. */
+  compareCoverage?(query: CoverageQuery): Promise<CoverageComparison>;
   /**
-   * Tell how much of a range is there, for a picture of it, where the sink can do that faster than by reading all of
-   * its entries.
+   * Counts the blocks of a range that are covered, if the sink can do so faster than by reading all entries.
    *
    * @param tables the tables
    * @param range the blocks, both ends inclusive
-   * @param parts in how many parts the range is cut, at least 1
+   * @param parts number of parts that the range is divided into, at least 1
    * @returns one for each of the tables, in their order
    */
   coverage?(tables: readonly TableName[], range: BlockRange, parts: number): Promise<TableCoverage[]>;
   /**
-   * Load a unit, whole or not at all. The sink holds the unit against other syncs before it fetches. It takes what
-   * `measures()` says into the ledger, and only once it has as many rows as that says.
+   * Loads a unit, completely or not at all. The sink claims the unit against other syncs before it fetches it. It
+   * writes the result of `measures()` to the ledger, and only if the table has that number of rows.
    *
    * @param unit the unit
-   * @param fetch asks the node for it; its errors are thrown unchanged
-   * @param options `replace`: units of other segments that overlap this one are removed in the same transaction, and
-   *   do not count as "there"
+   * @param fetch fetches it from the node; its errors are thrown unchanged
+   * @param options `replace`: overlapping units of other segments are removed in the same transaction, and do not
+   *   count as "there"
    */
   load(
     unit: Unit,
     fetch: FetchUnit,
     options: { readonly replace: boolean; readonly signal: AbortSignal },
   ): Promise<LoadResult>;
-  /** Remove a unit: its rows and its entry, at once. Nothing happens where the ledger has no such entry. */
+  /** Removes a unit: its rows and its entry in one transaction. Does nothing if the ledger has no such entry. */
   remove(entry: LedgerEntry): Promise<void>;
-  /** Count the rows that stand in the table and came with a unit. */
+  /** Counts the rows of the table that came with a unit. */
   countRows(entry: LedgerEntry): Promise<bigint>;
   /**
-   * Compare the rows that came with a unit with the same unit fetched anew, value by value.
+   * Compares the rows of a unit with the same unit fetched again, value by value.
    *
-   * @returns how many rows of the node's the sink lacks, and how many it has that the node does not
+   * @returns how many of the node's rows the sink lacks, and how many it has that the node does not
    */
   compareRows(
     entry: LedgerEntry,
     fetch: FetchUnit,
     signal: AbortSignal,
   ): Promise<{ readonly missing: bigint; readonly extra: bigint }>;
+}
+
+const METHODS = [
+  "open",
+  "inspect",
+  "entries",
+  "load",
+  "remove",
+  "countRows",
+  "compareRows",
+  Symbol.asyncDispose,
+] as const;
+
+/**
+ * Runs an action with a sink, and closes the sink in any case. An error while closing does not hide an earlier one.
+ *
+ * @param sink the sink
+ * @param use the action
+ * @returns the result of `use`
+ * @throws {@link RequestError} if it is not a sink; errors of `use`
+ */
+export async function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T> {
+  assertSink(sink);
+  let result: T;
+  try {
+    result = await use();
+  } catch (reason) {
+    await closed(sink).catch(() => undefined);
+    throw reason;
+  }
+  await closed(sink);
+  return result;
+}
+
+async function closed(sink: Sink): Promise<void> {
+  await sink[Symbol.asyncDispose]();
+}
+
+function assertSink(sink: Sink | undefined): void {
+  const lacking = METHODS.find((method) => typeof sink?.[method] !== "function");
+  if (lacking !== undefined || typeof sink?.name !== "string") {
+    const what =
+      lacking === undefined ? "name" : typeof lacking === "string" ? `method ${lacking}` : "[Symbol.asyncDispose]";
+    throw new RequestError(
+      typeof sink === "object" && sink !== null ? `the sink has no ${what}` : `the sink is ${String(sink)}`,
+      { advice: "Give a sink such as duckdbSink(path), or one of your own that has all of the interface Sink." },
+    );
+  }
 }

@@ -1,44 +1,49 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, SinkError } from "../errors/index.js";
-import { followingController } from "../signal/follow.js";
+import type { TableName } from "../schema/table-names.js";
+import { linkedController } from "../signal/abort.js";
 import { wait } from "../signal/wait.js";
-import type { AgreedHistory } from "./agree.js";
-import { type CheckedOptions, checkSyncOptions, clientsOf } from "./check-options.js";
-import { type Comparison, startComparison } from "./comparison.js";
-import { createHolderWait } from "./holder-wait.js";
-import { createLoader, isNotHeld, type UnitOutcome } from "./load-unit.js";
-import type { FailedUnit, SyncClient, SyncOptions, SyncSummary } from "./options.js";
-import { type Patience, patiently } from "./patiently.js";
-import type { Sink, SinkOpening } from "./sink.js";
-import { teller } from "./tell.js";
-import type { Unit } from "./unit.js";
-import { withSink } from "./with-sink.js";
-import { work } from "./work.js";
+import { type RetryContext, retryWhileUnavailable } from "./availability.js";
+import type { MergedHistory } from "./node-history.js";
+import { type PlannerHistory, runPlanner, type WorkSource } from "./planner.js";
+import { type Sink, withSink } from "./sink.js";
+import { createReporter } from "./sync-events.js";
+import {
+  type FailedUnit,
+  type ParsedSyncOptions,
+  parseClients,
+  parseSyncOptions,
+  type SyncClient,
+  type SyncOptions,
+  type SyncSummary,
+} from "./sync-options.js";
+import type { MissingSegment, Unit } from "./unit.js";
+import { createLoader, isUnitUnavailable, type UnitOutcome } from "./unit-loader.js";
 
-/** How many missing segments of each table are listed at once; as many more as were given up come on top. */
-const SURVEY_SEGMENTS = 500;
-/** How many units may fail. Beyond that, it is not the units that are wrong. */
+/** Missing segments of each table that one comparison lists, besides those that have failed. */
+const SEGMENTS_PER_COMPARISON = 500;
+/** How many units may fail. Beyond that, the cause is not the units. */
 const MAX_FAILED_UNITS = 1000;
-/** The first and the longest pause while other syncs load all that is missing, in milliseconds. */
-const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [250, 10_000];
+/** The first and the longest wait while other syncs load everything that is missing, in milliseconds. */
+const [FIRST_WAIT_MS, MAX_WAIT_MS] = [250, 10_000];
 
 /**
- * Bring the tables of a node's history into a sink, each unit exactly once, and go on with what is new where that is
- * wanted. It may be stopped at any time, and be called again: it goes on with what is missing. Several may fill one sink.
+ * Loads the tables of a node's history into a sink, each unit exactly once, and continues with new segments if asked to.
+ * It may be stopped at any time; the next call continues with what is missing. Several syncs may fill one sink.
  *
- * A unit that fails, even when it is tried again, is given up and told of in the summary; the others go on. Where the
- * histories of sink and node part, nothing is changed.
+ * A unit that fails after all retries is listed in the summary, and the others are loaded. If the histories of the sink
+ * and the node diverge, nothing is changed.
  *
- * Of several nodes, some may be away, or have a part of the history: each is asked for what it has listed and the others
- * agree on. One that was away is asked again after `pollMs`. What no node has any more is waited for.
+ * Of several nodes, some may be unreachable or have a part of the history. Each node is asked only for what it has listed
+ * and the others agree on. An unreachable node is asked again after `pollMs`. The sync waits for units that no node has.
  *
  * @param clients the node, or several nodes of one network, which share the load
- * @param options the sink, which is opened, and closed at the end whatever happens; the tables, the range, and how
- * @returns what was done. With `follow` it goes on until it throws
- * @throws `PartingError` where the histories part, or the node's becomes another one while it is followed
- * @throws `RequestError` where an option is wrong, or the sink holds another chain
- * @throws `SinkError` where the sink cannot be used; errors of the node where it cannot be asked for too long
- * @throws `CanceledError` where the signal was aborted: units under way are given up, and leave nothing
+ * @param options the sink, which is opened, and closed at the end in any case; the tables, the range, and limits
+ * @returns what was done. With `follow`, the sync goes on until it throws
+ * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
+ * @throws `RequestError` if an option is wrong, or the sink holds another chain
+ * @throws `SinkError` if the sink cannot be used; errors of the node once it was retried for `retryForMs`
+ * @throws `CanceledError` if the signal was aborted: in-flight units are cancelled and rolled back
  *
  * @example
  * const { units, rows, failed } = await syncHistory(client, { sink, tables: ["trades", "orders"] });
@@ -48,129 +53,198 @@ export async function syncHistory(
   options: SyncOptions,
 ): Promise<SyncSummary> {
   return withSink(options?.sink, async () => {
-    const checked = checkSyncOptions(options);
-    const ending = followingController(checked.signal);
+    const parsed = parseSyncOptions(options);
+    const nodes = parseClients(clients);
+    const controller = linkedController(parsed.signal);
+    const results: LocalResults = { units: 0, rows: 0n, bytes: 0n, failed: new Map() };
+    const report = createReporter(parsed.hooks);
+    const retryContext = { retryForMs: parsed.retryForMs, report, signal: controller.signal };
+    const local: LocalOptions = {
+      clients: nodes,
+      sink: options.sink,
+      options: parsed,
+      retryContext,
+      controller,
+      results,
+    };
     try {
-      return await run(clientsOf(clients), options.sink, checked, ending);
+      const planned = await runPlanner({ ...parsed, clients: nodes, sink: options.sink, retryContext }, (history) =>
+        openLocalWork(local, history),
+      );
+      const { failed, ...totals } = results;
+      return { chainId: "", tables: [], ...planned, ...totals, failed: [...failed.values()] };
     } catch (reason) {
-      throw checked.signal?.aborted === true ? new CanceledError({ cause: checked.signal.reason }) : reason;
+      throw parsed.signal?.aborted === true ? new CanceledError({ cause: parsed.signal.reason }) : reason;
     } finally {
-      ending.abort(); // Leaves nothing at the caller's signal.
+      controller.abort(); // Removes the listener from the caller's signal.
     }
   });
 }
 
-async function run(
-  clients: readonly SyncClient[],
-  sink: Sink,
-  options: CheckedOptions,
-  ending: AbortController,
-): Promise<SyncSummary> {
-  const tell = teller(options.hooks);
-  const patience = { patienceMs: options.patienceMs, tell, signal: ending.signal };
-  const comparison = await startComparison({ ...options, clients, sink, patience });
-  if (comparison === undefined) {
-    return { chainId: "", tables: [], units: 0, rows: 0n, bytes: 0n, failed: [] };
-  }
-  return await loadMissing(comparison, clients, sink, options, patience, ending);
+/** What this sync has loaded so far, and the units that failed, by their keys. */
+interface LocalResults {
+  units: number;
+  rows: bigint;
+  bytes: bigint;
+  readonly failed: Map<string, FailedUnit>;
 }
 
-async function loadMissing(
-  comparison: Comparison,
-  clients: readonly SyncClient[],
-  sink: Sink,
-  options: CheckedOptions,
-  patience: Patience,
-  ending: AbortController,
-): Promise<SyncSummary> {
-  const { tables, follow, pollMs, parallel, segmentsPerExport, replaceFrom } = options;
-  const { tell, signal } = patience;
-  const failed = new Map<string, FailedUnit>();
-  const done = { units: 0, rows: 0n, bytes: 0n };
-  let pauseMs = FIRST_PAUSE_MS;
+interface LocalOptions {
+  readonly clients: readonly SyncClient[];
+  readonly sink: Sink;
+  readonly options: ParsedSyncOptions;
+  readonly retryContext: RetryContext;
+  /** Cancels all units once one of them stops the sync. */
+  readonly controller: AbortController;
+  readonly results: LocalResults;
+}
 
-  const replace = replaceFrom !== undefined;
-  const has: AgreedHistory["has"] = (client, unit) => comparison.history.has(client, unit);
-  const loadOne = createLoader({ ...options, sink, clients, has, replace, signal });
-  /** Loads a unit, once nodes that were away are asked again where that is due. */
-  async function load(unit: Unit): Promise<UnitOutcome> {
-    if (comparison.history.away.length > 0 && comparison.isDue()) {
-      await comparison.read();
-    }
-    return loadOne(unit);
-  }
+/** Opens the sink, and returns a work source whose units this process loads as soon as it accepts them. */
+async function openLocalWork(local: LocalOptions, history: PlannerHistory): Promise<WorkSource> {
+  const { sink, options, retryContext, results } = local;
+  const { tables, pollMs } = options;
+  const { report, signal } = retryContext;
+  const { failed } = results;
+  const idle = createIdleWait(sink.name, retryContext);
+  await retryWhileUnavailable(
+    () =>
+      sink.open({
+        chainId: history.current.chainId,
+        tables,
+        unknownColumns: options.unknownColumns,
+        onUnknown: (unknown) => report({ kind: "unknown", unknown }),
+        onLost: idle.onLost,
+        signal,
+      }),
+    retryContext,
+  );
+  const load = createLocalLoader(local, history);
+  let waitMs = FIRST_WAIT_MS;
 
-  /** Loads what was found missing, and tells whether any of it was loaded. */
-  async function loadAll(units: readonly Unit[]): Promise<boolean> {
-    const before = done.units;
-    const onOutcome = (unit: Unit, outcome: UnitOutcome) => {
-      if (outcome.outcome === "loaded") {
-        done.units += 1;
-        done.rows += outcome.entry.rows;
-        done.bytes += outcome.entry.bytes;
-      } else if (outcome.outcome === "failed" && !isNotHeld(outcome.error)) {
-        failed.set(keyOf(unit), { unit, error: outcome.error });
-        if (failed.size > MAX_FAILED_UNITS) {
-          throw outcome.error;
-        }
+  return {
+    comparisonLimit: SEGMENTS_PER_COMPARISON * tables.length,
+    async inspect() {
+      return { pending: 0, known: failed.size, capacity: Number.POSITIVE_INFINITY, hasSegment: segmentsOf(failed) };
+    },
+    async accept(units) {
+      const loaded = results.units;
+      await load(units);
+      if (results.units > loaded) {
+        waitMs = FIRST_WAIT_MS;
+      } else if (units.some((unit) => !failed.has(keyOf(unit)))) {
+        await wait(waitMs, signal); // Another sync is loading the rest.
+        waitMs = Math.min(waitMs * 2, MAX_WAIT_MS);
       }
-    };
-    await work(units, parallel, load, onOutcome, () => ending.abort());
-    return done.units > before;
+    },
+    async waitForProgress() {
+      // All accepted units are finished.
+    },
+    waitWhileIdle: () => idle.wait(pollMs),
+    onHistoryRead: () => failed.clear(),
+  };
+}
+
+/** Returns a function that loads units, several at a time, and adds their results. */
+function createLocalLoader(
+  { clients, sink, options, retryContext, controller, results }: LocalOptions,
+  history: PlannerHistory,
+): (units: readonly Unit[]) => Promise<void> {
+  const { signal } = retryContext;
+  const replace = options.replaceFrom !== undefined;
+  const has: MergedHistory["has"] = (client, unit) => history.current.has(client, unit);
+  const loadUnit = createLoader({ ...options, sink, clients, has, replace, signal });
+
+  async function load(unit: Unit): Promise<UnitOutcome> {
+    if (history.current.unreachable.length > 0 && history.isDue()) {
+      await history.refresh(); // An unreachable node may be back, and have units that are waited for.
+    }
+    return loadUnit(unit);
   }
 
+  function addOutcome(unit: Unit, outcome: UnitOutcome): void {
+    if (outcome.outcome === "loaded") {
+      results.units += 1;
+      results.rows += outcome.entry.rows;
+      results.bytes += outcome.entry.bytes;
+    } else if (outcome.outcome === "failed" && !isUnitUnavailable(outcome.error)) {
+      results.failed.set(keyOf(unit), { unit, error: outcome.error });
+      if (results.failed.size > MAX_FAILED_UNITS) {
+        throw outcome.error;
+      }
+    }
+  }
+
+  return (units) => loadInParallel(units, options.parallel, load, addOutcome, () => controller.abort());
+}
+
+/** Waits for the next reading of the history. The loss of the sink's connection ends the wait: it may be another sink now. */
+function createIdleWait(sinkName: string, { report, signal }: RetryContext) {
   let wake: (() => void) | undefined;
-  const opening: SinkOpening = {
-    chainId: comparison.history.chainId,
-    tables,
-    unknownColumns: options.unknownColumns,
-    onUnknown: (unknown) => tell({ case: "unknown", unknown }),
-    onLost() {
+  return {
+    onLost(): void {
       if (wake !== undefined) {
-        tell({ case: "waiting", error: lostError(sink.name), againMs: 0 });
+        report({ kind: "waiting", error: lostError(sinkName), againMs: 0 });
         wake();
       }
     },
-    signal,
-  };
-  await patiently(() => sink.open(opening), patience);
-  const holders = createHolderWait(patience);
-
-  for (;;) {
-    const found = await comparison.compare(SURVEY_SEGMENTS * tables.length + failed.size * segmentsPerExport);
-    const { chainId, isHeld, away } = comparison.history;
-    const removed = await comparison.removeForeign(found);
-    const missing = comparison.unitsOf(found.missing).filter((unit) => !failed.has(keyOf(unit)));
-    const units = missing.filter(isHeld);
-    const [unheld] = missing;
-    if (units.length > 0) {
-      holders.reached();
-      if (await loadAll(units)) {
-        pauseMs = FIRST_PAUSE_MS;
-      } else if (units.some((unit) => !failed.has(keyOf(unit)))) {
-        await wait(pauseMs, signal); // Another sync is loading what is left.
-        pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
-      }
-      if (follow && comparison.isDue()) {
-        await comparison.read();
-        failed.clear();
-      }
-    } else if (removed) {
-      // What is there has changed.
-    } else if (unheld !== undefined) {
-      await holders.wait(unheld, away);
-      await comparison.read();
-    } else if (follow) {
-      tell({ case: "idle", againMs: pollMs });
-      await wait(pollMs, signal, (end) => {
+    async wait(ms: number): Promise<void> {
+      report({ kind: "idle", againMs: ms });
+      await wait(ms, signal, (end) => {
         wake = end;
       });
       wake = undefined;
-      await comparison.read();
-      failed.clear();
-    } else {
-      return { chainId, tables: found.tables, ...done, failed: [...failed.values()] };
+    },
+  };
+}
+
+/** Returns a function that tells whether a segment belongs to a unit that has failed. */
+function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingSegment) => boolean {
+  const byTable = new Map<TableName, Unit[]>();
+  for (const { unit } of failed.values()) {
+    byTable.set(unit.table, [...(byTable.get(unit.table) ?? []), unit]);
+  }
+  return ({ table, segment: { fromBlock, toBlock } }) =>
+    (byTable.get(table) ?? []).some((unit) => unit.fromBlock <= fromBlock && toBlock <= unit.toBlock);
+}
+
+/**
+ * Loads units in their order, several at a time.
+ *
+ * @param units each is loaded once
+ * @param parallel how many are loaded at a time
+ * @param load loads one
+ * @param onOutcome called with each outcome
+ * @param stop cancels the units in flight; called once `load` or `onOutcome` has thrown
+ * @throws the first error of `load` and `onOutcome`, once nothing is in flight
+ */
+export async function loadInParallel(
+  units: readonly Unit[],
+  parallel: number,
+  load: (unit: Unit) => Promise<UnitOutcome>,
+  onOutcome: (unit: Unit, outcome: UnitOutcome) => void,
+  stop: () => void,
+): Promise<void> {
+  const remaining = units.values();
+  let failure: { readonly reason: unknown } | undefined;
+
+  async function runWorker(): Promise<void> {
+    try {
+      // The workers share one iterator, so that each unit is taken once.
+      for (const unit of remaining) {
+        if (failure !== undefined) {
+          return;
+        }
+        onOutcome(unit, await load(unit));
+      }
+    } catch (reason) {
+      failure ??= { reason };
+      stop();
     }
+  }
+
+  await Promise.all(Array.from({ length: Math.min(parallel, units.length) }, runWorker));
+  if (failure !== undefined) {
+    throw failure.reason;
   }
 }
 

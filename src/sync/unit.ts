@@ -1,34 +1,132 @@
+import type { Segment } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
-import type { TableName } from "../schema/tables.js";
+import type { TableName } from "../schema/table-names.js";
 
 export type { NodeHistory, Segment } from "../history/segment-chain.js";
 
 /**
- * What is loaded at once, or not at all: one table of one segment, or of several adjacent segments of one schema
- * version, where one export brings several.
+ * The smallest part of a history that is loaded, completely or not at all: one table of one segment, or of several
+ * adjacent segments of one schema version if one export fetches several.
  */
 export interface Unit extends BlockRange {
   readonly chainId: string;
   readonly table: TableName;
   /** Identifier of its last segment. */
   readonly segmentId: string;
-  /** Identifier of the segment before its first one; empty for the first of a chain. */
+  /** Identifier of the segment before its first one; empty for the first unit of a chain. */
   readonly previousSegmentId: string;
   readonly schemaVersion: bigint;
 }
 
-/** How much a unit is. */
+/** The size and checksum of a unit. */
 export interface Measures {
-  /** Rows, without the header. */
+  /** Number of rows, without the header. */
   readonly rows: bigint;
-  /** Size of the CSV file in bytes, header included. */
+  /** Size of the CSV file in bytes, including the header. */
   readonly bytes: bigint;
-  /** SHA-256 of the CSV file, 64 lower-case hex digits; empty for a unit that was joined of others, which has no such file. */
+  /**
+   * SHA-256 of the CSV file, 64 lower-case hex digits; empty for a unit that was merged from others and has no such
+   * file.
+   */
   readonly sha256: string;
 }
 
-/** What a sink's ledger says of a unit that was loaded. */
+/** The entry of a loaded unit in a sink's ledger. */
 export interface LedgerEntry extends Unit, Measures {
   /** When it was loaded, ISO 8601 in UTC. */
   readonly loadedAt: string;
+}
+
+/** A segment of a table that the sink does not have. */
+export interface MissingSegment {
+  readonly table: TableName;
+  readonly segment: Segment;
+}
+
+/**
+ * Groups missing segments into units: adjacent segments of a table with the same schema version form one unit.
+ *
+ * @param chainId the chain
+ * @param missing the segments, in the order of their blocks; tables may be mixed
+ * @param segmentsPerExport maximum number of segments of a unit, at least 1
+ * @param isAvailable whether some node has all of a unit: segments that no single node has are not grouped
+ * @returns the units, in the order of their first segments
+ *
+ * @example
+ * const units = unitsOf(history.chainId, comparison.missing, 10);
+ */
+export function unitsOf(
+  chainId: string,
+  missing: readonly MissingSegment[],
+  segmentsPerExport: number,
+  isAvailable: (unit: Unit) => boolean = () => true,
+): Unit[] {
+  const units: Unit[] = [];
+  const open = new Map<string, { readonly index: number; last: Segment; size: number }>();
+  for (const { table, segment } of missing) {
+    const group = open.get(table);
+    const before = group && units[group.index];
+    const grown = before && { ...before, toBlock: segment.toBlock, segmentId: segment.id };
+    if (group && grown && group.size < segmentsPerExport && canJoin(group.last, segment) && isAvailable(grown)) {
+      units[group.index] = grown;
+      group.last = segment;
+      group.size += 1;
+    } else {
+      open.set(table, { index: units.length, last: segment, size: 1 });
+      units.push(firstOf(chainId, { table, segment }));
+    }
+  }
+  return units;
+}
+
+/**
+ * Returns whether a segment can follow another one in the same unit.
+ *
+ * @param before the last segment of the unit
+ * @param after the next one
+ * @returns whether it follows without a gap, names the segment before it, and has the same schema version
+ */
+export function canJoin(before: Segment, after: Segment): boolean {
+  return (
+    after.fromBlock === before.toBlock + 1n &&
+    after.previousId === before.id &&
+    after.schemaVersion === before.schemaVersion
+  );
+}
+
+function firstOf(chainId: string, { table, segment }: MissingSegment): Unit {
+  const { fromBlock, toBlock, id, previousId, schemaVersion } = segment;
+  return { chainId, table, fromBlock, toBlock, segmentId: id, previousSegmentId: previousId, schemaVersion };
+}
+
+/**
+ * Returns the segment that ends with a block.
+ *
+ * @param segments in the order of their blocks
+ * @param block the block
+ * @returns the segment; `undefined` if none ends there
+ */
+export function segmentEndingAt(segments: readonly Segment[], block: bigint): Segment | undefined {
+  const found = segments[firstEndingAt(segments, block)];
+  return found?.toBlock === block ? found : undefined;
+}
+
+/**
+ * Returns the index of the first segment that ends with a block or after it, by binary search.
+ *
+ * @param segments in the order of their blocks
+ * @param block the block
+ * @returns the index; the number of segments if there is none
+ */
+export function firstEndingAt(segments: readonly Segment[], block: bigint): number {
+  let [low, high] = [0, segments.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((segments[middle]?.toBlock ?? block) < block) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, startTimer } from "../runtime/index.js";
-import { follow } from "../signal/follow.js";
+import { onAbort } from "../signal/abort.js";
 
 /**
  * Do something within a time, and say so where the time is up.
@@ -13,7 +13,7 @@ import { follow } from "../signal/follow.js";
  * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where the time is up and nothing was sent, {@link RequestError}
  *   where `timeoutMs` is no such time, and what `act` throws
  */
-export async function within<T>(
+export async function withTimeout<T>(
   timeoutMs: number,
   signal: AbortSignal | undefined,
   act: (signal: AbortSignal) => Promise<T>,
@@ -25,7 +25,7 @@ export async function within<T>(
   const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
   const stopTimer = startTimer(() => ending.abort(timeout), timeoutMs);
   const cancel = () => ending.abort(signal?.reason);
-  const leave = follow(signal, cancel);
+  const leave = onAbort(signal, cancel);
   if (signal?.aborted === true) {
     cancel();
   }
@@ -46,12 +46,12 @@ export async function within<T>(
  * @param startedAt when it began, by `monotonicMs()`
  * @returns the time that is left, in whole milliseconds, at least 1
  */
-export function timeLeft(timeoutMs: number, startedAt: number): number {
+export function remainingMs(timeoutMs: number, startedAt: number): number {
   const leftMs = timeoutMs - Math.floor(monotonicMs() - startedAt);
   return timeoutMs < 1 ? timeoutMs : Math.max(1, leftMs);
 }
 
-/** Whether an error says no more than that its signal was aborted. */
+/** Returns whether an error says no more than that its signal was aborted. */
 function isEnd(reason: unknown): boolean {
   return (
     reason instanceof CanceledError || (reason instanceof ConnectionError && reason.code === Code.DeadlineExceeded)

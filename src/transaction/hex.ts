@@ -1,5 +1,5 @@
 /**
- * Encode bytes as hex.
+ * Encodes bytes as hex.
  *
  * @param bytes the bytes
  * @returns two hex digits per byte, in lower case
@@ -9,11 +9,11 @@ export function encodeHex(bytes: Uint8Array): string {
 }
 
 /**
- * Decode hex digits of either case.
+ * Decodes hex digits of either case.
  *
  * @param text the hex digits
  * @param length how many bytes they must stand for
- * @returns the bytes; `undefined` where the text is not exactly so many hex digits
+ * @returns the bytes; `undefined` if the text is not exactly so many hex digits
  */
 export function decodeHex(text: string, length: number): Uint8Array | undefined {
   return text.length === 2 * length && /^[0-9a-f]*$/i.test(text)

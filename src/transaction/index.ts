@@ -13,26 +13,26 @@ export {
   RequestError,
   TradewireError,
 } from "../errors/index.js";
-export { type Command, commandProblems, type Problem } from "./check/index.js";
+export type { Command, Problem } from "./check/field-rules.js";
+export { commandProblems } from "./check/index.js";
 export type { CommandInit, CommandSource, RawInputData } from "./input-data.js";
 export { createKeyFile, signerFromKeyFile } from "./key-file.js";
 export { type MnemonicOptions, signerFromMnemonic } from "./mnemonic.js";
-export { openTransaction } from "./open.js";
 export {
+  type BlockTask,
   type ProofOfWork,
   type ProofOfWorkTask,
   type SolveOptions,
   solve as solveProofOfWork,
   verify as verifyProofOfWork,
 } from "./proof-of-work.js";
-export { verifySignature } from "./signature.js";
+export { type ChainIdPrefix, verifySignature } from "./signature.js";
 export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./signer.js";
 export {
-  type BlockTask,
-  type ChainIdPrefix,
   createTransaction,
+  openTransaction,
   type TransactionForm,
   type TransactionOptions,
 } from "./transaction.js";
 export { transactionHash } from "./transaction-hash.js";
-export type { Chain, OpenedTransaction } from "./verify.js";
+export type { Chain, OpenedTransaction } from "./verify-transaction.js";

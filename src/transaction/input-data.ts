@@ -1,8 +1,8 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { requireObject, wrong } from "../errors/check-values.js";
 import { CommandError, RequestError } from "../errors/index.js";
-import { readInit } from "../given/init.js";
+import { assertObject, invalidValueError } from "../input/assert.js";
+import { parseMessageInit } from "../input/message-init.js";
 import { randomBytes } from "../runtime/index.js";
 import { commandProblems } from "./check/index.js";
 
@@ -33,13 +33,13 @@ export interface InputDataOptions {
 }
 
 /**
- * Check a command and serialize it as input data (specification, 2.5), without the prefix of the chain's identifier.
+ * Checks a command and serializes it as input data (specification, 2.5), without the prefix of the chain's identifier.
  *
  * @param source the command by its name and fields, or serialized input data
  * @param options the block's height, and the nonce
  * @returns the serialized `InputData`
- * @throws {@link CommandError} where a field of the command is wrong
- * @throws {@link RequestError} where raw input data cannot be read, holds no command or disagrees with the options, or
+ * @throws {@link CommandError} if a field of the command is wrong
+ * @throws {@link RequestError} if raw input data cannot be read, holds no command or disagrees with the options, or
  *   height or nonce are no whole numbers from 1 to 2^64 - 1
  */
 export function encodeInputData(source: CommandSource, { blockHeight, nonce }: InputDataOptions): Uint8Array {
@@ -69,23 +69,23 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
 }
 
 /**
- * Check a command and turn it into input data.
+ * Checks a command and converts it to input data.
  *
  * @param source the command by its name and fields, or serialized input data
  * @returns the input data; without a nonce and block height, unless it was serialized with them
- * @throws {@link CommandError} where a field is wrong
- * @throws {@link RequestError} where a field does not exist or holds what does not fit it, or raw input data cannot be
+ * @throws {@link CommandError} if a field is wrong
+ * @throws {@link RequestError} if a field does not exist or holds what does not fit it, or raw input data cannot be
  *   read or holds no command
  */
 export function readCommand(source: CommandSource): InputData {
-  requireObject("command", source);
+  assertObject("command", source);
   if ("case" in source && source.value === undefined) {
-    throw wrong(source.case, source.value, "Give the command's fields as value; an empty object has none.");
+    throw invalidValueError(source.case, source.value, "Give the command's fields as value; an empty object has none.");
   }
   const inputData =
     "inputData" in source
       ? decode(source.inputData)
-      : create(InputDataSchema, readInit(InputDataSchema, { command: source }));
+      : create(InputDataSchema, parseMessageInit(InputDataSchema, { command: source }));
   if (inputData.command.case !== undefined) {
     const problems = commandProblems(inputData.command);
     if (problems.length > 0) {
@@ -98,7 +98,7 @@ export function readCommand(source: CommandSource): InputData {
 }
 
 /**
- * Tell whether input data holds a command that this library has no type for.
+ * Returns whether input data holds a command that this library has no type for.
  *
  * @param inputData the decoded input data
  * @returns whether it has an unknown field with a number above 1000, where commands are
@@ -129,6 +129,9 @@ function randomNonce(): bigint {
 
 function requireNatural(name: string, value: bigint): void {
   if (typeof value !== "bigint" || value < 1n || value >= 2n ** 64n) {
-    throw new RequestError(`${name} is ${String(value)}`, { advice: "Give a bigint from 1 to 2^64 - 1." });
+    throw new RequestError(`${name} is ${String(value)}`, {
+      option: name,
+      advice: "Give a bigint from 1 to 2^64 - 1.",
+    });
   }
 }

@@ -1,10 +1,10 @@
 import { constants, type Stats } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
-import { requireText } from "../errors/check-values.js";
-import { fileError, quotedPath } from "../errors/file-error.js";
 import { FileError } from "../errors/index.js";
+import { fileError, quotedPath } from "../errors/node-errors.js";
 import { currentUser, entryExposure, pathExposure } from "../file/exposure.js";
+import { assertText } from "../input/assert.js";
 import { fillRandom } from "../runtime/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
@@ -15,7 +15,7 @@ const FILE_BYTES = 2 * SEED_BYTES + 1;
 const OF_OTHERS = 0o077;
 
 /**
- * Make a key: write a new random seed to a file that only its owner may read (mode 600). An existing file is left
+ * Creates a key: writes a new random seed to a file that only its owner may read (mode 600). An existing file is left
  * alone.
  *
  * @param path of the file; its folder must exist
@@ -26,7 +26,7 @@ const OF_OTHERS = 0o077;
  * const { publicKey } = await createKeyFile("trader.key");
  */
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
-  requireText("the path of the key file", path, "trading.key");
+  assertText("the path of the key file", path, "trading.key");
   const seed = fillRandom(secretBytes(SEED_BYTES));
   const text = Buffer.alloc(FILE_BYTES, "\n");
   seed.forEach((byte, index) => {
@@ -54,7 +54,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
 }
 
 /**
- * Make a signer from a key file: a seed as 64 hex digits, in a file that only its owner may read.
+ * Creates a signer from a key file: a seed as 64 hex digits, in a file that only its owner may read.
  *
  * The seed is read for each signature and wiped after it, so that it is in memory only for a moment.
  *
@@ -67,7 +67,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
  * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
  */
 export async function signerFromKeyFile(path: string): Promise<Signer> {
-  requireText("the path of the key file", path, "trading.key");
+  assertText("the path of the key file", path, "trading.key");
   using first = await readKeyFile(path);
   const { publicKey } = first;
   return Object.freeze({
@@ -85,7 +85,7 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
   });
 }
 
-/** Read a key file as bytes, because a string cannot be wiped. */
+/** Reads a key file as bytes, because a string cannot be wiped. */
 async function readKeyFile(path: string): Promise<SeedSigner> {
   const text = Buffer.alloc(FILE_BYTES + 2);
   const seed = secretBytes(SEED_BYTES);
@@ -167,7 +167,7 @@ function refusal(path: string, what: string, options: { readonly code: Code; rea
   return new FileError(`${quotedPath(path)}: ${what}`, options);
 }
 
-/** Read 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */
+/** Reads 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */
 function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
   if (!/^(\r?\n)?$/.test(Buffer.from(text.subarray(2 * SEED_BYTES)).toString("latin1"))) {
     return false;

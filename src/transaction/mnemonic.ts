@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
-import { requireString } from "../errors/check-kinds.js";
-import { requireKnown } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
+import { assertKnownKeys, assertString } from "../input/assert.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
 /** Which key of a mnemonic to use. */
@@ -17,12 +16,12 @@ const PATH = [1789, 0];
 const HARDENED = 2 ** 31;
 
 /**
- * Make a signer from a wallet's mnemonic: BIP-39, then SLIP-0010 for Ed25519 by the path `m/1789'/0'/INDEX'`.
+ * Creates a signer from a wallet's mnemonic: BIP-39, then SLIP-0010 for Ed25519 by the path `m/1789'/0'/INDEX'`.
  *
  * @param mnemonic 12, 15, 18, 21 or 24 English words
  * @param options the index of the key, and BIP-39's passphrase
  * @returns the signer, which holds the key's seed in memory until it is disposed of
- * @throws {@link RequestError} where the words are no mnemonic, or the index is no whole number from 0 to 2^31 - 1
+ * @throws {@link RequestError} if the words are no mnemonic, or the index is no whole number from 0 to 2^31 - 1
  *
  * @example
  * using signer = await signerFromMnemonic(words, { index: 2 });
@@ -32,8 +31,8 @@ export async function signerFromMnemonic(mnemonic: string, options: MnemonicOpti
     import("@scure/bip39"),
     import("@scure/bip39/wordlists/english.js"),
   ]);
-  requireString("the mnemonic", mnemonic);
-  requireKnown("options", options, { index: true, passphrase: true });
+  assertString("the mnemonic", mnemonic);
+  assertKnownKeys("options", options, { index: true, passphrase: true });
   const { index = 1, passphrase = "" } = options;
   const words = mnemonic.trim().toLowerCase().split(/\s+/).join(" ");
   if (!validateMnemonic(words, wordlist)) {

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { requireObject } from "../errors/check-values.js";
 import { CanceledError, RequestError } from "../errors/index.js";
-import { NONCE_END, PREFIX_CAPACITY, searchNonces } from "./nonce-search.js";
-import { searchNoncesInThreads } from "./nonce-search-threads.js";
+import { assertObject } from "../input/assert.js";
+import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
 
 /** The known hash functions of proofs of work. `sha3_24_rounds` is plain SHA3-256. */
 export const HASH_FUNCTIONS = ["sha3_24_rounds"];
@@ -29,7 +28,7 @@ export interface SolveOptions extends ProofOfWorkTask {
   readonly signal?: AbortSignal | undefined;
   /** How many threads search, 1 to 256; by default one for each processor that the process may use. */
   readonly threads?: number | undefined;
-  /** The most difficulty that is worked for, in zero bits; 256 by default, whatever is asked for. */
+  /** Maximum difficulty to work for, in zero bits; 256 by default, whatever is asked for. */
   readonly maxDifficulty?: number | undefined;
   /** The first nonce to try, 0 to 2^64 - 1; 0 by default. */
   readonly startNonce?: bigint | undefined;
@@ -49,31 +48,31 @@ const EARLY_NONCES = 16_384;
 /** About how many nonces a thread tries in a second, to estimate times. */
 const NONCES_PER_SECOND = 4_000_000;
 
-/** The most threads of one search. No machine gains from more, and a typing mistake must not bring it down. */
-const MOST_THREADS = 256;
+/** Maximum number of threads of one search. No machine gains from more, and a typing mistake must not bring it down. */
+const MAX_THREADS = 256;
 
 /**
- * Tell whether a nonce is a proof of work for a transaction (specification, 2.5, `tx.pow`).
+ * Returns whether a nonce is a proof of work for a transaction (specification, 2.5, `tx.pow`).
  *
  * The hash of `"Vega_SPAM_PoW" + blockHash + tid + nonce`, the nonce as 8 bytes, big-endian, must start with at least
  * `difficulty` zero bits.
  *
  * @param task block hash, tid and difficulty in zero bits, and the `nonce` to check
  * @returns whether the nonce is a proof of work
- * @throws {@link RequestError} where an argument is invalid, or the hash function is unknown
+ * @throws {@link RequestError} if an argument is invalid, or the hash function is unknown
  *
  * @example
  * verifyProofOfWork({ blockHash, tid, difficulty: 15, nonce: 23845n })
  */
 export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): boolean {
-  requireObject("the task", task);
+  assertObject("the task", task);
   const prefix = messagePrefix(task);
   requireNonce("nonce", task.nonce);
   return zeroBits(hash(prefix, task.nonce)) >= task.difficulty;
 }
 
 /**
- * Find a proof of work for a transaction (specification, 2.5, `tx.pow`): the first nonce from `startNonce` on that
+ * Finds a proof of work for a transaction (specification, 2.5, `tx.pow`): the first nonce from `startNonce` on that
  * {@link verify} accepts. The answer does not depend on the number of threads.
  *
  * The search runs in threads, which are started when a difficulty needs them and kept for the next search, until they
@@ -82,22 +81,23 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
  *
  * @param options block hash, tid, difficulty in zero bits, and how to search
  * @returns the nonce, and the hash as 64 hex digits
- * @throws {@link RequestError} where an argument is invalid, the hash function is unknown, the difficulty is above
+ * @throws {@link RequestError} if an argument is invalid, the hash function is unknown, the difficulty is above
  *   `maxDifficulty`, or no nonce up to 2^64 - 1 is a proof of work
- * @throws {@link CanceledError} where the signal was aborted before or during the search
+ * @throws {@link CanceledError} if the signal was aborted before or during the search
  *
  * @example
  * const { nonce } = await solveProofOfWork({ blockHash, tid, difficulty: 15, signal: AbortSignal.timeout(10_000) });
  */
 export async function solve(options: SolveOptions): Promise<ProofOfWork> {
-  requireObject("options", options);
+  assertObject("options", options);
   const { difficulty, signal, threads = availableParallelism(), startNonce = 0n, maxDifficulty = 256 } = options;
   const prefix = messagePrefix(options);
   requireAffordable(difficulty, maxDifficulty);
   requireNonce("startNonce", startNonce);
-  if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS) {
+  if (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS) {
     throw new RequestError(`threads is ${threads}, which is no number of threads`, {
-      advice: `Give a whole number from 1 to ${MOST_THREADS}, or leave it out for one thread a processor.`,
+      option: "threads",
+      advice: `Give a whole number from 1 to ${MAX_THREADS}, or leave it out for one thread a processor.`,
     });
   }
   if (signal?.aborted) throw new CanceledError({ cause: signal.reason });
@@ -116,7 +116,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
 }
 
 /**
- * Refuse a proof of work that takes more than the user allows. Each bit doubles the time, and the node chooses it.
+ * Rejects a proof of work that takes more than the user allows. Each bit doubles the time, and the node chooses it.
  *
  * @param difficulty the zero bits that are asked for
  * @param maxDifficulty the most that are worked for
@@ -168,6 +168,7 @@ function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rou
   for (const [name, text] of Object.entries({ blockHash, tid })) {
     if (typeof text !== "string" || text === "") {
       throw new RequestError(`${name} is ${text === "" ? "empty" : `no text: ${String(text)}`}`, {
+        option: name,
         advice: "The proof of work is made for a block hash and a transaction identifier, usually 64 hex digits each.",
       });
     }
@@ -184,6 +185,7 @@ function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rou
 function requireNonce(name: string, nonce: bigint): void {
   if (typeof nonce !== "bigint" || nonce < 0n || nonce >= NONCE_END) {
     throw new RequestError(`${name} is ${String(nonce)}, which is no nonce`, {
+      option: name,
       advice: "Give a bigint from 0 to 2^64 - 1.",
     });
   }
@@ -199,4 +201,16 @@ function hash(prefix: Uint8Array, nonce: bigint): Buffer {
 function zeroBits(bytes: Uint8Array): number {
   const index = bytes.findIndex((byte) => byte !== 0);
   return index < 0 ? 8 * bytes.length : 8 * index + Math.clz32(bytes[index] ?? 0) - 24;
+}
+
+/** The block that a transaction is tied to, and the proof of work that this needs. */
+export interface BlockTask {
+  /** The chain to sign for: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. It decides what the signature is valid for. */
+  readonly chainId: string;
+  readonly height: bigint;
+  /** Its hash, 64 hex digits; the proof of work hashes this text as it is. */
+  readonly hash: string;
+  /** How many zero bits the proof of work has to start with. */
+  readonly difficulty: number;
+  readonly hashFunction: string;
 }

@@ -1,7 +1,9 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
-import { requireString } from "../errors/check-kinds.js";
-import { wrong } from "../errors/check-values.js";
+import { type Transaction, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { quoted } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { assertString, invalidValueError } from "../input/assert.js";
 import { decodeHex } from "./hex.js";
 
 /** The algorithm of signatures, `tx.signature.algo` (specification, 2.5). */
@@ -17,7 +19,7 @@ export const SIGNATURE_BYTES = 64;
 const DELIMITER = "\0";
 
 /**
- * Make the prefix for the input data of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and a zero
+ * Creates the prefix for the input data of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and a zero
  * byte (specification, 2.5).
  *
  * @param chainId the chain's identifier
@@ -34,7 +36,7 @@ const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
  * Finds the prefix of input data as it is submitted (specification, 2.5).
  *
  * @param inputData the input data of a transaction
- * @returns the chain's identifier and the zero byte; empty where there is none
+ * @returns the chain's identifier and the zero byte; empty if there is none
  */
 export function submittedPrefix(inputData: Uint8Array): string {
   const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
@@ -42,7 +44,7 @@ export function submittedPrefix(inputData: Uint8Array): string {
 }
 
 /**
- * Verify a signature by `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
+ * Verifies a signature by `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
  *
  * @param message the whole signed message, prefix included
  * @param signature 64 bytes as 128 hex digits
@@ -54,10 +56,10 @@ export function submittedPrefix(inputData: Uint8Array): string {
  */
 export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
   if (!(message instanceof Uint8Array)) {
-    throw wrong("message", message, "Give the bytes that were signed.");
+    throw invalidValueError("message", message, "Give the bytes that were signed.");
   }
-  requireString("signature", signature);
-  requireString("publicKey", publicKey);
+  assertString("signature", signature);
+  assertString("publicKey", publicKey);
   const signatureBytes = decodeHex(signature, SIGNATURE_BYTES);
   const keyBytes = decodeHex(publicKey, PUBLIC_KEY_BYTES);
   if (signatureBytes === undefined || keyBytes === undefined) {
@@ -66,3 +68,30 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
   // Strictly by RFC 8032, as nodes do. The rules of ZIP 215 would accept signatures that nodes refuse.
   return ed25519.verify(signatureBytes, sha3_256(message), keyBytes, { zip215: false });
 }
+
+/**
+ * Requires that a signature covers the input data of its transaction (specification, 2.5). Whatever else is in a
+ * transaction, such as its proof of work, is not signed.
+ *
+ * @param transaction the signed transaction
+ * @param chainId gives the chain's identifier. It is asked only where the input data is signed with it, but does not hold it
+ * @throws {@link RequestError} if the signature is of other input data, of another key, or of another chain
+ */
+export async function requireSignature(transaction: Transaction, chainId: () => Promise<string>): Promise<void> {
+  const { version, inputData, signature, from } = transaction;
+  const isWithout = version === TxVersion.V3 && submittedPrefix(inputData) === "";
+  const chain = isWithout ? await chainId() : undefined;
+  const message = chain === undefined ? inputData : Uint8Array.from([...chainIdPrefixOf(chain), ...inputData]);
+  if (!verifySignature(message, signature?.value ?? "", from.case === "pubKey" ? from.value : "")) {
+    const where = chain === undefined ? "" : ` for chain ${quoted(chain)}`;
+    throw new RequestError(`the transaction's signature does not cover its input data${where}, so nothing was sent`, {
+      advice: "Give the transaction as it was signed, of the chain of this node; or sign the command again.",
+    });
+  }
+}
+
+/**
+ * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. By the specification (2.5)
+ * it is `signed-and-submitted`; deployed nodes want it `signature-only`.
+ */
+export type ChainIdPrefix = "signed-and-submitted" | "signature-only";

@@ -1,8 +1,7 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
-import { requireString } from "../errors/check-kinds.js";
-import { requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
+import { assertObject, assertString } from "../input/assert.js";
 import { decodeHex, encodeHex } from "./hex.js";
 
 /** Signs messages with a key in memory, a key file, a hardware device or a remote service. */
@@ -10,7 +9,7 @@ export interface Signer {
   /** The Ed25519 public key: 64 hex digits in lower case. */
   readonly publicKey: string;
   /**
-   * Sign a message by the algorithm `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
+   * Signs a message by the algorithm `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
    *
    * @param message the whole message, not its digest, so that a device can show what it signs
    * @returns the signature, 64 bytes
@@ -21,11 +20,11 @@ export interface Signer {
 /** A signer that holds a secret in memory until it is disposed of. */
 export interface SeedSigner extends Signer, Disposable {
   /**
-   * Sign a message, as {@link Signer} says, with the seed in memory.
+   * Signs a message, as {@link Signer} says, with the seed in memory.
    *
    * @param message the whole message, not its digest
    * @returns the signature, 64 bytes
-   * @throws {@link RequestError} where the signer was disposed of
+   * @throws {@link RequestError} if the signer was disposed of
    */
   sign(message: Uint8Array): Uint8Array;
 }
@@ -34,11 +33,11 @@ export interface SeedSigner extends Signer, Disposable {
 export const SEED_BYTES = 32;
 
 /**
- * Make a signer from a seed. The seed is in no property of the signer, and no error holds it.
+ * Creates a signer from a seed. The seed is in no property of the signer, and no error holds it.
  *
  * @param seed 32 bytes, or 64 hex digits; bytes are copied, so wipe your own when you no longer need them
  * @returns the signer, which holds the seed in memory until it is disposed of
- * @throws {@link RequestError} where the seed has another form
+ * @throws {@link RequestError} if the seed has another form
  *
  * @example
  * using signer = signerFromSeed(seed); // Wiped from memory at the end of the block.
@@ -65,21 +64,21 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
 }
 
 /**
- * Make a signer from a seed in an environment variable.
+ * Creates a signer from a seed in an environment variable.
  *
  * The variable stays set, so all code in the process can read it. A key file is safer.
  *
  * @param name of the variable, which holds 64 hex digits
  * @param environment the variables; those of the process by default
  * @returns the signer, which holds the seed in memory until it is disposed of
- * @throws {@link RequestError} where the variable is not set, or holds no seed
+ * @throws {@link RequestError} if the variable is not set, or holds no seed
  *
  * @example
  * using signer = signerFromEnvironment("TRADING_SEED");
  */
 export function signerFromEnvironment(name: string, environment: NodeJS.ProcessEnv = process.env): SeedSigner {
-  requireString("the name of the environment variable", name);
-  requireObject("environment", environment);
+  assertString("the name of the environment variable", name);
+  assertObject("environment", environment);
   const text = environment[name];
   if (text === undefined || text === "") {
     throw new RequestError(`the environment variable ${name} is not set`, {
@@ -90,12 +89,12 @@ export function signerFromEnvironment(name: string, environment: NodeJS.ProcessE
 }
 
 /**
- * Make a signer, and name the source of its seed in a {@link RequestError}.
+ * Creates a signer, and names the source of its seed in a {@link RequestError}.
  *
  * @param source such as `the environment variable NAME`
  * @param make makes the signer
  * @returns the signer
- * @throws {@link RequestError} where `make` throws one
+ * @throws {@link RequestError} if `make` throws one
  */
 export function namingSource<T>(source: string, make: () => T): T {
   try {
@@ -108,7 +107,7 @@ export function namingSource<T>(source: string, make: () => T): T {
 }
 
 /**
- * Allocate memory for a secret. The engine may move small typed arrays about and leave copies behind that cannot be
+ * Allocates memory for a secret. The engine may move small typed arrays about and leave copies behind that cannot be
  * wiped. The bytes of an `ArrayBuffer` stay in their place.
  *
  * @param length in bytes
@@ -118,7 +117,7 @@ export function secretBytes(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer(length));
 }
 
-/** Copy a seed's bytes. The argument never becomes part of an error, as even a mistyped seed is a secret. */
+/** Copies a seed's bytes. The argument never becomes part of an error, as even a mistyped seed is a secret. */
 function copyOf(seed: Uint8Array | string): Uint8Array {
   const bytes = typeof seed === "string" ? decodeHex(seed, SEED_BYTES) : seed;
   if (bytes?.length !== SEED_BYTES) {

@@ -6,8 +6,7 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { brokenAnswer, noVerdict } from "../errors/broken-answer.js";
-import { requireKnown, requireOneOf } from "../errors/check-values.js";
+import { inconclusiveSubmission, responseError } from "../errors/call-errors.js";
 import {
   BannedError,
   CanceledError,
@@ -21,9 +20,10 @@ import {
   TransactionError,
   type TransactionIdentity,
 } from "../errors/index.js";
-import { isRefusalCode } from "../errors/refusal.js";
-import { CALL_OPTIONS, type CallOptions, checkCallOptions, connectOptions } from "../given/call-options.js";
-import { readInit } from "../given/init.js";
+import { isRefusalCode } from "../errors/transaction-errors.js";
+import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
+import { parseMessageInit } from "../input/message-init.js";
 import { submittedPrefix } from "./signature.js";
 import { transactionHash } from "./transaction-hash.js";
 
@@ -67,14 +67,14 @@ interface KnownSubmission {
 }
 
 /**
- * Submit a signed transaction once, whatever happens (specification, 4.2).
+ * Submits a signed transaction once, whatever happens (specification, 4.2).
  *
  * @param service a client whose methods throw the library's errors
  * @param request the transaction, and how far it must come before the node answers
  * @param options a signal, and whether a refusal is thrown
  * @param known what is known of the transaction, for errors
  * @returns the submission result
- * @throws {@link OutcomeUnknownError} where it may have arrived and the answer is no success and no known refusal; any other error but a {@link TransactionError} says that
+ * @throws {@link OutcomeUnknownError} if it may have arrived and the answer is no success and no known refusal; any other error but a {@link TransactionError} says that
  *   it was not taken
  */
 export async function submitOnce(
@@ -83,23 +83,25 @@ export async function submitOnce(
   options: SubmitOptions,
   { wasChecked, isFirst }: KnownSubmission = {},
 ): Promise<Submission> {
-  requireKnown("options", options, SUBMIT_OPTIONS);
-  checkCallOptions(options);
+  assertKnownKeys("options", options, SUBMIT_OPTIONS);
+  validateCallOptions(options);
   const { signal, throwOnRejection = true } = options;
-  requireOneOf("throwOnRejection", throwOnRejection, [true, false]);
+  assertOneOf("throwOnRejection", throwOnRejection, [true, false]);
   const checked = readSubmission(request);
   const { tx } = checked;
   if (signal?.aborted === true) {
-    throw new CanceledError({ cause: signal.reason, mayHaveLeft: false });
+    throw new CanceledError({ cause: signal.reason, mayHaveBeenSent: false });
   }
   const isOnlyChecked = wasChecked?.(tx);
-  const response = await service.submitTransaction(checked, connectOptions(options)).catch(async (reason: unknown) => {
-    throw reason instanceof TradewireError && mayHaveArrived(reason) ? await unknownOutcome(tx, reason) : reason;
-  });
+  const response = await service
+    .submitTransaction(checked, toConnectOptions(options))
+    .catch(async (reason: unknown) => {
+      throw reason instanceof TradewireError && mayHaveArrived(reason) ? await unknownOutcome(tx, reason) : reason;
+    });
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
   if (!success && !isRefusalCode(code)) {
-    throw await unknownOutcome(tx, brokenAnswer(noVerdict(result)));
+    throw await unknownOutcome(tx, responseError(inconclusiveSubmission(result)));
   }
   if (!success && throwOnRejection) {
     throw new TransactionError(result, {
@@ -112,14 +114,14 @@ export async function submitOnce(
 }
 
 /**
- * Check a request to submit a transaction.
+ * Checks a request to submit a transaction.
  *
  * @param request the transaction, and how far it must come before the node answers
  * @returns the request, whose transaction is a message
- * @throws {@link RequestError} where it has no transaction, a field does not exist, or a value does not fit its field
+ * @throws {@link RequestError} if it has no transaction, a field does not exist, or a value does not fit its field
  */
 export function readSubmission(request: SubmitRequest) {
-  const checked = readInit(SubmitTransactionRequestSchema, request);
+  const checked = parseMessageInit(SubmitTransactionRequestSchema, request);
   if (checked.tx === undefined) {
     throw new RequestError("the request has no tx", {
       advice: "Give the signed transaction (specification, 4.2).",
@@ -128,7 +130,7 @@ export function readSubmission(request: SubmitRequest) {
   return { ...checked, tx: create(TransactionSchema, checked.tx) };
 }
 
-/** Whether a failed call may still have put its transaction into the mempool. */
+/** Returns whether a failed call may still have put its transaction into the mempool. */
 function mayHaveArrived(error: TradewireError): boolean {
   if (error instanceof ConnectionError) {
     return error.connected;
@@ -151,11 +153,11 @@ function mayHaveArrived(error: TradewireError): boolean {
   if (error instanceof BannedError) {
     return !error.isRefusal;
   }
-  return error instanceof CanceledError ? error.mayHaveLeft : error instanceof ProtocolError;
+  return error instanceof CanceledError ? error.mayHaveBeenSent : error instanceof ProtocolError;
 }
 
 /**
- * Make the error that says that nobody knows whether a transaction was taken.
+ * Creates the error that says that nobody knows whether a transaction was taken.
  *
  * @param tx the transaction
  * @param cause what went wrong after it was sent

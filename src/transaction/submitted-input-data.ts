@@ -4,11 +4,11 @@ import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/tran
 import { submittedPrefix } from "./signature.js";
 
 /**
- * Read the input data of a transaction, with or without the chain's identifier in front (specification, 2.5). Its
+ * Reads the input data of a transaction, with or without the chain's identifier in front (specification, 2.5). Its
  * signature is not checked.
  *
  * @param transaction the signed transaction
- * @returns the input data; `undefined` where it cannot be read
+ * @returns the input data; `undefined` if it cannot be read
  */
 export function readInputData({ inputData }: Pick<Transaction, "inputData">): InputData | undefined {
   try {

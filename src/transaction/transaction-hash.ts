@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { wrong } from "../errors/check-values.js";
+import { invalidValueError } from "../input/assert.js";
 
 /**
  * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
@@ -27,14 +27,14 @@ export function networkBytes(transaction: Transaction): Uint8Array {
  *
  * @param transaction the signed transaction
  * @returns 64 hex digits in upper case
- * @throws {@link RequestError} where `transaction` is no transaction
+ * @throws {@link RequestError} if `transaction` is no transaction
  *
  * @example
  * const txHash = transactionHash(await client.signCommand(command, { signer }));
  */
 export function transactionHash(transaction: Transaction): string {
   if (!isMessage(transaction, TransactionSchema)) {
-    throw wrong("transaction", transaction, "Give a signed transaction, such as signCommand() gives.");
+    throw invalidValueError("transaction", transaction, "Give a signed transaction, such as signCommand() gives.");
   }
   return hashOfBytes(networkBytes(transaction));
 }

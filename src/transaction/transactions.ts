@@ -8,23 +8,23 @@ import type {
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { requireKnown, requireOneOf, requireText } from "../errors/check-values.js";
 import { CommandError, OutcomeUnknownError, TransactionError } from "../errors/index.js";
+import { assertKnownKeys, assertOneOf, assertText } from "../input/assert.js";
 import {
   CALL_OPTIONS,
   type CallOptions,
-  checkCallOptions,
-  connectOptions,
-  readCallOptions,
-} from "../given/call-options.js";
-import { readInit } from "../given/init.js";
-import { setBounded } from "../signal/set-bounded.js";
+  parseCallOptions,
+  toConnectOptions,
+  validateCallOptions,
+} from "../input/call-options.js";
+import { parseMessageInit } from "../input/message-init.js";
+import { setBounded } from "../signal/collections.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
-import { type ChainSettings, namedChain } from "./chain-to-sign.js";
-import { within } from "./deadline.js";
-import { hasParameter, type ServiceClients } from "./has-parameter.js";
+import { withTimeout } from "./deadline.js";
+import { hasParameter, type ServiceClients } from "./halting-transaction.js";
 import type { CommandSource } from "./input-data.js";
 import type { Signer } from "./signer.js";
+import { type ChainSettings, namedChain } from "./signing-chain.js";
 import {
   type Submission,
   type SubmissionType,
@@ -40,7 +40,7 @@ export interface SignCommandOptions extends TransactionForm, CallOptions {
   readonly signer: Signer;
   /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
   readonly chainId?: string | undefined;
-  /** The longest time for all of it, in milliseconds; 120000 by default. */
+  /** Maximum time for all of it, in milliseconds; 120000 by default. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -68,13 +68,13 @@ export interface SentCommand extends Submission {
 export interface PreparedCommand extends Share {
   readonly transaction: Transaction;
   readonly command: InputData["command"];
-  /** Send it. To be called once only. Where it was not taken, its part of the allowance is given back. */
+  /** Sends it. To be called once only. Where it was not taken, its part of the allowance is given back. */
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
 /** What makes and sends transactions in two steps. */
 export interface CommandPreparation {
-  /** Make a signed transaction of a command, to be submitted later. It throws what `signCommand` throws. */
+  /** Creates a signed transaction of a command, to be submitted later. It throws what `signCommand` throws. */
   prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<PreparedCommand>;
 }
 
@@ -82,19 +82,19 @@ export interface CommandPreparation {
  * The operations of a node on transactions, over any transport.
  *
  * Besides the errors named below, every method may throw {@link NodeError} where the node answers with an error,
- * {@link ConnectionError} where it cannot be reached or the connection is lost, {@link ProtocolError} where its answer
+ * {@link ConnectionError} where it cannot be reached or the connection is lost, {@link ProtocolError} if its answer
  * breaks the rules of the interface, and {@link CanceledError} where the signal was aborted.
  */
 export interface Transactions {
   /**
-   * Submit a signed transaction (specification, 4.2). It is sent once and never retried.
+   * Submits a signed transaction (specification, 4.2). It is sent once and never retried.
    *
    * @param request the transaction, and how far it must come before the node answers
    * @param options a signal, headers, a time limit, and whether a refusal is thrown
    * @returns the submission result (specification, 2.6); on success the transaction is in the mempool
-   * @throws {@link RequestError} where the request has no `tx`
-   * @throws {@link TransactionError} where the network refused it, unless `throwOnRejection` is false
-   * @throws {@link OutcomeUnknownError} where it may have arrived, but no answer says whether it was accepted
+   * @throws {@link RequestError} if the request has no `tx`
+   * @throws {@link TransactionError} if the network refused it, unless `throwOnRejection` is false
+   * @throws {@link OutcomeUnknownError} if it may have arrived, but no answer says whether it was accepted
    *
    * @example
    * const tx = await client.signCommand(command, { signer });
@@ -102,7 +102,7 @@ export interface Transactions {
    */
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
-   * Make a transaction of a command and submit it. The command is checked, tied to the last block, signed and sent
+   * Creates a transaction of a command and submits it. The command is checked, tied to the last block, signed and sent
    * once, with a proof of work.
    *
    * @param command the command by its name and fields, or serialized input data
@@ -117,14 +117,14 @@ export interface Transactions {
    */
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Make a signed transaction of a command, tied to the last block (specification, 2.5). It is not sent. Where the key
+   * Creates a signed transaction of a command, tied to the last block (specification, 2.5). It is not sent. Where the key
    * has used up the last block's allowance against spam, this waits for the next block, a minute at most.
    *
    * @param command the command by its name and fields, or serialized input data
    * @param options the signer, and the transaction's form
    * @returns the transaction, with its proof of work
-   * @throws {@link CommandError} where a field of the command is wrong; nothing was signed then
-   * @throws {@link RequestError} where another option is invalid, the node is on another chain than the one named, no
+   * @throws {@link CommandError} if a field of the command is wrong; nothing was signed then
+   * @throws {@link RequestError} if another option is invalid, the node is on another chain than the one named, no
    *   chain is named for a node that is not on loopback, the node asks for more than `maxDifficulty`, the signature does
    *   not verify, the key is banned, or no next block comes
    * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where it is not made within `timeoutMs`
@@ -152,7 +152,7 @@ export interface Transactions {
     options?: CallOptions,
   ): Promise<CheckTransactionResponse>;
   /**
-   * Get the last block, and the proof of work that transactions tied to it need.
+   * Returns the last block, and the proof of work that transactions tied to it need.
    *
    * @param options a signal, headers and a time limit
    * @returns height, hash (64 hex digits) and chain id, and the difficulty in zero bits
@@ -162,11 +162,11 @@ export interface Transactions {
    */
   lastBlockHeight(options?: CallOptions): Promise<LastBlockHeightResponse>;
   /**
-   * Get how much of its allowances against spam a party has used up.
+   * Returns how much of its allowances against spam a party has used up.
    *
    * @param publicKey of the party, 64 hex digits
    * @param options a signal, headers and a time limit
-   * @returns the statistics; `undefined` where the answer holds none
+   * @returns the statistics; `undefined` if the answer holds none
    *
    * @example
    * const statistics = await client.spamStatistics(signer.publicKey);
@@ -175,24 +175,24 @@ export interface Transactions {
 }
 
 /**
- * Check a command, and who is to sign it, without the node.
+ * Checks a command, and who is to sign it, without the node.
  *
  * @param command the command by its name and fields, or serialized input data
  * @param options the signer, the signal, and how to submit it
  * @param known the names of the options that there are
- * @throws {@link CommandError} where a field of the command is wrong, {@link RequestError} where something else is
+ * @throws {@link CommandError} if a field of the command is wrong, {@link RequestError} if something else is
  */
 export async function requireSendable<T extends SignCommandOptions>(
   command: CommandSource,
   options: T,
   known: { readonly [Key in keyof Required<T>]: true },
 ): Promise<void> {
-  requireKnown("options", options, known);
-  checkCallOptions(options);
+  assertKnownKeys("options", options, known);
+  validateCallOptions(options);
   const { signer, type, throwOnRejection }: Partial<SendCommandOptions> = options;
   requireSigner(signer);
-  requireOneOf("throwOnRejection", throwOnRejection, [true, false]);
-  requireOneOf("type", type, ["sync", "async", "commit"]);
+  assertOneOf("throwOnRejection", throwOnRejection, [true, false]);
+  assertOneOf("type", type, ["sync", "async", "commit"]);
   const { readCommand } = await import("./input-data.js");
   readCommand(command);
 }
@@ -221,7 +221,7 @@ function createSeenTids() {
 }
 
 /**
- * Make the operations on transactions.
+ * Creates the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
  * @param settings the chain to sign for, whether the node is on loopback, what is submitted of the chain's identifier, and
@@ -236,7 +236,7 @@ export function createTransactions(
   const seen = createSeenTids();
 
   async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {
-    const { unknownParameterProblem } = await import("./check/halting.js");
+    const { unknownParameterProblem } = await import("./check/halting-commands.js");
     const problem = await unknownParameterProblem(command, (key) =>
       hasParameter(settings.serviceClient, key, callOptions),
     );
@@ -248,7 +248,7 @@ export function createTransactions(
   async function prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal) {
     const { readCommand } = await import("./input-data.js");
     const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
-    await requireKnownParameters(read, connectOptions({ headers: options.headers, signal }));
+    await requireKnownParameters(read, toConnectOptions({ headers: options.headers, signal }));
     const { signer, maxDifficulty = MAX_DIFFICULTY, headers, version, tid, nonce } = options;
     const chainIdPrefix = options.chainIdPrefix ?? settings.chainIdPrefix;
     const form = { signer, maxDifficulty, version, tid, nonce, chainIdPrefix };
@@ -285,7 +285,7 @@ export function createTransactions(
     async sendCommand(command, options) {
       await requireSendable(command, options, SEND_OPTIONS);
       const { type, throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
-      return within(timeoutMs, options.signal, async (signal) => {
+      return withTimeout(timeoutMs, options.signal, async (signal) => {
         const { transaction, submit } = await prepare(command, options, signal);
         return { ...(await submit({ type, signal, throwOnRejection })), transaction };
       });
@@ -294,23 +294,27 @@ export function createTransactions(
     async signCommand(command, options) {
       await requireSendable(command, options, SIGN_OPTIONS);
       const { timeoutMs = TIMEOUT_MS } = options;
-      return within(timeoutMs, options.signal, async (signal) => (await prepare(command, options, signal)).transaction);
+      return withTimeout(
+        timeoutMs,
+        options.signal,
+        async (signal) => (await prepare(command, options, signal)).transaction,
+      );
     },
 
     async checkTransaction(tx, options) {
-      const transaction = create(TransactionSchema, readInit(TransactionSchema, tx, "tx"));
-      const response = await service.checkTransaction({ tx: transaction }, readCallOptions(options));
+      const transaction = create(TransactionSchema, parseMessageInit(TransactionSchema, tx, "tx"));
+      const response = await service.checkTransaction({ tx: transaction }, parseCallOptions(options));
       if (response.success) {
         seen.checked(transaction); // A refusal may be due to an earlier submission.
       }
       return response;
     },
 
-    lastBlockHeight: async (options) => service.lastBlockHeight({}, readCallOptions(options)),
+    lastBlockHeight: async (options) => service.lastBlockHeight({}, parseCallOptions(options)),
 
     async spamStatistics(publicKey, options) {
-      requireText("publicKey", publicKey, "64 hex digits");
-      return (await service.getSpamStatistics({ partyId: publicKey }, readCallOptions(options))).statistics;
+      assertText("publicKey", publicKey, "64 hex digits");
+      return (await service.getSpamStatistics({ partyId: publicKey }, parseCallOptions(options))).statistics;
     },
   };
 }

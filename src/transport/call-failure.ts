@@ -1,9 +1,20 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type BrokenAnswer, EMPTY, SEVERAL } from "../errors/broken-answer.js";
-import { resetByServer } from "../errors/network-failure.js";
-import { codeOfHttpStatus } from "../http-rule/status.js";
+import {
+  EMPTY_RESPONSE,
+  INVALID_RESPONSE,
+  MULTIPLE_MESSAGES,
+  messageTooLarge,
+  type ResponseFault,
+  TRUNCATED_RESPONSE,
+  UNEXPECTED_COMPRESSION,
+  unexpectedContentType,
+} from "../errors/call-errors.js";
+import { type HttpAnswer, TradewireError } from "../errors/index.js";
+import { streamReset } from "../errors/network-failure.js";
+import { isError } from "../errors/node-errors.js";
+import { codeOfHttpStatus } from "../http-rule/http-status.js";
 
-/** What ended a call, as reported by the code that detected it. */
+/** The failure that ended a call, as reported by the code that detected it. */
 export type CallFailure =
   /** The server reset the HTTP/2 stream. */
   | { readonly kind: "stream reset"; readonly http2Code: number }
@@ -14,43 +25,43 @@ export type CallFailure =
   /** The response ended without `grpc-status`. */
   | { readonly kind: "missing status" }
   /** The response breaks the rules of the interface. */
-  | { readonly kind: "broken answer"; readonly answer: BrokenAnswer }
+  | { readonly kind: "broken answer"; readonly answer: ResponseFault }
   /** The request cannot be written as a message. */
   | { readonly kind: "unwritable request" };
 
-/** The error of a call that failed, for Connect's interceptors. The failure says what it is, its message is for people. */
+/** The Connect error of a failed call. Code reads `failure`; the message is for people. */
 export class CallError extends ConnectError {
   readonly #failure: CallFailure;
 
   /**
-   * @param failure what has ended the call
-   * @param options the error underneath, the response's header, and another message than the failure's own
+   * @param failure the failure that ended the call
+   * @param options the underlying error, the response's header, and a message that replaces that of the failure
    */
   constructor(
     failure: CallFailure,
     options: { readonly cause?: unknown; readonly header?: Headers | undefined; readonly message?: string } = {},
   ) {
-    const { message, code } = described(failure);
+    const { message, code } = describe(failure);
     super(options.message ?? message, code, options.header, undefined, options.cause);
     this.#failure = failure;
   }
 
-  /** What has ended the call. */
+  /** The failure that ended the call. */
   get failure(): CallFailure {
     return this.#failure;
   }
 
-  /** Connect's own test, which this would inherit, takes every Connect error for one of these. */
+  /** Replaces Connect's own test, which this class would inherit and which accepts every Connect error. */
   static override [Symbol.hasInstance](value: unknown): value is CallError {
     return typeof value === "object" && value !== null && #failure in value;
   }
 }
 
-/** The message of a failure, and gRPC's code of it. */
-function described(failure: CallFailure): { readonly message: string; readonly code: Code } {
+/** Returns the message and the gRPC code of a failure. */
+function describe(failure: CallFailure): { readonly message: string; readonly code: Code } {
   switch (failure.kind) {
     case "stream reset": {
-      const { summary, code = Code.Internal } = resetByServer(failure.http2Code);
+      const { summary, code = Code.Internal } = streamReset(failure.http2Code);
       return { message: summary, code };
     }
     case "deadline exceeded":
@@ -67,26 +78,205 @@ function described(failure: CallFailure): { readonly message: string; readonly c
 }
 
 /**
- * Make the error of an answer that breaks the rules of the interface.
+ * Returns the error of a response that breaks the rules of the interface.
  *
- * @param answer its fault
- * @param cause the error that was thrown underneath, if any
+ * @param answer the rule that it breaks
+ * @param cause the underlying error, if any
  * @returns the error
  */
-export function brokenAnswerError(answer: BrokenAnswer, cause?: unknown): CallError {
+export function brokenAnswerError(answer: ResponseFault, cause?: unknown): CallError {
   return new CallError({ kind: "broken answer", answer }, { cause });
 }
 
 /**
- * Make the error of an answer without a message where its method has one.
+ * Returns the error of a response without the message that its method requires.
  *
  * @returns the error
  */
-export const noMessage = (): CallError => brokenAnswerError(EMPTY);
+export const missingMessageError = (): CallError => brokenAnswerError(EMPTY_RESPONSE);
 
 /**
- * Make the error of an answer with several messages where its method has one.
+ * Returns the error of a response with more than the one message that its method allows.
  *
  * @returns the error
  */
-export const severalMessages = (): CallError => brokenAnswerError(SEVERAL);
+export const extraMessageError = (): CallError => brokenAnswerError(MULTIPLE_MESSAGES);
+
+/**
+ * Returns the error of a call whose time is up.
+ *
+ * @returns the error
+ */
+export function deadlineError(): CallError {
+  return new CallError({ kind: "deadline exceeded" });
+}
+
+/**
+ * Runs a part of a call and converts its errors with {@link toConnectError}.
+ *
+ * @param run the part of the call
+ * @returns the result of `run`
+ * @throws ConnectError if `run` fails
+ */
+export async function withConnectErrors<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (reason) {
+    throw toConnectError(reason);
+  }
+}
+
+/**
+ * Converts any error to a Connect error, which Connect's interceptors expect. The original error becomes the cause.
+ *
+ * @param reason the error that was thrown
+ * @returns `reason` itself if it is a Connect error, or a Connect error with `reason` as its cause
+ */
+export function toConnectError(reason: unknown): ConnectError {
+  if (reason instanceof ConnectError) {
+    return reason;
+  }
+  const code = reason instanceof TradewireError ? reason.code : Code.Unavailable;
+  const message = isError(reason) ? reason.message : String(reason);
+  return new ConnectError(message, code, undefined, undefined, reason);
+}
+
+/** Facts about the response behind an error, for which a Connect error has no field. */
+export interface ResponseFacts {
+  /** The HTTP response that the error was made from. */
+  readonly http?: HttpAnswer;
+  /**
+   * Whether the node itself refused the call: with a gRPC status and no message before it, or over REST with an error
+   * object that has a gRPC code. Any other error may come from a proxy, or from after the node has carried out the call.
+   */
+  readonly isNodeStatus?: boolean;
+}
+
+const factsByError = new WeakMap<object, ResponseFacts>();
+
+/**
+ * Attaches facts to an error. Facts that the error already has are kept, unless `facts` replaces them.
+ *
+ * @param error the error
+ * @param facts the facts
+ * @returns `error`
+ */
+export function addFacts<E extends Error>(error: E, facts: ResponseFacts): E {
+  factsByError.set(error, { ...factsByError.get(error), ...facts });
+  return error;
+}
+
+/**
+ * Returns the facts that {@link addFacts} has attached to an error.
+ *
+ * @param reason the error that was thrown
+ * @returns the facts; empty if there are none
+ */
+export function factsOf(reason: unknown): ResponseFacts {
+  return (typeof reason === "object" && reason !== null ? factsByError.get(reason) : undefined) ?? NO_FACTS;
+}
+
+const NO_FACTS: ResponseFacts = {};
+
+/** The maximum length of a redirect's target in an error message, in characters. */
+const MAX_LOCATION = 200;
+
+/**
+ * Describes an HTTP response for an error message.
+ *
+ * @param http the response
+ * @returns the text, such as `HTTP 302, a redirect to "/login", which is not followed`
+ */
+export function httpText({ status, location }: HttpAnswer): string {
+  const redirect =
+    location === null
+      ? ""
+      : `, a redirect to ${JSON.stringify(location.slice(0, MAX_LOCATION))}, which is not followed`;
+  return `HTTP ${status}${redirect}`;
+}
+
+/**
+ * Finds the failure behind an error of another library. Connect's transports, and the parts of Connect that this library
+ * uses, describe a failure in their message alone. This is the only place that parses those messages.
+ *
+ * @param error the error that the library has thrown
+ * @returns the failure; `undefined` if the message is unknown
+ */
+export function foreignFailure(error: ConnectError): CallFailure | undefined {
+  const { rawMessage: message } = error;
+  const status = /^HTTP (\d{3})$/.exec(message)?.[1];
+  if (status !== undefined) {
+    return { kind: "HTTP status", status: Number(status) };
+  }
+  const http2Code = foreignResetCode(message);
+  if (http2Code !== undefined) {
+    return { kind: "stream reset", http2Code };
+  }
+  if (/^(?:serialize binary: |cannot encode )/.test(message)) {
+    return { kind: "unwritable request" };
+  }
+  if (/missing status/.test(message)) {
+    return { kind: "missing status" };
+  }
+  const answer = foreignBrokenAnswer(message);
+  return answer && { kind: "broken answer", answer };
+}
+
+/** The names of HTTP/2's error codes; the index is the code (RFC 9113, 7). */
+const RESET_NAMES = [
+  ...["NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED"],
+  ...["FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"],
+  ...["INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"],
+];
+
+/** Returns the HTTP/2 error code of a stream that the server has reset, from the messages of Node and Connect. */
+function foreignResetCode(message: string): number | undefined {
+  const [, name, hex] =
+    /^(?:Stream closed with error code NGHTTP2_(\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\))/.exec(
+      message,
+    ) ?? [];
+  if (name !== undefined) {
+    const code = RESET_NAMES.indexOf(name);
+    return code < 0 ? undefined : code;
+  }
+  return hex === undefined ? undefined : Number.parseInt(hex, 16);
+}
+
+function foreignBrokenAnswer(message: string): ResponseFault | undefined {
+  const contentType = /^unsupported content type (.*)/.exec(message)?.[1];
+  if (contentType !== undefined) {
+    return unexpectedContentType(contentType === "null" ? "" : contentType);
+  }
+  if (/larger than/i.test(message)) {
+    // The last number is the limit; the size, if the message has one, precedes it.
+    const [limit, size] = (message.match(/\d+/g) ?? []).map(Number).reverse();
+    return messageTooLarge("limits.maxMessageBytes", limit, size);
+  }
+  return FOREIGN_BROKEN_ANSWERS.find(([pattern]) => pattern.test(message))?.[1];
+}
+
+const FOREIGN_BROKEN_ANSWERS: readonly (readonly [pattern: RegExp, answer: ResponseFault])[] = [
+  [/promised \d+ bytes|premature end|incomplete envelope/, TRUNCATED_RESPONSE],
+  [/missing output message/, EMPTY_RESPONSE],
+  [/extra output message/, MULTIPLE_MESSAGES],
+  [/unsupported response encoding|how to (?:un|de)compress/, UNEXPECTED_COMPRESSION],
+  [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, INVALID_RESPONSE],
+];
+
+/**
+ * Returns the code for a failure that {@link foreignFailure} does not know. Connect's code may blame the caller's argument,
+ * or say that the cause is unknown, although the response is at fault.
+ *
+ * @param code Connect's code
+ * @returns the code to report
+ */
+export function codeOfForeign(code: Code): Code {
+  switch (code) {
+    case Code.InvalidArgument:
+      return Code.DataLoss; // Connect gives this code to a stream that ends inside a message.
+    case Code.Unknown:
+      return Code.Internal; // Connect gives this code to a content type that is not gRPC's.
+    default:
+      return code;
+  }
+}

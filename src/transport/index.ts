@@ -4,7 +4,15 @@
  * @module tradewire/transport
  */
 
-export type { AnyTransport, ClosableTransport } from "./closable.js";
+export type { SentTo } from "./call-context.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./hooks.js";
+export { withHooks } from "./hooks.js";
+export { closing } from "./layers/closing.js";
+export { type FallbackMember, type FallbackOptions, fallback } from "./layers/fallback.js";
+export { withOurErrors } from "./layers/library-errors.js";
+export { createPace, type Pace, paced } from "./layers/rate-limit.js";
+export { retryInterceptor } from "./layers/retry.js";
+export { idleLimited, limited } from "./layers/timeouts.js";
 export {
   createGrpcJsTransport,
   createGrpcTransport,
@@ -12,14 +20,5 @@ export {
   type GrpcJsTransportOptions,
   type GrpcTransportOptions,
   type RestTransportOptions,
-} from "./factories.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, SentTo, WaitInfo } from "./hooks.js";
-export { closing } from "./layers/closing.js";
-export { type FallbackMember, type FallbackOptions, fallback } from "./layers/fallback.js";
-export { idleLimited } from "./layers/idle.js";
-export { type Endpoint, withOurErrors } from "./layers/our-errors.js";
-export { createPace, type Pace } from "./layers/pace.js";
-export { paced } from "./layers/paced.js";
-export { retryInterceptor } from "./layers/retry.js";
-export { tellingHooks } from "./layers/tell-hooks.js";
-export { limited } from "./layers/time-limits.js";
+} from "./transport.js";
+export type { AnyTransport, ClosableTransport, Endpoint } from "./transport-types.js";

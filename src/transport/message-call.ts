@@ -4,69 +4,72 @@ import {
   type DescMethod,
   type DescMethodStreaming,
   type DescMethodUnary,
+  fromBinary,
   type MessageInitShape,
   type MessageShape,
+  type Registry,
+  toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextValues, type UnaryResponse } from "@connectrpc/connect";
-import { unwritable } from "../errors/unwritable.js";
+import { INVALID_RESPONSE, serializationError } from "../errors/call-errors.js";
+import { ProtocolError } from "../errors/index.js";
+import { isError } from "../errors/node-errors.js";
+import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
+import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
 import { type StopTimer, startInterval, startTimer } from "../runtime/index.js";
-import { createBag } from "../signal/bag.js";
-import { follow } from "../signal/follow.js";
-import { connectError, type HeaderInit, timedOut } from "./bare-call.js";
-import { noMessage, severalMessages } from "./call-failure.js";
-import type { ClosableTransport } from "./closable.js";
-import type { Codec } from "./codec.js";
-import { CHECK_MS } from "./silent-sessions.js";
+import { onAbort } from "../signal/abort.js";
+import { createActiveSet } from "../signal/collections.js";
+import { CallError, deadlineError, extraMessageError, missingMessageError, toConnectError } from "./call-failure.js";
+import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
+import type { ClosableTransport, HeaderInit } from "./transport-types.js";
 
-/** A call under way whose messages are bytes, unary or streaming. */
+/** A call in flight whose messages are bytes, unary or streaming. */
 export interface MessageCall {
-  /** Wait for the response's header. Throws the error that the call failed with. */
+  /** Waits for the response's header. Throws the error that the call failed with. */
   header(): Promise<Headers>;
-  /** Wait for the next message; undefined after the last. Throws the error that the call failed with. */
+  /** Waits for the next message; `undefined` after the last. Throws the error that the call failed with. */
   read(): Promise<Uint8Array | undefined>;
   /** The response's trailer; empty before the end. */
   readonly trailer: Headers;
-  /** Send a message; resolves when there is room for another, or to `false` when the call is over. */
+  /** Sends a message. Resolves to `true` when another one may be sent, or to `false` when the call has ended. */
   write(message: Uint8Array): Promise<boolean>;
-  /** Say that no message follows, behind a last one where it is given. */
+  /** Ends the requests, after a last message if there is one. */
   end(message?: Uint8Array): void;
-  /** End the call: pending reads get the error, and the node is told. Does nothing when the call is over. */
+  /** Ends the call: pending reads fail with the error, and the node is notified. Does nothing if the call has ended. */
   fail(error: ConnectError): void;
 }
 
-/** How a call is to be begun. */
-export interface CallBeginning {
+/** Options of a call. */
+export interface MessageCallOptions {
   readonly header: Headers;
-  /** The longest time of the call, in milliseconds, which the node is told. */
+  /** The call's time limit, in milliseconds, which is sent to the node. */
   readonly timeoutMs: number | undefined;
   readonly contextValues: ContextValues;
-  /** To be called once: when the call is over, and its end was read. */
+  /** To be called once, when the call has ended and its end was read. */
   readonly onEnd: () => void;
 }
 
-/** What {@link transportOfCalls} makes a transport of. */
-export interface CallMaking {
+/** Options of {@link createMessageTransport}. */
+export interface MessageTransportOptions {
   readonly codec: Codec;
-  /** Begins a call. */
-  open(method: DescMethod, beginning: CallBeginning): MessageCall;
-  /** Called every {@link CHECK_MS} while calls are under way. */
+  /** Opens a call. */
+  open(method: DescMethod, options: MessageCallOptions): MessageCall;
+  /** Called every {@link LIVENESS_CHECK_MS} while calls are in flight. */
   check(): void;
   /** Closes all connections. */
   close(): void;
 }
 
 /**
- * Make a Connect transport of calls whose messages are bytes. Connect's own chains of generators and linked signals
- * would cost more than the rest of a call.
+ * Creates a Connect transport from calls whose messages are bytes. It does without Connect's chains of generators and
+ * linked signals, which would cost more than the rest of a call (bench group `calls`).
  *
- * @param making the codec, and how calls are begun
+ * @param options the codec, and how calls are opened
  * @returns the transport; a stream is ended when its reader stops, and all calls when the transport is closed
  */
-export function transportOfCalls({ codec, open, check, close }: CallMaking): ClosableTransport {
-  const calls = createBag<MessageCall>();
-  let underWay = 0;
-  let stopChecks: StopTimer | undefined;
-  let closed = false;
+export function createMessageTransport({ codec, open, check, close }: MessageTransportOptions): ClosableTransport {
+  const calls = createCallRegistry(check);
+  let isClosed = false;
 
   function begin(
     method: DescMethod,
@@ -74,40 +77,32 @@ export function transportOfCalls({ codec, open, check, close }: CallMaking): Clo
     timeoutMs: number | undefined,
     header: HeaderInit,
     contextValues: ContextValues = createContextValues(),
-    onOver = () => {},
+    onCallEnd = () => {},
   ): MessageCall {
-    if (closed) {
+    if (isClosed) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
     if (signal?.aborted === true) {
       throw ConnectError.from(signal.reason, Code.Canceled);
     }
     const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
-    let release = () => {};
-    const onEnd = () => release();
-    const call = opened(() => open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }));
-    const leave = follow(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled)));
-    const stopTimer = limitMs === undefined ? undefined : startTimer(() => call.fail(timedOut()), limitMs);
-    const done = calls.add(call);
-    // This keeps the process alive as well: Node stops reading from a connection that nghttp2 has given up.
-    stopChecks ??= startInterval(check, CHECK_MS);
-    underWay += 1;
-    let isReleased = false;
-    release = () => {
-      if (isReleased) {
-        return;
+    const cleanups: (() => void)[] = [];
+    const onEnd = () => {
+      for (const clean of cleanups.splice(0)) {
+        clean();
       }
-      isReleased = true;
-      underWay -= 1;
-      if (underWay === 0) {
-        stopChecks?.();
-        stopChecks = undefined;
-      }
-      done();
-      stopTimer?.();
-      leave();
-      onOver();
     };
+    const call = withOpenErrors(() =>
+      open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }),
+    );
+    cleanups.push(
+      calls.add(call),
+      onAbort(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled))),
+      onCallEnd,
+    );
+    if (limitMs !== undefined) {
+      cleanups.push(startTimer(() => call.fail(deadlineError()), limitMs));
+    }
     return call;
   }
 
@@ -124,11 +119,17 @@ export function transportOfCalls({ codec, open, check, close }: CallMaking): Clo
       const call = begin(method, signal, timeoutMs, header, contextValues);
       try {
         call.end(bytes);
-        const answer = codec.parse(method.output, await onlyMessage(call));
-        const { trailer } = call;
-        return { stream: false, service: method.parent, method, header: await call.header(), message: answer, trailer };
+        const response = codec.parse(method.output, await readSingleMessage(call));
+        return {
+          stream: false,
+          service: method.parent,
+          method,
+          header: await call.header(),
+          message: response,
+          trailer: call.trailer,
+        };
       } catch (reason) {
-        const error = connectError(reason);
+        const error = toConnectError(reason);
         call.fail(error);
         throw error;
       }
@@ -143,22 +144,21 @@ export function transportOfCalls({ codec, open, check, close }: CallMaking): Clo
       contextValues?: ContextValues,
     ) {
       const source = input[Symbol.asyncIterator]();
-      const stopSource = () => void source.return?.().catch(() => undefined);
-      const call = begin(method, signal, timeoutMs, header, contextValues, stopSource);
-      void send(call, codec, method.input, source);
-      const responseHeader = await call.header();
+      const endSource = () => void source.return?.().catch(() => undefined);
+      const call = begin(method, signal, timeoutMs, header, contextValues, endSource);
+      void sendMessages(call, codec, method.input, source);
       return {
         stream: true,
         service: method.parent,
         method,
-        header: responseHeader,
-        message: messagesOf(method.output, call, codec),
+        header: await call.header(),
+        message: readMessages(method.output, call, codec),
         trailer: call.trailer,
       };
     },
 
     async close() {
-      closed = true;
+      isClosed = true;
       for (const call of calls.list()) {
         call.fail(new ConnectError("the transport was closed", Code.Canceled));
       }
@@ -167,11 +167,36 @@ export function transportOfCalls({ codec, open, check, close }: CallMaking): Clo
   };
 }
 
-function opened(open: () => MessageCall): MessageCall {
+/** Returns a list of the calls in flight. While there are any, `check` is called periodically. */
+function createCallRegistry(check: () => void) {
+  const calls = createActiveSet<MessageCall>();
+  let count = 0;
+  let stopChecks: StopTimer | undefined;
+  return {
+    list: () => calls.list(),
+    /** Adds a call; returns a function to call once, which removes it. */
+    add(call: MessageCall): () => void {
+      const remove = calls.add(call);
+      // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has given up.
+      stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
+      count += 1;
+      return () => {
+        count -= 1;
+        if (count === 0) {
+          stopChecks?.();
+          stopChecks = undefined;
+        }
+        remove();
+      };
+    },
+  };
+}
+
+function withOpenErrors(open: () => MessageCall): MessageCall {
   try {
     return open();
   } catch (reason) {
-    throw connectError(reason);
+    throw toConnectError(reason);
   }
 }
 
@@ -179,23 +204,22 @@ function serialize<I extends DescMessage>(codec: Codec, desc: I, message: Messag
   try {
     return codec.serialize(desc, create(desc, message));
   } catch (reason) {
-    throw connectError(unwritable(reason));
+    throw toConnectError(serializationError(reason));
   }
 }
 
-async function onlyMessage(call: MessageCall): Promise<Uint8Array> {
+async function readSingleMessage(call: MessageCall): Promise<Uint8Array> {
   const message = await call.read();
   if (message === undefined) {
-    throw noMessage();
+    throw missingMessageError();
   }
   if ((await call.read()) !== undefined) {
-    throw severalMessages();
+    throw extraMessageError();
   }
   return message;
 }
 
-/** Send all messages of a source. */
-async function send<I extends DescMessage>(
+async function sendMessages<I extends DescMessage>(
   call: MessageCall,
   codec: Codec,
   desc: I,
@@ -213,7 +237,7 @@ async function send<I extends DescMessage>(
   }
 }
 
-function messagesOf<O extends DescMessage>(desc: O, call: MessageCall, codec: Codec): AsyncIterable<MessageShape<O>> {
+function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: Codec): AsyncIterable<MessageShape<O>> {
   const iterator: AsyncIterator<MessageShape<O>, undefined> = {
     async next() {
       const bytes = await call.read();
@@ -223,7 +247,7 @@ function messagesOf<O extends DescMessage>(desc: O, call: MessageCall, codec: Co
       try {
         return { done: false, value: codec.parse(desc, bytes) };
       } catch (reason) {
-        const error = connectError(reason);
+        const error = toConnectError(reason);
         call.fail(error);
         throw error;
       }
@@ -234,4 +258,76 @@ function messagesOf<O extends DescMessage>(desc: O, call: MessageCall, codec: Co
     },
   };
   return { [Symbol.asyncIterator]: () => iterator };
+}
+
+/** Wakes the readers and writers of a call when its state changes. */
+export interface ChangeSignal {
+  /** Waits for the next change. */
+  wait(): Promise<void>;
+  /** Returns whether anyone waits for a change. */
+  isAwaited(): boolean;
+  notify(): void;
+}
+
+/**
+ * Creates a change signal.
+ *
+ * @returns the signal
+ */
+export function createChangeSignal(): ChangeSignal {
+  let waiting: (() => void)[] = [];
+  return {
+    wait: () => new Promise((resolve) => waiting.push(resolve)),
+    isAwaited: () => waiting.length > 0,
+    notify() {
+      const resolved = waiting;
+      waiting = [];
+      for (const resolve of resolved) {
+        resolve();
+      }
+    },
+  };
+}
+
+/** Converts messages to bytes and back. */
+export interface Codec {
+  /** Throws any error if the message cannot be written. */
+  serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array;
+  /** Throws a Connect error, or one of this library's, if the bytes are not such a message. */
+  parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O>;
+}
+
+/** The codec of Protobuf's binary format. */
+export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
+
+function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
+  try {
+    const size = assertElementLimit(desc, bytes);
+    const message = fromBinary(desc, bytes);
+    setSize(message, size);
+    return message;
+  } catch (cause) {
+    if (cause instanceof ProtocolError) {
+      throw cause;
+    }
+    const reason = isError(cause) ? cause.message : String(cause);
+    const message = `a message is no ${desc.typeName}: ${reason}`;
+    throw new CallError({ kind: "broken answer", answer: INVALID_RESPONSE }, { cause, message });
+  }
+}
+
+/**
+ * Creates the codec of Protobuf's JSON, which the rest of this library reads and writes too.
+ *
+ * @param registry the types that an `Any` may hold
+ * @returns the codec
+ */
+export function jsonCodec(registry: Registry): Codec {
+  return {
+    serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),
+    parse(desc, bytes) {
+      const json = parseResponseJson(bytes);
+      return messageFromJson(desc, json, registry, sizeOf(json));
+    },
+  };
 }

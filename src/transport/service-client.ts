@@ -1,44 +1,44 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
-import { requireDescriptor } from "../errors/check-kinds.js";
-import type { FailingCall } from "../errors/failing.js";
-import { checkConnectOptions } from "../given/call-options.js";
-import { readInit } from "../given/init.js";
-import { misfit } from "../given/misfit.js";
-import { followingController } from "../signal/follow.js";
-import { throwingOurErrors } from "./layers/our-errors.js";
-import { watched } from "./watched.js";
+import type { CallErrorMapper } from "../errors/call-errors.js";
+import { assertDescriptor } from "../input/assert.js";
+import { validateConnectOptions } from "../input/call-options.js";
+import { mismatchError, parseMessageInit } from "../input/message-init.js";
+import { linkedController } from "../signal/abort.js";
+import { throwingOurErrors } from "./layers/library-errors.js";
+import { handleStream } from "./message-streams.js";
+import { hasSingleResponse } from "./method.js";
 
 /**
- * Make a client of a service, such as Connect's own, whose methods throw the library's errors. A stream that is no
- * longer read, as after `break`, is ended; Connect's own client would leave it open. Requests and options are checked
- * before anything is sent, and enum values in requests may be names.
+ * Creates a client of a service like Connect's own, whose methods throw the library's errors. A stream that is no longer
+ * read, for example after `break`, is ended; Connect's client would leave it open. Requests and options are checked before
+ * anything is sent, and enum values in requests may be names.
  *
  * @param service the service's descriptor, as `protoc-gen-es` generates it
  * @param transport the transport that makes the calls
- * @param failing makes, for a call, the function that throws its failure as one of the library's errors
+ * @param failing returns, for a call, the function that throws its failure as one of the library's errors
  * @returns a client with a function for each method of the service
  */
 export function createServiceClient<S extends DescService>(
   service: S,
   transport: Transport,
-  failing: FailingCall,
+  failing: CallErrorMapper,
 ): Client<S> {
-  requireDescriptor(service, "service", "TradingDataService of tradewire/api");
+  assertDescriptor(service, "service", "TradingDataService of tradewire/api");
   const calls = throwingOurErrors(transport, failing);
   const client = createClient(service, {
     ...calls,
     stream(...call) {
       const response = calls.stream(...call);
-      response.catch(() => undefined); // It has failed for who reads it, which may be later, or never.
+      response.catch(() => undefined); // The reader gets the failure, which may be later, or never.
       return response;
     },
   });
   for (const method of service.methods) {
     const call: unknown = Reflect.get(client, method.localName);
     if (isCall(call)) {
-      const ending = answersOnce(method) ? call : endingWhereUnread(call);
-      Reflect.set(client, method.localName, checked(method, ending, failing));
+      const ending = hasSingleResponse(method) ? call : withEndOnReturn(call);
+      Reflect.set(client, method.localName, withInputChecks(method, ending, failing));
     }
   }
   return client;
@@ -51,29 +51,25 @@ function isCall(call: unknown): call is Call {
   return typeof call === "function";
 }
 
-function answersOnce({ methodKind }: DescMethod): boolean {
-  return methodKind === "unary" || methodKind === "client_streaming";
-}
-
-/** Make a function of a client check what it is given, where plain JavaScript may give anything. */
-function checked(method: DescMethod, call: Call, failing: FailingCall): Call {
+/** Returns a function of a client that validates its arguments, which may be anything in plain JavaScript. */
+function withInputChecks(method: DescMethod, call: Call, failing: CallErrorMapper): Call {
   const { methodKind, input } = method;
-  const asksOnce = methodKind === "unary" || methodKind === "server_streaming";
-  const read = (request: unknown) => (request === undefined ? {} : readInit(input, request));
+  const hasSingleRequest = methodKind === "unary" || methodKind === "server_streaming";
+  const read = (request: unknown) => (request === undefined ? {} : parseMessageInit(input, request));
   return (request, options) => {
     try {
-      checkConnectOptions(options);
-      return call(asksOnce ? read(request) : eachOf(request, read), options);
+      validateConnectOptions(options);
+      return call(hasSingleRequest ? read(request) : readEach(request, read), options);
     } catch (reason) {
       const fail = failing(method, undefined);
-      return answersOnce(method) ? Promise.reject(reason).catch(fail) : fail(reason);
+      return hasSingleResponse(method) ? Promise.reject(reason).catch(fail) : fail(reason);
     }
   };
 }
 
-function eachOf(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {
+function readEach(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {
   if (!isAsyncIterable(requests)) {
-    throw misfit("the requests", requests, "an async iterable, such as an async generator makes");
+    throw mismatchError("the requests", requests, "an async iterable, such as an async generator makes");
   }
   return (async function* () {
     for await (const request of requests) {
@@ -86,15 +82,15 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-function endingWhereUnread(call: Call): Call {
+function withEndOnReturn(call: Call): Call {
   return (request, options = {}) => {
-    const abort = followingController(options.signal);
-    const end = () => abort.abort(); // It also lets go of the caller's signal.
+    const abort = linkedController(options.signal);
+    const end = () => abort.abort(); // This also removes the listener from the caller's signal.
     const messages = call(request, { ...options, signal: abort.signal });
-    const failed = (reason: unknown): never => {
+    const onError = (reason: unknown): never => {
       end();
       throw reason;
     };
-    return isAsyncIterable(messages) ? watched(messages, { ended: end, failed, left: end }) : messages;
+    return isAsyncIterable(messages) ? handleStream(messages, { onEnd: end, onError, onReturn: end }) : messages;
   };
 }

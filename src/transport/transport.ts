@@ -1,86 +1,80 @@
 import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
-import { ConnectError, type Interceptor } from "@connectrpc/connect";
-import type { Config, TransportName } from "../config/schema.js";
-import { requireList } from "../errors/check-kinds.js";
-import { requireKnown, wrong } from "../errors/check-values.js";
-import type { FailingCall } from "../errors/failing.js";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { ClientConfig, Config, TransportName } from "../config/client-config.js";
+import { readConfig } from "../config/config-schema.js";
+import type { CallErrorMapper } from "../errors/call-errors.js";
 import { RequestError, TradewireError } from "../errors/index.js";
+import { assertArray, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { knownTypes } from "../json/any.js";
-import { ownController } from "../signal/follow.js";
-import type { ClosableTransport } from "./closable.js";
-import { HOOKS, type Hooks } from "./hooks.js";
-import { callersError, failingWithRequests, marking } from "./layers/callers-errors.js";
+import { createLazyController } from "../signal/abort.js";
+import { readTls, type TlsMaterial } from "./connection-options.js";
+import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
+import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
-import { callError } from "./layers/failure.js";
 import { type FallbackMember, fallback } from "./layers/fallback.js";
-import { idleLimited } from "./layers/idle.js";
-import { loadedAtCall } from "./layers/loaded-at-call.js";
-import { observing } from "./layers/observing.js";
-import { type Endpoint, withOurErrors } from "./layers/our-errors.js";
-import { createPace, type Pace } from "./layers/pace.js";
-import { paced } from "./layers/paced.js";
+import { callError, withOurErrors } from "./layers/library-errors.js";
+import { createPace, type Pace, paced } from "./layers/rate-limit.js";
 import { retryInterceptor } from "./layers/retry.js";
-import { tellingHooks } from "./layers/tell-hooks.js";
-import { limited } from "./layers/time-limits.js";
-import { methodName } from "./method-name.js";
-import { readTls, type TlsMaterial } from "./tls.js";
+import { idleLimited, limited } from "./layers/timeouts.js";
+import { methodName } from "./method.js";
+import type { ClosableTransport, Endpoint } from "./transport-types.js";
 
-export type { ClosableTransport } from "./closable.js";
+export type { ClosableTransport } from "./transport-types.js";
 
 /** The parts around every call, over all transports. */
 export interface TransportOptions {
-  /** Connect's interceptors; they see a call once, however often it is tried. */
+  /** Connect's interceptors. They see a call once, however often it is retried. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   readonly hooks?: Hooks | undefined;
-  /** The types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec, beside those of error details. */
+  /** Further types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are known. */
   readonly registry?: Registry | undefined;
 }
 
-/** The transports: the name of each, the part of the configuration that it reads, and what loads its maker. */
-const transports: readonly Registered[] = [
-  registered({
-    name: "grpc",
-    endpoint: "grpc",
-    load: async () => (await import("./grpc/grpc.js")).createGrpcTransport,
-  }),
-  registered({
-    name: "grpc-js",
-    endpoint: "grpc",
-    load: async () => (await import("./grpc-js/grpc-js.js")).createGrpcJsTransport,
-  }),
-  registered({
-    name: "rest",
-    endpoint: "rest",
-    load: async () => (await import("./rest/rest.js")).createRestTransport,
-  }),
-];
-
-/** The transports of `auto`, the preferred one first. */
-const AUTO: readonly TransportName[] = ["grpc", "rest"];
-
-/** The limits that every transport is made with: sizes in bytes, times in milliseconds. */
+/** The limits of a transport: sizes in bytes, times in milliseconds. */
 type TransportLimits = Config["limits"] &
   Config["timeouts"] & { readonly registry: Registry; readonly tls: TlsMaterial };
 
-interface Registration<E extends "grpc" | "rest"> {
+/** A transport: its name, the part of the configuration that it reads, and a function that loads its code. */
+interface TransportModule<E extends "grpc" | "rest"> {
   readonly name: TransportName;
   readonly endpoint: E;
   readonly load: () => Promise<(endpoint: NonNullable<Config[E]>, limits: TransportLimits) => ClosableTransport>;
 }
 
-interface Parts {
+interface OpenOptions {
   readonly config: Config;
   readonly pace: Pace;
   /** The types that an `Any` in JSON may hold. */
   readonly types: Registry;
 }
 
-interface Registered {
+interface RegisteredTransport {
   readonly name: TransportName;
-  open(parts: Parts): FallbackMember & { readonly transport: ClosableTransport };
+  open(options: OpenOptions): FallbackMember & { readonly transport: ClosableTransport };
 }
 
-function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registration<E>): Registered {
+const transports: readonly RegisteredTransport[] = [
+  register({
+    name: "grpc",
+    endpoint: "grpc",
+    load: async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport,
+  }),
+  register({
+    name: "grpc-js",
+    endpoint: "grpc",
+    load: async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport,
+  }),
+  register({
+    name: "rest",
+    endpoint: "rest",
+    load: async () => (await import("./rest/rest-transport.js")).createRawRestTransport,
+  }),
+];
+
+/** The transports of `auto`, the preferred one first. */
+const AUTO: readonly TransportName[] = ["grpc", "rest"];
+
+function register<E extends "grpc" | "rest">({ name, endpoint, load }: TransportModule<E>): RegisteredTransport {
   return {
     name,
     open({ config, pace, types }) {
@@ -94,65 +88,106 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registr
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
       const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(settings.tls) };
-      const transport = loadedAtCall(async () => (await load())(settings, limits));
+      const transport = lazyTransport(async () => (await load())(settings, limits));
       const limited = paced(idleLimited(transport, config.timeouts.idleMs), pace, isCounted);
       return { name, transport: withOurErrors(limited, { ...settings, name }) };
     },
   };
 }
 
+/** Whether the code of a transport is loaded. Once it is loading, the transport itself refuses calls after a close. */
+type LazyState =
+  | { readonly kind: "unloaded" }
+  | { readonly kind: "loaded"; readonly transport: Promise<ClosableTransport> }
+  | { readonly kind: "closed" };
+
 /**
- * Make the transport that a configuration chooses.
+ * Returns a transport whose code is loaded with the first call, so that unused transports are never loaded.
  *
- * From the outside in: closing, hooks, what the caller's requests throw, the time limit, the caller's interceptors, retries, the choice of transport, the
- * pace, the limit of idle time, the transport.
+ * @param load loads the code and creates the transport; called at most once
+ * @returns the transport
+ */
+export function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
+  let state: LazyState = { kind: "unloaded" };
+
+  function loaded(): Promise<ClosableTransport> {
+    if (state.kind === "closed") {
+      throw new ConnectError("the transport is closed", Code.Canceled);
+    }
+    if (state.kind === "unloaded") {
+      state = { kind: "loaded", transport: load() };
+    }
+    return state.transport;
+  }
+
+  return {
+    unary: async (...call) => (await loaded()).unary(...call),
+    stream: async (...call) => (await loaded()).stream(...call),
+    async close() {
+      if (state.kind === "unloaded") {
+        state = { kind: "closed" };
+      } else if (state.kind === "loaded") {
+        await state.transport.then(
+          (transport) => transport.close(),
+          () => undefined, // A transport that failed to load holds no connections.
+        );
+      }
+    },
+  };
+}
+
+/**
+ * Creates the transport that a configuration selects.
+ *
+ * The layers, from the outside in: closing, hooks, errors of the caller's requests, deadline, the caller's interceptors,
+ * retries, fallback between transports, the library's errors, rate limit, idle timeout, the transport.
  *
  * @param config a configuration that was read by `readConfig`
  * @param options Connect's interceptors, and hooks that observe calls
- * @returns a Connect transport for any service; its failures are Connect errors whose cause is one of the library's
- * @throws {@link FileError} where a file of the TLS configuration cannot be read
+ * @returns a Connect transport for any service; its failures are Connect errors whose cause is one of the library's errors
+ * @throws {@link FileError} if a file of the TLS configuration cannot be read
  *
  * @example
  * const transport = createTransport(readConfig({ grpc: { url: "http://127.0.0.1:3007" } }));
  */
 export function createTransport(config: Config, options: TransportOptions = {}): ClosableTransport {
-  requireKnown("options", options, { interceptors: true, hooks: true, registry: true });
+  assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
   const { interceptors = [], hooks, registry } = options;
-  requireList("interceptors", interceptors, "Give a list of Connect's interceptors.");
+  assertArray("interceptors", interceptors, "Give a list of Connect's interceptors.");
   if (hooks !== undefined) {
-    requireKnown("hooks", hooks, HOOKS);
+    assertKnownKeys("hooks", hooks, HOOKS);
   }
   if (config?.timeouts === undefined) {
-    throw wrong("the configuration", config, "Give what readConfig() or loadConfig() gives.");
+    throw invalidValueError("the configuration", config, "Give what readConfig() or loadConfig() gives.");
   }
   const { timeouts, retry } = config;
-  const observers = observing(hooks ?? {});
+  const isolated = isolateHooks(hooks ?? {});
   const endpoint = mainEndpoint(config);
-  const bounded = limited(chosen(config, observers, registry), {
+  const withDeadline = limited(openTransports(config, isolated, registry), {
     url: endpoint.url,
     timeouts,
-    interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
+    interceptors: [...interceptors.map(markInterceptorErrors), retryInterceptor(retry, isolated)],
     isWatched: interceptors.length > 0 || hooks !== undefined,
   });
-  const transport = failingWithRequests(bounded);
-  // Without hooks, a call keeps the number that hooks around this transport know it by.
-  const told = hooks === undefined ? transport : tellingHooks(transport, endpoint, observers);
-  return closing(told, endpoint.name, ownController);
+  const transport = withRequestErrors(withDeadline);
+  // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
+  const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
+  return closing(observed, endpoint.name, createLazyController);
 }
 
 /**
- * Make the function that turns the failure of a call over the chosen transport into one of the library's errors.
+ * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
  *
- * @param config the configuration that the transport was made with
- * @returns makes, for a call, a function that throws its failure; errors of the caller's interceptors and requests,
- *   and of neither Connect nor this library, pass unchanged
+ * @param config the configuration that the transport was created with
+ * @returns returns, for a call, a function that throws its failure. Errors of the caller's interceptors and requests, and
+ *   errors of neither Connect nor this library, pass unchanged.
  */
-export function failingCall(config: Config): FailingCall {
+export function failingCall(config: Config): CallErrorMapper {
   const { name: transport, url } = mainEndpoint(config);
   return (method, signal) => (reason) => {
-    const callers = callersError(reason);
-    if (callers !== undefined) {
-      throw callers;
+    const callerError = callerErrorIn(reason);
+    if (callerError !== undefined) {
+      throw callerError;
     }
     throw reason instanceof ConnectError || reason instanceof TradewireError
       ? callError(reason, { transport, url, method: methodName(method), signal })
@@ -160,12 +195,12 @@ export function failingCall(config: Config): FailingCall {
   };
 }
 
-/** The endpoint that errors and hooks name where `auto` stands for several transports. */
+/** Returns the endpoint that errors and hooks name if `auto` stands for several transports. */
 function mainEndpoint(config: Config): Endpoint {
   return { name: config.transport, url: config.transport === "rest" ? config.rest.url : config.grpc.url };
 }
 
-function chosen(config: Config, hooks: Hooks, registry: Registry | undefined): ClosableTransport {
+function openTransports(config: Config, hooks: Hooks, registry: Registry | undefined): ClosableTransport {
   const names = config.transport === "auto" ? AUTO : [config.transport];
   const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
   const pace = createPace(config.limits.callsPerSecond, hooks);
@@ -174,4 +209,89 @@ function chosen(config: Config, hooks: Hooks, registry: Registry | undefined): C
     .map(({ open }) => open({ config, pace, types }));
   const [only, ...others] = members;
   return only !== undefined && others.length === 0 ? only.transport : fallback(members, { ...config.fallback, hooks });
+}
+
+/** The options that all transports share. Those that are left out have the configuration's defaults. */
+interface SharedOptions extends TransportOptions {
+  /** Time limits, in milliseconds: `connectMs`, `callMs`, `idleMs`. */
+  readonly timeouts?: ClientConfig["timeouts"];
+  /** Maximum sizes, in bytes, and `callsPerSecond`. */
+  readonly limits?: ClientConfig["limits"];
+  /** How often read-only calls are attempted, and the waits. By default they are not retried, so that `fallback` can act. */
+  readonly retry?: ClientConfig["retry"];
+}
+
+/** Options of {@link createRestTransport}. */
+export type RestTransportOptions = NonNullable<ClientConfig["rest"]> & SharedOptions;
+
+/** Options of {@link createGrpcTransport}. */
+export type GrpcTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "addresses"> & SharedOptions;
+
+/** Options of {@link createGrpcJsTransport}. */
+export type GrpcJsTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "codec"> & SharedOptions;
+
+/**
+ * Creates a Connect transport over HTTP/1.1 and JSON. It calls any service whose methods have `google.api.http` rules, as
+ * grpc-gateway, Envoy and Google's own front ends transcode it.
+ *
+ * @param options `url` is the API's URL; `streams` is the format of its streams; `jsonAsText` accepts plain text as JSON;
+ *   `headers` are sent with every request; `registry` holds the types that an `Any` may hold
+ * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
+ * @throws `RequestError` if an option is wrong
+ * @throws `FileError` if a file of `tls` cannot be read
+ *
+ * @example
+ * import { createClient } from "@connectrpc/connect";
+ *
+ * const transport = createRestTransport({ url: "https://library.example", streams: "array" });
+ * const { title } = await createClient(LibraryService, transport).getBook({ name: "shelves/1/books/2" });
+ */
+export function createRestTransport(options: RestTransportOptions): ClosableTransport {
+  const { shared, observed, endpoint: rest } = splitOptions(options);
+  return createTransport(readConfig({ ...shared, transport: "rest", rest }), observed);
+}
+
+/**
+ * Creates a Connect transport over gRPC on HTTP/2, with flow-control windows for large messages, and pings while calls are
+ * in flight.
+ *
+ * @param options `url` is the API's URL; `codec` is `proto` or `json`; `headers` are sent with every request
+ * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
+ * @throws `RequestError` if an option is wrong
+ * @throws `FileError` if a file of `tls` cannot be read
+ *
+ * @example
+ * const transport = createGrpcTransport({ url: "http://127.0.0.1:3007", timeouts: { callMs: 5000 } });
+ */
+export function createGrpcTransport(options: GrpcTransportOptions): ClosableTransport {
+  const { shared, observed, endpoint: grpc } = splitOptions(options);
+  return createTransport(readConfig({ ...shared, transport: "grpc", grpc }), observed);
+}
+
+/**
+ * Creates a Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and
+ * load balancing.
+ *
+ * @param options `url` is the API's URL; `addresses` replace its host, and calls use them in turn
+ * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
+ * @throws `RequestError` if an option is wrong
+ * @throws `FileError` if a file of `tls` cannot be read
+ *
+ * @example
+ * const transport = createGrpcJsTransport({ url: "http://node.example:3007", addresses: ["10.0.0.1:3007"] });
+ */
+export function createGrpcJsTransport(options: GrpcJsTransportOptions): ClosableTransport {
+  const { shared, observed, endpoint: grpc } = splitOptions(options);
+  return createTransport(readConfig({ ...shared, transport: "grpc-js", grpc }), observed);
+}
+
+/** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */
+function splitOptions<T extends SharedOptions>(options: T) {
+  assertObject("options", options);
+  const { timeouts, limits, retry, interceptors, hooks, registry, ...endpoint } = options;
+  return {
+    shared: { timeouts, limits, retry: { tries: 1, ...retry } },
+    observed: { interceptors, hooks, registry },
+    endpoint,
+  };
 }

@@ -1,62 +1,62 @@
 import { CanceledError } from "../errors/index.js";
-import { abortable } from "./abortable.js";
+import { raceAbort } from "../signal/abort.js";
 
-/** Reads a stream of bytes, which may be split anywhere, part by part. */
+/** Reads a stream of bytes, which may be split anywhere, in parts. */
 export interface ByteReader {
   /** Position of the next byte in the archive. */
   readonly position: number;
   /**
-   * Look at the next bytes without taking them.
+   * Returns the next bytes without consuming them.
    *
-   * @param size how many bytes are needed
-   * @returns at least `size` bytes, or fewer where the stream ends before
+   * @param size number of bytes that are needed
+   * @returns at least `size` bytes, or fewer if the stream ends before
    */
   peek(size: number): Promise<Buffer>;
   /**
-   * Take bytes that were looked at before.
+   * Consumes bytes that `peek` has returned.
    *
-   * @param size how many bytes
+   * @param size number of bytes
    * @returns the bytes
    */
   take(size: number): Buffer;
   /**
-   * Take the next bytes, as many as are there.
+   * Consumes the next bytes, as many as are available.
    *
    * @returns the bytes; `undefined` at the end of the stream
    */
   next(): Promise<Buffer | undefined>;
   /**
-   * Put the last bytes taken back.
+   * Returns the bytes that were consumed last to the reader.
    *
-   * @param bytes exactly those that were taken last, or the end of them
+   * @param bytes exactly those bytes, or the end of them
    */
   putBack(bytes: Buffer): void;
-  /** End the stream. */
+  /** Closes the stream. */
   close(): Promise<void>;
 }
 
-/** How a stream of bytes is read. */
+/** Options of a byte reader. */
 export interface ByteReaderOptions {
   /** Position of the first byte in the archive; 0 by default. */
   readonly position?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before the stream is ended early, so that a source that waits for more bytes can stop waiting. */
+  /** Called before the stream is closed early, so that a source can stop waiting for more bytes. */
   readonly onClose?: (() => void) | undefined;
 }
 
 /**
- * Make a reader of a stream. Nothing is read before it is asked for.
+ * Creates a reader of a stream. Nothing is read before it is requested.
  *
- * @param source the bytes, split anywhere; its error passes unchanged whenever bytes behind it are asked for
+ * @param source the bytes, split anywhere; its error is thrown unchanged whenever bytes after it are requested
  * @param options the position of the first byte, a signal, and `onClose`
- * @returns the reader; where the signal is aborted, its methods fail with a {@link CanceledError}
+ * @returns the reader; once the signal is aborted, its methods throw a {@link CanceledError}
  */
 export function createByteReader(
   source: AsyncIterable<Uint8Array>,
   { position = 0, signal, onClose }: ByteReaderOptions = {},
 ): ByteReader {
   const iterator = abortable(source, signal);
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   let done = false;
   let failure: { readonly reason: unknown } | undefined;
 
@@ -87,33 +87,33 @@ export function createByteReader(
     },
 
     async peek(size) {
-      while (held.length < size) {
+      while (buffered.length < size) {
         const more = await pull();
         if (more === undefined) {
           break;
         }
-        held = held.length === 0 ? more : Buffer.concat([held, more]);
+        buffered = buffered.length === 0 ? more : Buffer.concat([buffered, more]);
       }
-      return held;
+      return buffered;
     },
 
     take(size) {
-      const bytes = held.subarray(0, size);
-      held = held.subarray(size);
+      const bytes = buffered.subarray(0, size);
+      buffered = buffered.subarray(size);
       position += bytes.length;
       return bytes;
     },
 
     async next() {
-      const bytes = held.length > 0 ? held : await pull();
-      held = held.subarray(held.length);
+      const bytes = buffered.length > 0 ? buffered : await pull();
+      buffered = buffered.subarray(buffered.length);
       position += bytes?.length ?? 0;
       return bytes;
     },
 
     putBack(bytes) {
       position -= bytes.length;
-      held = held.length === 0 ? bytes : Buffer.concat([bytes, held]);
+      buffered = buffered.length === 0 ? bytes : Buffer.concat([bytes, buffered]);
     },
 
     async close() {
@@ -123,6 +123,70 @@ export function createByteReader(
       done = true;
       onClose?.();
       await iterator.return();
+    },
+  };
+}
+
+/** The values of a source that can be closed at any time. */
+export interface Abortable<T> extends AsyncIterableIterator<T, undefined> {
+  return(): Promise<IteratorReturnResult<undefined>>;
+}
+
+/**
+ * Reads a source until a signal is aborted. Neither reading nor closing then waits for the source, which may never answer.
+ *
+ * @param source the values; its errors are thrown unchanged
+ * @param signal stops the reading
+ * @returns the same values; once the signal is aborted, a {@link CanceledError}
+ */
+export function abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): Abortable<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  let pending = 0;
+
+  async function close(): Promise<void> {
+    // While a source waits for its next value, which may never arrive, its return() waits too.
+    const closed = Promise.resolve(iterator.return?.()).catch(() => undefined);
+    if (pending === 0) {
+      await closed;
+    }
+  }
+
+  const settled = (result: IteratorResult<T>): IteratorResult<T, undefined> => {
+    pending -= 1;
+    return result.done === true ? { done: true, value: undefined } : result;
+  };
+  const failed = (reason: unknown): never => {
+    pending -= 1;
+    throw reason;
+  };
+
+  function pull(): Promise<IteratorResult<T, undefined>> {
+    pending += 1;
+    return iterator.next().then(settled, failed);
+  }
+
+  async function pullUntil(abort: AbortSignal): Promise<IteratorResult<T, undefined>> {
+    try {
+      if (abort.aborted) {
+        throw new CanceledError({ cause: abort.reason });
+      }
+      return await raceAbort(pull(), abort);
+    } catch (reason) {
+      if (reason instanceof CanceledError) {
+        await close();
+      }
+      throw reason;
+    }
+  }
+
+  return {
+    next: () => (signal === undefined ? pull() : pullUntil(signal)),
+    async return() {
+      await close();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
     },
   };
 }

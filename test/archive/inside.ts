@@ -1,7 +1,7 @@
-export { archiveEntries, UNLIMITED } from "../../src/archive/entries.js";
-export { csvFiles, type FileOptions } from "../../src/archive/files.js";
-export type { ExportedRange } from "../../src/archive/names.js";
-export type { Exported } from "../../src/archive/rules.js";
-export { saveArchive } from "../../src/archive/save.js";
-export type { Entry } from "../../src/zip/entry.js";
-export { inMemory } from "../../src/zip/seekable.js";
+export { csvFiles, type FileOptions } from "../../src/archive/archive-files.js";
+export type { Exported } from "../../src/archive/export-entries.js";
+export { archiveEntries, UNLIMITED } from "../../src/archive/export-entries.js";
+export type { ExportedRange } from "../../src/archive/export-names.js";
+export { saveArchive } from "../../src/archive/save-archive.js";
+export { inMemory } from "../../src/zip/archive-source.js";
+export type { Entry } from "../../src/zip/zip-entries.js";

@@ -60,7 +60,7 @@ describe("tradewire events", () => {
     expect(lines.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       {
-        ...{ id: "7-2", block: "7", sequence: "2", blockHash: "hash-7", txHash: tx, chainId: "chain-1", case: "order" },
+        ...{ id: "7-2", block: "7", sequence: "2", blockHash: "hash-7", txHash: tx, chainId: "chain-1", kind: "order" },
         value: {
           id,
           side: "SIDE_BUY",
@@ -70,9 +70,9 @@ describe("tradewire events", () => {
           createdAt: "1700000000000000001",
         },
       },
-      { case: "trade", value: { price: "100" } },
-      { case: "transactionResult", value: { failure: { error: "no \u001b[31mmargin\u202e" } } },
-      { case: "endBlock", value: { height: "8" } },
+      { kind: "trade", value: { price: "100" } },
+      { kind: "transactionResult", value: { failure: { error: "no \u001b[31mmargin\u202e" } } },
+      { kind: "endBlock", value: { height: "8" } },
     ]);
   });
 

@@ -187,7 +187,7 @@ describe("tradewire sync status and verify", () => {
     expect(status).toMatchObject({ code: 1, err: expect.stringContaining("the histories part: duckdb:parted.duckdb") });
     const inJson = await run([...args, "--json"], { cwd: folder });
     expect(inJson).toMatchObject({ code: 1, err: "" });
-    expect(JSON.parse(inJson.out)).toMatchObject({ parting: { entry: { table: "trades", fromBlock: "31" } } });
+    expect(JSON.parse(inJson.out)).toMatchObject({ divergence: { entry: { table: "trades", fromBlock: "31" } } });
   });
 
   it("finds rows that are gone, and rows that were changed, and fails", async () => {

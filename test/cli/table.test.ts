@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { fitTable, leftOutOf } from "../../src/cli/table.js";
+import { describeOmissions, fitTable } from "../../src/cli/table.js";
 
 const ID = "0123456789abcdef0123456789abcdef";
 const ROWS = [
@@ -21,7 +21,7 @@ it("aligns columns by the width that a terminal gives characters", () => {
 it("shortens cells of the lowest rank first, and then leaves columns out", () => {
   const fitted = (width: number, ranked?: number[]) => {
     const table = fitTable(["id", "size", "note"], ROWS, { width, ranked });
-    return { text: table.text, leftOut: leftOutOf([table], "--json prints all.") };
+    return { text: table.text, leftOut: describeOmissions([table], "--json prints all.") };
   };
   expect(fitted(50)).toEqual({ text: fitTable(["id", "size", "note"], ROWS).text, leftOut: "" });
   const cut = fitted(44);

@@ -91,7 +91,7 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
     const read: LiveEvent[] = [];
     const reading = readUntil(
       live.client.events({ types: ["stopOrder", "beginBlock", "endBlock"], batchSize: 0 }),
-      ({ case: type }) => type === "stopOrder",
+      ({ kind: type }) => type === "stopOrder",
       read,
     );
     const leaving = new AbortController();
@@ -114,7 +114,7 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
     const events = await reading;
     const last = events.at(-1);
     expect(last?.txHash.toUpperCase()).toBe(txHash);
-    expect(last?.case === "stopOrder" && last.value.stopOrder?.partyId).toBe(signer.publicKey);
+    expect(last?.kind === "stopOrder" && last.value.stopOrder?.partyId).toBe(signer.publicKey);
     expect(events.map(({ block }) => block)).toEqual(
       events.map(({ block }) => block).toSorted((a, b) => Number(a - b)),
     );

@@ -74,7 +74,7 @@ it.each([
 ])("%s %s is a bad request", async (command, body, message) => {
   const { status, body: answer } = await post(command, body);
   expect(status).toBe(400);
-  expect(answer).toEqual({ message: expect.any(String) });
+  expect(answer).toMatchObject({ message: expect.any(String) });
   expect((answer as { message: string }).message.slice(0, message.length)).toBe(message);
 });
 
@@ -83,7 +83,7 @@ it("whatever JSON is posted, no command fails on the node's side", async () => {
   const key = fc.constantFrom("time", "id", "method", "with", "times", "afterBytes", "other");
   await fc.assert(
     fc.asyncProperty(name, fc.oneof(fc.dictionary(key, fc.jsonValue()), fc.jsonValue()), async (command, body) => {
-      expect(await post(command, JSON.stringify(body))).toEqual({
+      expect(await post(command, JSON.stringify(body))).toMatchObject({
         status: 400,
         body: { message: expect.stringMatching(/^[^\n]+\n[^\n]+$/) },
       });

@@ -36,18 +36,18 @@ const newFolder = () => {
 };
 
 /** A node of a folder, and how many blocks its start made again. */
-function open(folder: string, more: DevnodeOptions = {}, maxRemadeMs = 1e9) {
+function open(folder: string, more: DevnodeOptions = {}, maxReplayMs = 1e9) {
   const options = checkOptions({ ...small, ...more });
   const { settings, genesis } = options;
   const journal = openJournal(folder, settings);
-  const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxRemadeMs });
+  const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxReplayMs });
   const network = createLocalNetwork(options);
-  let remade = 0;
+  let replayed = 0;
   const counted: LocalNetwork = {
     ...network,
-    remake(block) {
-      remade += 1;
-      network.remake(block);
+    replay(block) {
+      replayed += 1;
+      network.replay(block);
     },
   };
   const controls = createControls(counted, createFailures([]), { journal, checkpoints }, () => false);
@@ -55,7 +55,7 @@ function open(folder: string, more: DevnodeOptions = {}, maxRemadeMs = 1e9) {
     controls.finish();
     journal[Symbol.dispose]();
   };
-  return { network, journal, controls, remade, close, [Symbol.dispose]: () => journal[Symbol.dispose]() };
+  return { network, journal, controls, replayed, close, [Symbol.dispose]: () => journal[Symbol.dispose]() };
 }
 
 type Opened = ReturnType<typeof open>;
@@ -105,11 +105,11 @@ describe("a restart", () => {
     cpSync(folder, copy, { recursive: true });
     rmSync(join(copy, STATE));
     using node = open(folder);
-    expect(node.remade).toBe(0);
+    expect(node.replayed).toBe(0);
     expect(known(node)).toEqual(left);
     // A node that makes all blocks again is the same one, and stays the same.
     using other = open(copy);
-    expect(other.remade).toBe(23);
+    expect(other.replayed).toBe(23);
     expect(known(other)).toEqual(left);
     for (const time of [1n, 2n, 3n, 4n, 5n].map((second) => node.network.blocks.last().time + second * 10n ** 9n)) {
       node.network.makeBlock(time);
@@ -131,7 +131,7 @@ describe("a restart", () => {
       left = known(node); // Not closed: only the folder is let go.
     }
     using node = open(folder);
-    expect(node.remade).toBe(4);
+    expect(node.replayed).toBe(4);
     expect(known(node)).toEqual(left);
   });
 
@@ -142,7 +142,7 @@ describe("a restart", () => {
       await run(node, 3);
     }
     using node = open(folder);
-    expect(node.remade).toBeLessThan(3);
+    expect(node.replayed).toBeLessThan(3);
     expect(node.network.blocks.last().height).toBe(13n);
   });
 
@@ -166,7 +166,7 @@ it("a node that was closed leaves the folder to others", async () => {
   node.close();
   expect(() => node.controls.reset()).toThrow("the node of the folder is closed");
   using other = open(folder);
-  expect(other.remade).toBe(0);
+  expect(other.replayed).toBe(0);
 });
 
 describe("what is kept counts for nothing, and the blocks are made again,", () => {
@@ -189,14 +189,14 @@ describe("what is kept counts for nothing, and the blocks are made again,", () =
     const { folder, left } = await filled();
     damage(folder);
     using node = open(folder);
-    expect(node.remade).toBe(23);
+    expect(node.replayed).toBe(23);
     expect(known(node)).toEqual(left);
   });
 
   it("where the rows of one's own are others", async () => {
     const { folder } = await filled();
     using node = open(folder);
-    expect(node.remade).toBe(0);
+    expect(node.replayed).toBe(0);
     node[Symbol.dispose]();
     const own = newFolder();
     const genesis = (hash: string) => ({
@@ -211,10 +211,10 @@ describe("what is kept counts for nothing, and the blocks are made again,", () =
       first.close();
     }
     using same = open(own, { genesis: genesis("c1") });
-    expect(same.remade).toBe(0);
+    expect(same.replayed).toBe(0);
     same[Symbol.dispose]();
     using other = open(own, { genesis: genesis("c2") });
-    expect(other.remade).toBe(3);
+    expect(other.replayed).toBe(3);
   });
 
   it("where the blocks end before it, or are others", async () => {
@@ -224,13 +224,13 @@ describe("what is kept counts for nothing, and the blocks are made again,", () =
     writeFileSync(path, lines.slice(0, 21).join("\n").concat("\n"));
     {
       using node = open(folder);
-      expect(node.remade).toBe(20);
+      expect(node.replayed).toBe(20);
     }
     // As long as before, with another time in the last block.
     const last = (lines[23] ?? "").replace(/\d"(?=,"transactions)/, (digit) => `${(Number(digit[0]) + 1) % 10}"`);
     writeFileSync(path, [...lines.slice(0, 23), last, ""].join("\n"));
     using node = open(folder);
-    expect(node.remade).toBe(23);
+    expect(node.replayed).toBe(23);
   });
 });
 
@@ -262,6 +262,6 @@ it("a node that is killed at any moment comes back with the blocks that it had m
   using node = open(folder, options);
   using other = open(copy, options);
   expect(node.network.blocks.last().height).toBeGreaterThanOrEqual(reached);
-  expect(node.remade).toBeLessThan(other.remade);
+  expect(node.replayed).toBeLessThan(other.replayed);
   expect(known(node)).toEqual(known(other));
 });

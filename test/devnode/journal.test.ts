@@ -115,14 +115,14 @@ it("tells by a mark whether the same stands before a position", () => {
   newFolder();
   using journal = open();
   journal.add(block(1n));
-  const [position, mark] = [journal.position(), journal.mark(journal.position())];
+  const [position, mark] = [journal.position(), journal.fingerprint(journal.position())];
   journal.add(block(2n));
-  expect(journal.mark(position)).toBe(mark);
+  expect(journal.fingerprint(position)).toBe(mark);
   journal.truncate(journal.start);
-  expect(journal.mark(position)).toBeUndefined();
+  expect(journal.fingerprint(position)).toBeUndefined();
   journal.add(block(3n));
   expect(journal.position()).toBe(position);
-  expect(journal.mark(position)).not.toBe(mark);
+  expect(journal.fingerprint(position)).not.toBe(mark);
 });
 
 it("refuses a folder of other settings, and leaves it as it is", async () => {

@@ -7,14 +7,14 @@ import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_p
 import { LedgerMovementsSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { AccountType, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import { collect } from "../support/listing-clients.js";
-import { createHistory, createMadeUp, type Happening, type History, ledgerService } from "./inside.js";
+import { type BlockEvent, createHistory, generateHistory, type History, ledgerService } from "./inside.js";
 
 const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 const partyId = idOf("party:3");
 
 const made = (genesis = {}) =>
   createHistory({
-    madeUp: createMadeUp({ blocks: 5000 }),
+    generated: generateHistory({ blocks: 5000 }),
     chainId: "devnode-1",
     segments: 5,
     blocksPerSegment: 1000,
@@ -111,7 +111,7 @@ describe("the ledger", () => {
     const record = (height: bigint) => {
       const block = { height, hash: idOf("b"), time: 1_700_000_000_000_000_000n + height * 1_000_000_000n };
       const value = create(LedgerMovementsSchema, { ledgerMovements: movements });
-      const event: Happening["event"] = { case: "ledgerMovements", value };
+      const event: BlockEvent["event"] = { case: "ledgerMovements", value };
       history.record(block, height === 5001n ? [{ block, sequence: 1, txHash: idOf("t"), event }] : []);
     };
     record(5001n);
@@ -154,7 +154,7 @@ describe("the ledger", () => {
     const block = { height: 5001n, hash: idOf("b"), time: 1_700_000_009_999_999_000n };
     const entry = { fromAccount: { assetId: idOf("asset:0"), owner: partyId }, amount: "1" };
     const value = create(LedgerMovementsSchema, { ledgerMovements: [{ entries: [entry, entry] }] });
-    const event: Happening["event"] = { case: "ledgerMovements", value };
+    const event: BlockEvent["event"] = { case: "ledgerMovements", value };
     history.record(block, [{ block, sequence: 1, txHash: idOf("t"), event }]);
     // The entries are a microsecond apart: the first one stands at the full second.
     const [from, to] = [1_700_000_010_000_000_000n, 1_700_000_011_000_000_000n];

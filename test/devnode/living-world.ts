@@ -14,7 +14,7 @@ import {
   type Trade,
   TradeSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-import type { Block, Event, Happening, Place, Placed, Timeline, WorldStart } from "./inside.js";
+import type { Block, BlockEvent, Event, Place, Placed, Timeline, WorldHistory } from "./inside.js";
 
 /** The height of the last block of the history. */
 export const LAST = 10n;
@@ -111,7 +111,7 @@ function isBefore(a: Place, b: Place): boolean {
 export function historyOf({
   start,
   ...timelines
-}: Partial<Omit<WorldStart, "start">> & { readonly start?: Partial<WorldStart["start"]> } = {}): WorldStart {
+}: Partial<Omit<WorldHistory, "start">> & { readonly start?: Partial<WorldHistory["finalState"]> } = {}): WorldHistory {
   return {
     lastHeight: LAST,
     blockAt,
@@ -122,7 +122,7 @@ export function historyOf({
     deposits: timelineOf([]),
     checkpoints: timelineOf([]),
     ...timelines,
-    start: {
+    finalState: {
       parameters: new Map(),
       assets: [],
       markets: [],
@@ -146,6 +146,6 @@ export function historyOf({
  * @param events what happened
  * @returns it as it is told
  */
-export function happeningsOf(height: bigint, events: readonly Event[]): Happening[] {
+export function happeningsOf(height: bigint, events: readonly Event[]): BlockEvent[] {
   return events.map((event, index) => ({ block: blockAt(height), sequence: index + 1, txHash: id(0), event }));
 }

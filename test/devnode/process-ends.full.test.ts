@@ -37,3 +37,27 @@ test.each(
   // A timer of the call would keep it alive for the rest of its 60 s.
   expect(Number(Buffer.concat(written).toString())).toBeLessThan(50_000);
 });
+
+/** A program whose WebSocket ends with a line of more than 64 KiB. It fails if it is still alive 20 seconds after the close. */
+const endedByLine = `
+  import { startDevnode } from "tradewire/devnode";
+  import { WebSocket } from "ws";
+  const node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
+  const socket = new WebSocket(new URL("/api/v2/stream/event/bus", node.restUrl.replace("http", "ws")));
+  const closed = new Promise((resolve) => socket.on("close", resolve));
+  await new Promise((resolve) => socket.on("open", resolve));
+  socket.send(JSON.stringify({ type: [49], batchSize: 300 }));
+  await new Promise((resolve) => socket.on("pong", resolve).ping());
+  for (let made = 0; made < 300; made += 1) await node.makeBlock();
+  await closed;
+  await node.close();
+  setTimeout(() => process.exit(1), 20_000).unref();
+`;
+
+test("a program ends when its node is closed after a WebSocket ended with a long line", async () => {
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", endedByLine], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [code] = await once(child, "close");
+  expect(code).toBe(0);
+});

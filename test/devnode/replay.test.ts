@@ -68,7 +68,7 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
   let isFull = false;
   const journal = {
     read: () => [],
-    mark: () => undefined,
+    fingerprint: () => undefined,
     requireOpen() {},
     start: 0,
     position: () => kept.length,
@@ -83,7 +83,7 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
     },
     [Symbol.dispose]() {},
   };
-  const checkpoints = { read: () => undefined, made() {}, finish() {}, truncate() {} };
+  const checkpoints = { read: () => undefined, blockAdded() {}, finish() {}, truncate() {} };
   const storage = { journal, checkpoints };
   const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), storage, () => false);
   await controls.makeBlock();

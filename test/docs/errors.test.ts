@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
 import * as library from "tradewire";
-import { PartingError, SinkError } from "tradewire/sync";
+import { DivergenceError, SinkError } from "tradewire/sync";
 import { ERROR_SECTIONS } from "./inside.js";
 
-const errors = { ...library, PartingError, SinkError };
+const errors = { ...library, DivergenceError, SinkError };
 
 const page = await readFile(new URL("../../docs/errors.md", import.meta.url), "utf8");
 const anchors = [...page.matchAll(/^##+ (.*)$/gm)].map(([, heading = ""]) =>
@@ -48,7 +48,7 @@ it.each([
   [new errors.SinkError("x", options), "sinkerror-not-reached"],
   [new errors.BannedError(new Date(0)), "bannederror"],
   [new errors.CanceledError(), "cancelederror"],
-  [new errors.PartingError("x", ""), "partingerror"],
+  [new errors.DivergenceError("x", ""), "divergenceerror"],
 ])("is where %s points to", (error, section) => {
   expect(error.docs).toBe(`docs/errors.md#${section}`);
   expect(error.message.split("\n").at(-1)).toBe(`See ${error.docs} of tradewire.`);

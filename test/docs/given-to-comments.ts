@@ -6,18 +6,18 @@ import type { Archive, Client, ExportChunk, ExportRequest, TableName, Transactio
 import type { Devnode } from "tradewire/devnode";
 import type { OrderSubmission } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import type { StopOrder } from "tradewire/gen/vega/vega_pb.js";
-import type { NodeHistory, Sink, Survey, Unit } from "tradewire/sync";
+import type { CoverageComparison, NodeHistory, Sink, Unit } from "tradewire/sync";
 import type { SinkHost } from "tradewire/sync/contract";
-import type { Streams } from "../../src/devnode/data/observe.js";
-import type { EngineStart } from "../../src/devnode/engine/engine.js";
-import type { Bag } from "../../src/signal/bag.js";
+import type { Streams } from "../../src/devnode/data/streams.js";
+import type { EngineOptions } from "../../src/devnode/engine/initial-state.js";
+import type { ActiveSet } from "../../src/signal/collections.js";
 
 export { createReadStream, createWriteStream } from "node:fs";
 export { writeFile } from "node:fs/promises";
 export { pipeline } from "node:stream/promises";
 export { create, toBinary } from "@bufbuild/protobuf";
 export { AccountType } from "../../gen/vega/vega_pb.js";
-export { createMadeUp } from "../../src/devnode/made-up/index.js";
+export { generateHistory } from "../../src/devnode/generated-history/generated-history.js";
 
 export declare const node: Devnode;
 export declare const clients: readonly Client[];
@@ -47,7 +47,7 @@ export declare const database: { query(statement: string): Promise<unknown> };
 export declare const tables: readonly TableName[];
 export declare const sink: Sink;
 export declare const history: NodeHistory;
-export declare const survey: Survey;
+export declare const comparison: CoverageComparison;
 export declare const unit: Unit;
 export declare function test(name: string, run: () => Promise<void>): void;
 export declare function newPlace(): Promise<string>;
@@ -55,7 +55,7 @@ export declare function mySink(place: string): Sink;
 export declare function readMyTable(place: string, table: TableName): ReturnType<SinkHost["readRows"]>;
 
 // The local node.
-export declare const start: EngineStart;
+export declare const start: EngineOptions;
 export declare const events: unknown[];
 export declare const time: bigint;
 export declare const submission: OrderSubmission;
@@ -63,7 +63,7 @@ export declare const asset: string;
 export declare const streams: Streams;
 
 // Transports.
-export declare const underWay: Bag<object>;
+export declare const activeCalls: ActiveSet<object>;
 export declare const call: object;
 type Book = Message<"library.Book"> & { readonly title: string };
 type BookRequest = Message<"library.GetBookRequest"> & { readonly name: string };

@@ -1,1 +1,1 @@
-export { ERROR_SECTIONS } from "../../src/errors/sections.js";
+export { ERROR_SECTIONS } from "../../src/errors/error-classes.js";

@@ -1,2 +1,2 @@
-export { saveWhole } from "../../src/file/save-whole.js";
-export { processMark, temporaryName } from "../../src/file/temporary.js";
+export { saveAtomically } from "../../src/file/atomic-file.js";
+export { processMark, temporaryName } from "../../src/file/temporary-files.js";

@@ -1,5 +1,5 @@
 // Takes a lock each time that the parent says so, and holds it until the parent says to release it.
-import { type Lock, takeLock } from "../../src/file/lock.js";
+import { type Lock, takeLock } from "../../src/file/lock-file.js";
 
 let held: Lock | undefined;
 

@@ -1,12 +1,12 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { FileError } from "tradewire";
-import { saveWhole } from "./inside.js";
+import { saveAtomically } from "./inside.js";
 
 /** A small CSV file. */
 export const csv = Buffer.from("a,b\n1,2\n");
 
-type Where = Parameters<typeof saveWhole>[1];
-type Check = Parameters<typeof saveWhole>[2];
+type Where = Parameters<typeof saveAtomically>[1];
+type Check = Parameters<typeof saveAtomically>[2];
 
 /**
  * Save a file whole, by default the CSV file, with a check that counts the bytes.
@@ -21,13 +21,13 @@ export function saveInto(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> = [csv],
   given: Partial<Where & Check> = {},
 ) {
-  async function* passing() {
+  async function* consume() {
     yield* pieces;
   }
-  return saveWhole(
-    passing(),
+  return saveAtomically(
+    consume(),
     { target: folder, fileName: () => "a.csv", force: false, ...given },
-    { passing: counted, written: (_, count) => count, ...given },
+    { consume: counted, verify: (_, count) => count, ...given },
   );
 }
 

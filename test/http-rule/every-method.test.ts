@@ -8,13 +8,13 @@ import { RequestError } from "tradewire";
 import { anyRequest } from "../support/any-message.js";
 import { isServerStreaming, isUnary } from "../support/definitions.js";
 import {
+  createFirstHttpCall,
+  createHttpCall,
   type HttpBinding,
   httpBindings,
   isJsonObject,
   knownTypes,
-  readCall,
-  writeCall,
-  writeFirstCall,
+  parseHttpCall,
 } from "./inside.js";
 
 const RUNS = 50;
@@ -41,7 +41,7 @@ function isService(value: unknown): value is DescService {
 }
 
 /** The call as the gateway gets it: its body has travelled as text. */
-function received({ body, ...call }: ReturnType<typeof writeCall>): ReturnType<typeof writeCall> {
+function received({ body, ...call }: ReturnType<typeof createHttpCall>): ReturnType<typeof createHttpCall> {
   return body === undefined ? call : { ...call, body: JSON.parse(JSON.stringify(body)) };
 }
 
@@ -80,7 +80,7 @@ describe.each(callable)("%s", (_, method) => {
       fc.assert(
         fc.property(anyRequest(input, rule), (json) => {
           const message = fromJson(input, json, options);
-          const back = readCall(input, rule, received(writeCall(input, rule, message)));
+          const back = parseHttpCall(input, rule, received(createHttpCall(input, rule, message)));
           const expected = toJson(input, message, options);
           expect(back && toJson(input, back, options)).toEqual(withoutEmpty(expected, rule, method));
         }),
@@ -101,9 +101,9 @@ describe.each(callable)("%s", (_, method) => {
         anyRequest(input, { ...main, template: { ...main.template, variables: [] } }, { inQuery: false, text }),
         (json) => {
           const message = fromJson(input, json, options);
-          let written: ReturnType<typeof writeFirstCall>;
+          let written: ReturnType<typeof createFirstHttpCall>;
           try {
-            written = writeFirstCall(input, rules, message);
+            written = createFirstHttpCall(input, rules, message);
           } catch (reason) {
             expect(reason).toBeInstanceOf(RequestError);
             return;
@@ -112,7 +112,7 @@ describe.each(callable)("%s", (_, method) => {
           if (call === undefined) {
             throw new Error("nothing was written");
           }
-          const back = readCall(input, rule, received(call));
+          const back = parseHttpCall(input, rule, received(call));
           const expected = withoutEmpty(toJson(input, message, options), rule, method);
           expect(back && toJson(input, back, options)).toMatchObject(isJsonObject(expected) ? expected : {});
         },

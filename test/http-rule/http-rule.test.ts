@@ -9,10 +9,10 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { type HttpBinding, type HttpCall, httpBindings } from "../../src/http-rule/http-rule.js";
 import { ruleOf, ShapeSchema, shapeMethod } from "../support/shapes.js";
-import { writeCall } from "./inside.js";
+import { createHttpCall } from "./inside.js";
 
 function write(rule: HttpBinding, json: JsonObject): HttpCall {
-  return writeCall(ShapeSchema, rule, fromJson(ShapeSchema, json));
+  return createHttpCall(ShapeSchema, rule, fromJson(ShapeSchema, json));
 }
 
 const get = ruleOf(shapeMethod({ get: "/shapes" }));
@@ -80,7 +80,7 @@ describe("writeCall", () => {
   it("writes an export as the specification has it", () => {
     const message = create(ExportNetworkHistoryRequestSchema, { fromBlock: 1n, toBlock: 3000n, table: Table.TRADES });
     const rule = ruleOf(TradingDataService.method.exportNetworkHistory);
-    expect(writeCall(ExportNetworkHistoryRequestSchema, rule, message)).toEqual({
+    expect(createHttpCall(ExportNetworkHistoryRequestSchema, rule, message)).toEqual({
       verb: "GET",
       target: "/api/v2/networkhistory/export?fromBlock=1&toBlock=3000&table=TABLE_TRADES",
     });
@@ -196,7 +196,7 @@ describe("writeCall", () => {
   it("leaves the message as it was", () => {
     const json = { name: "n", inner: { innerId: "i", levels: [1] } };
     const message = fromJson(ShapeSchema, json);
-    writeCall(ShapeSchema, ruleOf(shapeMethod({ post: "/{name}/{inner.inner_id}", body: "inner" })), message);
+    createHttpCall(ShapeSchema, ruleOf(shapeMethod({ post: "/{name}/{inner.inner_id}", body: "inner" })), message);
     expect(toJson(ShapeSchema, message)).toEqual(json);
   });
 });

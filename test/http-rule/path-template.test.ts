@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { fillPath, matchPath, parsePathTemplate } from "../../src/http-rule/path-template.js";
+import { expandPath, matchPath, parsePathTemplate } from "../../src/http-rule/path-template.js";
 
 function fill(template: string, ...values: string[]): string {
-  return fillPath(parsePathTemplate(template), values);
+  return expandPath(parsePathTemplate(template), values);
 }
 
 function match(template: string, path: string): string[] | undefined {
@@ -169,7 +169,7 @@ describe("fillPath and matchPath", () => {
       fc.property(template, ({ list, verb }) => {
         const parsed = parsePathTemplate(`/${list.map(({ text }) => text).join("/")}${verb}`);
         const values = list.flatMap(({ value }) => (value === undefined ? [] : [value]));
-        const path = fillPath(parsed, values);
+        const path = expandPath(parsed, values);
         expect(path).toMatch(/^[!-~]+$/);
         expect(new URL(path, "http://node.example").pathname).toBe(path);
         expect(matchPath(parsed, path)).toEqual(values);

@@ -189,7 +189,7 @@ export function gatewayCases({ node, folder, tools, clients, onEnd }) {
           const { value } = await events.next();
           if (value.block === height) {
             seen.push(plain(value));
-            ended = value.case === "endBlock";
+            ended = value.kind === "endBlock";
           }
         }
         await events.return();

@@ -2,20 +2,20 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { ProtocolError } from "tradewire";
-import { httpBodyFromJson, openEnvelope, readErrorObject } from "../../src/json/envelope.js";
-import { anyToObject } from "./inside.js";
+import { parseEnvelope, parseErrorObject } from "../../src/json/envelope.js";
+import { anyToObject, httpBodyFromJson } from "./inside.js";
 
 describe("openEnvelope", () => {
   it("opens a result", () => {
-    expect(openEnvelope({ result: { data: "UEs=" } })).toEqual({ result: { data: "UEs=" } });
-    expect(openEnvelope({ result: {}, error: null })).toEqual({ result: {} });
-    expect(openEnvelope({ result: "text", other: 1 })).toEqual({ result: "text" });
+    expect(parseEnvelope({ result: { data: "UEs=" } })).toEqual({ result: { data: "UEs=" } });
+    expect(parseEnvelope({ result: {}, error: null })).toEqual({ result: {} });
+    expect(parseEnvelope({ result: "text", other: 1 })).toEqual({ result: "text" });
   });
 
   it("opens an error", () => {
     const error = { code: 13, message: "no such segment", details: [{ "@type": "a.example/b.C", d: 1 }] };
-    expect(openEnvelope({ error })).toEqual({ error });
-    expect(openEnvelope({ result: null, error })).toEqual({ error });
+    expect(parseEnvelope({ error })).toEqual({ error });
+    expect(parseEnvelope({ result: null, error })).toEqual({ error });
   });
 
   it.each<[string, JsonObject]>([
@@ -24,7 +24,7 @@ describe("openEnvelope", () => {
     ["a chunk has neither a result nor an error; its fields are: result", { result: null }],
     ["a chunk has neither a result nor an error; its fields are: code, message", { code: 5, message: "x" }],
   ])("refuses: %s", (summary, json) => {
-    const open = () => openEnvelope(json);
+    const open = () => parseEnvelope(json);
     expect(open).toThrow(ProtocolError);
     expect(open).toThrow(expect.objectContaining({ summary, code: Code.DataLoss }));
   });
@@ -37,13 +37,13 @@ describe("readErrorObject", () => {
       message: "range",
       details: [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 7, message: "m", inner: "i" }],
     };
-    expect(readErrorObject(object)).toEqual(object);
+    expect(parseErrorObject(object)).toEqual(object);
   });
 
   it.each<[JsonValue]>([[0], [17], [-1], [1.5], ["3"], [null], ["constructor"]])(
     "takes the code %j for UNKNOWN",
     (code) => {
-      expect(readErrorObject({ code, message: "m" })).toEqual({ code: Code.Unknown, message: "m", details: [] });
+      expect(parseErrorObject({ code, message: "m" })).toEqual({ code: Code.Unknown, message: "m", details: [] });
     },
   );
 
@@ -57,16 +57,16 @@ describe("readErrorObject", () => {
     ["Connect's, whose code is a name", { code: "failed_precondition" }, Code.FailedPrecondition],
     ["an HTTP status that stands for no code", { code: 418 }, Code.Unknown],
   ])("reads the code of %s", (_, object, code) => {
-    expect(readErrorObject({ ...object, message: "m" })).toEqual({ code, message: "m", details: [] });
+    expect(parseErrorObject({ ...object, message: "m" })).toEqual({ code, message: "m", details: [] });
   });
 
   it("keeps what is no error object as far as it can", () => {
     const { Unknown: code } = Code;
-    expect(readErrorObject("out of order")).toEqual({ code, message: '"out of order"', details: [] });
-    expect(readErrorObject(["x"])).toEqual({ code, message: '["x"]', details: [] });
-    expect(readErrorObject({})).toEqual({ code, message: "", details: [] });
-    expect(readErrorObject({ code: 5, message: 1, details: {} })).toEqual({ code: 5, message: "", details: [] });
-    expect(readErrorObject({ code: 5, details: ["plain", { a: 1 }, { "@type": 2 }] }).details).toEqual(
+    expect(parseErrorObject("out of order")).toEqual({ code, message: '"out of order"', details: [] });
+    expect(parseErrorObject(["x"])).toEqual({ code, message: '["x"]', details: [] });
+    expect(parseErrorObject({})).toEqual({ code, message: "", details: [] });
+    expect(parseErrorObject({ code: 5, message: 1, details: {} })).toEqual({ code: 5, message: "", details: [] });
+    expect(parseErrorObject({ code: 5, details: ["plain", { a: 1 }, { "@type": 2 }] }).details).toEqual(
       ["plain", { a: 1 }, { "@type": 2 }].map((value) => ({
         "@type": "type.googleapis.com/google.protobuf.Value",
         value,

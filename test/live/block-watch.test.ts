@@ -7,9 +7,9 @@ import { TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.
 import { createBlockWatch, type ResultObserver, type WatchedEvent } from "../../src/live/block-watch.js";
 import { eventually } from "../support/eventually.js";
 
-const end = (block: bigint): WatchedEvent => ({ case: "endBlock", block });
+const end = (block: bigint): WatchedEvent => ({ kind: "endBlock", block });
 const result = (block: bigint, hash: string): WatchedEvent => ({
-  case: "transactionResult",
+  kind: "transactionResult",
   block,
   value: create(TransactionResultSchema, { hash }),
 });

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "@jest/globals";
 import { eventTypes } from "tradewire";
 import { BusEventSchema, BusEventType, BusEventTypeSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
-import { busEventTypeName, readEventType } from "../../src/live/event-types.js";
+import { busEventTypeName, parseEventType } from "../../src/live/event-types.js";
 
 /** The types whose two names in the definitions differ in more than their spelling, each checked by what it holds. */
 const others = {
@@ -55,6 +55,6 @@ describe("the types of events", () => {
     ["Trade", 'types[0] is "Trade", which is no type of events', "Did you mean trade? docs/live.md lists all types."],
     ["toString", 'types[0] is "toString", which is no type of events', expect.stringContaining("docs/live.md")],
   ])("%s is none", (name, summary, advice) => {
-    expect(() => readEventType(name, "types[0]")).toThrow(expect.objectContaining({ summary, advice }));
+    expect(() => parseEventType(name, "types[0]")).toThrow(expect.objectContaining({ summary, advice }));
   });
 });

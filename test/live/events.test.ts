@@ -17,7 +17,7 @@ const party = "a1".repeat(32);
 const market = "b2".repeat(32);
 
 describe("events", () => {
-  test("come by their case, with where they are from", async () => {
+  test("come by their kind, with where they are from", async () => {
     await using node = await startObserving(async function* ({ signal }) {
       yield [eventOf("7-1", { event: { case: "beginBlock", value: { height: 7n } } })];
       yield [eventOf("7-2"), eventOf("7-3", { event: { case: "trade", value: { price: "12" } } })];
@@ -26,9 +26,9 @@ describe("events", () => {
     const events = await take(3, node.client.events());
     const origin = { id: "7-1", block: 7n, sequence: 1n, blockHash: "hash-7", txHash: "tx-7-1", chainId: "chain-1" };
     expect(events).toEqual([
-      { ...origin, case: "beginBlock", value: expect.objectContaining({ height: 7n }) },
-      expect.objectContaining({ case: "order", value: expect.objectContaining({ id: "order-7-2" }) }),
-      expect.objectContaining({ case: "trade", sequence: 3n, value: expect.objectContaining({ price: "12" }) }),
+      { ...origin, kind: "beginBlock", value: expect.objectContaining({ height: 7n }) },
+      expect.objectContaining({ kind: "order", value: expect.objectContaining({ id: "order-7-2" }) }),
+      expect.objectContaining({ kind: "trade", sequence: 3n, value: expect.objectContaining({ price: "12" }) }),
     ]);
   });
 
@@ -99,8 +99,8 @@ describe("events", () => {
     newer.$unknown = [{ no: 777, wireType: 2, data: new Uint8Array([1, 9]) }];
     await using node = await startObserving(sending(newer));
     const [event] = await take(1, node.client.events());
-    expect(event).toMatchObject({ case: "unknown", id: "5-1", block: 5n, txHash: "tx-5-1" });
-    expect(event?.case === "unknown" && event.value.$unknown).toMatchObject([{ no: 777 }]);
+    expect(event).toMatchObject({ kind: "unknown", id: "5-1", block: 5n, txHash: "tx-5-1" });
+    expect(event?.kind === "unknown" && event.value.$unknown).toMatchObject([{ no: 777 }]);
   });
 
   test("may come in another order than that of their ids, and stay in it", async () => {

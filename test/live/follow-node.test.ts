@@ -52,9 +52,9 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("a follow of a node over %s"
     node.failNext({ ...failure, with: "INTERNAL", afterBytes: 400 });
     node.failNext({ ...failure, with: "NOT_FOUND" });
     node.failNext({ method: "ListAllNetworkHistorySegments", with: "UNAVAILABLE" });
-    const events: FollowEvent["case"][] = [];
+    const events: FollowEvent["kind"][] = [];
     let made: Promise<void> | undefined;
-    const onEvent = ({ case: what }: FollowEvent) => {
+    const onEvent = ({ kind: what }: FollowEvent) => {
       events.push(what);
       if (what === "idle") {
         made ??= makeSegment(node).then(() => makeSegment(node));
@@ -95,7 +95,7 @@ it("goes on where the node was stopped and started again meanwhile", async () =>
   let node = await startDevnode({ ...settings, dataDir, grpcPort });
   await using client = clientOf(node);
   let [restart, stops]: [Promise<unknown> | undefined, number] = [undefined, 0];
-  const onEvent = ({ case: what }: FollowEvent) => {
+  const onEvent = ({ kind: what }: FollowEvent) => {
     if (what === "idle" && stops < 2) {
       stops += 1;
       restart = makeSegment(node)
@@ -136,7 +136,7 @@ it("ends with the client, also while it waits for the node", async () => {
   await using node = await startDevnode(settings);
   const client = clientOf(node);
   let closed: Promise<void> | undefined;
-  const onEvent = ({ case: what }: FollowEvent) => {
+  const onEvent = ({ kind: what }: FollowEvent) => {
     closed ??= what === "idle" ? client.close() : undefined;
   };
   const { rows, error } = await rowsOf(client, 4, { pollMs: 1, onEvent });

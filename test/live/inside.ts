@@ -1,9 +1,9 @@
-export { openArchive } from "../../src/archive/open.js";
-export { createEvents } from "../../src/live/events.js";
-export { readEventsRequest } from "../../src/live/events-request.js";
-export type { FollowClient } from "../../src/live/follow.js";
-export type { FollowPosition } from "../../src/live/follow-position.js";
+export { openArchive } from "../../src/archive/open-archive.js";
+export { parseEvent } from "../../src/live/event-types.js";
+export { parseEventsRequest } from "../../src/live/events-request.js";
+export type { FollowPosition } from "../../src/live/follow-cursor.js";
+export type { FollowClient } from "../../src/live/follow-table.js";
 export { createFollowing } from "../../src/live/follow-table.js";
-export { readEvent } from "../../src/live/live-event.js";
-export type { LiveCalls } from "../../src/live/observe-call.js";
-export { commandParts, outcomeOfResult } from "../../src/live/outcome.js";
+export type { LiveCalls } from "../../src/live/live-call.js";
+export { createEvents } from "../../src/live/live-events.js";
+export { commandParts, outcomeOfResult } from "../../src/live/transaction-outcome.js";

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import { ProtocolError, RequestError } from "tradewire";
-import { nextSegments, type Wanted } from "../../src/live/next-segments.js";
+import { type FollowTarget, nextSegments } from "../../src/live/next-segments.js";
 import { segments } from "../support/made-history.js";
 import type { FollowPosition } from "./inside.js";
 
-const nothing: Wanted = { position: undefined, fromBlock: undefined, toBlock: undefined };
+const nothing: FollowTarget = { position: undefined, fromBlock: undefined, toBlock: undefined };
 /** Behind the segment with this number, or inside it. */
-const behind = (number: number, part?: FollowPosition["part"]): Wanted => ({
+const behind = (number: number, part?: FollowPosition["part"]): FollowTarget => ({
   ...nothing,
   position: {
     chainId: "chain-1",

@@ -53,7 +53,7 @@ describe.each(["grpc", "rest"] as const)("the ends of orders, over %s", (transpo
       () => node.makeBlock(),
     );
 
-    const cases = items.taken.flatMap((item) => ("gap" in item || item.case === "endBlock" ? [] : [item.case]));
+    const cases = items.taken.flatMap((item) => ("gap" in item || item.kind === "endBlock" ? [] : [item.kind]));
     const [own, ended] = [["order"], ["cancelledOrders", "order"]];
     expect(cases).toEqual([...own, ...ended, ...own, "expiredOrders", "order", ...ended]);
     const known = { marketId: openMarket, partyId: alice.publicKey, price: "1", size: 3n, remaining: 3n };
@@ -67,8 +67,8 @@ describe.each(["grpc", "rest"] as const)("the ends of orders, over %s", (transpo
     const [cancellation, joined] = items.taken.filter(
       (item) => !("gap" in item) && item.txHash.toUpperCase() === canceled,
     );
-    expect(cancellation).toMatchObject({ case: "cancelledOrders", value: { orderIds: [first] } });
-    expect(joined).toEqual({ ...cancellation, case: "order", value: expect.objectContaining({ id: first }) });
+    expect(cancellation).toMatchObject({ kind: "cancelledOrders", value: { orderIds: [first] } });
+    expect(joined).toEqual({ ...cancellation, kind: "order", value: expect.objectContaining({ id: first }) });
     await items.leave();
   });
 
@@ -174,10 +174,10 @@ describe("a stream with lifecycle", () => {
       node.client.events({ types: ["order", "trade"], lifecycle: true, partyId: party, batchSize: 0 }),
     );
     expect(items).toMatchObject([
-      { id: "1-1", case: "order", value: { id: "a", status: ACTIVE } },
-      { id: "1-4", case: "trade" },
-      { id: "2-1", case: "order", value: { id: "a", partyId: party, status: EXPIRED, price: "7" } },
-      { id: "2-3", case: "order", value: { id: "c", marketId: "m", partyId: party, status: CANCELLED, price: "" } },
+      { id: "1-1", kind: "order", value: { id: "a", status: ACTIVE } },
+      { id: "1-4", kind: "trade" },
+      { id: "2-1", kind: "order", value: { id: "a", partyId: party, status: EXPIRED, price: "7" } },
+      { id: "2-3", kind: "order", value: { id: "c", marketId: "m", partyId: party, status: CANCELLED, price: "" } },
     ]);
     const request = node.server.calls[0]?.requests[0];
     expect(request?.partyId).toBe("");
@@ -237,7 +237,7 @@ function collect(stream: AsyncIterable<LiveEvent | Gap>) {
   });
   return {
     taken,
-    orders: () => taken.flatMap((item) => ("gap" in item || item.case !== "order" ? [] : [item])),
+    orders: () => taken.flatMap((item) => ("gap" in item || item.kind !== "order" ? [] : [item])),
     /** Do something on the node, again and again, until the stream has shown what is waited for. */
     async until(isSeen: () => boolean, act: () => Promise<unknown>) {
       for (let tries = 0; !isSeen(); tries += 1) {

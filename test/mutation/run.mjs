@@ -2,8 +2,8 @@
 //
 //   npm run mutate                          all folders below; it takes hours
 //   npm run mutate -- zip transaction       some of them
-//   npm run mutate -- src/zip/end.ts        some files
-//   npm run mutate -- src/zip/end.ts:9-20   some lines
+//   npm run mutate -- src/zip/archive-end.ts        some files
+//   npm run mutate -- src/zip/archive-end.ts:9-20   some lines
 //
 // The survivors are printed as they are found; the table of scores comes last.
 import { existsSync, readdirSync } from "node:fs";
@@ -15,8 +15,8 @@ process.env["TEST_SOURCES"] = "1";
 /** The folders of src/, and the tests of files without a test of their own. */
 const FOLDERS = {
   "transport/layers": "transport/layers/*",
-  zip: "{zip/end,archive/{doors,limits,open,save,verify}}",
-  archive: "archive/{doors,limits,merge,names,open,save,verify}",
+  zip: "{zip/archive-end,archive/{doors,limits,open-archive,save-archive}}",
+  archive: "archive/{doors,limits,merge-archives,export-names,open-archive,save-archive}",
   transaction: "transaction/*",
   file: "file/*",
 };
@@ -24,7 +24,7 @@ const FOLDERS = {
 /**
  * The tests that must kill a file's mutants, and how long they may take: those of the file and of its folder, which
  * are quick. Others pass there too, but would take minutes a mutant. Tests of a file that are too many for one stand
- * beside it with a word before `.test.ts`, such as `save-whole.names.test.ts`.
+ * beside it with a word before `.test.ts`, such as `atomic-file.names.test.ts`.
  */
 function testsOf(file, folder) {
   const own = file.replace(/^src\/(.*)\.ts(:.*)?$/, "$1");

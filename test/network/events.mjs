@@ -81,7 +81,7 @@ export function eventCases({ network, market, report, options }) {
           gaps.push(event.gap);
         } else {
           // With `lifecycle`, one event of the node becomes one for each order that ends.
-          events.set(event.case === "order" ? `${event.id} ${event.value.id}` : event.id, event);
+          events.set(event.kind === "order" ? `${event.id} ${event.value.id}` : event.id, event);
         }
       }
     } catch (reason) {
@@ -114,7 +114,7 @@ export function eventCases({ network, market, report, options }) {
   function commonBlocks() {
     const ends = Object.keys(STREAMS).map((name) =>
       [...ended.get(name).events.values()]
-        .filter((event) => event.case === "endBlock")
+        .filter((event) => event.kind === "endBlock")
         .map(({ block }) => Number(block)),
     );
     const first = BigInt(Math.max(...ends.map((blocks) => blocks[0])));
@@ -138,7 +138,7 @@ export function eventCases({ network, market, report, options }) {
     const of = (stream) =>
       within(stream, blocks)
         .filter((event) => !isLost(event))
-        .map((event) => `${event.id} ${event.case}`)
+        .map((event) => `${event.id} ${event.kind}`)
         .sort();
     const [own, base] = [of(events), of(ended.get("gRPC").events)];
     report.figure(
@@ -177,7 +177,7 @@ export function eventCases({ network, market, report, options }) {
     const states = unique(events.flatMap((event) => statesOf(event)));
     const orders = await rows("orders", "height, encode(id, 'hex'), status");
     const trades = await rows("trades", "height, encode(id, 'hex')");
-    const seen = events.filter((event) => event.case === "trade").map(({ block, value }) => `${block} ${value.id}`);
+    const seen = events.filter((event) => event.kind === "trade").map(({ block, value }) => `${block} ${value.id}`);
     report.figure(
       "events beside the data node's tables",
       `${sent} transactions in ${options.tradingMs / 60_000} minutes; ${states.length} states of orders from events, ${orders.length} in the table; ${seen.length} trades from events, ${trades.length} in the table`,
@@ -191,7 +191,7 @@ export function eventCases({ network, market, report, options }) {
     const { id, alice } = await trading(signal);
     const { events, gaps, losses, error } = ended.get(name);
     assert.equal(error, undefined, `the stream ended after ${events.size} events: ${error?.message}`);
-    const orders = within(events, commonBlocks()).filter(({ case: type, value }) => {
+    const orders = within(events, commonBlocks()).filter(({ kind: type, value }) => {
       return type === "order" && value.marketId === id;
     });
     const states = unique(orders.flatMap((event) => statesOf(event)));
@@ -233,7 +233,7 @@ const unique = (texts) => [...new Set(texts)].sort();
 /** The states of orders that an event tells of: `BLOCK ID STATUS`. */
 function statesOf(event) {
   const { block, value } = event;
-  switch (event.case) {
+  switch (event.kind) {
     case "order":
       return [`${block} ${value.id} ${value.status}`];
     case "cancelledOrders":
@@ -247,7 +247,7 @@ function statesOf(event) {
 
 function byType(events) {
   const counts = new Map();
-  for (const { case: type } of events) {
+  for (const { kind: type } of events) {
     counts.set(type, (counts.get(type) ?? 0) + 1);
   }
   return [...counts].map(([type, count]) => `${count} ${type}`).join(", ");

@@ -1,2 +1,2 @@
-export { validatorIds } from "../../src/devnode/made-up/network.js";
-export type { Event } from "../../src/devnode/world/event.js";
+export { validatorIds } from "../../src/devnode/generated-history/generated-network.js";
+export type { Event } from "../../src/devnode/world/block-event.js";

@@ -82,7 +82,7 @@ const AMOUNT_SCALE = 10n ** 6n;
 /** The party without funds of the recordings. */
 const POOR = "poor";
 
-/** Recorded values, and what stands for them on the local node. */
+/** LatestEvent values, and what stands for them on the local node. */
 type Values = Map<string, string>;
 
 /** A JSON value with local values for recorded ones. */

@@ -29,7 +29,7 @@ export type RecordedCall = RecordedResult & {
 };
 
 /** A file of recorded cases. */
-export interface Recorded<Case> {
+export interface LatestEvent<Case> {
   readonly chainId: string;
   /** The market that the cases are on, and the two parties that opened it; in files of commands. */
   readonly market: string;
@@ -44,7 +44,7 @@ export interface Recorded<Case> {
  * @param name the file's name without its extension
  * @returns the cases, in the order in which they were recorded
  */
-export async function readRecorded<Case = RecordedCall>(name: string): Promise<Recorded<Case>> {
+export async function readRecorded<Case = RecordedCall>(name: string): Promise<LatestEvent<Case>> {
   return JSON.parse(await readFile(new URL(`recorded/${name}.json`, import.meta.url), "utf8"));
 }
 

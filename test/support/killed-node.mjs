@@ -2,10 +2,10 @@
 // written all the time.
 import { openCheckpoints } from "../../compiled/src/devnode/checkpoint.js";
 import { createControls } from "../../compiled/src/devnode/controls.js";
-import { createFailures } from "../../compiled/src/devnode/failures.js";
+import { checkOptions } from "../../compiled/src/devnode/devnode-options.js";
+import { createFailures } from "../../compiled/src/devnode/failure-injection.js";
 import { openJournal } from "../../compiled/src/devnode/journal.js";
 import { createLocalNetwork } from "../../compiled/src/devnode/local-network.js";
-import { checkOptions } from "../../compiled/src/devnode/options.js";
 
 const [folder, given] = process.argv.slice(2);
 const options = checkOptions(JSON.parse(given));

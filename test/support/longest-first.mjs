@@ -10,9 +10,9 @@ const LONGEST = [
   "contract/contract",
   "transport/observing",
   "contract/conversation",
-  "transport/grpc/answer",
+  "transport/grpc/grpc-call.response",
   "cli/outcomes",
-  "devnode/failures",
+  "devnode/failure-injection",
   "transport/limits",
   "history/resume",
   "live/follow",
@@ -31,7 +31,7 @@ const LONGEST = [
   "contract/contract.full",
   "sync/sinks/duck-contract.full",
   "contract/conversation.full",
-  "devnode/gateway-socket.full",
+  "devnode/gateway-websocket.full",
 ];
 
 /** Runs the longest files first, the others as Jest orders them. */

@@ -22,18 +22,18 @@ const shared = {
   sink: postgresSink(postgres, { schema }),
   signal: stopping.signal,
   hooks: {
-    onEvent(event: { readonly case: string }) {
-      if (event.case !== "arrived") {
-        say(event.case === "planned" ? { case: event.case } : event);
+    onEvent(event: { readonly kind: string }) {
+      if (event.kind !== "arrived") {
+        say(event.kind === "planned" ? { kind: event.kind } : event);
       }
     },
   },
 };
 try {
   const summary = await (role === "worker" ? runWorker(node, shared) : queueSync(node, shared));
-  say({ case: "ended", summary });
+  say({ kind: "ended", summary });
 } catch (error) {
-  say({ case: "threw", message: String(error) });
+  say({ kind: "threw", message: String(error) });
 } finally {
   await client[Symbol.asyncDispose]();
 }

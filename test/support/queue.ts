@@ -50,19 +50,19 @@ export async function startQueuePlace(segments: number): Promise<QueuePlace> {
  * Times with which tests of a queue do not wait long. A worker or leader counts as gone only after a time that does not
  * pass between two of its beats on a loaded machine.
  */
-export const PACE = {
-  beatMs: 200,
-  silentMs: 10_000,
-  leadBeatMs: 300,
-  leadIdleMs: 10_000,
-  lookMs: 100,
+export const TIMINGS = {
+  heartbeatMs: 200,
+  leaseMs: 10_000,
+  leaderHeartbeatMs: 300,
+  leaderTimeoutMs: 10_000,
+  checkMs: 100,
   idleMs: [50, 300] as const,
-  listMs: 200,
-  newMs: 100,
-  busyMs: 300,
-  lostMs: 200,
+  listingMs: 200,
+  newSegmentMs: 100,
+  busyRetryMs: 300,
+  unreachableRetryMs: 200,
   retrySeconds: 1,
-  restMs: [100, 500] as const,
+  nodeBackoffMs: [100, 500] as const,
 };
 
 /** What a program of a queue is told. */
@@ -77,7 +77,7 @@ export interface ProgramOptions {
 export interface Program {
   readonly child: ChildProcess;
   /** What it has said so far. */
-  readonly said: { readonly case: string; readonly [name: string]: unknown }[];
+  readonly said: { readonly kind: string; readonly [name: string]: unknown }[];
   /** Settled once it has ended. */
   readonly ended: Promise<unknown>;
   /** Wait until it says something. */
@@ -101,7 +101,7 @@ export async function startProgram(role: "planner" | "worker", options: ProgramO
   });
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
-  const said: { readonly case: string }[] = [];
+  const said: { readonly kind: string }[] = [];
   const lines = createInterface({ input: child.stdout });
   const waiting = new Set<() => void>();
   lines.on("line", (line) => {
@@ -123,7 +123,7 @@ export async function startProgram(role: "planner" | "worker", options: ProgramO
     saying(event, times = 1) {
       return new Promise((resolve, reject) => {
         const look = () => {
-          if (said.filter(({ case: name }) => name === event).length >= times) {
+          if (said.filter(({ kind: name }) => name === event).length >= times) {
             waiting.delete(look);
             resolve();
           } else if (child.exitCode !== null || child.signalCode !== null) {

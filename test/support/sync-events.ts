@@ -37,7 +37,7 @@ export function planned(count: number, there: Partial<Record<TableName, number>>
     ...(units === 0 ? {} : { fromBlock: 1n, toBlock: BigInt(units * 1000) }),
     missing: BigInt(count - units),
   }));
-  return { case: "planned", history: historyOf(count), tables };
+  return { kind: "planned", history: historyOf(count), tables };
 }
 
 /** The unit of a table and a segment; the first segment is 0. */
@@ -64,8 +64,8 @@ export function entryOf(table: TableName, segment: number): LedgerEntry {
 /** The events of a unit that is fetched and loaded. */
 export function loadOf(table: TableName, segment: number, node = "node-a"): SyncEvent[] {
   return [
-    { case: "began", unit: unitOf(table, segment), node },
-    { case: "arrived", unit: unitOf(table, segment), bytes: 60 },
-    { case: "loaded", entry: entryOf(table, segment), ms: 5 },
+    { kind: "began", unit: unitOf(table, segment), node },
+    { kind: "arrived", unit: unitOf(table, segment), bytes: 60 },
+    { kind: "loaded", entry: entryOf(table, segment), ms: 5 },
   ];
 }

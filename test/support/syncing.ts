@@ -100,5 +100,5 @@ export async function startSyncing(): Promise<Syncing> {
  * @returns the events' cases
  */
 export function kinds(events: readonly SyncEvent[]): string[] {
-  return events.map((event) => event.case);
+  return events.map((event) => event.kind);
 }

@@ -8,7 +8,7 @@ import { useRuntime } from "../support/virtual-runtime.js";
 const HOUR_MS = 3_600_000;
 /** Far more than a sync takes that does not wait for the clock. */
 const LIMIT_MS = 120_000;
-const away = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
+const unreachable = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
 
 /** How far the machine's clock is from the right time. */
 let offMs: number;
@@ -35,7 +35,7 @@ function awayFor(exports: number): SyncClient {
     exportNetworkHistory(request, options) {
       asked += 1;
       if (asked <= exports) {
-        throw away;
+        throw unreachable;
       }
       return client.exportNetworkHistory(request, options);
     },
@@ -47,7 +47,7 @@ it.each([
   ["forward", HOUR_MS],
 ])("waits for a node as long as before where the clock is set %s", async (_, byMs) => {
   let isSet = false;
-  const onEvent = ({ case: kind }: { readonly case: string }) => {
+  const onEvent = ({ kind }: { readonly kind: string }) => {
     if (kind === "waiting" && !isSet) {
       isSet = true;
       offMs = byMs;
@@ -69,13 +69,13 @@ it("asks a node that was away again, also where the clock is set back", async ()
     async listSegments(options) {
       looks += 1;
       if (looks === 1) {
-        throw away;
+        throw unreachable;
       }
       return client.listSegments(options);
     },
   };
-  const onEvent = ({ case: kind }: { readonly case: string }) => {
-    if (kind === "away") {
+  const onEvent = ({ kind }: { readonly kind: string }) => {
+    if (kind === "unreachable") {
       offMs = -HOUR_MS;
     }
   };

@@ -25,7 +25,7 @@ it("tries again what the network, the archive or the node spoils, and gives up w
   expect(units).toBe(7);
   expect(failed).toMatchObject([{ unit: { table: "trades", fromBlock: 1n }, error: expect.any(NodeError) }]);
   const failures = events.flatMap((event) =>
-    event.case === "failed" ? [[event.attempt, event.againMs !== undefined]] : [],
+    event.kind === "failed" ? [[event.attempt, event.againMs !== undefined]] : [],
   );
   expect(failures).toEqual([
     [1, true],
@@ -46,7 +46,7 @@ it("stops where the node refuses everybody, and leaves nothing", async () => {
 
 it("stops where the client was closed, as no wait can help", async () => {
   const client = createClient({ grpc: { url: syncing.node.grpcUrl } });
-  const onEvent = ({ case: kind }: SyncEvent) => {
+  const onEvent = ({ kind }: SyncEvent) => {
     if (kind === "began") {
       void client.close();
     }
@@ -80,9 +80,9 @@ it("waits for a node that is away, and gives up after its patience", async () =>
       parallel: 2,
       hooks: {
         onEvent(event) {
-          if (event.case === "loaded" && down === undefined) {
+          if (event.kind === "loaded" && down === undefined) {
             down = syncing.node.close();
-          } else if (event.case === "waiting" && !restarted) {
+          } else if (event.kind === "waiting" && !restarted) {
             restarted = true;
             down = down?.then(async () => {
               syncing.node = await startDevnode({ ...settings, grpcPort: port });
@@ -99,26 +99,30 @@ it("waits for a node that is away, and gives up after its patience", async () =>
   await syncing.expectAll("trades");
 
   await syncing.node.close();
-  const given = syncing.sync({ patienceMs: 700 }, client);
+  const given = syncing.sync({ retryForMs: 700 }, client);
   await expect(given.done).rejects.toMatchObject({ name: "ConnectionError" });
   expect(kinds(given.events)).toContain("waiting");
 });
 
 it("goes on with another node where one is away", async () => {
   await using other = await startDevnode(settings);
-  await using dead = await startDevnode(settings);
-  const [one, two, three] = [syncing.clientOf(), syncing.clientOf(other.grpcUrl), syncing.clientOf(dead.grpcUrl)];
+  await using deadLetters = await startDevnode(settings);
+  const [one, two, three] = [
+    syncing.clientOf(),
+    syncing.clientOf(other.grpcUrl),
+    syncing.clientOf(deadLetters.grpcUrl),
+  ];
   const named = [one, two, three].map((client, index) => ({
     name: `n${index + 1}`,
     exportNetworkHistory: client.exportNetworkHistory.bind(client),
     listSegments: client.listSegments.bind(client),
   }));
   const { done, events } = syncing.sync(
-    { parallel: 3, hooks: { onEvent: (event) => void (event.case === "planned" && dead.close()) } },
+    { parallel: 3, hooks: { onEvent: (event) => void (event.kind === "planned" && deadLetters.close()) } },
     named,
   );
   expect(await done).toMatchObject({ units: 8, failed: [] });
-  const asked = new Set(events.flatMap((event) => (event.case === "began" ? [event.node] : [])));
+  const asked = new Set(events.flatMap((event) => (event.kind === "began" ? [event.node] : [])));
   expect([asked.has("n1"), asked.has("n2")]).toEqual([true, true]);
   expect(kinds(events)).not.toContain("waiting");
   await syncing.expectAll("blocks");
@@ -126,7 +130,7 @@ it("goes on with another node where one is away", async () => {
 
 it("gives up what is under way when its signal is aborted", async () => {
   const ending = new AbortController();
-  const onEvent = (event: SyncEvent) => void (event.case === "arrived" && ending.abort());
+  const onEvent = (event: SyncEvent) => void (event.kind === "arrived" && ending.abort());
   await expect(syncing.sync({ signal: ending.signal, hooks: { onEvent } }).done).rejects.toThrow(CanceledError);
   expect(await syncing.sync().done).toMatchObject({ units: 8 });
 });

@@ -32,23 +32,23 @@ function ledgerSink(): Sink {
 }
 
 it("takes what nodes have while more segments than are listed at once are those of a node that is away", async () => {
-  const away = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
+  const unreachable = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
   let [looks, isBack] = [0, false];
   const archive: SyncClient = {
-    ...listingClient("archive", away),
+    ...listingClient("archive", unreachable),
     async listSegments() {
       looks += 1;
       if (looks > 1 && !isBack) {
-        throw away;
+        throw unreachable;
       }
       return segments(1, ALL);
     },
   };
   const young: SyncClient = {
-    ...listingClient("young", away),
+    ...listingClient("young", unreachable),
     async listSegments() {
       if (looks < 2) {
-        throw away;
+        throw unreachable;
       }
       return segments(OLD + 1, ALL);
     },
@@ -56,9 +56,9 @@ it("takes what nodes have while more segments than are listed at once are those 
   const loaded: bigint[] = [];
   let loadedBefore: bigint[] | undefined;
   const onEvent = (event: SyncEvent) => {
-    if (event.case === "loaded") {
+    if (event.kind === "loaded") {
       loaded.push(event.entry.toBlock);
-    } else if (event.case === "waiting") {
+    } else if (event.kind === "waiting") {
       loadedBefore ??= [...loaded];
       isBack = true;
     }
@@ -68,7 +68,7 @@ it("takes what nodes have while more segments than are listed at once are those 
     tables: ["blocks"],
     parallel: 1,
     pollMs: 1,
-    patienceMs: 20_000,
+    retryForMs: 20_000,
     hooks: { onEvent },
   });
   expect(loadedBefore).toEqual([6010n, 6020n, 6030n]);

@@ -44,7 +44,7 @@ describe("a data node that stopped writing", () => {
     await using client = createClient({ transport: "grpc", grpc: { url: lagging.grpcUrl } });
     await syncHistory(client, { sink: jsonLinesSink(folder), tables: ["trades"], hooks: { onEvent } });
     const reported = { state: "lagging", behindCoreMs: 45_000 };
-    expect(events).toMatchObject([{ case: "lag", node: "the node", lag: reported }]);
+    expect(events).toMatchObject([{ kind: "lag", node: "the node", lag: reported }]);
     const { nodes } = state.snapshot();
     expect(nodes).toMatchObject([
       {

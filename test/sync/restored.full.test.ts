@@ -35,7 +35,7 @@ it("closes the hole of a database that was restored while it is followed, and th
   const reports: Promise<string>[] = [];
   const onEvent = (event: SyncEvent) => {
     state.take(event);
-    if (event.case === "planned") {
+    if (event.kind === "planned") {
       missing.push(state.snapshot().total.missing);
       reports.push(writeMetrics(state.snapshot()));
     }
@@ -49,7 +49,7 @@ it("closes the hole of a database that was restored while it is followed, and th
     hooks: { onEvent },
   });
   const ended = expect(done).rejects.toMatchObject({ name: "CanceledError" });
-  const isIdle = () => events.at(-1)?.case === "idle";
+  const isIdle = () => events.at(-1)?.kind === "idle";
   await eventually(async () => isIdle() && (await unitsOf(url)).length === 4);
   await server.backUp();
   await syncing.makeSegment();

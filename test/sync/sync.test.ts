@@ -23,7 +23,7 @@ it("brings all of the history once, and only what is new later", async () => {
     { table: "blocks", units: 4n, rows: 40n, missing: 0n },
   ]);
   expect(summary.rows).toBe(summary.tables.reduce((sum, { rows }) => sum + rows, 0n));
-  const loaded = events.flatMap((event) => (event.case === "loaded" ? [event.entry.fromBlock] : []));
+  const loaded = events.flatMap((event) => (event.kind === "loaded" ? [event.entry.fromBlock] : []));
   expect(loaded.map((from, index) => index < 2 || from >= (loaded[index - 2] ?? 0n))).not.toContain(false);
   await syncing.makeSegment();
   expect(await syncing.sync({ segmentsPerExport: 3 }).done).toMatchObject({ units: 2, failed: [] });
@@ -67,7 +67,7 @@ it("follows the history, and ends with its signal", async () => {
   const ending = new AbortController();
   let idles = 0;
   const onEvent = (event: SyncEvent) => {
-    if (event.case === "idle") {
+    if (event.kind === "idle") {
       idles += 1;
       void (idles === 3 ? ending.abort() : syncing.makeSegment());
     }

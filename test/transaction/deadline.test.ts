@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, ConnectionError, OutcomeUnknownError, RequestError } from "tradewire";
-import { timeLeft, within } from "../../src/transaction/deadline.js";
+import { remainingMs, withTimeout } from "../../src/transaction/deadline.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 let runtime: VirtualRuntime;
@@ -32,7 +32,7 @@ const canceled = endless(({ reason }) => new CanceledError({ cause: reason }));
 describe("what is done within a time", () => {
   it("has its result, and leaves no timer and no listener", async () => {
     const { signal } = new AbortController();
-    const done = within(50, signal, async () => "done");
+    const done = withTimeout(50, signal, async () => "done");
     expect(getEventListeners(signal, "abort")).toHaveLength(1);
     expect(await done).toBe("done");
     expect(runtime.timers()).toBe(0);
@@ -41,12 +41,12 @@ describe("what is done within a time", () => {
 
   it("fails with its own failure before the time is up", async () => {
     const reason = new CanceledError();
-    expect(await reasonOf(within(50, undefined, () => Promise.reject(reason)))).toBe(reason);
+    expect(await reasonOf(withTimeout(50, undefined, () => Promise.reject(reason)))).toBe(reason);
     expect(runtime.timers()).toBe(0);
   });
 
   it("ends when the time is up, and was not sent", async () => {
-    const failure = reasonOf(within(50, undefined, canceled));
+    const failure = reasonOf(withTimeout(50, undefined, canceled));
     let isOver = false;
     void failure.then(() => {
       isOver = true;
@@ -67,7 +67,7 @@ describe("what is done within a time", () => {
   it("ends with a call's own time for it", async () => {
     const late = new ConnectionError("late", { code: Code.DeadlineExceeded, advice: "Look." });
     const failure = reasonOf(
-      within(
+      withTimeout(
         50,
         undefined,
         endless(() => late),
@@ -75,7 +75,7 @@ describe("what is done within a time", () => {
     );
     await runtime.pass(50);
     expect(await failure).toMatchObject({ connected: false, cause: late });
-    expect(await reasonOf(within(50, undefined, () => Promise.reject(late)))).toBe(late);
+    expect(await reasonOf(withTimeout(50, undefined, () => Promise.reject(late)))).toBe(late);
   });
 
   it.each([
@@ -90,7 +90,7 @@ describe("what is done within a time", () => {
     ["any other", new Error("other")],
   ])("keeps %s that comes when the time is up", async (_, error) => {
     const failure = reasonOf(
-      within(
+      withTimeout(
         50,
         undefined,
         endless(() => error),
@@ -103,10 +103,10 @@ describe("what is done within a time", () => {
   it("ends with the caller's signal, before or during it", async () => {
     const reason = new Error("enough");
     const abort = new AbortController();
-    const failure = reasonOf(within(50, abort.signal, canceled));
+    const failure = reasonOf(withTimeout(50, abort.signal, canceled));
     abort.abort(reason);
     expect(await failure).toMatchObject({ name: "CanceledError", cause: reason });
-    expect(await reasonOf(within(50, AbortSignal.abort(reason), canceled))).toMatchObject({
+    expect(await reasonOf(withTimeout(50, AbortSignal.abort(reason), canceled))).toMatchObject({
       name: "CanceledError",
       cause: reason,
     });
@@ -115,7 +115,7 @@ describe("what is done within a time", () => {
 
   it("is not ended by a signal that was not aborted", async () => {
     const { signal } = new AbortController();
-    const aborted = await within(50, signal, async (given) => given.aborted);
+    const aborted = await withTimeout(50, signal, async (given) => given.aborted);
     expect(aborted).toBe(false);
   });
 });
@@ -126,7 +126,7 @@ describe("the time", () => {
     const act = async () => {
       isBegun = true;
     };
-    const error = await reasonOf(within(wrong, undefined, act));
+    const error = await reasonOf(withTimeout(wrong, undefined, act));
     expect(error).toBeInstanceOf(RequestError);
     expect(error).toMatchObject({
       summary: `timeoutMs is ${wrong}`,
@@ -136,7 +136,7 @@ describe("the time", () => {
   });
 
   it.each([1, 2 ** 31 - 1])("may be %d milliseconds", async (right) => {
-    expect(await within(right, undefined, async () => "done")).toBe("done");
+    expect(await withTimeout(right, undefined, async () => "done")).toBe("done");
   });
 });
 
@@ -144,16 +144,16 @@ describe("what is left of a time", () => {
   it("is whole milliseconds, at least 1", async () => {
     await runtime.pass(1000);
     const startedAt = runtime.monotonicMs() - 0.5;
-    expect(timeLeft(50, startedAt)).toBe(50);
+    expect(remainingMs(50, startedAt)).toBe(50);
     await runtime.pass(20);
-    expect(timeLeft(50, startedAt)).toBe(30);
+    expect(remainingMs(50, startedAt)).toBe(30);
     await runtime.pass(30);
-    expect(timeLeft(50, startedAt)).toBe(1);
+    expect(remainingMs(50, startedAt)).toBe(1);
     await runtime.pass(30);
-    expect(timeLeft(50, startedAt)).toBe(1);
+    expect(remainingMs(50, startedAt)).toBe(1);
   });
 
   it.each([0, -1])("is %d milliseconds of as many, which are refused as they are", (wrong) => {
-    expect(timeLeft(wrong, runtime.monotonicMs())).toBe(wrong);
+    expect(remainingMs(wrong, runtime.monotonicMs())).toBe(wrong);
   });
 });

@@ -1,4 +1,4 @@
-export type { ChainSettings } from "../../src/transaction/chain-to-sign.js";
 export { isSpecified } from "../../src/transaction/check/index.js";
-export { searchNonces } from "../../src/transaction/nonce-search.js";
-export { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
+export { searchNonces } from "../../src/transaction/proof-of-work-search.js";
+export type { ChainSettings } from "../../src/transaction/signing-chain.js";
+export { openTransactionSync, proofProblem } from "../../src/transaction/verify-transaction.js";

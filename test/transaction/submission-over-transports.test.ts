@@ -237,7 +237,7 @@ describe("a submission that ends while it waits for its turn", () => {
     setTimeout(() => abort.abort(), 20); // At any time before its turn, which comes after seconds.
     const canceled = await submit(abort.signal);
     expect(canceled).toBeInstanceOf(CanceledError);
-    expect(canceled).toMatchObject({ mayHaveLeft: false });
+    expect(canceled).toMatchObject({ mayHaveBeenSent: false });
     const timeout = await submit(AbortSignal.timeout(20));
     expect(timeout).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded, connected: false });
     await client.close();

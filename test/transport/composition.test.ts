@@ -388,8 +388,8 @@ describe("time limits", () => {
     const abort = new AbortController();
     setTimeout(() => abort.abort(), 20); // At any time: the call does not end by itself.
     expect(await failureOf(client.listSegments({ signal: abort.signal }))).toBeInstanceOf(CanceledError);
-    const timedOut = await failureOf(client.listSegments({ signal: AbortSignal.timeout(20) }));
-    expect(timedOut).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
+    const deadlineError = await failureOf(client.listSegments({ signal: AbortSignal.timeout(20) }));
+    expect(deadlineError).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
   });
 });
 

@@ -30,7 +30,7 @@ import {
   paced,
   type RestTransportOptions,
   retryInterceptor,
-  tellingHooks,
+  withHooks,
   withOurErrors,
 } from "tradewire/transport";
 import { knownTypes } from "../support/any.js";
@@ -424,7 +424,7 @@ describe("the transports", () => {
     const ended: (TradewireError | undefined)[] = [];
     const hooks = { onCallEnd: (_: CallInfo, { error }: CallEnd) => void ended.push(error) };
     const inTurn = paced(idleLimited(own, 1000), createPace(undefined), () => true);
-    const transport = closing(tellingHooks(withOurErrors(inTurn, endpoint), endpoint, hooks), "library");
+    const transport = closing(withHooks(withOurErrors(inTurn, endpoint), endpoint, hooks), "library");
     const { code, cause } = await failure(call(transport, "GetBook"));
     expect(code).toBe(Code.NotFound);
     expect(cause).toBeInstanceOf(NodeError);
@@ -518,7 +518,7 @@ describe("the transports", () => {
       },
     };
     const retries = retryInterceptor({ tries: 2, baseMs: 1, maxMs: 1 });
-    const transport = tellingHooks(
+    const transport = withHooks(
       limited(fallback(members, { hooks }), {
         url: server.url,
         timeouts: { callMs: 6000 },

@@ -1,8 +1,8 @@
+export { createArchiveEnd } from "../../src/zip/archive-end.js";
+export { inMemory, type RandomAccess } from "../../src/zip/archive-source.js";
 export { createByteReader } from "../../src/zip/byte-reader.js";
-export { readDirectory } from "../../src/zip/directory.js";
-export { createArchiveEnd } from "../../src/zip/end.js";
-export type { Entry, Reading } from "../../src/zip/entry.js";
-export type { LocalHeader, Measures } from "../../src/zip/records.js";
-export { inMemory } from "../../src/zip/seekable.js";
-export { LOCAL_HEADER, signatureBytes } from "../../src/zip/signatures.js";
-export { streamedEntries } from "../../src/zip/stream.js";
+export type { Entry, EntryOptions } from "../../src/zip/zip-entries.js";
+export { streamedEntries } from "../../src/zip/zip-entries.js";
+export { LOCAL_HEADER, signatureBytes } from "../../src/zip/zip-format.js";
+export type { LocalHeader, Measures } from "../../src/zip/zip-records.js";
+export { readDirectory } from "../../src/zip/zip-records.js";

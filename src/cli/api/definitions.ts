@@ -1,33 +1,36 @@
 import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
+import { closestName } from "../../errors/error-text.js";
+import { RequestError } from "../../errors/index.js";
+import { text } from "../declarations.js";
 
-/** The definitions that a command works with. */
+/** The definitions of an interface: the network's, or those that the user gives. */
 export interface Definitions {
   /** The services, in the order in which they are listed. */
   readonly services: readonly DescService[];
-  /** All types: what an `Any` may hold, and what can be described. */
+  /** All types, which an `Any` may hold and which can be described. */
   readonly registry: Registry;
 }
 
 /**
- * Load the definitions: the network's own, or those of an image or a folder.
+ * Loads definitions: the network's, or those of an image or a folder.
  *
- * @param source path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's own
- * @param signal ends the reading and compiling of `source`
+ * @param source path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's are loaded
+ * @param signal cancels reading and compiling `source`
  * @returns the definitions
  * @throws {@link FileError} if `source` cannot be read
- * @throws {@link RequestError} if `source` holds no sound definitions
+ * @throws {@link RequestError} if `source` holds no valid definitions
  */
 export async function loadDefinitions(source: string | undefined, signal: AbortSignal): Promise<Definitions> {
   if (source === undefined) {
     return networkDefinitions();
   }
-  const { readImage } = await import("./image.js");
+  const { readImage } = await import("./descriptor-set.js");
   const registry = await readImage(source, signal);
   return { services: [...registry].filter((desc) => desc.kind === "service"), registry };
 }
 
 /**
- * List the methods of all services.
+ * Lists the methods of all services.
  *
  * @param definitions the definitions
  * @returns the methods, service by service
@@ -37,10 +40,11 @@ export function methodsOf({ services }: Definitions): DescMethod[] {
 }
 
 /**
- * Tell whether a method gives way to another of its name: those of the node's core, which few nodes offer, do.
+ * Returns whether another method of the same name takes precedence over this one. It does for methods of the core state
+ * service, which few nodes offer.
  *
  * @param method the method
- * @returns whether it does
+ * @returns whether it yields
  */
 export function yields({ parent }: DescMethod): boolean {
   return parent.typeName === "vega.api.v1.CoreStateService";
@@ -65,3 +69,84 @@ async function networkDefinitions(): Promise<Definitions> {
   }
   return { services, registry: createRegistry(...files) };
 }
+
+/** Something that can be found by name. */
+export interface Named<T> {
+  /** The full name, such as `datanode.api.v2.TradingDataService/ListMarkets`. */
+  readonly name: string;
+  readonly item: T;
+  /** Whether a single other candidate with the same end of its name takes precedence. */
+  readonly yields?: boolean;
+}
+
+/** The maximum number of names that an error lists. */
+const MAX_LISTED = 20;
+
+/**
+ * Finds something by its full name, or by the last parts of its name. A name in other case is accepted if nothing has the
+ * name as it is written.
+ *
+ * @param wantedName the name as the user wrote it, with slashes or dots
+ * @param candidates the candidates
+ * @param kind what they are, for errors, such as `method`
+ * @param onChoice receives a sentence if one candidate took precedence over others
+ * @returns the candidate
+ * @throws {@link RequestError} if none has the name, with the nearest name, or several have it, with all of them
+ */
+export function findName<T>(
+  wantedName: string,
+  candidates: readonly Named<T>[],
+  kind: string,
+  onChoice: (sentence: string) => void,
+): T {
+  const wanted = dotted(wantedName.replace(/^[./]/, ""));
+  const lower = wanted.toLowerCase();
+  const matchers = [
+    (name: string) => name === wanted,
+    (name: string) => name.endsWith(`.${wanted}`),
+    (name: string) => name.toLowerCase() === lower,
+    (name: string) => name.toLowerCase().endsWith(`.${lower}`),
+  ];
+  for (const matches of matchers) {
+    const found = candidates.filter(({ name }) => matches(dotted(name)));
+    const [first, ...others] = found.toSorted((a, b) => Number(a.yields === true) - Number(b.yields === true));
+    if (first !== undefined && others.every((other) => other.yields === true && first.yields !== true)) {
+      if (others.length > 0) {
+        onChoice(`${first.name} is taken; ${listed(others)} must be named in full.`);
+      }
+      return first.item;
+    }
+    if (found.length > 1) {
+      throw new RequestError(`${JSON.stringify(wantedName)} is ambiguous: ${found.length} names end with it`, {
+        advice: `Choose ${listed(found)}.`,
+      });
+    }
+  }
+  throw notFound(wantedName, wanted, candidates, kind);
+}
+
+function notFound(name: string, wanted: string, candidates: readonly Named<unknown>[], kind: string): RequestError {
+  const parts = wanted.split(".").length;
+  const end = (candidate: string) => dotted(candidate).split(".").slice(-parts).join(".");
+  const ends = candidates.map((candidate) => end(candidate.name));
+  const near = closestName(wanted, ends);
+  const meant = near === undefined ? [] : candidates.filter((candidate) => end(candidate.name) === near);
+  return new RequestError(`there is no ${kind} ${JSON.stringify(name)}`, {
+    advice: meant.length > 0 ? `Did you mean ${listed(meant)}?` : "`tradewire methods` lists all methods.",
+  });
+}
+
+function dotted(name: string): string {
+  return name.replaceAll("/", ".");
+}
+
+function listed(found: readonly Named<unknown>[]): string {
+  const names = found.slice(0, MAX_LISTED).map(({ name }) => name);
+  return `${names.join(" or ")}${found.length > MAX_LISTED ? " or …" : ""}`;
+}
+
+/** The option that chooses other definitions than the network's. */
+export const protoOption = text(
+  "<path>",
+  "definitions of your own: a Buf image, a descriptor set, or a folder of .proto files (needs buf)",
+);

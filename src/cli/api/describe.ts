@@ -2,6 +2,7 @@ import {
   type DescEnum,
   type DescEnumValue,
   type DescField,
+  type DescFile,
   type DescMessage,
   type DescMethod,
   type DescService,
@@ -9,18 +10,17 @@ import {
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { httpBindings } from "../../http-rule/http-rule.js";
-import { methodName } from "../../transport/method-name.js";
+import { methodName } from "../../transport/method.js";
+import type { CompletionValues } from "../declarations.js";
 import { printable, printableLines } from "../output.js";
-import type { Tables } from "../terminal.js";
-import { commentOf } from "./comment.js";
-import { type Definitions, methodsOf, yields } from "./definitions.js";
-import type { Named } from "./find-name.js";
+import type { Tables } from "../table.js";
+import { type Definitions, loadDefinitions, methodsOf, type Named, yields } from "./definitions.js";
 
-/** What can be described. */
+/** An element that can be described. */
 export type Describable = DescService | DescMethod | DescMessage | DescEnum;
 
 /**
- * List what can be described.
+ * Lists the elements that can be described.
  *
  * @param definitions the definitions
  * @returns services, methods, messages and enums by their full names
@@ -34,7 +34,7 @@ export function describables(definitions: Definitions): Named<Describable>[] {
 }
 
 /**
- * Describe a method on one line of a table.
+ * Describes a method as a line of a table.
  *
  * @param method the method
  * @returns its full name, its kind, such as `server streaming`, and its HTTP rules, such as `GET /api/v2/info`
@@ -45,7 +45,7 @@ export function methodCells(method: DescMethod): [name: string, kind: string, ht
 }
 
 /**
- * Describe a method as a plain object.
+ * Describes a method as a plain object.
  *
  * @param method the method
  * @returns its full name, its kind, its HTTP rules and the names of its messages
@@ -62,10 +62,10 @@ export function methodObject(method: DescMethod) {
 }
 
 /**
- * Describe a service, a method, a message or an enum as a plain object.
+ * Describes a service, a method, a message or an enum as a plain object.
  *
  * @param desc the descriptor
- * @returns its kind, its full name and what it consists of; a method's messages with their fields
+ * @returns its kind, full name and parts; of a method, also the fields of its messages
  */
 export function describedObject(desc: Describable): object {
   switch (desc.kind) {
@@ -89,7 +89,7 @@ export function describedObject(desc: Describable): object {
 }
 
 /**
- * Describe a service, a method, a message or an enum for a person.
+ * Describes a service, a method, a message or an enum for a person.
  *
  * @param desc the descriptor
  * @param format formats tables
@@ -98,7 +98,7 @@ export function describedObject(desc: Describable): object {
 export function describedText(desc: Describable, format: Tables["format"]): string {
   switch (desc.kind) {
     case "service": {
-      // The service is named above them: in front of each, it would push what tells them apart out of a terminal.
+      // The service is named above the table. In front of each method, it would push the distinct part out of the terminal.
       const rows = desc.methods.map((method) => methodCells(method).with(0, method.name).map(printable));
       return `${headText(desc, "service")}${format(["method", "kind", "http"], rows, { ranked: ["method", "http"] })}`;
     }
@@ -116,7 +116,7 @@ export function describedText(desc: Describable, format: Tables["format"]): stri
       return messageText(desc, format);
     case "enum": {
       const rows = desc.values.map((value) => [String(value.number), value.name, commentOf(value)].map(printable));
-      return `${headText(desc, "enum")}${commented(["number", "name"], rows, format, ["name"])}`;
+      return `${headText(desc, "enum")}${tableWithComments(["number", "name"], rows, format, ["name"])}`;
     }
   }
 }
@@ -133,11 +133,11 @@ function messageText(desc: DescMessage, format: Tables["format"]): string {
   });
   const header = ["number", "name", "json", "type", "presence"];
   const ranked = ["name", "type", "comment", "number", "presence"];
-  return `${headText(desc, "message")}${rows.length === 0 ? "no fields\n" : commented(header, rows, format, ranked)}`;
+  return `${headText(desc, "message")}${rows.length === 0 ? "no fields\n" : tableWithComments(header, rows, format, ranked)}`;
 }
 
-/** A table of rows whose last cells are comments, which have a column where there are any. */
-function commented(
+/** Formats rows whose last cells are comments, with a column for them if there are any. */
+function tableWithComments(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   format: Tables["format"],
@@ -147,7 +147,7 @@ function commented(
   return format(isCommented ? [...header, "comment"] : header, rows, { ranked });
 }
 
-/** A field as a plain object. Types are written as in `.proto` files. */
+/** Describes a field as a plain object. Types are written as in `.proto` files. */
 function fieldObject(field: DescField) {
   return {
     number: field.number,
@@ -163,7 +163,7 @@ function valueObject(value: DescEnumValue) {
   return { number: value.number, name: value.name, ...comment(value) };
 }
 
-/** The comment, where there is one. */
+/** Returns an object with the comment, or without it if there is none. */
 function comment(desc: Parameters<typeof commentOf>[0]): { comment?: string } {
   const text = commentOf(desc);
   return text === "" ? {} : { comment: text };
@@ -181,7 +181,7 @@ function scalarName(scalar: ScalarType | undefined): string {
   return scalar === undefined ? "" : ScalarType[scalar].toLowerCase();
 }
 
-/** How it can be told whether a field was set; empty for a field that merely is at its default. */
+/** Returns how the presence of a field is tracked; empty for a field that has its default if it is not set. */
 function presenceOf(field: DescField): string {
   if (field.oneof !== undefined) {
     return `oneof ${field.oneof.name}`;
@@ -191,4 +191,70 @@ function presenceOf(field: DescField): string {
   }
   const isExplicit = field.presence === FeatureSet_FieldPresence.EXPLICIT && field.message === undefined;
   return field.proto.proto3Optional || (isExplicit && field.fieldKind !== "list") ? "optional" : "";
+}
+
+type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
+
+/**
+ * Returns the comment of an element. Images hold comments, generated code does not.
+ *
+ * @param desc the element's descriptor
+ * @returns the comment before the element, or else behind it, on one line; empty if there is none
+ */
+function commentOf(desc: Commented): string {
+  const path = pathOf(desc).join();
+  const location = fileOf(desc).proto.sourceCodeInfo?.location.find((found) => found.path.join() === path);
+  return (location?.leadingComments || location?.trailingComments || "").trim().replace(/\s+/g, " ");
+}
+
+function fileOf(desc: Commented): DescFile {
+  return "file" in desc ? desc.file : fileOf(desc.parent);
+}
+
+/** Returns the path of an element in its file: numbers of fields of `descriptor.proto`, and indexes in them. */
+function pathOf(desc: Commented): number[] {
+  switch (desc.kind) {
+    case "service":
+      return [6, desc.file.proto.service.indexOf(desc.proto)];
+    case "rpc":
+      return [...pathOf(desc.parent), 2, desc.parent.proto.method.indexOf(desc.proto)];
+    case "message":
+      return desc.parent === undefined
+        ? [4, desc.file.proto.messageType.indexOf(desc.proto)]
+        : [...pathOf(desc.parent), 3, desc.parent.proto.nestedType.indexOf(desc.proto)];
+    case "enum":
+      return desc.parent === undefined
+        ? [5, desc.file.proto.enumType.indexOf(desc.proto)]
+        : [...pathOf(desc.parent), 4, desc.parent.proto.enumType.indexOf(desc.proto)];
+    case "field":
+      return [...pathOf(desc.parent), 2, desc.parent.proto.field.indexOf(desc.proto)];
+    case "enum_value":
+      return [...pathOf(desc.parent), 2, desc.parent.proto.value.indexOf(desc.proto)];
+  }
+}
+
+/**
+ * Completes the name of a method: the name alone if only one method has it, else with its service.
+ *
+ * @returns the names of the network's methods
+ */
+export async function completeMethods(): Promise<CompletionValues> {
+  const methods = methodsOf(await loadDefinitions(undefined, new AbortController().signal));
+  const counts = new Map<string, number>();
+  for (const { name } of methods) {
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  const isUnique = (method: DescMethod) => !yields(method) && counts.get(method.name) === 1;
+  return { values: methods.map((method) => (isUnique(method) ? method.name : `${method.parent.name}/${method.name}`)) };
+}
+
+/**
+ * Completes the name of a service, method, message or enum.
+ *
+ * @returns the last parts of their names
+ */
+export async function completeNames(): Promise<CompletionValues> {
+  const definitions = await loadDefinitions(undefined, new AbortController().signal);
+  const names = describables(definitions).map(({ name }) => name.replace(/^.*[./]/, ""));
+  return { values: [...new Set(names)].toSorted() };
 }

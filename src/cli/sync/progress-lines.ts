@@ -1,6 +1,6 @@
-import type { Done, SyncSnapshot, TableProgress } from "../../sync/watch/snapshot.js";
+import type { Done, SyncSnapshot, TableProgress } from "../../sync/watch/sync-snapshot.js";
+import { clock, compact, grouped, span } from "../formatting.js";
 import { printable } from "../output.js";
-import { clock, compact, span } from "./figures.js";
 
 /** The size of a terminal in characters. */
 export interface Size {
@@ -8,42 +8,42 @@ export interface Size {
   readonly rows: number;
 }
 
-/** How wide the bar of a table may be. */
+/** The minimum and maximum width of a table's bar. */
 const [MIN_BAR, MAX_BAR] = [5, 40];
-/** How wide the columns of rows, speed and time left are at least, as of `12.3k rows`, `12.3 MB/s` and `1m 05s left`. */
-const FIGURES = [10, 9, 11];
-/** For how long an error that is tried again is shown, in milliseconds. */
+/** The minimum widths of the columns of rows, speed and time left: of `12.3k rows`, `12.3 MB/s` and `1m 05s left`. */
+const MIN_WIDTHS = [10, 9, 11];
+/** How long an error is shown that is followed by a retry, in milliseconds. */
 const ERROR_MS = 60_000;
 
 /**
- * Write how a sync stands for a terminal: a line for each table, one for all of them, and what is waited for.
+ * Formats the state of a sync for a terminal: a line for each table, one for all of them, and what the sync waits for.
  *
- * @param snapshot how it stands
- * @param size of the terminal; where not all tables fit, those that are not done come first
- * @returns at most one line less than the terminal has, each shorter than it is wide
+ * @param snapshot the state
+ * @param size of the terminal; if not all tables fit, those that are incomplete take precedence
+ * @returns at most one line less than the terminal has, each shorter than its width
  */
 export function progressLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {
   const { total, tables, secondsLeft } = snapshot;
   const notes = [stateLine(snapshot), errorLine(snapshot)].filter((line) => line !== undefined);
-  const room = Math.max(1, rows - 1);
+  const capacity = Math.max(1, rows - 1);
   if (snapshot.history === undefined) {
-    return notes.slice(0, room).map((line) => line.slice(0, columns - 1));
+    return notes.slice(0, capacity).map((line) => line.slice(0, columns - 1));
   }
-  const whole = { name: "all tables", done: total, left: secondsLeft };
-  const places = room - notes.length - 1;
+  const totals = { name: "all tables", done: total, left: secondsLeft };
+  const places = capacity - notes.length - 1;
   const shown = chosen(snapshot, tables.length <= places ? places : places - 1);
   const left = (table: TableProgress) =>
     table.missing === 0 ? 0 : table.rates.segments > 0 ? table.missing / table.rates.segments : undefined;
   const each = shown.map((table) => ({ name: table.table, done: table, left: left(table) }));
-  const lines = aligned([...each, ...(tables.length === 1 ? [] : [whole])], columns - 1);
+  const lines = aligned([...each, ...(tables.length === 1 ? [] : [totals])], columns - 1);
   const further = tables.length - shown.length;
   if (further > 0) {
     lines.splice(shown.length, 0, `${shown.length === 0 ? "" : "and "}${further} more tables`);
   }
-  return [...lines, ...notes].slice(-room).map((line) => line.slice(0, columns - 1));
+  return [...lines, ...notes].slice(-capacity).map((line) => line.slice(0, columns - 1));
 }
 
-/** The tables that there is room for, in their order: those under way before those that wait, and those before done ones. */
+/** Chooses the tables that fit, in their order: those in flight before those that wait, and complete ones last. */
 function chosen({ tables, underWay }: SyncSnapshot, places: number): TableProgress[] {
   const busy = new Set(underWay.map(({ table }) => table));
   const rank = ({ table, missing }: TableProgress) => (busy.has(table) ? 0 : missing > 0 ? 1 : 2);
@@ -65,10 +65,10 @@ function aligned(lines: readonly Line[], width: number): string[] {
     done.missing === 0 ? "" : `${(done.rates.bytes / 1e6).toFixed(1)} MB/s`,
     done.missing === 0 ? "done" : left === undefined ? "" : `${span(left)} left`,
   ]);
-  // Columns keep their widths while figures grow, so that the bars stand still.
+  // The widths stay the same while the figures grow, so that the bars do not move.
   const segments = lines.map(({ done }) => `${done.segments}`.length);
-  const widths = [0, 2 * Math.max(...segments) + 1, ...FIGURES].map((least, column) =>
-    Math.max(least, ...cells.map((line) => line[column]?.length ?? 0)),
+  const widths = [0, 2 * Math.max(...segments) + 1, ...MIN_WIDTHS].map((minimum, column) =>
+    Math.max(minimum, ...cells.map((line) => line[column]?.length ?? 0)),
   );
   const gaps = 2 * widths.length;
   const bar = Math.min(MAX_BAR, width - gaps - widths.reduce((sum, one) => sum + one, 0) - 2);
@@ -81,19 +81,19 @@ function aligned(lines: readonly Line[], width: number): string[] {
 }
 
 function barOf({ done, segments }: Done, width: number): string {
-  // Rounded down, so that only what is done is full.
+  // Rounded down, so that only a complete table has a full bar.
   const full = segments === 0 ? width : Math.floor((done / segments) * width);
   const head = full < width && done > 0 ? ">" : "";
   return `${"=".repeat(full)}${head}`.padEnd(width);
 }
 
-/** What is done now, where that is not to be seen in the tables. */
+/** Describes the current phase, if the lines of the tables do not show it. */
 function stateLine({ phase, waiting, total, node, history }: SyncSnapshot): string | undefined {
   switch (phase) {
     case "starting":
       return "Reading the node's history and what is there.";
     case "waiting":
-      return `Waiting: ${printable(waiting?.message ?? "")}${again(waiting?.againAt)}`;
+      return `Waiting: ${printable(waiting?.message ?? "")}${retryText(waiting?.againAt)}`;
     case "idle":
       if (node !== undefined && history === undefined) {
         return `No segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range.`;
@@ -104,18 +104,54 @@ function stateLine({ phase, waiting, total, node, history }: SyncSnapshot): stri
   }
 }
 
-/** The last error, while it is recent or units are failed. */
-export function errorLine({ failed, errors, at, phase }: SyncSnapshot): string | undefined {
+/** Describes the last error, while it is recent or units are failed. */
+function errorLine({ failed, errors, at, phase }: SyncSnapshot): string | undefined {
   const last = errors.find(({ unit }) => unit !== undefined);
   const recent = last !== undefined && Date.parse(at) - Date.parse(last.at) < ERROR_MS;
   if (last?.unit === undefined || failed === 0 || (!recent && phase === "waiting")) {
     return undefined;
   }
   const { table, fromBlock, toBlock } = last.unit;
-  const what = `${table} ${fromBlock}-${toBlock}: ${printable(last.message)}${again(last.againAt)}`;
+  const what = `${table} ${fromBlock}-${toBlock}: ${printable(last.message)}${retryText(last.againAt)}`;
   return `${failed} ${failed === 1 ? "unit" : "units"} failed. Last: ${what}`;
 }
 
-function again(at: string | undefined): string {
+function retryText(at: string | undefined): string {
   return at === undefined ? "" : ` (again at ${clock(at)})`;
+}
+
+/**
+ * Formats the state of a worker for a terminal: what it has loaded, and the units in flight.
+ *
+ * @param snapshot the state
+ * @param size of the terminal
+ * @returns at most one line less than the terminal has, each shorter than its width
+ */
+export function workerLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {
+  const units = snapshot.underWay.map(({ table, fromBlock, toBlock, node, seconds }) => {
+    return `  ${table} of blocks ${fromBlock} to ${toBlock} from ${printable(node)}, ${Math.floor(seconds)} s`;
+  });
+  const error = errorLine(snapshot);
+  const lines = [workerFigures(snapshot), ...units, ...(error === undefined ? [] : [error])];
+  return lines.slice(0, Math.max(1, rows - 1)).map((line) => line.slice(0, columns - 1));
+}
+
+/**
+ * Formats the state of a worker as a line of a log.
+ *
+ * @param snapshot the state
+ * @returns the line, with its time
+ */
+export function workerLogLine(snapshot: SyncSnapshot): string {
+  return `${snapshot.at.slice(0, 19)}Z ${workerFigures(snapshot)}`;
+}
+
+function workerFigures({ total: { loaded, rates }, underWay, waiting, failed }: SyncSnapshot): string {
+  return [
+    `${grouped(loaded.units)} units, ${grouped(loaded.rows)} rows loaded`,
+    `${(rates.bytes / 1e6).toFixed(1)} MB/s`,
+    underWay.length === 0 ? "no unit to load" : `${underWay.length} under way`,
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),
+  ].join(", ");
 }

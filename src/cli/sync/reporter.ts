@@ -1,35 +1,38 @@
+import type { TradewireError } from "../../errors/index.js";
+import { describeLag } from "../../history/data-node-lag.js";
 import { startInterval, unixMs } from "../../runtime/index.js";
-import type { SyncEvent } from "../../sync/events.js";
-import type { SyncState } from "../../sync/watch/state.js";
+import type { SyncEvent } from "../../sync/sync-events.js";
+import type { SyncSummary } from "../../sync/sync-options.js";
+import type { Unit } from "../../sync/unit.js";
+import type { SyncSnapshot } from "../../sync/watch/sync-snapshot.js";
+import type { SyncState } from "../../sync/watch/sync-state.js";
 import type { LineTaker } from "../client.js";
-import { type CommandContext, json } from "../output.js";
-import { createDisplay, sizeOf } from "./display.js";
-import { createEventLines, eventObject, logLine } from "./events.js";
-import { progressLines } from "./progress-lines.js";
-import { workerLines, workerLogLine } from "./worker-lines.js";
+import { grouped, span } from "../formatting.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { createDisplay, sizeOf } from "../progress.js";
+import { progressLines, workerLines, workerLogLine } from "./progress-lines.js";
 
-/** Milliseconds between two pictures on a terminal, and between two lines of a log. */
+/** Milliseconds between two updates of a terminal, and between two lines of a log. */
 const [DRAW_MS, LOG_MS] = [200, 60_000];
 
-/** Shows how a sync goes. */
+/** Reports the progress of a sync. */
 export interface Reporter {
-  /** Take an event. */
-  readonly take: (event: SyncEvent) => void;
-  /** Takes what is to be written beside the display. */
+  readonly onEvent: (event: SyncEvent) => void;
+  /** Takes other text, which is written beside the display. */
   readonly notes: LineTaker;
-  /** End the display; in a log, write the last line. */
+  /** Removes the display; in a log, writes the last line. */
   end(): void;
 }
 
 /**
- * Show how a sync goes: on a terminal lines that are redrawn in place, else a line a minute on standard error; with
- * `--json`, a line of JSON for each event on standard output, and no log.
+ * Reports the progress of a sync: on a terminal with lines that are redrawn in place, else with a line a minute on standard
+ * error; with `--json`, with a line of JSON for each event on standard output, and no log.
  *
- * @param state how the sync stands; it is given the events
- * @param asJson whether a program reads standard output
+ * @param state the state of the sync, which takes the events
+ * @param asJson whether events are printed as JSON
  * @param context the streams, and the environment variables
- * @param kind `worker`: it loads what others have planned, so that nobody tells it how much there is
- * @returns the reporter, to be ended
+ * @param kind `worker`: the sync loads units that others plan, so that their total is unknown
+ * @returns the reporter; the caller ends it
  */
 export function createReporter(
   state: SyncState,
@@ -38,7 +41,7 @@ export function createReporter(
   { worker = false }: { readonly worker?: boolean } = {},
 ): Reporter {
   const isTerminal = notes.isTTY === true && environment["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
-  const told = (event: SyncEvent) => {
+  const onEvent = (event: SyncEvent) => {
     state.take(event);
     const object = asJson ? eventObject(event) : undefined;
     if (object !== undefined) {
@@ -46,27 +49,27 @@ export function createReporter(
     }
   };
   if (isTerminal) {
-    return onTerminal(state, told, notes, worker ? workerLines : progressLines);
+    return terminalReporter(state, onEvent, notes, worker ? workerLines : progressLines);
   }
-  return asJson ? { take: told, notes, end() {} } : inLog(state, told, notes, worker ? workerLogLine : logLine);
+  return asJson ? { onEvent, notes, end() {} } : logReporter(state, onEvent, notes, worker ? workerLogLine : logLine);
 }
 
-function onTerminal(
+function terminalReporter(
   state: SyncState,
-  told: (event: SyncEvent) => void,
+  onEvent: (event: SyncEvent) => void,
   notes: CommandContext["notes"],
   linesOf: typeof progressLines,
 ): Reporter {
   const display = createDisplay(notes);
-  const eventLine = createEventLines();
+  const describe = createEventDescriber();
   const draw = () => display.draw(linesOf(state.snapshot(), sizeOf(notes)));
   const stopDrawing = startInterval(draw, DRAW_MS);
   notes.on("resize", draw);
   draw();
   return {
-    take(event) {
-      told(event);
-      const line = eventLine(event);
+    onEvent(event) {
+      onEvent(event);
+      const line = describe(event);
       if (line !== undefined) {
         display.write(`${line}\n`);
       }
@@ -80,15 +83,17 @@ function onTerminal(
   };
 }
 
-function inLog(
+function logReporter(
   state: SyncState,
-  told: (event: SyncEvent) => void,
+  onEvent: (event: SyncEvent) => void,
   notes: CommandContext["notes"],
   lineOf: typeof logLine,
 ): Reporter {
-  const eventLine = createEventLines();
-  let [planned, waited, ended] = [false, false, false];
+  const describe = createEventDescriber();
+  // The first plan and the begin of each wait are logged at once; then the line of each minute includes them.
+  const logged = new Set<SyncEvent["kind"]>();
   let last = "";
+  let isEnded = false;
   const line = () => {
     const text = lineOf(state.snapshot());
     return { text, figures: text.slice(text.indexOf(" ")) };
@@ -101,29 +106,154 @@ function inLog(
   const stopLog = startInterval(log, LOG_MS);
   log();
   return {
-    take(event) {
-      told(event);
-      const text = eventLine(event);
+    onEvent(event) {
+      onEvent(event);
+      const text = describe(event);
       if (text !== undefined) {
         notes.write(`${new Date(unixMs()).toISOString().slice(0, 19)}Z ${text}\n`);
       }
-      // The first plan and the begin of a wait are told at once; then the line of each minute has it.
-      if ((event.case === "waiting" && !waited) || (event.case === "planned" && !planned)) {
-        log();
+      if (event.kind === "waiting" || event.kind === "planned") {
+        if (!logged.has(event.kind)) {
+          log();
+        }
+        logged.add(event.kind);
       }
-      planned ||= event.case === "planned";
-      waited = event.case === "waiting" || (waited && (event.case === "failed" || event.case === "left"));
+      if (event.kind !== "waiting" && event.kind !== "failed" && event.kind !== "skipped") {
+        logged.delete("waiting"); // The wait is over.
+      }
     },
     notes,
     end() {
-      if (!ended) {
-        ended = true;
+      if (!isEnded) {
+        isEnded = true;
         stopLog();
-        // What failed before anything happened has no figures to tell.
+        // A sync that failed before its first event has no new figures.
         if (line().figures !== last) {
           log();
         }
       }
     },
   };
+}
+
+/**
+ * Converts an event to an object for a line of JSON.
+ *
+ * @param event the event
+ * @returns the object; `undefined` for events that only matter to a display
+ */
+export function eventObject(event: SyncEvent): object | undefined {
+  switch (event.kind) {
+    case "planned": {
+      const { chainId, segments } = event.history;
+      const [fromBlock, toBlock] = [segments[0]?.fromBlock, segments.at(-1)?.toBlock];
+      return { event: "planned", chainId, segments: segments.length, fromBlock, toBlock, tables: event.tables };
+    }
+    case "loaded":
+      return { event: "loaded", ...event.entry, ms: Math.round(event.ms) };
+    case "failed":
+      return { event: "failed", ...unitObject(event.unit), ...retryObject(event), attempt: event.attempt };
+    case "waiting":
+      return { event: "waiting", ...retryObject(event) };
+    case "unreachable":
+      return { event: "away", node: event.node, error: event.error };
+    case "lag":
+      return { event: "lag", node: event.node, ...event.lag };
+    case "unknown": {
+      const { table, column, value } = event.unknown;
+      return { event: "unknown", table, column, value };
+    }
+    case "idle":
+      return { event: "idle", againMs: event.againMs };
+    case "began":
+    case "arrived":
+    case "skipped":
+      return undefined;
+  }
+}
+
+function retryObject({ error, againMs }: { readonly error: TradewireError; readonly againMs?: number }) {
+  return { error, ...(againMs !== undefined && { againMs: Math.round(againMs) }) };
+}
+
+/** Converts a unit to an object for a line of JSON. */
+function unitObject({ table, fromBlock, toBlock, segmentId }: Unit) {
+  return { table, fromBlock, toBlock, segmentId };
+}
+
+/** Converts the summary of a sync to an object for the last line of JSON. */
+export function summaryObject({ failed, ...summary }: SyncSummary): object {
+  return { event: "summary", ...summary, failed: failed.map(({ unit, error }) => ({ ...unitObject(unit), error })) };
+}
+
+/**
+ * Creates the function that describes events which the figures of the progress do not show. The lag of a data node, which
+ * each poll reports, is described when it begins and when it ends. Networks without blocks and differing clocks appear only
+ * in the status and the metrics.
+ *
+ * @returns a function that returns a line for an event, and `undefined` for most events
+ */
+function createEventDescriber(): (event: SyncEvent) => string | undefined {
+  const lagging = new Set<string>();
+  return (event) => {
+    if (event.kind !== "lag") {
+      return eventText(event);
+    }
+    const { node, lag } = event;
+    const lags = lag.state === "lagging" || lag.state === "old";
+    if (lags === lagging.has(node)) {
+      return undefined;
+    }
+    if (lags) {
+      lagging.add(node);
+    } else {
+      lagging.delete(node);
+    }
+    return printable(`the data node of ${node} ${describeLag(lag)}`);
+  };
+}
+
+function eventText(event: SyncEvent): string | undefined {
+  switch (event.kind) {
+    case "failed": {
+      const { table, fromBlock, toBlock } = event.unit;
+      const what = `${table} of blocks ${fromBlock} to ${toBlock} was given up: ${printable(event.error.summary)}`;
+      return event.againMs === undefined ? what : undefined;
+    }
+    case "unknown": {
+      const { table, column, value } = event.unknown;
+      const what = value === undefined ? "the column" : `the value ${JSON.stringify(value)} in`;
+      return printable(`a newer node has sent ${what} ${table}.${column}, which is kept as text`);
+    }
+    case "unreachable":
+      return printable(`${event.node} cannot be asked and is left out for now: ${event.error.summary}`);
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Formats the state of a sync as a line of a log.
+ *
+ * @param snapshot the state
+ * @returns the line, with its time
+ */
+export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncSnapshot): string {
+  const time = `${at.slice(0, 19)}Z`;
+  if (phase === "starting") {
+    return `${time} reading the node's history`;
+  }
+  if (total.segments === 0 && node !== undefined) {
+    return `${time} no segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range`;
+  }
+  const share = total.segments === 0 ? "100.0" : ((total.done / total.segments) * 100).toFixed(1);
+  const parts = [
+    `${grouped(total.done)} of ${grouped(total.segments)} segments (${share} %)`,
+    `${grouped(total.there.rows)} rows`,
+    `${(total.rates.bytes / 1e6).toFixed(1)} MB/s`,
+    ...(total.missing > 0 && secondsLeft !== undefined ? [`${span(secondsLeft)} left`] : []),
+    ...(failed > 0 ? [`${failed} failed`] : []),
+    ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),
+  ];
+  return `${time} ${parts.join(", ")}`;
 }

@@ -1,30 +1,53 @@
-import { Option } from "commander";
+import { closestName, quoted } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import { nearest } from "../../errors/nearest.js";
-import { quoted } from "../../errors/quoted.js";
 import type { Sink } from "../../sync/sink.js";
 import { duckdbSink } from "../../sync/sinks/duckdb/duckdb-sink.js";
 import { parquetSink } from "../../sync/sinks/parquet/parquet-sink.js";
 import { type PostgresSink, postgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
+import { choice, flag, type OptionValues, repeatedText, text } from "../declarations.js";
 import type { Streams } from "../output.js";
-import { repeated } from "./clients.js";
 
-/** The values of {@link targetOptions}. */
-export interface TargetOptions {
-  readonly to?: string;
-  readonly toEnv?: string;
-  readonly schema?: string;
-  readonly trustOwner?: readonly string[];
-}
+/**
+ * The options that say which sink the tables go to. None takes a password, because other users of a machine can read
+ * arguments.
+ */
+export const targetOptions = {
+  to: text("<target>", "duckdb:FILE, parquet:FOLDER or postgres://user@host/database", {
+    completions: () => ({ values: ["duckdb:", "parquet:", "postgres://"] }),
+  }),
+  toEnv: text("<name>", "environment variable that holds the target, in place of --to; it may hold a password"),
+  schema: text("<name>", "schema in PostgreSQL that holds the tables (default: public); a schema holds a chain"),
+  trustOwner: repeatedText(
+    "<role>",
+    "role of PostgreSQL, besides your own and superusers, that may own the schema; may be given several times",
+  ),
+};
 
-/** Where the tables go. */
+/** The options that say how the tables are made. */
+export const sinkOptions = {
+  createIndexes: choice("<when>", "whether tables of PostgreSQL get their keys with the first rows or after them", [
+    "with",
+    "after",
+  ]),
+  indexes: choice(
+    "<which>",
+    "whether tables of PostgreSQL get keys alone, or, after the first load, also indexes for usual questions (default: query)",
+    ["keys", "query"],
+  ),
+  namedViews: flag("make views with names in place of codes, such as trades_named"),
+};
+
+export type TargetOptions = OptionValues<typeof targetOptions>;
+export type SinkOptions = OptionValues<typeof sinkOptions>;
+
+/** The place of the tables, as the command line names it. */
 export interface Target {
   readonly kind: "duckdb" | "parquet" | "postgres";
   /** A path, or the URL of PostgreSQL, which may hold a password where it came from the environment. */
   readonly place: string;
   /** The schema in PostgreSQL; its default where it is left out. */
   readonly schema?: string | undefined;
-  /** Roles that may own it; of PostgreSQL. */
+  /** Roles that may own the schema in PostgreSQL. */
   readonly trustedOwners?: readonly string[] | undefined;
 }
 
@@ -34,37 +57,13 @@ const SECRET_ADVICE =
   "Other users of the machine can read arguments. Leave the password to PGPASSWORD or ~/.pgpass, or put the whole URL into an environment variable and name it with --to-env.";
 
 /**
- * Create the options that say where the tables go. None takes a password, because other users of a machine can read
- * arguments.
- *
- * @returns the options
- */
-export function targetOptions(): Option[] {
-  return [
-    new Option("--to <target>", "duckdb:FILE, parquet:FOLDER or postgres://user@host/database"),
-    new Option(
-      "--to-env <name>",
-      "environment variable that holds the target, in place of --to; it may hold a password",
-    ),
-    new Option(
-      "--schema <name>",
-      "schema in PostgreSQL that holds the tables (default: public); a schema holds a chain",
-    ),
-    new Option(
-      "--trust-owner <role>",
-      "role of PostgreSQL, besides your own and superusers, that may own the schema; may be given several times",
-    ).argParser(repeated),
-  ];
-}
-
-/**
- * Read where the tables go.
+ * Reads the target of a sync.
  *
  * @param options the values of the options
  * @param context the environment variables
  * @returns the target
- * @throws {@link RequestError} where it is missing, is of no known form, or has a password in the arguments. No message
- *   holds a password
+ * @throws {@link RequestError} if it is missing, has no known form, or holds a password in the arguments. No message holds
+ *   a password
  */
 export function readTarget(
   { to, toEnv, schema, trustOwner }: TargetOptions,
@@ -73,18 +72,18 @@ export function readTarget(
   if (to !== undefined && toEnv !== undefined) {
     throw new RequestError("--to and --to-env are both given", { advice: "Give one of them." });
   }
-  const text = toEnv === undefined ? to : environment[toEnv];
-  if (text === undefined || text === "") {
+  const target = toEnv === undefined ? to : environment[toEnv];
+  if (target === undefined || target === "") {
     const where = toEnv === undefined ? "there is no --to: a sync needs a place for the tables" : "it is not set";
     throw new RequestError(toEnv === undefined ? where : `--to-env ${quoted(toEnv)}: ${where}`, { advice: FORMS });
   }
-  const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/isu.exec(text) ?? [];
+  const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/isu.exec(target) ?? [];
   if (/^postgres(ql)?$/iu.test(scheme)) {
-    return { ...postgresTarget(text, schema, toEnv === undefined), trustedOwners: trustOwner };
+    return { ...postgresTarget(target, schema, toEnv === undefined), trustedOwners: trustOwner };
   }
   const kind = (["duckdb", "parquet"] as const).find((name) => name === scheme.toLowerCase());
   if (kind === undefined) {
-    throw unknownForm(text, scheme);
+    throw unknownForm(target, scheme);
   }
   if (rest === "") {
     throw new RequestError(`--to ${kind}: names no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
@@ -98,27 +97,19 @@ export function readTarget(
   return { kind, place: rest };
 }
 
-/** How a sink is made of a target. */
-export interface SinkChoices {
-  readonly createIndexes?: "with" | "after" | undefined;
-  /** Whether the tables of PostgreSQL get keys alone, or also the indexes that usual questions need. */
-  readonly indexes?: "keys" | "query" | undefined;
-  readonly namedViews?: boolean | undefined;
-}
-
 /**
- * Make the sink of a target. Nothing is opened.
+ * Creates the sink of a target. Nothing is opened.
  *
  * @param target the target
- * @param choices views and indexes, for the sinks that have them
+ * @param options views and indexes
  * @returns the sink
- * @throws {@link RequestError} where the target has no such thing
+ * @throws {@link RequestError} if sinks of that kind have no such views or indexes
  */
-export function sinkOf(target: Target, choices: SinkChoices = {}): Sink {
+export function sinkOf(target: Target, options: SinkOptions = {}): Sink {
   const { kind, place } = target;
-  const { createIndexes, indexes, namedViews } = choices;
+  const { createIndexes, indexes, namedViews } = options;
   if (kind === "postgres") {
-    return postgresOf(target, "", choices);
+    return postgresOf(target, "", options);
   }
   if (indexes !== undefined) {
     throw new RequestError(`--indexes is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
@@ -140,31 +131,31 @@ export function sinkOf(target: Target, choices: SinkChoices = {}): Sink {
 }
 
 /**
- * Make the sink of a target that has to be PostgreSQL.
+ * Creates the sink of a target that must be PostgreSQL.
  *
  * @param target the target
- * @param what needs it, for the error, such as `--queue`
- * @param choices views and indexes
+ * @param what the subject of the error, such as `--queue`
+ * @param options views and indexes
  * @returns the sink
- * @throws {@link RequestError} where it is not
+ * @throws {@link RequestError} if the target is not PostgreSQL
  */
 export function postgresOf(
   { kind, place, schema, trustedOwners }: Target,
   what: string,
-  choices: SinkChoices = {},
+  options: SinkOptions = {},
 ): PostgresSink {
   if (kind !== "postgres") {
     throw new RequestError(`${what} needs PostgreSQL, and the target is ${kind}`, {
       advice: "Give --to postgres://user@host/database, or leave it out.",
     });
   }
-  const { createIndexes, namedViews } = choices;
+  const { createIndexes, namedViews } = options;
   return postgresSink(place, { schema, createIndexes, namedViews, trustedOwners });
 }
 
-function postgresTarget(text: string, schema: string | undefined, inArguments: boolean): Target {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  // Where a password was not percent-encoded, the URL cannot be read, or has an "@" behind what looks like its host.
+function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): Target {
+  const url = URL.canParse(target) ? new URL(target) : undefined;
+  // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" behind what looks like the host.
   const doubtful = url === undefined || `${url.pathname}${url.search}${url.hash}`.includes("@");
   if (inArguments && (doubtful || url.password !== "" || url.searchParams.has("password"))) {
     const what = doubtful ? "cannot be read, and may hold a password" : "holds a password";
@@ -177,18 +168,18 @@ function postgresTarget(text: string, schema: string | undefined, inArguments: b
     });
   }
   url?.searchParams.delete("schema");
-  // What cannot be read is left to the sink, whose error does not show it.
-  return { kind: "postgres", place: inUrl === undefined ? text : String(url), schema: schema ?? inUrl };
+  // The sink refuses a URL that cannot be parsed, with an error that does not show it.
+  return { kind: "postgres", place: inUrl === undefined ? target : String(url), schema: schema ?? inUrl };
 }
 
-function unknownForm(text: string, scheme: string): RequestError {
-  if (scheme === "" && /\.(duckdb|ddb|db)$/iu.test(text)) {
-    return new RequestError(`--to ${quoted(text)} does not say what kind of place it is`, {
-      advice: `Did you mean --to duckdb:${text}?`,
+function unknownForm(target: string, scheme: string): RequestError {
+  if (scheme === "" && /\.(duckdb|ddb|db)$/iu.test(target)) {
+    return new RequestError(`--to ${quoted(target)} does not say what kind of place it is`, {
+      advice: `Did you mean --to duckdb:${target}?`,
     });
   }
-  const near = scheme === "" ? undefined : nearest(scheme, ["duckdb", "parquet", "postgres", "postgresql"]);
-  // Only what stands before the colon is shown: a password may stand behind it.
+  const near = scheme === "" ? undefined : closestName(scheme, ["duckdb", "parquet", "postgres", "postgresql"]);
+  // Only the scheme is shown: a password may follow it.
   const found =
     scheme === ""
       ? "the target is of no known form"

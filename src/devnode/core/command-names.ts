@@ -1,9 +1,9 @@
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 
-/** A kind of command. */
+/** The kind of a command. */
 export type CommandKind = Exclude<InputData["command"]["case"], undefined>;
 
-/** The network's names of commands, as its refusals and its error events have them (`core/txn/command.go`). */
+/** The network's names of commands, as in its error texts and error events (`core/txn/command.go`). */
 const NAMES: Readonly<Record<CommandKind, string>> = {
   orderSubmission: "Submit Order",
   orderCancellation: "Cancel Order",
@@ -45,8 +45,8 @@ const NAMES: Readonly<Record<CommandKind, string>> = {
   delayedTransactionsWrapper: "Delayed Transactions Wrapper",
 };
 
-/** The commands of validators, which carry no proof of work (`IsValidatorCommand` in `core/txn/command.go`). */
-const OF_VALIDATORS: readonly string[] = [
+/** Validator commands, which need no proof of work (`IsValidatorCommand` in `core/txn/command.go`). */
+const VALIDATOR_COMMANDS: readonly string[] = [
   "delayedTransactionsWrapper",
   "nodeSignature",
   "chainEvent",
@@ -58,21 +58,21 @@ const OF_VALIDATORS: readonly string[] = [
 ] satisfies readonly CommandKind[];
 
 /**
- * Gives the network's name of a command.
+ * Returns the network's name of a command.
  *
- * @param kind the field of `vega.commands.v1.InputData` that holds the command; `undefined` where there is none
- * @returns the name, such as `Submit Order`; empty where there is none
+ * @param kind the field of `vega.commands.v1.InputData` that holds the command, if there is one
+ * @returns the name, such as `Submit Order`; empty without a command
  */
 export function commandName(kind: CommandKind | undefined): string {
   return kind === undefined ? "" : NAMES[kind];
 }
 
 /**
- * Tells whether a command is one of validators, which needs no proof of work.
+ * Returns whether a command is a validator command, which needs no proof of work.
  *
  * @param kind the field of `vega.commands.v1.InputData` that holds the command
- * @returns whether the network checks no proof of work for it
+ * @returns whether it is a validator command
  */
-export function isOfValidators(kind: CommandKind | undefined): boolean {
-  return kind !== undefined && OF_VALIDATORS.includes(kind);
+export function isValidatorCommand(kind: CommandKind | undefined): boolean {
+  return kind !== undefined && VALIDATOR_COMMANDS.includes(kind);
 }

@@ -1,40 +1,36 @@
 import type { BatchMarketInstructions, Transfer } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { type OracleDataSubmission, OracleDataSubmission_OracleSource } from "../../../gen/vega/commands/v1/data_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import type { DataSourceSpec } from "../../../gen/vega/data_source_pb.js";
 import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
 import { type Account, AccountType } from "../../../gen/vega/vega_pb.js";
-import { parseDecimal } from "../engine/decimal.js";
-import { accountId } from "../engine/identifiers.js";
-import { generalAccount } from "../engine/ledger.js";
-import { isSignedBy, namesOf, propertiesOf } from "../engine/oracle-data.js";
-import { transferFee } from "../engine/transfer-fees.js";
+import { transferFee } from "../engine/banking.js";
+import { accountId, generalAccount } from "../engine/collateral.js";
+import { ONE, parseFixedPoint } from "../engine/decimal.js";
+import { dataSourcesOf } from "../engine/market-configuration.js";
+import { isSignedBy, propertiesOf, propertyNamesOf } from "../engine/oracle-data.js";
 import type { World } from "../world/world.js";
 
-/** How many decimals of a network parameter count. */
-const DECIMALS = 18;
-
-/** What commands are checked against when they are submitted. */
+/** What submitted commands are checked against. */
 export interface EligibilityOptions {
   readonly world: Pick<World, "accounts" | "assets" | "markets" | "parameters">;
-  /** Whether a party has the account that it needs before the engine opens it, with what parties begin with. */
+  /** Returns whether a party will get a general account with the starting balance when the engine first needs one. */
   readonly isFunded: (party: string) => boolean;
 }
 
 const NO_SUBSCRIBERS = "there are no subscribes to the oracle data";
-const NOT_OF_VALIDATOR = "node signature not sent by validator";
-const NOT_OF_MASTER_KEY = "node signature not signed with validator master key";
+const NOT_SENT_BY_VALIDATOR = "node signature not sent by validator";
+const NOT_SIGNED_BY_MASTER_KEY = "node signature not signed with validator master key";
 
 /**
- * Tells why a command cannot be executed as things are (the handlers of `HandleCheckTx` in `core/processor/abci.go`). The
- * network checks this when a command is submitted; what it leaves to the execution is not looked at.
+ * Returns why a command cannot be executed now (handlers of `HandleCheckTx` in `core/processor/abci.go`). The network
+ * checks this on submission. What it checks during execution only is not checked here.
  *
  * @param command the command
  * @param party the sender's public key
- * @param options the markets, accounts, assets and parameters as they are after the last block
- * @returns the network's text; `undefined` where the command is let through
+ * @param options the markets, accounts, assets and parameters after the last block
+ * @returns the network's error text; `undefined` if the command may be executed
  */
-export function ineligibility(
+export function eligibilityProblem(
   command: InputData["command"],
   party: string,
   options: EligibilityOptions,
@@ -49,16 +45,16 @@ export function ineligibility(
     case "submitAmm":
     case "amendAmm":
     case "cancelAmm":
-      return unableToTrade(party, command.value.marketId, options);
+      return tradingProblem(party, command.value.marketId, options);
     case "batchMarketInstructions":
       return batchProblem(command.value, party, options);
     case "transfer":
       return transferProblem(command.value, party, options);
     case "createReferralSet":
     case "updateReferralSet":
-      return lackOfFunds(party, "create or update a referral set", "spam.protection.referralSet.min.funds", options);
+      return fundsProblem(party, "create or update a referral set", "spam.protection.referralSet.min.funds", options);
     case "applyReferralCode":
-      return lackOfFunds(party, "apply referral code", "spam.protection.applyReferral.min.funds", options);
+      return fundsProblem(party, "apply referral code", "spam.protection.applyReferral.min.funds", options);
     case "proposalSubmission": {
       const change = command.value.terms?.change;
       const key = change?.case === "updateNetworkParameter" ? change.value.changes?.key : undefined;
@@ -67,7 +63,7 @@ export function ineligibility(
     case "oracleDataSubmission":
       return oracleDataProblem(command.value, party, options);
     case "keyRotateSubmission":
-      return NOT_OF_MASTER_KEY;
+      return NOT_SIGNED_BY_MASTER_KEY;
     case "nodeVote":
     case "nodeSignature":
     case "chainEvent":
@@ -75,13 +71,13 @@ export function ineligibility(
     case "stateVariableProposal":
     case "ethereumKeyRotateSubmission":
     case "protocolUpgradeProposal":
-      return NOT_OF_VALIDATOR;
+      return NOT_SENT_BY_VALIDATOR;
     default:
       return undefined;
   }
 }
 
-/** Markets that have ended are no longer in the network's state. */
+/** Markets in these states are no longer in the network's state. */
 const ENDED: readonly Market_State[] = [
   Market_State.SETTLED,
   Market_State.CLOSED,
@@ -89,8 +85,8 @@ const ENDED: readonly Market_State[] = [
   Market_State.REJECTED,
 ];
 
-/** `CheckCanSubmitOrderOrLiquidityCommitment` in `core/execution/engine.go`; an empty market stands for all. */
-function unableToTrade(party: string, marketId: string, options: EligibilityOptions): string | undefined {
+/** `CheckCanSubmitOrderOrLiquidityCommitment` in `core/execution/engine.go`. An empty market means all markets. */
+function tradingProblem(party: string, marketId: string, options: EligibilityOptions): string | undefined {
   const { world, isFunded } = options;
   if (marketId === "") {
     return isFunded(party) || accountsOf(party, options).length > 0
@@ -101,12 +97,12 @@ function unableToTrade(party: string, marketId: string, options: EligibilityOpti
   if (market === undefined || ENDED.includes(market.state)) {
     return "market does not exist";
   }
-  const why = wantOfBalance(party, market, options);
+  const why = balanceProblem(party, market, options);
   return why && `party ${party} is not eligible to submit order transactions in market ${marketId} (${why})`;
 }
 
 /** `CheckOrderSpam` in `core/collateral/engine.go`. */
-function wantOfBalance(party: string, market: Market, options: EligibilityOptions): string | undefined {
+function balanceProblem(party: string, market: Market, options: EligibilityOptions): string | undefined {
   const general = assetsOf(market).map((asset) => options.world.accounts.get(accountId(generalAccount(party, asset))));
   if (general.some((account) => (account === undefined ? options.isFunded(party) : account.balance !== "0"))) {
     return undefined;
@@ -140,7 +136,7 @@ function assetsOf({ tradableInstrument }: Market): readonly string[] {
   }
 }
 
-/** `CheckBatchMarketInstructions` in `core/processor/abci.go`: cancellations and stop orders are not looked at. */
+/** `CheckBatchMarketInstructions` in `core/processor/abci.go`. It does not check cancellations and stop orders. */
 function batchProblem(batch: BatchMarketInstructions, party: string, options: EligibilityOptions): string | undefined {
   const { updateMarginMode, cancellations, amendments, submissions, stopOrdersSubmission, stopOrdersCancellation } =
     batch;
@@ -153,12 +149,12 @@ function batchProblem(batch: BatchMarketInstructions, party: string, options: El
     stopOrdersCancellation,
   ];
   const size = parts.reduce((sum, { length }) => sum + length, 0);
-  const most = Number(options.world.parameters.get("spam.protection.max.batchSize"));
-  if (size > most) {
-    return `market batch instructions too big, got(${size}), expected(${most})`;
+  const maxSize = Number(options.world.parameters.get("spam.protection.max.batchSize"));
+  if (size > maxSize) {
+    return `market batch instructions too big, got(${size}), expected(${maxSize})`;
   }
   for (const { marketId } of [...submissions, ...amendments]) {
-    const problem = unableToTrade(party, marketId, options);
+    const problem = tradingProblem(party, marketId, options);
     if (problem !== undefined) {
       return problem;
     }
@@ -177,15 +173,15 @@ function transferProblem(transfer: Transfer, party: string, options: Eligibility
   const { fromAccountType, amount: text } = transfer;
   const amount = BigInt(text);
   const quantum = asset.details?.quantum ?? "1";
-  const multiple = parseDecimal(world.parameters.get("transfer.minTransferQuantumMultiple") ?? "0", DECIMALS);
+  const multiple = parseFixedPoint(world.parameters.get("transfer.minTransferQuantumMultiple") ?? "0");
   const isFromVested = fromAccountType === AccountType.VESTED_REWARDS;
-  if (amount * 10n ** BigInt(DECIMALS) < BigInt(quantum) * multiple && !isFromVested) {
+  if (amount * ONE < BigInt(quantum) * multiple && !isFromVested) {
     return "could not transfer funds, less than minimal amount requested to transfer";
   }
   const owner = transfer.from ?? party;
   const account = world.accounts.get(accountId({ owner, asset: id, marketId: "", type: fromAccountType }));
   if (account === undefined) {
-    // The network writes an account as its market, which is ! for none, its owner, its asset and the number of its type.
+    // The network names an account by its market (`!` for none), owner, asset and type number.
     return fromAccountType === AccountType.GENERAL && isFunded(party)
       ? undefined
       : `could not transfer funds, account does not exist: !${owner}${id}${fromAccountType}`;
@@ -197,8 +193,8 @@ function transferProblem(transfer: Transfer, party: string, options: Eligibility
   return BigInt(account.balance) < amount + fee ? "could not transfer funds, not enough funds to transfer" : undefined;
 }
 
-/** `CheckSufficientBalanceFor…` in `core/referral/engine.go`: the balances of a party in quantums of their assets. */
-function lackOfFunds(party: string, what: string, parameter: string, options: EligibilityOptions): string | undefined {
+/** `CheckSufficientBalanceFor…` in `core/referral/engine.go`: a party's balances in quantums of their assets. */
+function fundsProblem(party: string, what: string, parameter: string, options: EligibilityOptions): string | undefined {
   const required = BigInt(options.world.parameters.get(parameter) ?? "0");
   if (options.isFunded(party)) {
     return undefined;
@@ -212,19 +208,22 @@ function lackOfFunds(party: string, what: string, parameter: string, options: El
     : undefined;
 }
 
-/** The forms of oracle data that the network reads, by their names in its errors (`core/datasource/spec/adaptors/adaptors.go`). */
-const ORACLE_FORMS = new Map([
+/** Supported sources of oracle data, by their names in error texts (`core/datasource/spec/adaptors/adaptors.go`). */
+const ORACLE_SOURCES = new Map([
   [OracleDataSubmission_OracleSource.JSON, "JSON"],
   [OracleDataSubmission_OracleSource.OPEN_ORACLE, "Open Oracle"],
 ]);
 
-/** `CheckSubmitOracleData` in `core/processor/abci.go`. Open Oracle's data has its own signers, whom nobody listens to here. */
+/**
+ * `CheckSubmitOracleData` in `core/processor/abci.go`. Open Oracle data has signers of its own, which no market here
+ * subscribes to.
+ */
 function oracleDataProblem(
   { source, payload }: OracleDataSubmission,
   party: string,
   { world }: EligibilityOptions,
 ): string | undefined {
-  const form = ORACLE_FORMS.get(source);
+  const form = ORACLE_SOURCES.get(source);
   const names = propertiesOf(payload)?.map(({ name }) => name);
   if (form === undefined || names === undefined) {
     const why = form === undefined ? "unknown oracle source" : `couldn't unmarshal ${form} data`;
@@ -237,23 +236,5 @@ function oracleDataProblem(
   if (specs.length === 0) {
     return "no one listens to the public keys that signed this oracle data";
   }
-  return specs.some((spec) => namesOf(spec).some((name) => names.includes(name))) ? undefined : NO_SUBSCRIBERS;
+  return specs.some((spec) => propertyNamesOf(spec).some((name) => names.includes(name))) ? undefined : NO_SUBSCRIBERS;
 }
-
-function dataSourcesOf({ tradableInstrument }: Market): readonly DataSourceSpec[] {
-  const product = tradableInstrument?.instrument?.product;
-  switch (product?.case) {
-    case "future": {
-      const { dataSourceSpecForSettlementData, dataSourceSpecForTradingTermination } = product.value;
-      return [dataSourceSpecForSettlementData, dataSourceSpecForTradingTermination].filter(isSet);
-    }
-    case "perpetual": {
-      const { dataSourceSpecForSettlementData, dataSourceSpecForSettlementSchedule } = product.value;
-      return [dataSourceSpecForSettlementData, dataSourceSpecForSettlementSchedule].filter(isSet);
-    }
-    default:
-      return [];
-  }
-}
-
-const isSet = (spec: DataSourceSpec | undefined): spec is DataSourceSpec => spec !== undefined;

@@ -3,18 +3,18 @@ import { epochOf } from "../data/epochs.js";
 import type { World } from "../world/world.js";
 import type { CommandKind } from "./command-names.js";
 
-/** A limit on the commands of a party in an epoch. */
+/** A limit on the commands of a party per epoch. */
 interface Policy {
-  /** Its name in the network's refusals. */
+  /** Its name in the network's error texts. */
   readonly name: string;
   readonly kinds: readonly CommandKind[];
-  /** The network parameter with the governance tokens that a party needs; none where it needs none. */
+  /** Network parameter with the minimum of governance tokens, if there is one. */
   readonly minTokens?: string;
-  /** The network parameter with the number of commands in an epoch; one where there is none. */
+  /** Network parameter with the maximum number of commands per epoch; one without it. */
   readonly max?: string;
 }
 
-/** The network's policies (`New` in `core/spam/engine.go`). That for votes counts by proposal. */
+/** The network's policies (`New` in `core/spam/engine.go`). The policy for votes counts per proposal. */
 const POLICIES = {
   proposals: {
     name: "proposal",
@@ -76,42 +76,42 @@ const POLICIES = {
 
 const policies: readonly Policy[] = Object.values(POLICIES);
 
-/** The name of a policy in the spam statistics. */
+/** Name of a policy in the spam statistics. */
 type PolicyName = Exclude<keyof typeof POLICIES, "updatePartyProfile" | "votes">;
 
-/** What parties have sent in an epoch. It is plain data. */
+/** Commands of parties in an epoch. It is plain data. */
 export interface SpamCounts {
   readonly epoch: bigint;
-  /** The numbers of commands, by policy and party, and for votes by proposal. */
+  /** Number of commands by policy and party, and for votes by proposal. */
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** What the limits are read from. */
+/** What the limits depend on. */
 export interface SpamOptions {
   readonly world: Pick<World, "parameters">;
-  /** The governance tokens of a party, in units of the token's last decimal. */
+  /** Returns a party's governance tokens, in units of the token's last decimal. */
   readonly stakeOf: (party: string) => bigint;
 }
 
-/** A command and who sent it. */
-export interface Sent {
+/** A command and its sender. */
+export interface SentCommand {
   readonly command: InputData["command"];
   readonly partyId: string;
 }
 
-/** The network's limits on the commands of each party in an epoch (`core/spam/`). */
+/** The network's limits on the commands of each party per epoch (`core/spam/`). */
 export interface SpamPolicies {
-  /** Tells why a command is refused when it is submitted, if it is: for want of tokens, or for one too many. */
-  refusal(sent: Sent): string | undefined;
-  /** Begins a block: counts its commands, and tells for each one whether the block takes it. */
-  beginBlock(height: bigint, commands: readonly Sent[]): readonly boolean[];
-  /** The count and the limits of each policy for a party. */
+  /** Returns why a submitted command is rejected: too few tokens or too many commands. */
+  refusal(sent: SentCommand): string | undefined;
+  /** Begins a block and counts its commands. Returns for each command whether the block includes it. */
+  beginBlock(height: bigint, commands: readonly SentCommand[]): readonly boolean[];
+  /** Returns the count and limits of each policy for a party. */
   statistics(party: string): SpamStatistics;
   save(): SpamCounts;
   restore(counts: SpamCounts): void;
 }
 
-/** The part of `GetSpamStatistics` that is about commands. */
+/** The part of `GetSpamStatistics` about commands. */
 export type SpamStatistics = Readonly<
   Record<
     PolicyName,
@@ -132,21 +132,13 @@ export type SpamStatistics = Readonly<
 /**
  * Creates the limits on commands.
  *
- * @param height the height of the last block
- * @param options the network's parameters, and the stakes of parties
- * @returns the limits; nothing is counted yet
+ * @param height height of the last block
+ * @param options the network parameters and the stakes of parties
+ * @returns the limits, without counts
  */
 export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptions): SpamPolicies {
   let epoch = epochOf(height);
   let counts = new Map<string, number>();
-  const parameter = (name: string | undefined, otherwise: string) => world.parameters.get(name ?? "") ?? otherwise;
-  const maxOf = ({ max }: Policy) => Number(parameter(max, "1"));
-  const tokensOf = ({ minTokens }: Policy) => parameter(minTokens, "0");
-  const statistic = (policy: Policy, party: string) => ({
-    countForEpoch: BigInt(counts.get(`${policy.name} ${party}`) ?? 0),
-    maxForEpoch: BigInt(maxOf(policy)),
-    minTokensRequired: tokensOf(policy),
-  });
 
   return {
     refusal(sent) {
@@ -154,11 +146,11 @@ export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptio
       if (policy === undefined) {
         return undefined;
       }
-      if (stakeOf(sent.partyId) < BigInt(tokensOf(policy))) {
+      if (stakeOf(sent.partyId) < BigInt(minTokensOf(policy, world))) {
         const what = policy === POLICIES.votes ? "votes" : `${policy.name} request`;
         return `party has insufficient associated governance tokens in their staking account to submit ${what}`;
       }
-      if ((counts.get(keyOf(policy, sent)) ?? 0) < maxOf(policy)) {
+      if ((counts.get(keyOf(policy, sent)) ?? 0) < maxOf(policy, world)) {
         return undefined;
       }
       return policy === POLICIES.votes
@@ -178,7 +170,7 @@ export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptio
         }
         const key = keyOf(policy, sent);
         const count = counts.get(key) ?? 0;
-        if (count >= maxOf(policy)) {
+        if (count >= maxOf(policy, world)) {
           return false;
         }
         counts.set(key, count + 1);
@@ -186,31 +178,7 @@ export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptio
       });
     },
 
-    statistics(party) {
-      const { votes, updatePartyProfile: _, ...others } = POLICIES;
-      const prefix = `${votes.name} ${party} `;
-      const voted = [...counts].filter(([key]) => key.startsWith(prefix));
-      const of = (policy: Policy) => statistic(policy, party);
-      return {
-        proposals: of(others.proposals),
-        delegations: of(others.delegations),
-        transfers: of(others.transfers),
-        nodeAnnouncements: of(others.nodeAnnouncements),
-        issueSignatures: of(others.issueSignatures),
-        createReferralSet: of(others.createReferralSet),
-        updateReferralSet: of(others.updateReferralSet),
-        applyReferralCode: of(others.applyReferralCode),
-        votes: {
-          statistics: voted.map(([key, count]) => ({
-            proposal: key.slice(prefix.length),
-            countForEpoch: BigInt(count),
-            minTokensRequired: tokensOf(votes),
-          })),
-          maxForEpoch: BigInt(maxOf(votes)),
-        },
-        epochSeq: epoch,
-      };
-    },
+    statistics: (party) => statisticsOf({ epoch, counts }, party, world),
 
     save: () => ({ epoch, counts: new Map(counts) }),
 
@@ -221,12 +189,54 @@ export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptio
   };
 }
 
-function policyOf({ command }: Sent): Policy | undefined {
+function policyOf({ command }: SentCommand): Policy | undefined {
   return policies.find(({ kinds }) => kinds.some((kind) => kind === command.case));
 }
 
-/** What a command is counted under. */
-function keyOf(policy: Policy, { command, partyId }: Sent): string {
+/** Returns the key that a command is counted under. */
+function keyOf(policy: Policy, { command, partyId }: SentCommand): string {
   const proposal = command.case === "voteSubmission" ? ` ${command.value.proposalId}` : "";
   return `${policy.name} ${partyId}${proposal}`;
+}
+
+type Parameters = SpamOptions["world"];
+
+/** Returns the maximum number of commands per epoch. */
+function maxOf({ max }: Policy, { parameters }: Parameters): number {
+  return Number(parameters.get(max ?? "") ?? "1");
+}
+
+/** Returns the minimum of governance tokens, in units of the token's last decimal. */
+function minTokensOf({ minTokens }: Policy, { parameters }: Parameters): string {
+  return parameters.get(minTokens ?? "") ?? "0";
+}
+
+function statisticsOf({ epoch, counts }: SpamCounts, party: string, world: Parameters): SpamStatistics {
+  const { votes, updatePartyProfile: _, ...others } = POLICIES;
+  const prefix = `${votes.name} ${party} `;
+  const voted = [...counts].filter(([key]) => key.startsWith(prefix));
+  const statistic = (policy: Policy) => ({
+    countForEpoch: BigInt(counts.get(`${policy.name} ${party}`) ?? 0),
+    maxForEpoch: BigInt(maxOf(policy, world)),
+    minTokensRequired: minTokensOf(policy, world),
+  });
+  return {
+    proposals: statistic(others.proposals),
+    delegations: statistic(others.delegations),
+    transfers: statistic(others.transfers),
+    nodeAnnouncements: statistic(others.nodeAnnouncements),
+    issueSignatures: statistic(others.issueSignatures),
+    createReferralSet: statistic(others.createReferralSet),
+    updateReferralSet: statistic(others.updateReferralSet),
+    applyReferralCode: statistic(others.applyReferralCode),
+    votes: {
+      statistics: voted.map(([key, count]) => ({
+        proposal: key.slice(prefix.length),
+        countForEpoch: BigInt(count),
+        minTokensRequired: minTokensOf(votes, world),
+      })),
+      maxForEpoch: BigInt(maxOf(votes, world)),
+    },
+    epochSeq: epoch,
+  };
 }

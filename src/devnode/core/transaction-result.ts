@@ -6,12 +6,12 @@ import {
   type TxErrorEvent,
   TxErrorEventSchema,
 } from "../../../gen/vega/events/v1/events_pb.js";
-import type { Outcome } from "../engine/engine.js";
-import type { BlockTransaction } from "./chain.js";
+import type { Outcome } from "../engine/command-dispatch.js";
 import { commandName } from "./command-names.js";
+import type { BlockTransaction } from "./local-chain.js";
 
-/** The outcome of a command that was not executed, or only in part. */
-export type Failed = Exclude<Outcome, { readonly status: "success" }>;
+/** Outcome of a command that failed, at least in part. */
+export type FailedOutcome = Exclude<Outcome, { readonly status: "success" }>;
 
 const STATUS = {
   success: TransactionResult_Status.SUCCESS,
@@ -20,8 +20,8 @@ const STATUS = {
 } as const;
 
 /**
- * Creates the event with the result of a transaction (`core/events/transaction_result.go`): `status` is true only where
- * all of the command was executed, and a batch has its errors by part.
+ * Creates the transaction result event (`core/events/transaction_result.go`). `status` is true only for full success.
+ * A batch has an error for each failed instruction.
  *
  * @param transaction the transaction
  * @param outcome the outcome of its command
@@ -43,14 +43,14 @@ export function transactionResult(transaction: BlockTransaction, outcome: Outcom
 }
 
 /**
- * Creates the event that follows the result of a failed transaction (`core/events/tx_error.go`).
+ * Creates the error event that follows the result of a failed transaction (`core/events/tx_error.go`).
  *
  * @param transaction the transaction
  * @param outcome the outcome of its command
- * @returns the event's message, with the name of the command and the error, such as
- *   `Amend Order - OrderError: Invalid Order ID`
+ * @returns the event's message, with the command's name and its error, such as `Amend Order - OrderError: Invalid
+ *   Order ID`
  */
-export function transactionError(transaction: BlockTransaction, outcome: Failed): TxErrorEvent {
+export function transactionError(transaction: BlockTransaction, outcome: FailedOutcome): TxErrorEvent {
   const { partyId, command } = transaction;
   const errMsg = `${commandName(command.case)} - ${errorText(outcome)}`;
   const event = create(TxErrorEventSchema, { partyId, errMsg });
@@ -60,21 +60,21 @@ export function transactionError(transaction: BlockTransaction, outcome: Failed)
     : { ...event, transaction: { case: transactionCase, value: command.value } as TxErrorEvent["transaction"] };
 }
 
-/** The errors by part where the command has parts; else one text. */
-function failureOf(outcome: Failed) {
-  return isOfParts(outcome)
+/** Returns the errors by instruction for a batch, and a single text for other commands. */
+function failureOf(outcome: FailedOutcome) {
+  return isBatch(outcome)
     ? { errors: [...byKey(outcome)].map(([key, errors]) => ({ key, errors })) }
     : { error: errorText(outcome) };
 }
 
 /**
- * Writes the errors of a command as one text, as the network does.
+ * Formats the errors of a command as the network does.
  *
  * @param outcome the outcome of the command
- * @returns the error; of a batch, the errors by part, such as `0 (unable to find the order in the market)`
+ * @returns the error; for a batch, the errors by instruction, such as `0 (unable to find the order in the market)`
  */
-export function errorText(outcome: Failed): string {
-  return isOfParts(outcome)
+export function errorText(outcome: FailedOutcome): string {
+  return isBatch(outcome)
     ? [...byKey(outcome)]
         .map(([key, errors]) => `${key} (${errors.join(", ")})`)
         .toSorted()
@@ -82,15 +82,18 @@ export function errorText(outcome: Failed): string {
     : outcome.errors.map(({ error }) => error).join(", ");
 }
 
-const isOfParts = ({ errors }: Failed) => errors.some(({ key }) => key !== "");
+const isBatch = ({ errors }: FailedOutcome) => errors.some(({ key }) => key !== "");
 
-/** The errors by key, in the order of the keys as texts, so that `10` comes before `2`. */
-function byKey({ errors }: Failed): Map<string, string[]> {
+/** Groups the errors by key. Keys are sorted as text, so `10` precedes `2`. */
+function byKey({ errors }: FailedOutcome): Map<string, string[]> {
   const keys = [...new Set(errors.map(({ key }) => key))].toSorted();
   return new Map(keys.map((key) => [key, errors.filter((each) => each.key === key).map(({ error }) => error)]));
 }
 
-/** The member of an event's `transaction` for a command; some have other names than in input data, and some none. */
+/**
+ * Returns the member of an event's `transaction` for a command. Some differ from the names in input data, and some
+ * commands have none.
+ */
 function commandCase({ oneofs }: DescMessage, typeName: string | undefined): string | undefined {
   return oneofs.find(({ name }) => name === "transaction")?.fields.find(({ message }) => message?.typeName === typeName)
     ?.localName;

@@ -1,21 +1,21 @@
-import { EPOCH_BLOCKS } from "../made-up/chain.js";
+import { EPOCH_BLOCKS } from "../generated-history/seeded-values.js";
 import type { World } from "../world/world.js";
 
-/** How long an epoch is meant to last, in nanoseconds: the history has a block a second. */
+/** The planned length of an epoch, in nanoseconds: the generated history has a block each second. */
 const EPOCH_NANOSECONDS = BigInt(EPOCH_BLOCKS) * 1_000_000_000n;
 
-/** When an epoch began, and when it ended or is to end: Unix nanoseconds, and heights. */
+/** The start and the end of an epoch, in Unix nanoseconds and as heights. */
 export interface EpochTimes {
   readonly startTime: bigint;
   readonly expiryTime: bigint;
   readonly firstBlock: bigint;
-  /** Given with the last block's height once the epoch has ended. */
+  /** Set, together with the last block's height, once the epoch has ended. */
   readonly endTime?: bigint;
   readonly lastBlock?: bigint;
 }
 
 /**
- * Find the epoch of a block.
+ * Returns the epoch of a block.
  *
  * @param height the block's height
  * @returns the epoch's number
@@ -25,11 +25,11 @@ export function epochOf(height: bigint): bigint {
 }
 
 /**
- * Find when an epoch began, and when it ended or is to end.
+ * Returns the start and the end of an epoch.
  *
- * @param world how things stand
- * @param epoch the epoch's number; it must have begun
- * @returns its times and heights
+ * @param world the network's current state
+ * @param epoch the epoch's number; the epoch must have started
+ * @returns the epoch's times and heights
  */
 export function epochTimestamps(world: World, epoch: bigint): EpochTimes {
   const firstBlock = epoch === 0n ? 1n : epoch * BigInt(EPOCH_BLOCKS);

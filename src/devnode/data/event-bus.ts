@@ -1,86 +1,90 @@
+import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import type { BusEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { type BusEvent, BusEventSchema, BusEventType } from "../../../gen/vega/events/v1/events_pb.js";
+import type { LedgerMovement } from "../../../gen/vega/vega_pb.js";
 import { startInterval, startTimer } from "../../runtime/index.js";
-import { apiError } from "../api-error.js";
-import { busEvents } from "./bus-event.js";
-import { type BusFilter, busFilter } from "./bus-filter.js";
-import { MAX_WAITING_RECORDS, type Streams } from "./observe.js";
+import { apiError, invalidArgument } from "../api-error.js";
+import type { BlockEvent, Event } from "../world/block-event.js";
+import { oneOf } from "./filters.js";
+import { MAX_BUFFERED_RECORDS, type Streams } from "./streams.js";
 
-/** How long the bus waits for the first request, and behind each batch for the next one, in milliseconds. */
+/** How long the bus waits for the first request, and after each batch for the next one, in milliseconds. */
 const REQUEST_WAIT_MS = 5000;
 
 /**
- * The most events of a message where they are told as they come; entries of ledger movements count each. The gateway's
- * WebSockets end at lines of more than 64 KiB.
+ * The maximum number of events in a message without batches; each entry of a ledger movement counts as an event. Larger
+ * messages would exceed the gateway's WebSocket limit of 64 KiB a line.
  */
-const MAX_EVENTS_AT_ONCE = 20;
+const MAX_MESSAGE_EVENTS = 20;
 
-/** A request of `ObserveEventBus`, of the data service or the core service. */
+/** A request of `ObserveEventBus` of the data service or the core service. */
 export interface BusRequest extends BusFilter {
   readonly batchSize: bigint;
 }
 
-/** How often the data node reads a request without having sent a batch, in milliseconds. */
+/** How often the data node reads a request although it has not sent a batch, in milliseconds. */
 const BATCH_WAIT_MS = 1000;
 
-/** What the event bus of a node needs. */
+/** The dependencies of an event bus. */
 export interface EventBusOptions {
   readonly chainId: string;
   readonly streams: Streams;
 }
 
-/** Which node a bus is of: they differ in when they read the request for the next batch. */
+/** The node whose event bus is emulated. They differ in when they read the request for the next batch. */
 export type BusNode = "core" | "data";
 
 /**
- * Make the method that streams a node's events. As on deployed nodes:
+ * Creates the method that streams a node's events. As on deployed nodes:
  *
- * - The first request has its types, its party and its market for the whole stream. If it does not come within 5 seconds,
- *   the stream ends without an error.
- * - With a batch size of 0 or below, events come as they happen, and further requests change nothing.
- * - With a batch size, that many come at once. A request has to follow within 5 seconds, and has the size of the next
- *   batch. Otherwise the stream fails with `Internal`.
- * - The data node reads one request more each second, and sends nothing until it has it: a caller has to send requests on a
- *   timer as well (`observeEventsWithAck` in datanode/api/event_observer.go, where the tick of the statistics goes on to the
- *   request). The core waits for the batch.
- * - A caller that reads too slowly is dropped: the stream ends without an error.
+ * - The first request sets the types, the party and the market for the entire stream. If it does not arrive within 5
+ *   seconds, the stream ends without an error.
+ * - With a batch size of 0 or less, events are sent as they occur, and further requests have no effect.
+ * - With a positive batch size, the stream sends batches of that many events. After each batch, the caller must send a
+ *   request within 5 seconds, which sets the size of the next batch. Otherwise the stream fails with `Internal`.
+ * - The data node also reads a request each second, and sends nothing until it has arrived, so a caller must send requests
+ *   on a timer as well (`observeEventsWithAck` in datanode/api/event_observer.go, where the tick of the statistics falls
+ *   through to the request). The core node waits for the batch.
+ * - If a caller reads too slowly, the stream ends without an error.
  *
- * A batch has {@link MAX_WAITING_RECORDS} events at most. A size of 0 behind a batch asks for what there is.
+ * A batch has at most {@link MAX_BUFFERED_RECORDS} events. A size of 0 after a batch requests all buffered events.
  *
- * @param options the chain's identifier, and what keeps streams open
- * @param node whose method it is
+ * @param options the chain's identifier and the open streams
+ * @param node the node whose method is emulated
  * @returns the method
  */
 export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
-  const told = busEvents(chainId);
+  const toBusEvent = busEvents(chainId);
 
   return async function* observeEventBus(
     requests: AsyncIterable<BusRequest>,
     { signal }: { readonly signal: AbortSignal },
   ): AsyncGenerator<{ events: BusEvent[] }, void> {
-    const asked = requests[Symbol.asyncIterator]();
-    const first = await nextRequest(asked, signal);
+    const incoming = requests[Symbol.asyncIterator]();
+    const first = await nextRequest(incoming, signal);
     if (first === undefined) {
       return;
     }
     const isWanted = busFilter(first);
-    const ending = new AbortController();
+    const end = new AbortController();
     const blocks = streams.watch({
       subject: "event",
-      signal: AbortSignal.any([signal, ending.signal]),
-      select: (happenings) =>
-        happenings.flatMap((happening) => (isWanted(happening.event) ? (told(happening) ?? []) : [])),
+      signal: AbortSignal.any([signal, end.signal]),
+      select: (blockEvents) =>
+        blockEvents.flatMap((blockEvent) => (isWanted(blockEvent.event) ? (toBusEvent(blockEvent) ?? []) : [])),
       message: (events) => events,
-      tooSlow: () => undefined,
+      slowReaderError: () => undefined,
     });
     if (first.batchSize <= 0n) {
-      void ignore(asked);
+      void discardRequests(incoming);
       for await (const events of blocks) {
-        yield* pieces(events);
+        yield* messagesOf(events);
       }
       return;
     }
     const batches = collectBatches(blocks, node === "data" ? BATCH_WAIT_MS : undefined);
+    // A caller that has disconnected never resumes a generator that has yielded, so `finally` would not run.
+    signal.addEventListener("abort", batches.stop, { once: true });
     try {
       let size = sizeOf(first);
       while (true) {
@@ -88,36 +92,37 @@ export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
         if (batch === "end") {
           return;
         }
-        if (batch !== "wait") {
+        if (batch !== "tick") {
           yield { events: batch };
         }
-        const next = await nextRequest(asked, signal);
+        const next = await nextRequest(incoming, signal);
         if (next === undefined) {
           throw apiError(Code.Internal, "internal stream failure", "context deadline exceeded");
         }
         size = sizeOf(next);
       }
     } finally {
+      signal.removeEventListener("abort", batches.stop);
       batches.stop();
-      ending.abort();
+      end.abort();
     }
   };
 }
 
 /**
- * Collect events into batches.
+ * Collects the events of blocks into batches.
  *
  * @param blocks the events of each block
- * @param waitMs how often `next` ends without a batch, in milliseconds; never by default
- * @returns `next` waits for a batch of a size, 0 for what there is; for the tick of the clock (`wait`); or for the end.
- *   `stop` stops the clock
+ * @param tickMs how often `next` returns without a batch, in milliseconds; never by default
+ * @returns `next` waits for a batch of a size (0 for all buffered events), for a tick, or for the end of the blocks;
+ *   `stop` stops the ticks
  */
-function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, waitMs: number | undefined) {
-  const state: { waiting: BusEvent[]; isOver: boolean; hasTicked: boolean; hasWaited: boolean } = {
-    waiting: [],
-    isOver: false,
+function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, tickMs: number | undefined) {
+  const state: { buffered: BusEvent[]; hasEnded: boolean; hasTicked: boolean; hasReportedTick: boolean } = {
+    buffered: [],
+    hasEnded: false,
     hasTicked: false,
-    hasWaited: false,
+    hasReportedTick: false,
   };
   let wake = () => {};
   const change = (changes: Partial<typeof state>) => {
@@ -125,68 +130,68 @@ function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, waitMs: numb
     wake();
   };
   const tick = () => change({ hasTicked: true });
-  const stopClock = waitMs === undefined ? () => {} : startInterval(tick, waitMs);
-  const failed = collect();
+  const stopClock = tickMs === undefined ? () => {} : startInterval(tick, tickMs);
+  const collected = collect();
   return {
     stop: stopClock,
 
-    async next(size: number): Promise<BusEvent[] | "wait" | "end"> {
+    async next(size: number): Promise<BusEvent[] | "tick" | "end"> {
       for (;;) {
-        const isFull = state.waiting.length >= Math.max(size, 1);
-        // Where both are due, the network takes either by chance: here the clock never comes twice before a full batch.
-        if (state.hasTicked && !(isFull && state.hasWaited)) {
+        const isFull = state.buffered.length >= Math.max(size, 1);
+        // If both are due, the network chooses at random; here no two ticks precede a full batch.
+        if (state.hasTicked && !(isFull && state.hasReportedTick)) {
           state.hasTicked = false;
-          state.hasWaited = true;
-          return "wait";
+          state.hasReportedTick = true;
+          return "tick";
         }
         if (isFull) {
           break;
         }
-        if (state.isOver) {
-          await failed;
+        if (state.hasEnded) {
+          await collected;
           return "end";
         }
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
-      state.hasWaited = false;
-      const count = size === 0 ? state.waiting.length : size;
-      const batch = state.waiting.slice(0, count);
-      state.waiting = state.waiting.slice(count);
+      state.hasReportedTick = false;
+      const count = size === 0 ? state.buffered.length : size;
+      const batch = state.buffered.slice(0, count);
+      state.buffered = state.buffered.slice(count);
       return batch;
     },
   };
 
-  /** Read the blocks to their end. Who lets too many events wait is left. */
+  /** Reads the blocks to their end, or until too many events are buffered. */
   async function collect(): Promise<void> {
     try {
       for await (const events of blocks) {
-        change({ waiting: [...state.waiting, ...events] });
-        if (state.waiting.length > 2 * MAX_WAITING_RECORDS) {
+        change({ buffered: [...state.buffered, ...events] });
+        if (state.buffered.length > 2 * MAX_BUFFERED_RECORDS) {
           break;
         }
       }
     } finally {
-      change({ isOver: true });
+      change({ hasEnded: true });
     }
   }
 }
 
-function* pieces(events: readonly BusEvent[]): Generator<{ events: BusEvent[] }, void> {
-  let piece: BusEvent[] = [];
+function* messagesOf(events: readonly BusEvent[]): Generator<{ events: BusEvent[] }, void> {
+  let batch: BusEvent[] = [];
   let weight = 0;
   for (const event of events) {
     const more = weightOf(event);
-    if (piece.length > 0 && weight + more > MAX_EVENTS_AT_ONCE) {
-      yield { events: piece };
-      piece = [];
+    if (batch.length > 0 && weight + more > MAX_MESSAGE_EVENTS) {
+      yield { events: batch };
+      batch = [];
       weight = 0;
     }
-    piece.push(event);
+    batch.push(event);
     weight += more;
   }
-  yield { events: piece };
+  yield { events: batch };
 }
 
 function weightOf({ event }: BusEvent): number {
@@ -195,13 +200,13 @@ function weightOf({ event }: BusEvent): number {
     : 1;
 }
 
-/** The number of events of a batch; 0 for as many as there are. */
+/** Returns the size of the batch that a request asks for; 0 for all buffered events. */
 function sizeOf({ batchSize }: BusRequest): number {
   const wanted = batchSize > 0n ? batchSize : 0n;
-  return Number(wanted < BigInt(MAX_WAITING_RECORDS) ? wanted : BigInt(MAX_WAITING_RECORDS));
+  return Number(wanted < BigInt(MAX_BUFFERED_RECORDS) ? wanted : BigInt(MAX_BUFFERED_RECORDS));
 }
 
-/** Wait for a request; `undefined` where none comes in time, or none will come. */
+/** Waits for a request; returns `undefined` if none arrives in time, or the caller has closed the stream. */
 async function nextRequest(
   requests: AsyncIterator<BusRequest, unknown>,
   signal: AbortSignal,
@@ -227,13 +232,178 @@ async function nextRequest(
   }
 }
 
-/** Take requests that change nothing out of the caller's way. */
-async function ignore(requests: AsyncIterator<BusRequest, unknown>): Promise<void> {
+/** Reads and discards requests that have no effect, so that they do not block the caller. */
+async function discardRequests(requests: AsyncIterator<BusRequest, unknown>): Promise<void> {
   try {
     while ((await requests.next()).done !== true) {
-      // Nobody looks at them.
+      // Discarded.
     }
   } catch {
-    // The caller is gone.
+    // The caller has disconnected.
   }
+}
+
+/** The oneof cases of the events that the event bus sends. */
+export type BusCase = Exclude<BusEvent["event"]["case"], undefined>;
+
+/** The version of bus events, as on deployed nodes of v0.78. */
+const VERSION = 1;
+
+/** The event types whose names differ from their oneof cases. */
+const IRREGULAR_TYPES: Partial<Record<BusCase, BusEventType>> = {
+  epochEvent: BusEventType.EPOCH_UPDATE,
+  rewardPayout: BusEventType.REWARD_PAYOUT_EVENT,
+  rankingEvent: BusEventType.VALIDATOR_RANKING,
+  erc20MultisigSignerEvent: BusEventType.ERC20_MULTI_SIG_SIGNER_EVENT,
+  erc20MultisigSetThresholdEvent: BusEventType.ERC20_MULTI_SIG_SET_THRESHOLD,
+  erc20MultisigSignerAdded: BusEventType.ERC20_MULTI_SIG_SIGNER_ADDED,
+  erc20MultisigSignerRemoved: BusEventType.ERC20_MULTI_SIG_SIGNER_REMOVED,
+  positionStateEvent: BusEventType.POSITION_STATE,
+  protocolUpgradeEvent: BusEventType.PROTOCOL_UPGRADE_PROPOSAL,
+  coreSnapshotEvent: BusEventType.SNAPSHOT_TAKEN,
+  distressedOrders: BusEventType.DISTRESSED_ORDERS_CLOSED,
+  feesStats: BusEventType.FEES_STATS_UPDATED,
+  paidLiquidityFeesStats: BusEventType.PAID_LIQUIDITY_FEES_STATS_UPDATED,
+  vestingBalancesSummary: BusEventType.VESTING_SUMMARY,
+  transferFees: BusEventType.TRANSFER_FEES_PAID,
+  transferFeesDiscount: BusEventType.TRANSFER_FEES_DISCOUNT_UPDATED,
+  txErrEvent: BusEventType.TX_ERROR,
+};
+
+const types = new Map(
+  BusEventSchema.oneofs
+    .flatMap(({ fields }) => fields)
+    .map(({ localName, name }) => {
+      const irregular: Partial<Record<string, BusEventType>> = IRREGULAR_TYPES;
+      const named: Partial<Record<string, string | BusEventType>> = BusEventType;
+      return [localName, irregular[localName] ?? named[name.toUpperCase()]] as const;
+    }),
+);
+
+/**
+ * Returns the type of an event.
+ *
+ * @param name the oneof case of the event, such as `order`
+ * @returns the type; `UNSPECIFIED` if there is none
+ */
+export function busEventType(name: string): BusEventType {
+  const type = types.get(name);
+  return typeof type === "number" ? type : BusEventType.UNSPECIFIED;
+}
+
+/**
+ * Creates the conversion of a block's events to bus events.
+ *
+ * @param chainId the chain's identifier
+ * @returns converts an event, to the same object each time; `undefined` for an event that the bus does not send
+ */
+export function busEvents(chainId: string): (blockEvent: BlockEvent) => BusEvent | undefined {
+  const converted = new WeakMap<BlockEvent, BusEvent>();
+  return (blockEvent) => {
+    const { block, sequence, txHash, event } = blockEvent;
+    if (!isBusEvent(event)) {
+      return undefined;
+    }
+    const known = converted.get(blockEvent);
+    if (known !== undefined) {
+      return known;
+    }
+    const type = busEventType(event.case);
+    const id = `${block.height}-${sequence}`;
+    const busEvent = create(BusEventSchema, {
+      id,
+      block: block.hash.toUpperCase(),
+      type,
+      event,
+      version: VERSION,
+      chainId,
+      txHash: txHash.toUpperCase(),
+    });
+    converted.set(blockEvent, busEvent);
+    return busEvent;
+  };
+}
+
+function isBusEvent(event: Event): event is Extract<Event, { readonly case: BusCase }> {
+  return event.case !== "position" && event.case !== "endedOrder";
+}
+
+/** The filter of a subscription to the event bus. */
+export interface BusFilter {
+  readonly type: readonly BusEventType[];
+  readonly partyId: string;
+  readonly marketId: string;
+}
+
+/** The types that {@link BusEventType.MARKET} includes on deployed nodes. */
+const MARKET_TYPES = [
+  BusEventType.POSITION_RESOLUTION,
+  BusEventType.MARKET_CREATED,
+  BusEventType.MARKET_UPDATED,
+  BusEventType.MARKET_TICK,
+  BusEventType.AUCTION,
+];
+
+/** The fields of events that hold a party's identifier, and those that hold a market's. */
+const PARTY_FIELDS = ["partyId", "party", "owner", "buyer", "seller", "from", "to", "referrer", "referee"];
+const MARKET_FIELDS = ["marketId", "market"];
+
+/**
+ * Returns the predicate of a subscription to the event bus. A filter by party or market matches only events that name it.
+ * Events that name no party or market, such as the start of a block, do not match.
+ *
+ * @param filter the event types (an empty list and `ALL` match all types), the party and the market (empty for any)
+ * @returns a predicate over events
+ * @throws ConnectError with `InvalidArgument` if a type does not exist
+ */
+export function busFilter({ type, partyId, marketId }: BusFilter): (event: Event) => boolean {
+  const unknown = type.find((each) => BusEventType[each] === undefined || each === BusEventType.UNSPECIFIED);
+  if (unknown !== undefined && !type.includes(BusEventType.ALL)) {
+    throw invalidArgument("malformed request", "invalid event type");
+  }
+  const isOfType = type.includes(BusEventType.ALL)
+    ? () => true
+    : oneOf(type.flatMap((each) => (each === BusEventType.MARKET ? [each, ...MARKET_TYPES] : [each])));
+  return (event) =>
+    isOfType(busEventType(event.case)) &&
+    (partyId === "" || partiesOf(event).includes(partyId)) &&
+    (marketId === "" || marketsOf(event).includes(marketId));
+}
+
+/** Returns the parties that an event names. */
+function partiesOf(event: Event): readonly string[] {
+  switch (event.case) {
+    case "party":
+      return [event.value.id];
+    case "stopOrder":
+      return named(event.value.stopOrder, PARTY_FIELDS);
+    case "ledgerMovements":
+      return event.value.ledgerMovements.flatMap(ownersOf);
+    default:
+      return named(event.value, PARTY_FIELDS);
+  }
+}
+
+/** Returns the markets that an event names. */
+function marketsOf(event: Event): readonly string[] {
+  switch (event.case) {
+    case "marketCreated":
+    case "marketUpdated":
+    case "marketTick":
+      return [event.value.id];
+    case "stopOrder":
+      return named(event.value.stopOrder, MARKET_FIELDS);
+    default:
+      return named(event.value, MARKET_FIELDS);
+  }
+}
+
+function ownersOf({ entries }: LedgerMovement): readonly string[] {
+  return entries.flatMap(({ fromAccount, toAccount }) => [fromAccount?.owner ?? "", toAccount?.owner ?? ""]);
+}
+
+/** Returns the values of those fields that a message has. */
+function named(message: object | undefined, names: readonly string[]): readonly string[] {
+  const fields: Partial<Record<string, unknown>> = { ...message };
+  return names.map((name) => fields[name]).filter((value) => typeof value === "string");
 }

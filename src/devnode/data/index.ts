@@ -1,34 +1,34 @@
 import type { Profile } from "../../schema/profile.js";
 import type { World } from "../world/world.js";
-import { accountMethods } from "./accounts.js";
-import { candleMethods } from "./candles.js";
-import { type Books, depthMethods } from "./depth.js";
-import { entityMethods } from "./entities.js";
+import { accountMethods } from "./account-methods.js";
+import { candleMethods } from "./candle-methods.js";
+import { type Books, depthMethods } from "./depth-methods.js";
+import { entityMethods } from "./entity-methods.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
-import { governanceMethods } from "./governance.js";
-import { liquidityMethods } from "./liquidity.js";
-import { marketDataMethods, marketMethods, oracleMethods } from "./markets.js";
+import { governanceMethods } from "./governance-methods.js";
+import { liquidityMethods } from "./liquidity-methods.js";
+import { marketDataMethods, marketMethods, oracleMethods } from "./market-methods.js";
 import type { DataMethods } from "./method.js";
-import { assetMethods, networkMethods, nodeMethods } from "./network.js";
-import { orderMethods, stopOrderMethods, tradeMethods } from "./orders.js";
-import { partyChoiceMethods, partyMethods } from "./parties.js";
-import { positionMethods } from "./positions.js";
-import { referralMethods } from "./referrals.js";
-import { riskMethods } from "./risk.js";
-import { transferMethods } from "./transfers.js";
-import { programMethods, rewardMethods, signatureMethods, statisticsMethods } from "./without-records.js";
+import { programMethods, rewardMethods, signatureMethods, statisticsMethods } from "./methods-without-records.js";
+import { assetMethods, networkMethods, nodeMethods } from "./network-methods.js";
+import { orderMethods, stopOrderMethods, tradeMethods } from "./order-methods.js";
+import { partyChoiceMethods, partyMethods } from "./party-methods.js";
+import { positionMethods } from "./position-methods.js";
+import { referralMethods } from "./referral-methods.js";
+import { riskMethods } from "./risk-methods.js";
+import { transferMethods } from "./transfer-methods.js";
 
-/** What {@link dataMethods} answers from. */
+/** The dependencies of {@link dataMethods}. */
 export interface DataOptions extends EventBusOptions {
   readonly profile: Profile;
-  /** How things stand. It changes as blocks are made: each call reads it anew. */
+  /** The network's current state. It changes with each block, so that each call reads it anew. */
   readonly world: World;
   /** The order books. */
   readonly engine: Books;
 }
 
 /**
- * Implement the methods of the data service that read what the node holds.
+ * Implements the methods of the data service that read the network's current state.
  *
  * @param options how things stand, the order books, the chain's identifier, and what keeps streams open
  * @returns the methods; those that are not among them are unimplemented

@@ -1,41 +1,41 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { Pagination, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Event } from "../world/event.js";
-import type { Source } from "./listing.js";
-import type { Streams, Subject } from "./observe.js";
-import { type Page, type PageOptions, type PageRequest, readPageOf, readPagination } from "./page.js";
+import type { Event } from "../world/block-event.js";
+import type { Source } from "./pagination.js";
+import { type Page, type PageOptions, type PageRequest, readPageOf, readPagination } from "./pagination.js";
+import type { Streams, Subject } from "./streams.js";
 
-/** Methods of the data service. */
+/** Some methods of the data service. */
 export type DataMethods = Partial<ServiceImpl<typeof TradingDataService>>;
 
-/** A request for a page of records. */
+/** A request of a method that returns its records in pages. */
 export interface Paginated {
   readonly pagination?: Pagination | undefined;
 }
 
 /**
- * A method that lists records. The members are called in the order in which they stand here, which decides the error of a
- * request that is wrong in several ways.
+ * The declaration of a method that lists records. Its functions are called in the order of this interface, which determines
+ * the error of a request with several faults.
  */
 export interface ListingMethod<Request, T, Response> {
-  /** Checks what deployed nodes check before the pagination. */
+  /** Validates what deployed nodes validate before the pagination. */
   readonly check?: (request: Request) => unknown;
-  /** Reads the page that is asked for; {@link readPagination} by default. */
+  /** Parses the request's pagination; {@link readPagination} by default. */
   readonly page?: (request: Request) => PageRequest;
-  /** How the data node words the failure of the query, and how the listing differs from others. */
+  /** The query's error, and the options of the listing. */
   readonly query: PageOptions | ((request: Request) => PageOptions);
-  /** Makes the condition of the request's filter; all records are listed by default. */
+  /** Returns the predicate of the request's filter; all records are listed by default. */
   readonly where?: (request: Request, query: PageOptions) => (record: T) => boolean;
-  /** Chooses the records, and their order. */
+  /** Returns the source of the records, which determines their order. */
   readonly from: (request: Request, page: PageRequest) => Source<T>;
-  /** Makes the response. */
+  /** Returns the response for a page. */
   readonly answer: (page: Page<T>) => Response;
 }
 
 /**
- * Makes a method of the data service that lists records.
+ * Returns a method of the data service that lists records.
  *
- * @param method what it lists
+ * @param method the method's declaration
  * @returns the method
  */
 export function listing<Request extends Paginated, T, Response>(
@@ -51,24 +51,24 @@ export function listing<Request extends Paginated, T, Response>(
   };
 }
 
-/** A method that first sends a snapshot, if it has one, and then the records of each new block. */
+/** The declaration of a method that first sends a snapshot, if it has one, and then the records of each new block. */
 export interface StreamMethod<Request, T, Message, Opening> {
   readonly subject: Subject;
-  /** The records of an event. */
+  /** Returns the records that an event carries. */
   readonly records: (event: Event) => readonly T[];
-  /** The condition of the request's filter; all records are sent by default. */
+  /** Returns the predicate of the request's filter; all records are sent by default. */
   readonly where?: (request: Request) => (record: T) => boolean;
-  /** Makes the messages of the snapshot; there is none by default. */
+  /** Returns the messages of the snapshot; no snapshot is sent by default. */
   readonly snapshot?: (matches: (record: T) => boolean) => Iterable<Opening>;
-  /** Makes the messages of a block's records, of which there is at least one. */
+  /** Returns the messages for the records of one block. There is at least one record. */
   readonly messages: (records: readonly T[]) => Iterable<Message>;
 }
 
 /**
- * Makes a method of the data service that streams the records of each new block.
+ * Returns a method of the data service that streams the records of each new block.
  *
- * @param streams keeps streams open
- * @param method what it streams
+ * @param streams the node's open streams
+ * @param method the method's declaration
  * @returns the method
  */
 export function stream<Request, T, Message, Opening = never>(
@@ -81,7 +81,7 @@ export function stream<Request, T, Message, Opening = never>(
       subject,
       signal,
       snapshot: () => (snapshot === undefined ? [] : [snapshot(matches)]),
-      select: (happenings) => happenings.flatMap(({ event }) => records(event)).filter(matches),
+      select: (blockEvents) => blockEvents.flatMap(({ event }) => records(event)).filter(matches),
       message: messages,
     });
     for await (const block of blocks) {

@@ -1,33 +1,32 @@
-import { create } from "@bufbuild/protobuf";
-import { type Order, Order_Status, Side, type Trade, Trade_Type, TradeSchema } from "../../../gen/vega/vega_pb.js";
-import { keepOrder, levelsOf, openSize, opposite, ordersAt, removeOrder } from "./book.js";
-import { larger, smaller, timesPowerOfTen } from "./decimal.js";
-import { noFees } from "./fees.js";
-import { tellPosition, tradePosition } from "./positions.js";
-import type { MarketState, Work } from "./state.js";
-import { followPrice } from "./trailing.js";
+import { type Order, Order_Status, Side, type Trade } from "../../../gen/vega/vega_pb.js";
+import { max, min } from "./decimal.js";
+import type { ExecutionContext, MarketState } from "./engine-state.js";
+import { applyTradeToPosition, emitPosition } from "./open-positions.js";
+import { deleteOrder, levelsOf, opposite, ordersAt, storeOrder, trueRemaining } from "./order-book.js";
+import { updateTrailingPrices } from "./stop-orders.js";
+import { newTrade } from "./trades.js";
 
-/** What trades when an auction ends. */
-export interface Crossing {
-  /** The price of all of it. */
+/** The uncrossing of an auction. */
+export interface Uncrossing {
+  /** Price of all its trades. */
   readonly price: bigint;
   readonly volume: bigint;
-  /** The side whose orders trade whole. */
+  /** The side whose orders are all filled. */
   readonly side: Side;
 }
 
 /**
- * Find what would trade if an auction ended now: the most volume, at the middle of the prices at which that much trades
+ * Finds the indicative uncrossing: the maximum tradable volume, at the middle of the prices that reach it
  * (`core/matching/orderbook.go`, GetIndicativePriceAndVolume).
  *
  * @param market the market
- * @returns what would trade; `undefined` where no orders cross
+ * @returns the uncrossing; `undefined` if no orders cross
  */
-export function crossing(market: MarketState): Crossing | undefined {
+export function indicativeUncrossing(market: MarketState): Uncrossing | undefined {
   const levels = (side: Side) =>
     levelsOf(market, side).map((level) => ({
       price: level.price,
-      volume: [...ordersAt(market, level)].reduce((sum, order) => sum + openSize(order), 0n),
+      volume: [...ordersAt(market, level)].reduce((sum, order) => sum + trueRemaining(order), 0n),
     }));
   const [buys, sells] = [levels(Side.BUY), levels(Side.SELL)];
   const [bestBid, bestAsk] = [buys[0]?.price ?? 0n, sells[0]?.price ?? 0n];
@@ -39,16 +38,16 @@ export function crossing(market: MarketState): Crossing | undefined {
     .filter(({ price }) => price >= bestAsk && price <= bestBid)
     .map(({ price }) => {
       const bought = total(buys.filter((level) => level.price >= price));
-      return { price, volume: smaller(bought, total(sells.filter((level) => level.price <= price))) };
+      return { price, volume: min(bought, total(sells.filter((level) => level.price <= price))) };
     });
-  const volume = tradable.reduce((most, level) => larger(level.volume, most), 0n);
+  const volume = tradable.reduce((maximum, level) => max(level.volume, maximum), 0n);
   const prices = tradable.filter((level) => level.volume === volume).map(({ price }) => price);
-  const lowest = prices.reduce(smaller);
-  const highest = prices.reduce((a, b) => larger(a, b));
+  const lowest = prices.reduce(min);
+  const highest = prices.reduce((a, b) => max(a, b));
   return { price: (lowest + highest) / 2n, volume, side: fillsExactly(buys, volume) ? Side.BUY : Side.SELL };
 }
 
-/** Whether levels, the best first, have exactly a volume down to one of them. */
+/** Returns whether the volume of levels, best price first, adds up to exactly the wanted volume at some level. */
 function fillsExactly(levels: readonly { readonly volume: bigint }[], wanted: bigint): boolean {
   let left = wanted;
   for (const { volume } of levels) {
@@ -61,64 +60,64 @@ function fillsExactly(levels: readonly { readonly volume: bigint }[], wanted: bi
 }
 
 /**
- * Trade what crosses on a market, without fees: the orders of the side that trades whole, in the order of their priority.
+ * Trades all crossing orders of a market, without fees. The orders of the filled side trade by priority.
  *
- * @param work the block
- * @param market the market, whose book and positions change; nothing happens where no orders cross
+ * @param context the block
+ * @param market the market, whose book and positions change
  */
-export function uncross(work: Work, market: MarketState): void {
-  const found = crossing(market);
-  if (found === undefined) {
+export function uncross(context: ExecutionContext, market: MarketState): void {
+  const uncrossing = indicativeUncrossing(market);
+  if (uncrossing === undefined) {
     return;
   }
-  const { price, side } = found;
-  let left = found.volume;
+  const { price, side } = uncrossing;
+  let left = uncrossing.volume;
   for (const level of [...levelsOf(market, side)]) {
     for (const order of [...ordersAt(market, level)]) {
       if (left > 0n) {
-        left -= openSize(order);
-        tradeWhole(work, market, order, price);
+        left -= trueRemaining(order);
+        uncrossOrder(context, market, order, price);
       }
     }
   }
   market.lastPrice = price;
-  followPrice(market, price);
+  updateTrailingPrices(market, price);
   market.isTraded = true;
-  market.isWatched = true;
-  for (const partyId of market.holdings.keys()) {
-    tellPosition(work, market, partyId);
+  market.hasNewPrice = true;
+  for (const partyId of market.positions.keys()) {
+    emitPosition(context, market, partyId);
   }
 }
 
-function tradeWhole(work: Work, market: MarketState, taker: Order, price: bigint): void {
-  const { block, emit } = work;
+function uncrossOrder(context: ExecutionContext, market: MarketState, taker: Order, price: bigint): void {
+  const { block, emit } = context;
   const makers: Order[] = [];
   const trades: Trade[] = [];
-  let left = openSize(taker);
-  removeOrder(market, taker);
+  let left = trueRemaining(taker);
+  deleteOrder(market, taker);
   for (const level of [...levelsOf(market, opposite(taker.side))]) {
     for (const maker of left > 0n ? [...ordersAt(market, level)] : []) {
-      const size = smaller(left, openSize(maker));
+      const size = min(left, trueRemaining(maker));
       if (size > 0n) {
-        trades.push(tradeBetween(work, market, { taker, maker, size, price, id: work.nextId() }));
-        makers.push(fillResting(work, market, maker, size));
+        trades.push(newTrade(context, market, taker, { maker, size, price }, Side.UNSPECIFIED));
+        makers.push(fillRestingOrder(context, market, maker, size));
         left -= size;
       }
     }
   }
-  emit({ case: "order", value: { ...emptied(taker), status: Order_Status.FILLED, updatedAt: block.time } });
+  emit({ case: "order", value: { ...fullyFilled(taker), status: Order_Status.FILLED, updatedAt: block.time } });
   for (const value of trades) {
     emit({ case: "trade", value });
-    tradePosition(market, value.buyer, value.size, price);
-    tradePosition(market, value.seller, -value.size, price);
+    applyTradeToPosition(market, value.buyer, value.size, price);
+    applyTradeToPosition(market, value.seller, -value.size, price);
   }
   for (const value of makers) {
     emit({ case: "order", value });
   }
 }
 
-/** Fill a part of an order that rests, its visible part first. */
-function fillResting({ block }: Work, market: MarketState, maker: Order, size: bigint): Order {
+/** Fills a part of a resting order, its visible part first. */
+function fillRestingOrder({ block }: ExecutionContext, market: MarketState, maker: Order, size: bigint): Order {
   const hidden = maker.icebergOrder?.reservedRemaining ?? 0n;
   const fromHidden = size > maker.remaining ? size - maker.remaining : 0n;
   const filled: Order = {
@@ -127,50 +126,16 @@ function fillResting({ block }: Work, market: MarketState, maker: Order, size: b
     updatedAt: block.time,
     ...(maker.icebergOrder && { icebergOrder: { ...maker.icebergOrder, reservedRemaining: hidden - fromHidden } }),
   };
-  if (openSize(filled) > 0n) {
-    keepOrder(market, filled);
+  if (trueRemaining(filled) > 0n) {
+    storeOrder(market, filled);
     return filled;
   }
-  removeOrder(market, maker);
+  deleteOrder(market, maker);
   return { ...filled, status: Order_Status.FILLED };
 }
 
-const emptied = (order: Order): Order => ({
+const fullyFilled = (order: Order): Order => ({
   ...order,
   remaining: 0n,
   ...(order.icebergOrder && { icebergOrder: { ...order.icebergOrder, reservedRemaining: 0n } }),
 });
-
-/** A trade of an auction: neither side is the aggressor. */
-function tradeBetween(
-  { block }: Work,
-  { market, priceExponent }: MarketState,
-  {
-    taker,
-    maker,
-    size,
-    price,
-    id,
-  }: Readonly<Record<"taker" | "maker", Order>> & {
-    readonly size: bigint;
-    readonly price: bigint;
-    readonly id: string;
-  },
-): Trade {
-  const [buy, sell] = taker.side === Side.BUY ? [taker, maker] : [maker, taker];
-  return create(TradeSchema, {
-    id,
-    marketId: market.id,
-    price: String(price),
-    size,
-    buyer: buy.partyId,
-    seller: sell.partyId,
-    buyOrder: buy.id,
-    sellOrder: sell.id,
-    timestamp: block.time,
-    type: Trade_Type.DEFAULT,
-    buyerFee: noFees(),
-    sellerFee: noFees(),
-    assetPrice: String(timesPowerOfTen(price, priceExponent)),
-  });
-}

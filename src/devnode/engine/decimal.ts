@@ -1,23 +1,49 @@
+/** Number of decimals in a fixed-point number: a factor, share or network parameter as an integer times {@link ONE}. */
+export const FIXED_POINT_DECIMALS = 18;
+
+/** The fixed-point number 1. */
+export const ONE: bigint = 10n ** BigInt(FIXED_POINT_DECIMALS);
+
+/** Largest signed 64-bit number, which is the limit of sizes and positions in messages. */
+export const MAX_INT64: bigint = 2n ** 63n - 1n;
+
+const MAX_UINT64 = 2n ** 64n - 1n;
+
 /**
- * Read a decimal number as a whole one.
+ * Parses a decimal number as an integer with a fixed number of decimals.
  *
  * @param text the number, such as "0.0002", ".5" or "-12"
- * @param decimals how many decimals are kept; further ones are cut off
- * @returns the number times 10 to the power of `decimals`; 0 where the text is no number
+ * @param decimals number of decimals to keep; further ones are truncated
+ * @returns the number times 10 to the power of `decimals`; 0 for malformed text
  * @example parseDecimal("1.25", 3) // 1250n
  */
 export function parseDecimal(text: string, decimals: number): bigint {
-  const [, sign, whole = "", fraction = ""] = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
-  const digits = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
+  const [, sign, integer = "", fraction = ""] = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
+  const digits = BigInt(integer + fraction.slice(0, decimals).padEnd(decimals, "0"));
   return sign === "-" ? -digits : digits;
 }
 
 /**
- * Divide whole numbers, rounding half away from zero.
+ * Parses a decimal number as a fixed-point number.
+ *
+ * @param text the number, such as "0.0002"
+ * @returns the number times {@link ONE}; 0 for malformed text
+ */
+export function parseFixedPoint(text: string): bigint {
+  return parseDecimal(text, FIXED_POINT_DECIMALS);
+}
+
+/** Returns whether a decimal number is below another one. */
+export function isBelow(a: string, b: string): boolean {
+  return parseFixedPoint(a) < parseFixedPoint(b);
+}
+
+/**
+ * Divides and rounds half away from zero.
  *
  * @param dividend the dividend
  * @param divisor the divisor, above 0
- * @returns the nearest whole number
+ * @returns the nearest integer
  */
 export function divideRounded(dividend: bigint, divisor: bigint): bigint {
   const half = divisor / 2n;
@@ -25,22 +51,22 @@ export function divideRounded(dividend: bigint, divisor: bigint): bigint {
 }
 
 /**
- * Divide whole numbers, rounding up.
+ * Divides and rounds up.
  *
  * @param dividend the dividend, 0 or above
  * @param divisor the divisor, above 0
- * @returns the least whole number that is not below the quotient
+ * @returns the quotient's ceiling
  */
 export function divideUp(dividend: bigint, divisor: bigint): bigint {
   return (dividend + divisor - 1n) / divisor;
 }
 
 /**
- * Multiply by a power of ten, rounding down (towards minus infinity).
+ * Multiplies by a power of ten and rounds down (towards minus infinity).
  *
  * @param value the number
- * @param exponent the power; where it is below 0, the number is divided
- * @returns the whole number
+ * @param exponent the power; a negative one divides
+ * @returns the integer
  */
 export function timesPowerOfTen(value: bigint, exponent: number): bigint {
   if (exponent >= 0) {
@@ -50,30 +76,27 @@ export function timesPowerOfTen(value: bigint, exponent: number): bigint {
   return (value - (((value % divisor) + divisor) % divisor)) / divisor;
 }
 
-/** The larger of two numbers. */
-export function larger(a: bigint, b: bigint): bigint {
+/** Returns the larger of two numbers. */
+export function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** The smaller of two numbers. */
-export function smaller(a: bigint, b: bigint): bigint {
+/** Returns the smaller of two numbers. */
+export function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** The largest number that messages hold in 64 bits with a sign. */
-export const MAX_INT64: bigint = 2n ** 63n - 1n;
-
-/** A time in Unix nanoseconds, cut to whole microseconds, in which nodes keep times. */
-export function wholeMicroseconds(time: bigint): bigint {
-  return time - (time % 1000n);
-}
-
-/** A number without its sign. */
-export function magnitude(value: bigint): bigint {
+/** Returns the absolute value of a number. */
+export function abs(value: bigint): bigint {
   return value < 0n ? -value : value;
 }
 
-/** A volume as a message can hold it: 64 bits without a sign. */
-export function asUint64(value: bigint): bigint {
-  return smaller(value, 2n ** 64n - 1n);
+/** Limits a volume to what an unsigned 64-bit field holds. */
+export function clampUint64(value: bigint): bigint {
+  return min(value, MAX_UINT64);
+}
+
+/** Truncates Unix nanoseconds to whole microseconds, the precision that nodes store. */
+export function truncateToMicroseconds(time: bigint): bigint {
+  return time - (time % 1000n);
 }

@@ -1,5 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { type UpdateMarginMode, UpdateMarginMode_Mode } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { PartyMarginModeUpdatedSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import type { Market } from "../../../gen/vega/markets_pb.js";
 import {
   AccountType,
   MarginLevelsSchema,
@@ -11,63 +13,57 @@ import {
   TransferType,
 } from "../../../gen/vega/vega_pb.js";
 import { epochOf } from "../data/epochs.js";
-import { openSize } from "./book.js";
-import { larger, parseDecimal, smaller } from "./decimal.js";
-import { emitMovements, moveFunds, openAccount } from "./funds.js";
-import { type AccountKey, accountName } from "./identifiers.js";
-import { balanceOf, generalAccount } from "./ledger.js";
-import { factoredAmount, volumeOf } from "./positions.js";
-import { FACTOR_DECIMALS, factor, riskFactorsOf } from "./risk-factors.js";
-import { isContinuous, type MarketState, type Work } from "./state.js";
-
-const ONE = 10n ** BigInt(FACTOR_DECIMALS);
-
-/** The account that holds a party's margin on a market. */
-export function marginAccount(market: MarketState, owner: string): AccountKey {
-  return { owner, asset: market.asset, marketId: market.market.id, type: AccountType.MARGIN };
-}
-
-/** Whether a party's margin on a market is held in an account of its own: that of parties that have submitted orders is. */
-export function hasMarginAccount({ state }: Work, market: MarketState, partyId: string): boolean {
-  return state.accounts.has(accountName(marginAccount(market, partyId)));
-}
+import {
+  balanceOf,
+  emitLedgerMovements,
+  generalAccount,
+  marginAccount,
+  openAccount,
+  openGeneralAccount,
+  transferFunds,
+} from "./collateral.js";
+import { max, min, ONE, parseFixedPoint } from "./decimal.js";
+import { type ExecutionContext, isContinuous, type MarketState } from "./engine-state.js";
+import { factoredAmount, volumeOf } from "./open-positions.js";
+import { trueRemaining } from "./order-book.js";
+import { fixedPointOf, riskFactorsOf } from "./risk-factors.js";
 
 /**
- * Opens a party's margin account on a market, and emits its margin mode where it is new to the market, or comes back to it
- * (v0.78.0, `core/execution/future/market.go`, validateAccounts).
+ * Opens a party's margin account on a market and emits its margin mode, if the party is new to the market or returns
+ * to it (v0.78.0, `core/execution/future/market.go`, validateAccounts).
  */
-export function enterMarket(work: Work, market: MarketState, partyId: string): void {
-  openAccount(work, marginAccount(market, partyId));
+export function enterMarket(context: ExecutionContext, market: MarketState, partyId: string): void {
+  openAccount(context, marginAccount(market, partyId));
   if (!market.parties.has(partyId)) {
     market.parties.add(partyId);
-    const mode = { marginMode: MarginMode.CROSS_MARGIN, atEpoch: epochOf(work.block.height) };
+    const mode = { marginMode: MarginMode.CROSS_MARGIN, atEpoch: epochOf(context.block.height) };
     const value = create(PartyMarginModeUpdatedSchema, { marketId: market.market.id, partyId, ...mode });
-    work.emit({ case: "partyMarginModeUpdated", value });
+    context.emit({ case: "partyMarginModeUpdated", value });
   }
 }
 
-/** What a party holds on a market, and what its orders could make of it. */
+/** A party's exposure on a market: its position and its potential trades. */
 interface Exposure {
   readonly volume: bigint;
-  /** The open size of its orders of each side. */
+  /** Remaining size of its orders, by side. */
   readonly buy: bigint;
   readonly sell: bigint;
-  /** The same, each times its order's price. */
+  /** Remaining size times price, by side. */
   readonly buyValue: bigint;
   readonly sellValue: bigint;
 }
 
-/** A party's exposure on a market; with an order, it counts as it is and not as it is on the book. */
+/** Computes a party's exposure. A given order replaces its version on the book. */
 function exposureOf(market: MarketState, partyId: string, order?: Order): Exposure {
-  let [buy, sell, buyValue, sellValue] = [0n, 0n, 0n, 0n];
+  const exposure = { volume: volumeOf(market, partyId), buy: 0n, sell: 0n, buyValue: 0n, sellValue: 0n };
   const add = (each: Order) => {
-    const [size, price] = [openSize(each), BigInt(each.price)];
+    const [size, price] = [trueRemaining(each), BigInt(each.price)];
     if (each.side === Side.BUY) {
-      buy += size;
-      buyValue += size * price;
+      exposure.buy += size;
+      exposure.buyValue += size * price;
     } else {
-      sell += size;
-      sellValue += size * price;
+      exposure.sell += size;
+      exposure.sellValue += size * price;
     }
   };
   for (const each of market.orders.values()) {
@@ -78,10 +74,10 @@ function exposureOf(market: MarketState, partyId: string, order?: Order): Exposu
   if (order !== undefined) {
     add(order);
   }
-  return { volume: volumeOf(market, partyId), buy, sell, buyValue, sellValue };
+  return exposure;
 }
 
-interface Levels {
+interface MarginLevelAmounts {
   readonly maintenance: bigint;
   readonly search: bigint;
   readonly initial: bigint;
@@ -89,22 +85,22 @@ interface Levels {
 }
 
 /**
- * Compute margin levels (v0.78.0, `core/risk/margins_calculation.go`, calculateMargins): the larger of what the long and the
- * short side could lose, at the mark price, or in an auction at the prices of the orders.
+ * Computes margin levels (v0.78.0, `core/risk/margins_calculation.go`, calculateMargins): the larger of the potential
+ * losses of the long and the short side, at the mark price, or in an auction at the prices of the orders.
  */
-function levelsOf(market: MarketState, exposure: Exposure): Levels {
+function marginLevelsOf(market: MarketState, exposure: Exposure): MarginLevelAmounts {
   const { lastPrice } = market;
   const riskFactors = riskFactorsOf(market.market);
-  const linearSlippage = parseDecimal(market.market.linearSlippageFactor, FACTOR_DECIMALS);
+  const linearSlippage = parseFixedPoint(market.market.linearSlippageFactor);
   const isAtMark = isContinuous(market) && lastPrice > 0n;
   const side = (held: bigint, size: bigint, value: bigint, risk: bigint) =>
     held * lastPrice * (linearSlippage + risk) + (isAtMark ? size * lastPrice : value) * risk;
   const { volume, buy, sell, buyValue, sellValue } = exposure;
-  const long = volume + buy > 0n ? side(larger(volume, 0n), buy, buyValue, riskFactors.long) : 0n;
-  const short = volume - sell < 0n ? side(larger(-volume, 0n), sell, sellValue, riskFactors.short) : 0n;
-  const maintenance = factoredAmount(market, larger(long, short));
+  const long = volume + buy > 0n ? side(max(volume, 0n), buy, buyValue, riskFactors.long) : 0n;
+  const short = volume - sell < 0n ? side(max(-volume, 0n), sell, sellValue, riskFactors.short) : 0n;
+  const maintenance = factoredAmount(market, max(long, short));
   const scaling = market.market.tradableInstrument?.marginCalculator?.scalingFactors;
-  const scaled = (by = 1) => (maintenance * factor(by)) / ONE;
+  const scaled = (by = 1) => (maintenance * fixedPointOf(by)) / ONE;
   return {
     maintenance,
     search: scaled(scaling?.searchLevel),
@@ -113,8 +109,13 @@ function levelsOf(market: MarketState, exposure: Exposure): Levels {
   };
 }
 
-/** Keep margin levels until {@link emitMarginLevels}. */
-function noteLevels({ block, marginLevels }: Work, market: MarketState, partyId: string, levels: Levels): void {
+/** Queues margin levels for {@link emitMarginLevels}. */
+function queueMarginLevels(
+  { block, marginLevels }: ExecutionContext,
+  market: MarketState,
+  partyId: string,
+  levels: MarginLevelAmounts,
+): void {
   const value = create(MarginLevelsSchema, {
     maintenanceMargin: String(levels.maintenance),
     searchLevel: String(levels.search),
@@ -131,8 +132,8 @@ function noteLevels({ block, marginLevels }: Work, market: MarketState, partyId:
   marginLevels.set(`${partyId} ${market.market.id}`, value);
 }
 
-/** Emit the margin levels that changed, which the network does at the end of each instruction. */
-export function emitMarginLevels({ emit, marginLevels }: Work): void {
+/** Emits the queued margin levels. The network does so at the end of each instruction. */
+export function emitMarginLevels({ emit, marginLevels }: ExecutionContext): void {
   for (const value of marginLevels.values()) {
     emit({ case: "marginLevels", value });
   }
@@ -140,7 +141,7 @@ export function emitMarginLevels({ emit, marginLevels }: Work): void {
 }
 
 /**
- * Tells whether an order closes a part of the position at most, and needs no margin (v0.78.0,
+ * Returns whether an order only reduces the party's position, and needs no margin (v0.78.0,
  * `core/positions/market_position.go`, OrderReducesExposure).
  *
  * @param market the market
@@ -151,84 +152,146 @@ export function reducesExposure(market: MarketState, order: Order): boolean {
   if (volume === 0n || order.peggedOrder !== undefined || (order.side === Side.SELL) !== volume > 0n) {
     return false;
   }
-  const size = order.type === Order_Type.MARKET ? openSize(order) : order.side === Side.SELL ? sell : buy;
-  return size <= larger(volume, -volume);
+  const size = order.type === Order_Type.MARKET ? trueRemaining(order) : order.side === Side.SELL ? sell : buy;
+  return size <= max(volume, -volume);
 }
 
 /**
- * Takes the margin of an order from the party's general account (v0.78.0, `core/risk/engine.go`, UpdateMarginOnNewOrder).
+ * Collects the margin of an order from the party's general account (v0.78.0, `core/risk/engine.go`,
+ * UpdateMarginOnNewOrder).
  *
- * @param work the block
+ * @param context the block
  * @param market the market
- * @param order the order, new or as it is amended
- * @returns `false` where the party has not enough for the initial margin, and nothing was done
+ * @param order the order, new or as amended
+ * @returns `false` if the party cannot cover the initial margin; nothing has changed then
  */
-export function coverOrder(work: Work, market: MarketState, order: Order): boolean {
+export function collectOrderMargin(context: ExecutionContext, market: MarketState, order: Order): boolean {
   const { partyId } = order;
-  const levels = levelsOf(market, exposureOf(market, partyId, order));
+  const levels = marginLevelsOf(market, exposureOf(market, partyId, order));
   const margin = marginAccount(market, partyId);
   const general = generalAccount(partyId, market.asset);
-  const held = balanceOf(work.state, margin);
-  if (held + balanceOf(work.state, general) < levels.initial) {
+  const held = balanceOf(context.state, margin);
+  if (held + balanceOf(context.state, general) < levels.initial) {
     return false;
   }
-  noteLevels(work, market, partyId, levels);
+  queueMarginLevels(context, market, partyId, levels);
   if (held < levels.initial) {
     const amount = levels.initial - held;
-    emitMovements(work, moveFunds(work, [{ from: general, to: margin, amount, type: TransferType.MARGIN_LOW }]));
+    emitLedgerMovements(
+      context,
+      transferFunds(context, [{ from: general, to: margin, amount, type: TransferType.MARGIN_LOW }]),
+    );
   }
   return true;
 }
 
 /**
- * Gives a party that has neither a position nor orders on a market its margin back (v0.78.0,
- * `core/execution/future/market.go`, releaseExcessMargin). One that has traded waits until its trades are settled.
+ * Releases the margin of a party that has neither a position nor orders on a market (v0.78.0,
+ * `core/execution/future/market.go`, releaseExcessMargin). A party with unsettled trades keeps it until they are
+ * settled.
  *
- * @param work the block
+ * @param context the block
  * @param market the market
  * @param partyId the party
  */
-export function releaseMargin(work: Work, market: MarketState, partyId: string): void {
+export function releaseMargin(context: ExecutionContext, market: MarketState, partyId: string): void {
   const { volume, buy, sell } = exposureOf(market, partyId);
-  const isUnsettled = market.isTraded && market.holdings.has(partyId);
+  const isUnsettled = market.isTraded && market.positions.has(partyId);
   if (!market.parties.has(partyId) || isUnsettled || volume !== 0n || buy !== 0n || sell !== 0n) {
     return;
   }
   const from = marginAccount(market, partyId);
-  const amount = balanceOf(work.state, from);
+  const amount = balanceOf(context.state, from);
   if (amount > 0n) {
     const to = generalAccount(partyId, market.asset);
-    emitMovements(work, moveFunds(work, [{ from, to, amount, type: TransferType.MARGIN_HIGH }]));
+    emitLedgerMovements(context, transferFunds(context, [{ from, to, amount, type: TransferType.MARGIN_HIGH }]));
   }
-  noteLevels(work, market, partyId, { maintenance: 0n, search: 0n, initial: 0n, release: 0n });
+  queueMarginLevels(context, market, partyId, { maintenance: 0n, search: 0n, initial: 0n, release: 0n });
   market.parties.delete(partyId);
 }
 
 /**
- * Brings the margins of a market's parties back to the initial margin: what is above the release level goes to the general
- * account, and what lacks of the search level comes from it, as far as it goes. Nobody is closed out.
+ * Brings the margins of a market's parties back to the initial margin. Above the release level, the surplus goes to
+ * the general account. Below the search level, the shortfall comes from it, as far as its balance allows. Positions
+ * are not closed out.
  *
- * @param work the block
- * @param market the market, which was marked to its last price
+ * @param context the block
+ * @param market the market, which was marked to market
  */
-export function recheckMargins(work: Work, market: MarketState): void {
+export function rebalanceMargins(context: ExecutionContext, market: MarketState): void {
   for (const partyId of [...market.parties]) {
     const exposure = exposureOf(market, partyId);
     const from = marginAccount(market, partyId);
     const to = generalAccount(partyId, market.asset);
-    const held = balanceOf(work.state, from);
-    const levels = levelsOf(market, exposure);
+    const held = balanceOf(context.state, from);
+    const levels = marginLevelsOf(market, exposure);
     if (exposure.volume === 0n && exposure.buy === 0n && exposure.sell === 0n) {
       continue;
     }
-    noteLevels(work, market, partyId, levels);
+    queueMarginLevels(context, market, partyId, levels);
     if (held > levels.release) {
       const amount = held - levels.initial;
-      emitMovements(work, moveFunds(work, [{ from, to, amount, type: TransferType.MARGIN_HIGH }]));
+      emitLedgerMovements(context, transferFunds(context, [{ from, to, amount, type: TransferType.MARGIN_HIGH }]));
     } else if (held < levels.search) {
-      const amount = smaller(levels.initial - held, balanceOf(work.state, to));
+      const amount = min(levels.initial - held, balanceOf(context.state, to));
       const move = { from: to, to: from, amount, type: TransferType.MARGIN_LOW };
-      emitMovements(work, amount > 0n ? moveFunds(work, [move]) : []);
+      emitLedgerMovements(context, amount > 0n ? transferFunds(context, [move]) : []);
     }
   }
+}
+
+/**
+ * Sets a party's margin mode on a market (`core/execution/future/isolated_margin.go`). The local node stores the mode
+ * and computes margin the same way in both.
+ *
+ * @param context the block
+ * @param partyId the party
+ * @param command the mode
+ * @returns the error if the mode is not changed
+ */
+export function updateMarginMode(
+  context: ExecutionContext,
+  partyId: string,
+  command: UpdateMarginMode,
+): string | undefined {
+  const { state, block, emit } = context;
+  const market = state.markets.get(command.marketId.toLowerCase());
+  if (market === undefined) {
+    return "OrderError: Invalid Market ID";
+  }
+  const { id: marketId } = market.market;
+  const isIsolated = command.mode === UpdateMarginMode_Mode.ISOLATED_MARGIN;
+  const problem = isIsolated ? marginFactorError(market.market, command.marginFactor ?? "0") : undefined;
+  if (problem !== undefined) {
+    return problem;
+  }
+  openGeneralAccount(context, partyId, market.asset);
+  for (const type of isIsolated ? [AccountType.MARGIN, AccountType.ORDER_MARGIN] : [AccountType.MARGIN]) {
+    openAccount(context, { owner: partyId, asset: market.asset, marketId, type });
+  }
+  const value = create(PartyMarginModeUpdatedSchema, {
+    ...{ marketId, partyId, atEpoch: epochOf(block.height) },
+    marginMode: isIsolated ? MarginMode.ISOLATED_MARGIN : MarginMode.CROSS_MARGIN,
+    ...(isIsolated && command.marginFactor !== undefined && { marginFactor: command.marginFactor }),
+  });
+  state.marginModes.set(`${partyId} ${marketId}`, value);
+  emit({ case: "partyMarginModeUpdated", value });
+  return undefined;
+}
+
+/** Returns an error if a margin factor is too low for a market. A log-normal model allows any factor. */
+function marginFactorError(
+  { tradableInstrument, linearSlippageFactor }: Market,
+  marginFactor: string,
+): string | undefined {
+  const model = tradableInstrument?.riskModel;
+  const params = model?.case === "simpleRiskModel" ? model.value.params : undefined;
+  if (
+    params === undefined ||
+    Number(marginFactor) > Math.max(params.factorLong, params.factorShort) + Number(linearSlippageFactor)
+  ) {
+    return undefined;
+  }
+  const risk = `max(riskFactorLong (${params.factorLong}), riskFactorShort (${params.factorShort}))`;
+  return `margin factor (${marginFactor}) must be greater than ${risk} + linearSlippageFactor (${linearSlippageFactor})`;
 }

@@ -3,21 +3,21 @@ import { type OracleDataSubmission, OracleDataSubmission_OracleSource } from "..
 import { DataSchema, ExternalDataSchema } from "../../../gen/vega/data/v1/data_pb.js";
 import type { DataSourceSpec } from "../../../gen/vega/data_source_pb.js";
 import { OracleDataSchema } from "../../../gen/vega/oracle_pb.js";
-import type { Work } from "./state.js";
+import type { ExecutionContext } from "./engine-state.js";
 
-const NOBODY_WAITS = "there are no subscribes to the oracle data";
+const NO_SUBSCRIBERS = "there are no subscribes to the oracle data";
 
 /**
- * Take data that markets wait for, as JSON (`core/datasource/external/signedoracle`). It is emitted with the data sources that it
- * matches: those that name its sender and one of its properties. On the local node no market settles by it.
+ * Applies signed oracle data in JSON (`core/datasource/external/signedoracle`). It is emitted with the data sources
+ * that match its signer and a property. No market settles by it on the local node.
  *
- * @param work the block
- * @param partyId who signed the data
+ * @param context the block
+ * @param partyId the signer
  * @param command the data
- * @returns why it was not taken, if so
+ * @returns the error if no data source matches
  */
 export function submitOracleData(
-  work: Work,
+  context: ExecutionContext,
   partyId: string,
   { source, payload }: OracleDataSubmission,
 ): string | undefined {
@@ -25,31 +25,31 @@ export function submitOracleData(
     return "the local node takes oracle data of the source ORACLE_SOURCE_JSON, and of no other";
   }
   const properties = propertiesOf(payload);
-  const { dataSources } = work.state.registers;
+  const { dataSources } = context.state;
   const names = new Set(properties?.map(({ name }) => name));
   const matchedSpecIds = [...dataSources.values()]
-    .filter((spec) => isSignedBy(spec, partyId) && namesOf(spec).some((name) => names.has(name)))
+    .filter((spec) => isSignedBy(spec, partyId) && propertyNamesOf(spec).some((name) => names.has(name)))
     .map(({ id }) => id);
   if (properties === undefined || matchedSpecIds.length === 0) {
-    return NOBODY_WAITS;
+    return NO_SUBSCRIBERS;
   }
   const data = create(DataSchema, {
     signers: [{ signer: { case: "pubKey", value: { key: partyId } } }],
     data: properties,
     matchedSpecIds,
-    broadcastAt: work.block.time,
+    broadcastAt: context.block.time,
   });
   const externalData = create(ExternalDataSchema, { data });
-  work.emit({ case: "oracleData", value: create(OracleDataSchema, { externalData }) });
+  context.emit({ case: "oracleData", value: create(OracleDataSchema, { externalData }) });
   return undefined;
 }
 
-/** Read the properties of oracle data, by name; `undefined` where it is not a JSON object. */
+/** Parses the properties of oracle data, sorted by name; `undefined` if the payload is not a JSON object. */
 export function propertiesOf(payload: Uint8Array): { name: string; value: string }[] | undefined {
   try {
-    const given: unknown = JSON.parse(Buffer.from(payload).toString("utf8"));
-    return typeof given === "object" && given !== null
-      ? Object.entries(given)
+    const parsed: unknown = JSON.parse(Buffer.from(payload).toString("utf8"));
+    return typeof parsed === "object" && parsed !== null
+      ? Object.entries(parsed)
           .map(([name, value]) => ({ name, value: typeof value === "string" ? value : JSON.stringify(value) }))
           .sort((a, b) => (a.name < b.name ? -1 : 1))
       : undefined;
@@ -63,13 +63,13 @@ function oracleOf({ data }: DataSourceSpec) {
   return external?.case === "oracle" ? external.value : undefined;
 }
 
-/** Whether a data source takes data that a key has signed. */
+/** Returns whether a data source accepts data that a key has signed. */
 export function isSignedBy(spec: DataSourceSpec, key: string): boolean {
   return (oracleOf(spec)?.signers ?? []).some(
     ({ signer }) => signer.case === "pubKey" && signer.value.key.toLowerCase() === key,
   );
 }
 
-/** The names of the properties that a data source waits for. */
-export const namesOf = (spec: DataSourceSpec): string[] =>
+/** Returns the names of the properties that a data source subscribes to. */
+export const propertyNamesOf = (spec: DataSourceSpec): string[] =>
   (oracleOf(spec)?.filters ?? []).flatMap(({ key }) => key?.name ?? []);

@@ -1,40 +1,38 @@
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import { parseDecimal } from "./decimal.js";
+import { FIXED_POINT_DECIMALS, parseFixedPoint } from "./decimal.js";
 
-/** How many decimals factors have as whole numbers. */
-export const FACTOR_DECIMALS = 18;
-
-/** What a market holds of a position's value as margin, as whole numbers of {@link FACTOR_DECIMALS} decimals. */
+/** Shares of a position's value that a market requires as margin, as fixed-point numbers. */
 export interface RiskFactors {
   readonly long: bigint;
   readonly short: bigint;
 }
 
 /**
- * Computes the risk factors of a market: those of a simple model as they are, those of a log-normal one as the expected
- * shortfall of its returns. Recorded of v0.78.0 for a volatility of 3, a risk aversion of 0.01 and a horizon of
+ * Computes the risk factors of a market: those of a simple model directly, those of a log-normal model as the expected
+ * shortfall of its returns. Recorded from v0.78.0 for a volatility of 3, a risk aversion of 0.01 and a horizon of
  * 1.90128526884173e-6: 0.010972050726665739 and 0.011078146496002805.
  *
  * @param market the market
- * @returns its risk factors; 0 where it has no model
+ * @returns its risk factors; 0 for a market without a model
  */
 export function riskFactorsOf({ tradableInstrument }: Market): RiskFactors {
   const model = tradableInstrument?.riskModel;
   switch (model?.case) {
     case "simpleRiskModel": {
       const { factorLong = 0, factorShort = 0 } = model.value.params ?? {};
-      return { long: factor(factorLong), short: factor(factorShort) };
+      return { long: fixedPointOf(factorLong), short: fixedPointOf(factorShort) };
     }
     case "logNormalRiskModel": {
       const { riskAversionParameter: aversion, tau, params } = model.value;
       const deviation = (params?.sigma ?? 0) * Math.sqrt(tau);
       const growth = Math.expm1((params?.mu ?? 0) * tau);
       const quantile = normalQuantile(aversion);
-      // The share of the tail that a move by the deviation adds or takes: its integral loses no digits to a difference.
+      // The share of the tail that a shift by the deviation adds or removes. Integrating it avoids the cancellation of a
+      // difference.
       const share = (from: number, to: number) => ((1 + growth) * normalBetween(from, to)) / aversion;
       return {
-        long: factor(share(quantile - deviation, quantile) - growth),
-        short: factor(share(quantile, quantile + deviation) + growth),
+        long: fixedPointOf(share(quantile - deviation, quantile) - growth),
+        short: fixedPointOf(share(quantile, quantile + deviation) + growth),
       };
     }
     default:
@@ -43,17 +41,17 @@ export function riskFactorsOf({ tradableInstrument }: Market): RiskFactors {
 }
 
 /**
- * Reads a factor that messages hold as a double, such as 1.1.
+ * Converts a factor that messages hold as a double, such as 1.1, to a fixed-point number.
  *
  * @param value the factor
- * @returns a whole number of {@link FACTOR_DECIMALS} decimals
+ * @returns the fixed-point number
  */
-export function factor(value: number): bigint {
+export function fixedPointOf(value: number): bigint {
   const text = String(value);
-  return parseDecimal(text.includes("e") ? value.toFixed(FACTOR_DECIMALS) : text, FACTOR_DECIMALS);
+  return parseFixedPoint(text.includes("e") ? value.toFixed(FIXED_POINT_DECIMALS) : text);
 }
 
-/** The probability that a normal variable is below a value, by the series of its distribution. */
+/** Returns the standard normal distribution function at a value, by its series. */
 function normalBelow(value: number): number {
   let term = value;
   let sum = value;
@@ -64,7 +62,7 @@ function normalBelow(value: number): number {
   return 0.5 + sum * density(value);
 }
 
-/** The probability that a normal variable is between two values, by Simpson's rule. */
+/** Returns the probability of a standard normal variable between two values, by Simpson's rule. */
 function normalBetween(from: number, to: number): number {
   const width = (to - from) / STEPS;
   let sum = density(from) + density(to);
@@ -78,7 +76,9 @@ const STEPS = 512;
 
 const density = (value: number) => Math.exp((-value * value) / 2) / Math.sqrt(2 * Math.PI);
 
-/** The value that a normal variable is below of with a probability of at most a half, by Newton's method. */
+/**
+ * Returns the quantile of the standard normal distribution for a probability of at most one half, by Newton's method.
+ */
 function normalQuantile(probability: number): number {
   let value = 0;
   for (let step = 0; step < 100; step += 1) {
@@ -86,7 +86,7 @@ function normalQuantile(probability: number): number {
     if (next === value) {
       break;
     }
-    value = Math.max(next, value - 1); // Far from the middle, the density is small and a step could go too far.
+    value = Math.max(next, value - 1); // Far from the middle the density is small, and a full step could overshoot.
   }
   return value;
 }

@@ -1,31 +1,31 @@
-import { csvLine } from "../../csv/encode.js";
-import { createReader } from "../../csv/reader.js";
+import { createCsvParser } from "../../csv/csv-parser.js";
+import { csvLine } from "../../csv/encode-csv.js";
+import { quoted } from "../../errors/error-text.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
-import { quoted } from "../../errors/quoted.js";
+import { describeValue } from "../../input/schemas.js";
+import { isTableName, type TableName, tableNames } from "../../schema/table-names.js";
 import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
-import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
-import { found } from "../given.js";
 import { compareText } from "../tables/index.js";
-import { EXPECTED, type GenesisValue, genesisText } from "./genesis-value.js";
+import { fittingText, isoNanoseconds, numericText, parseJson, type Value } from "../tables/postgres-text.js";
 
-/** A row of one's own, by the names of its columns. A column that is left out is NULL. */
+/** A custom row, by column name. A missing column is NULL. */
 export type GenesisRow = Readonly<Record<string, GenesisValue>>;
 
-/** Rows of one's own, by table: as objects, or as CSV with a header row. They stand in place of the made-up rows. */
+/** Custom rows by table: as objects, or as CSV with a header row. They replace the generated rows of the table. */
 export type Genesis = { readonly [table in TableName]?: readonly GenesisRow[] | string | Uint8Array };
 
-/** The rows of one's own of a table, as CSV without a header, by the index of their segment, from 0. */
+/** The custom rows of a table as CSV without a header, by the index of their segment, from 0. */
 export type GenesisLines = ReadonlyMap<number, Buffer>;
 
-/** Where rows go. */
-export interface GenesisPlaces {
-  /** The segment of a time, given as PostgreSQL writes it: its index, and its version of the database schema. */
+/** Assigns rows to segments. */
+export interface SegmentLookup {
+  /** Returns the segment of a time in PostgreSQL's format: its index, and its version of the database schema. */
   segmentOf(time: string): { readonly index: number; readonly version: bigint };
-  /** The versions of all segments, ascending or not. */
+  /** The schema versions of all segments, in any order. */
   readonly versions: readonly number[];
 }
 
-/** A row, its place in the order of the primary key, and its number for errors, from 1. */
+/** A row with its primary key, and its number for error messages, from 1. */
 interface Row {
   readonly number: number;
   readonly key: readonly (string | bigint)[];
@@ -35,14 +35,14 @@ interface Row {
 const MAX_ROW_BYTES = 64 * 1024 * 1024;
 
 /**
- * Check rows of one's own, and put them into segments by their `vega_time`, in the order of the primary key.
+ * Validates custom rows, and assigns them to segments by their `vega_time`, sorted by primary key.
  *
  * @param genesis the rows
  * @param places the segments
- * @returns the lines of each table that is given
- * @throws {@link RequestError} naming the table, the row and the column where a value does not fit the schema
+ * @returns the lines of each table with custom rows
+ * @throws {@link RequestError} if a value does not fit the schema; the error names the table, the row and the column
  */
-export function readGenesis(genesis: Genesis, places: GenesisPlaces): ReadonlyMap<TableName, GenesisLines> {
+export function readGenesis(genesis: Genesis, places: SegmentLookup): ReadonlyMap<TableName, GenesisLines> {
   return new Map(
     Object.entries(genesis).flatMap(([table, rows]) => {
       if (!isTableName(table)) {
@@ -57,31 +57,31 @@ export function readGenesis(genesis: Genesis, places: GenesisPlaces): ReadonlyMa
 
 function tableLines(
   table: TableName,
-  given: readonly GenesisRow[] | string | Uint8Array,
-  places: GenesisPlaces,
+  input: readonly GenesisRow[] | string | Uint8Array,
+  places: SegmentLookup,
 ): GenesisLines {
-  const known = new Map(
+  const columnsByName = new Map(
     places.versions.flatMap((version) => tableSchema(table, version).columns).map((column) => [column.name, column]),
   );
   const segments = new Map<number, Row[]>();
   let number = 0;
-  for (const record of typeof given === "string" || given instanceof Uint8Array ? csvRecords(table, given) : given) {
+  for (const record of typeof input === "string" || input instanceof Uint8Array ? csvRecords(table, input) : input) {
     number += 1;
     const where = `genesis.${table}, row ${number}`;
     if (!isRecord(record)) {
-      throw new RequestError(`${where} is ${found(record)}`, { advice: "Give an object of values by column." });
+      throw new RequestError(`${where} is ${describeValue(record)}`, { advice: "Give an object of values by column." });
     }
-    const texts = checkedTexts(where, record, known);
+    const texts = parseRow(where, record, columnsByName);
     const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
     const row = rowOf(where, texts, number, tableSchema(table, version));
     const rows = segments.get(index) ?? [];
     rows.push(row);
     segments.set(index, rows);
   }
-  return new Map([...segments].map(([index, rows]) => [index, inOrder(table, rows)]));
+  return new Map([...segments].map(([index, rows]) => [index, sortedLines(table, rows)]));
 }
 
-/** Whether a row is an object: its caller need not know types. */
+/** Reports whether a row is an object. Callers may not use TypeScript. */
 function isRecord(record: unknown): boolean {
   return typeof record === "object" && record !== null && !Array.isArray(record);
 }
@@ -89,9 +89,9 @@ function isRecord(record: unknown): boolean {
 function* csvRecords(table: TableName, csv: string | Uint8Array): Generator<GenesisRow> {
   const name = `genesis.${table}`;
   try {
-    const reader = createReader({ name, nullString: "", maxRowBytes: MAX_ROW_BYTES, finalNewline: "optional" });
+    const parser = createCsvParser({ name, nullString: "", maxRowBytes: MAX_ROW_BYTES, finalNewline: "optional" });
     const bytes = typeof csv === "string" ? Buffer.from(csv) : Buffer.from(csv.buffer, csv.byteOffset, csv.byteLength);
-    for (const { columns, rows } of [...reader.read(bytes), ...reader.end()]) {
+    for (const { columns, rows } of [...parser.push(bytes), ...parser.end()]) {
       yield* rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index] ?? null])));
     }
   } catch (cause) {
@@ -101,20 +101,20 @@ function* csvRecords(table: TableName, csv: string | Uint8Array): Generator<Gene
   }
 }
 
-function checkedTexts(
+function parseRow(
   where: string,
   record: GenesisRow,
-  known: ReadonlyMap<string, TableColumn>,
+  columnsByName: ReadonlyMap<string, TableColumn>,
 ): ReadonlyMap<string, string | null> {
   const texts = new Map<string, string | null>();
   for (const [name, value] of Object.entries(record)) {
-    const column = known.get(name);
+    const column = columnsByName.get(name);
     if (column === undefined) {
       throw new RequestError(`${where}: there is no column ${quoted(name)}`, {
-        advice: `The columns are ${[...known.keys()].join(", ")}.`,
+        advice: `The columns are ${[...columnsByName.keys()].join(", ")}.`,
       });
     }
-    texts.set(name, checkedText(where, column, value));
+    texts.set(name, parseColumn(where, column, value));
   }
   return texts;
 }
@@ -140,17 +140,20 @@ function rowOf(
   return { number, key: key.map(keyOf), line: csvLine(fields, "", number) };
 }
 
-function checkedText(where: string, column: TableColumn, value: GenesisValue): string | null {
+function parseColumn(where: string, column: TableColumn, value: GenesisValue): string | null {
   const text = value === null || value === undefined ? null : genesisText(column, value);
   if (text === undefined) {
-    throw new RequestError(`${where}, column ${column.name}: ${found(value)} is not ${EXPECTED[column.holds]}`, {
-      advice: `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
-    });
+    throw new RequestError(
+      `${where}, column ${column.name}: ${describeValue(value)} is not ${EXPECTED_VALUES[column.holds]}`,
+      {
+        advice: `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
+      },
+    );
   }
   return text;
 }
 
-function inOrder(table: TableName, rows: Row[]): Buffer {
+function sortedLines(table: TableName, rows: Row[]): Buffer {
   rows.sort((a, b) => compareKeys(a.key, b.key));
   const same = rows.find((row, index) => index > 0 && compareKeys(rows[index - 1]?.key ?? [], row.key) === 0);
   if (same !== undefined) {
@@ -173,4 +176,107 @@ function compareKeys(a: Row["key"], b: Row["key"]): number {
     }
   }
   return 0;
+}
+
+/** A value of a custom row: a JavaScript value that fits the column, or its text in PostgreSQL's format. */
+export type GenesisValue = string | number | bigint | boolean | Date | null;
+
+/**
+ * Formats a custom value as PostgreSQL's COPY does.
+ *
+ * @param column the column
+ * @param value a time as `Date`, as bigint Unix nanoseconds, or as text with date and time (UTC by default); an identifier
+ *   as hex digits; a number as number, bigint or text; JSON as text; a code as number or by its name; an enum value by name
+ * @returns the text; `undefined` if the value does not fit the column
+ */
+export function genesisText(column: TableColumn, value: unknown): string | undefined {
+  if (NON_NUMBERS[column.type]?.test(String(value)) === true) {
+    return String(value);
+  }
+  const meant = isGenesisValue(value) ? parseValue(column, value) : undefined;
+  if (meant === null) {
+    return column.holds === "json" ? "null" : undefined;
+  }
+  return meant === undefined ? undefined : fittingText(column, meant);
+}
+
+/** The non-numbers of PostgreSQL's numeric types in COPY's format. A `numeric` with a precision has no infinity. */
+const NON_NUMBERS: { readonly [type in TableColumn["type"]]?: RegExp } = {
+  float8: /^(?:NaN|-?Infinity)$/,
+  numeric: /^(?:NaN|-?Infinity)$/,
+  "numeric(1000,16)": /^NaN$/,
+};
+
+function isGenesisValue(value: unknown): value is NonNullable<GenesisValue> {
+  return ["string", "number", "bigint", "boolean"].includes(typeof value) || value instanceof Date;
+}
+
+/** The description of each kind of column in error messages. */
+export const EXPECTED_VALUES: { readonly [holds in TableColumn["holds"]]: string } = {
+  time: "a time, such as 2023-10-19T08:00:01Z",
+  id: "bytes in hex digits",
+  whole: "a whole number that the column can hold",
+  decimal: "a number",
+  number: "a number",
+  flag: "true or false",
+  text: "a text without U+0000 and halves of surrogate pairs",
+  json: "a text of JSON",
+  enum: "one of the type's names",
+  code: "a number, or a name that one stands for",
+};
+
+function parseValue(column: TableColumn, value: NonNullable<GenesisValue>): Value {
+  switch (column.holds) {
+    case "time":
+      return nanoseconds(value);
+    case "id":
+      return typeof value === "string" ? value.replace(/^(?:\\x|0x)/, "") : undefined;
+    case "whole":
+      return isInteger(value) ? value : undefined;
+    case "code":
+      return isInteger(value) ? value : codeNumber(column, value);
+    case "decimal":
+    case "number":
+      return value instanceof Date || typeof value === "boolean" ? undefined : value;
+    case "flag":
+      return value === "t" || value === "true" ? true : value === "f" || value === "false" ? false : unlessDate(value);
+    case "text":
+      return typeof value === "string" && !/[\0\p{Surrogate}]/u.test(value) ? value : undefined;
+    case "json":
+      return parsedJson(value);
+    case "enum":
+      return unlessDate(value);
+  }
+}
+
+const unlessDate = (value: NonNullable<GenesisValue>): Value => (value instanceof Date ? undefined : value);
+
+function isInteger(value: NonNullable<GenesisValue>): value is string | number | bigint {
+  const text = typeof value === "boolean" || value instanceof Date ? "" : String(value);
+  return /^-?\d+(?:\.0*)?$/.test(numericText(text) ?? "");
+}
+
+function codeNumber({ code }: TableColumn, value: NonNullable<GenesisValue>): string | undefined {
+  return Object.entries(code?.names ?? {}).find(([, name]) => name === value)?.[0];
+}
+
+function parsedJson(value: NonNullable<GenesisValue>): Value {
+  try {
+    return typeof value === "string" ? parseJson(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const CLOCK = /[ T]\d\d:\d\d:\d\d/;
+
+/** Returns a time in Unix nanoseconds. */
+function nanoseconds(value: NonNullable<GenesisValue>): bigint | undefined {
+  if (typeof value === "bigint") {
+    return value;
+  }
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? undefined : BigInt(value.getTime()) * 1_000_000n;
+  }
+  return typeof value === "string" && CLOCK.test(value) ? isoNanoseconds(value) : undefined;
 }

@@ -1,149 +1,162 @@
 import { yieldToEventLoop } from "../../runtime/index.js";
-import type { TableName } from "../../schema/tables.js";
-import { type MadeUp, REACH_BLOCKS } from "../made-up/index.js";
-import { hashOf } from "../made-up/numbers.js";
-import { once } from "../made-up/once.js";
-import { timeText } from "../tables/time.js";
-import type { Block, Happening } from "../world/event.js";
+import type { TableName } from "../../schema/table-names.js";
+import { type GeneratedHistory, REACH_BLOCKS } from "../generated-history/generated-history.js";
+import { hashOf, once } from "../generated-history/seeded-values.js";
+import { blockRows, compareText, csvRow, sortKeyOf } from "../tables/index.js";
+import { timeText } from "../tables/postgres-text.js";
+import type { Block, BlockEvent } from "../world/block-event.js";
 import { type Genesis, type GenesisLines, readGenesis } from "./genesis.js";
-import type { LedgerEntryRecord } from "./ledger-entry.js";
-import { madeUpEntries, madeUpRows } from "./made-up-rows.js";
-import { nothingRecorded, type Recorded, recordBlock, recordedEntries } from "./recorded.js";
-import { type Segment, type SegmentRules, segmentAt, spanAt } from "./segment.js";
-import { NO_ROWS, readRows } from "./stored-rows.js";
+import {
+  EMPTY_ROWS,
+  emptyHistory,
+  type LedgerEntryRecord,
+  type RecordedHistory,
+  readRows,
+  recordBlock,
+  recordedEntries,
+  type Segment,
+  type SegmentRules,
+  type SortableLine,
+  segmentAt,
+  segmentRange,
+  toLedgerEntry,
+} from "./recorded-segments.js";
 
-export type { Genesis, GenesisRow } from "./genesis.js";
-export type { GenesisValue } from "./genesis-value.js";
-export type { LedgerAccount, LedgerEntryRecord } from "./ledger-entry.js";
-export type { Segment } from "./segment.js";
+export type { Genesis, GenesisRow, GenesisValue } from "./genesis.js";
+export type { LedgerAccount, LedgerEntryRecord, Segment } from "./recorded-segments.js";
 
-/** What a history is made of. */
+/** The options of a history. */
 export interface HistoryOptions {
-  readonly madeUp: MadeUp;
-  /** Identifier of the chain. It becomes part of file names. */
+  readonly generated: GeneratedHistory;
+  /** Identifier of the chain. It is part of file names. */
   readonly chainId: string;
-  /** Number of made-up segments; at least 1. */
+  /** Number of generated segments; at least 1. */
   readonly segments: number;
   /** Number of blocks in each segment; at least 1. */
   readonly blocksPerSegment: number;
   /**
-   * The version of the database schema of each segment, in order; the last one holds for all that follow. 115 for three
-   * segments and then 116 by default.
+   * The version of the database schema of each segment, in order; the last one applies to all later segments. By default
+   * 115 for three segments and then 116.
    */
   readonly schemaVersions?: readonly number[] | undefined;
-  /** Rows of one's own, by table. They stand in place of the table's made-up rows. */
+  /** Custom rows by table. They replace the table's generated rows. */
   readonly genesis?: Genesis | undefined;
-  /** The most bytes of recorded rows that are kept, deflated; {@link MAX_RECORDED_BYTES} by default. */
+  /** The maximum size of stored rows in bytes, deflated; {@link MAX_RECORDED_BYTES} by default. */
   readonly maxRecordedBytes?: number | undefined;
 }
 
 /**
- * The most bytes of recorded rows that are kept, deflated. When there are more, the oldest segments go, the made-up ones
- * first: the history then begins later, as that of a node which keeps its last months alone.
+ * The maximum size of stored rows in bytes, deflated. Beyond it, the oldest segments are dropped, the generated ones first.
+ * The history then starts later, like that of a node that retains only the last months.
  */
 const MAX_RECORDED_BYTES = 512 * 1024 * 1024;
 
-/** The network's history: segments of rows, the made-up ones first, then those of the blocks that were made. */
+/** The network's history: segments of rows, first the generated ones, then those of executed blocks. */
 export interface History {
   readonly chainId: string;
-  /** List the segments that are full, in the order of their heights. */
+  /** Returns the complete segments, in the order of their heights. */
   segments(): readonly Segment[];
-  /** Add a block that was made. With the last block of a segment, the segment is listed. */
-  record(block: Block, happenings: readonly Happening[]): void;
+  /** Records an executed block. The last block of a segment completes it. */
+  record(block: Block, blockEvents: readonly BlockEvent[]): void;
   /**
-   * Read the rows of a table in a segment, in the order of the table's primary key.
+   * Reads the rows of a table in a segment, in the order of the table's primary key.
    *
    * @param table the table
    * @param segment one of {@link History.segments}
-   * @param signal ends the reading at once
-   * @returns CSV without a header, in pieces that are made when they are asked for
-   * @throws RangeError on reading, where the segment is no more, because an earlier state was restored
+   * @param signal cancels the read
+   * @returns CSV without a header, in lazily generated chunks
+   * @throws RangeError during the read if the segment no longer exists because an earlier state was restored
    */
   read(table: TableName, segment: Segment, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
   /**
-   * Read the entries of the ledger of the last {@link REACH_BLOCKS} blocks, oldest first.
+   * Reads the ledger entries of the last {@link REACH_BLOCKS} blocks, oldest first.
    *
-   * @param signal ends the reading at once
+   * @param signal cancels the read
    */
   ledger(signal?: AbortSignal): AsyncGenerator<LedgerEntryRecord, void, undefined>;
-  /** Keep what was recorded. What is kept stays as it is, however often it is restored. */
+  /** Returns the recorded state. It is immutable, so that it can be restored any number of times. */
   save(): HistoryState;
   restore(state: HistoryState): void;
 }
 
-/** What a history has recorded. */
-export type HistoryState = Recorded;
+/** The recorded part of a history. */
+export type HistoryState = RecordedHistory;
 
-/** The bytes of rows of one's own that are given at once. */
-const PIECE_BYTES = 64 * 1024;
+/** The size of a chunk of custom rows, in bytes. */
+const CHUNK_BYTES = 64 * 1024;
 
 const DEFAULT_VERSIONS = [115, 115, 115, 116];
 
 /**
- * Create the history of a local node. The made-up part of it takes no memory: its rows are made when they are read.
+ * Creates the history of a local node. Its generated part takes no memory: the rows are generated when they are read.
  *
- * @param options the chain, its segments, and rows of one's own
+ * @param options the chain, its segments and custom rows
  * @returns the history
- * @throws {@link RequestError} naming the table, the row and the column where a row of one's own does not fit the schema
+ * @throws {@link RequestError} if a custom row does not fit the schema; the error names the table, the row and the column
  */
 export function createHistory(options: HistoryOptions): History {
-  const { madeUp, chainId, segments: count, blocksPerSegment, schemaVersions = DEFAULT_VERSIONS } = options;
+  const { generated, chainId, segments: count, blocksPerSegment, schemaVersions = DEFAULT_VERSIONS } = options;
   const { maxRecordedBytes = MAX_RECORDED_BYTES } = options;
   const rules = { chainId, blocksPerSegment, schemaVersions, maxRecordedBytes };
   const genesis = readGenesis(options.genesis ?? {}, {
     versions: [...new Set(schemaVersions)],
     segmentOf(time) {
-      const index = segmentOfTime(time, count, blocksPerSegment, madeUp);
-      return { index, version: spanAt(rules, index).databaseVersion };
+      const index = segmentOfTime(time, count, blocksPerSegment, generated);
+      return { index, version: segmentRange(rules, index).databaseVersion };
     },
   });
-  const madeUpSegments = once(() => chained(rules, count, genesis));
-  const lastMadeUp = () => madeUpSegments().at(-1) ?? segmentAt(rules, 0, "", "");
-  let recorded = nothingRecorded(madeUp.lastHeight + 1n);
-  let listed: { readonly closed: Recorded["closed"]; readonly segments: readonly Segment[] } | undefined;
+  const generatedSegments = once(() => linkedSegments(rules, count, genesis));
+  const lastGenerated = () => generatedSegments().at(-1) ?? segmentAt(rules, 0, "", "");
+  let recorded = emptyHistory(generated.lastHeight + 1n);
+  let listed: { readonly completed: RecordedHistory["completed"]; readonly segments: readonly Segment[] } | undefined;
 
-  function piecesOf(table: TableName, segment: Segment): Iterable<Buffer> {
+  function chunksOf(table: TableName, segment: Segment): Iterable<Buffer> {
     const index = Number((segment.fromHeight - 1n) / BigInt(blocksPerSegment));
     if (index >= count) {
-      const found = recorded.closed[index - count - recorded.dropped];
+      const found = recorded.completed[index - count - recorded.dropped];
       if (found?.segment.id !== segment.id) {
         throw new RangeError(`the segment ${segment.id} is not of this history, or no more`);
       }
-      return readRows(found.rows.get(table) ?? NO_ROWS);
+      return readRows(found.rows.get(table) ?? EMPTY_ROWS);
     }
-    const own = genesis.get(table);
-    return own === undefined ? madeUpRows(madeUp, table, segment) : cut(own.get(index) ?? Buffer.alloc(0));
+    const customLines = genesis.get(table);
+    return customLines === undefined
+      ? generatedRows(generated, table, segment)
+      : splitIntoChunks(customLines.get(index) ?? Buffer.alloc(0));
   }
 
   return {
     chainId,
 
     segments() {
-      const { closed, dropped } = recorded;
-      if (listed?.closed !== closed) {
-        const before = dropped > 0 ? [] : madeUpSegments();
-        listed = { closed, segments: [...before, ...closed.map(({ segment }) => segment)] };
+      const { completed, dropped } = recorded;
+      if (listed?.completed !== completed) {
+        const before = dropped > 0 ? [] : generatedSegments();
+        listed = { completed, segments: [...before, ...completed.map(({ segment }) => segment)] };
       }
       return listed.segments;
     },
 
-    record(block, happenings) {
-      recorded = recordBlock(recorded, rules, lastMadeUp, block, happenings);
+    record(block, blockEvents) {
+      recorded = recordBlock(recorded, rules, lastGenerated, block, blockEvents);
     },
 
     async *read(table, segment, signal) {
-      for (const piece of piecesOf(table, segment)) {
+      for (const chunk of chunksOf(table, segment)) {
         signal?.throwIfAborted();
-        if (piece.length > 0) {
-          yield piece;
+        if (chunk.length > 0) {
+          yield chunk;
         }
-        await yieldToEventLoop(); // Others have their turn.
+        await yieldToEventLoop(); // Lets other calls proceed.
       }
     },
 
     async *ledger(signal) {
       const oldest = recorded.nextHeight - REACH_BLOCKS;
-      const batches = [genesis.has("ledger") ? [] : madeUpEntries(madeUp, oldest), recordedEntries(recorded, oldest)];
+      const batches = [
+        genesis.has("ledger") ? [] : generatedEntries(generated, oldest),
+        recordedEntries(recorded, oldest),
+      ];
       for (const batch of batches) {
         for (const entries of batch) {
           signal?.throwIfAborted();
@@ -161,31 +174,31 @@ export function createHistory(options: HistoryOptions): History {
   };
 }
 
-/** The made-up segments, each with an identifier that is made of that of the one before. */
-function chained(rules: SegmentRules, count: number, genesis: ReadonlyMap<TableName, GenesisLines>): Segment[] {
+/** Returns the generated segments. The identifier of each depends on that of the segment before. */
+function linkedSegments(rules: SegmentRules, count: number, genesis: ReadonlyMap<TableName, GenesisLines>): Segment[] {
   let previousId = "";
   return Array.from({ length: count }, (_, index) => {
-    const segment = segmentAt(rules, index, previousId, genesis.size === 0 ? "" : contentOf(genesis, index));
+    const segment = segmentAt(rules, index, previousId, genesis.size === 0 ? "" : contentHash(genesis, index));
     previousId = segment.id;
     return segment;
   });
 }
 
-/** Cut bytes into pieces. */
-function* cut(bytes: Buffer): Generator<Buffer, void, undefined> {
-  for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
-    yield bytes.subarray(from, from + PIECE_BYTES);
+/** Splits bytes into chunks. */
+function* splitIntoChunks(bytes: Buffer): Generator<Buffer, void, undefined> {
+  for (let from = 0; from < bytes.length; from += CHUNK_BYTES) {
+    yield bytes.subarray(from, from + CHUNK_BYTES);
   }
 }
 
-/** A hash of the rows of one's own in a segment. */
-function contentOf(genesis: ReadonlyMap<TableName, GenesisLines>, index: number): string {
+/** Returns a hash of the custom rows in a segment. */
+function contentHash(genesis: ReadonlyMap<TableName, GenesisLines>, index: number): string {
   const tables = [...genesis].map(([table, lines]) => `${table} ${hashOf(lines.get(index) ?? "")}`);
   return hashOf(tables.toSorted().join(" "));
 }
 
-/** The segment of a time: the last one whose first block is not later, or the first one. */
-function segmentOfTime(time: string, count: number, blocksPerSegment: number, { blockAt }: MadeUp): number {
+/** Returns the segment of a time: the last one whose first block is not later, or else the first one. */
+function segmentOfTime(time: string, count: number, blocksPerSegment: number, { blockAt }: GeneratedHistory): number {
   let low = 0;
   let high = count - 1;
   while (low < high) {
@@ -194,4 +207,78 @@ function segmentOfTime(time: string, count: number, blocksPerSegment: number, { 
     [low, high] = begins <= time ? [middle, high] : [low, middle - 1];
   }
   return low;
+}
+
+/** The size of a chunk of rows, in characters. */
+const CHUNK_CHARACTERS = 32 * 1024;
+/** The number of blocks after which a chunk is emitted even if it is small. */
+const CHUNK_BLOCKS = 64;
+
+/**
+ * Generates the rows of a segment.
+ *
+ * @param generated the made-up history
+ * @param table the table
+ * @param span the heights of the segment, both inclusive, and its version of the database schema
+ * @returns CSV without a header, in the order of the primary key, in chunks that take a few milliseconds each; some may be
+ *   empty
+ */
+export function* generatedRows(
+  generated: GeneratedHistory,
+  table: TableName,
+  { fromHeight, toHeight, databaseVersion }: { fromHeight: bigint; toHeight: bigint; databaseVersion: bigint },
+): Generator<Buffer, void, undefined> {
+  const line = csvRow(table, databaseVersion);
+  const place = sortKeyOf(table);
+  const lines: SortableLine[] = [];
+  let text = "";
+  for (let height = fromHeight; height <= toHeight; height += 1n) {
+    for (const row of blockRows(table, generated.events(table, height))) {
+      if (place === undefined) {
+        text += line(row);
+      } else {
+        lines.push({ place: place(row), line: line(row) });
+      }
+    }
+    if (text.length >= CHUNK_CHARACTERS || (height - fromHeight) % BigInt(CHUNK_BLOCKS) === 0n) {
+      yield Buffer.from(text);
+      text = "";
+    }
+  }
+  yield Buffer.from(text);
+  yield* chunks(lines.sort((a, b) => compareText(a.place, b.place)));
+}
+
+function* chunks(lines: readonly SortableLine[]): Generator<Buffer, void, undefined> {
+  let text = "";
+  for (const { line } of lines) {
+    text += line;
+    if (text.length >= CHUNK_CHARACTERS) {
+      yield Buffer.from(text);
+      text = "";
+    }
+  }
+  yield Buffer.from(text);
+}
+
+/**
+ * Generates the entries of the ledger.
+ *
+ * @param generated the made-up history
+ * @param oldest the height of the first block to include
+ * @returns the entries, oldest first, in batches
+ */
+export function* generatedEntries(
+  generated: GeneratedHistory,
+  oldest: bigint,
+): Generator<LedgerEntryRecord[], void, undefined> {
+  let entries: LedgerEntryRecord[] = [];
+  for (let height = oldest > 1n ? oldest : 1n; height <= generated.lastHeight; height += 1n) {
+    entries.push(...blockRows("ledger", generated.events("ledger", height)).map(toLedgerEntry));
+    if (entries.length >= CHUNK_BLOCKS) {
+      yield entries;
+      entries = [];
+    }
+  }
+  yield entries;
 }

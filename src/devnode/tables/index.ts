@@ -1,20 +1,32 @@
-import { csvLine } from "../../csv/encode.js";
+import { csvLine } from "../../csv/encode-csv.js";
+import type { TableName } from "../../schema/table-names.js";
 import { type TableColumn, tableSchema } from "../../schema/table-schema.js";
-import type { TableName } from "../../schema/tables.js";
-import type { Happening } from "../world/event.js";
-import { balances, deposits, ledger, margin_levels, rewards, withdrawals } from "./accounts.js";
-import type { Fields, FieldsOf } from "./fields.js";
-import { liquidity_provisions, market_data, markets } from "./markets.js";
-import { blocks, checkpoints, delegations } from "./network.js";
-import { timeText } from "./time.js";
-import { orders, positions, trades } from "./trading.js";
-import { columnText } from "./values.js";
+import type { BlockEvent } from "../world/block-event.js";
+import type { Row, RowsOf } from "./event-rows.js";
+import {
+  balances,
+  blocks,
+  checkpoints,
+  delegations,
+  deposits,
+  ledger,
+  liquidity_provisions,
+  margin_levels,
+  market_data,
+  markets,
+  orders,
+  positions,
+  rewards,
+  trades,
+  withdrawals,
+} from "./event-rows.js";
+import { columnText, timeText } from "./postgres-text.js";
 
-export type { Fields } from "./fields.js";
-export { blockFields } from "./network.js";
+export type { Row } from "./event-rows.js";
+export { blockFields } from "./event-rows.js";
 
-/** What an event says for each table. */
-const SOURCES: { readonly [table in TableName]: FieldsOf } = {
+/** The rows that an event creates in each table. */
+const ROWS: { readonly [table in TableName]: RowsOf } = {
   balances,
   checkpoints,
   delegations,
@@ -32,8 +44,8 @@ const SOURCES: { readonly [table in TableName]: FieldsOf } = {
   rewards,
 };
 
-/** The columns that tell apart the rows of a block, where it keeps the last of each; the others keep all, in their order. */
-const KEPT_LAST: { readonly [table in TableName]?: readonly string[] } = {
+/** The columns that identify a record, for tables with only the last row of each record in a block; others have all rows. */
+const RECORD_KEYS: { readonly [table in TableName]?: readonly string[] } = {
   blocks: ["vega_time"],
   balances: ["account_id"],
   margin_levels: ["account_id"],
@@ -44,40 +56,40 @@ const KEPT_LAST: { readonly [table in TableName]?: readonly string[] } = {
   withdrawals: ["id", "party_id"],
 };
 
-/** The tables whose primary key does not begin with the time: their rows are put in order by segment, not by block. */
-const BY_ID: ReadonlySet<TableName> = new Set(["liquidity_provisions", "markets", "deposits", "withdrawals"]);
+/** The tables whose primary key does not start with the time: their rows are sorted by segment, not by block. */
+const SORTED_BY_ID: ReadonlySet<TableName> = new Set(["liquidity_provisions", "markets", "deposits", "withdrawals"]);
 
 /**
- * Tell what an event says for a table.
+ * Returns the rows of a table that an event creates.
  *
  * @param table the table
- * @param happening the event in its block
- * @returns what it says for each row that it brings, mostly none or one
+ * @param blockEvent the event in its block
+ * @returns the rows, mostly none or one
  */
-export function rowsOf(table: TableName, happening: Happening): readonly Fields[] {
-  return SOURCES[table](happening);
+export function rowsOf(table: TableName, blockEvent: BlockEvent): readonly Row[] {
+  return ROWS[table](blockEvent);
 }
 
 /**
- * Make the rows of a block: in the order of the table's primary key, and none with the same key. Of several states of an
- * account, a position and so on within a block the last one counts.
+ * Returns the rows of a block, in the order of the table's primary key and without duplicate keys. If a block changes a
+ * record more than once, such as an account or a position, only its last state has a row.
  *
  * @param table the table
- * @param happenings the events of one block, in their order
- * @returns what is said for each row
+ * @param blockEvents the events of one block, in their order
+ * @returns the rows
  */
-export function blockRows(table: TableName, happenings: readonly Happening[]): readonly Fields[] {
-  const rows = happenings.flatMap((happening) => rowsOf(table, happening));
-  const identity = KEPT_LAST[table];
-  if (identity !== undefined) {
-    const last = new Map(rows.map((row) => [identity.map((column) => String(row[column])).join(" "), row]));
+export function blockRows(table: TableName, blockEvents: readonly BlockEvent[]): readonly Row[] {
+  const rows = blockEvents.flatMap((blockEvent) => rowsOf(table, blockEvent));
+  const recordKey = RECORD_KEYS[table];
+  if (recordKey !== undefined) {
+    const last = new Map(rows.map((row) => [recordKey.map((column) => String(row[column])).join(" "), row]));
     return last.size < 2 ? [...last.values()] : [...last].sort(([a], [b]) => compareText(a, b)).map(([, row]) => row);
   }
-  return table === "ledger" ? oneBehindTheOther(rows) : rows;
+  return table === "ledger" ? withUniqueTimes(rows) : rows;
 }
 
-/** Entries of a ledger with times that all differ, by at least a microsecond. */
-function oneBehindTheOther(rows: readonly Fields[]): readonly Fields[] {
+/** Returns ledger entries with unique times, at least a microsecond apart. */
+function withUniqueTimes(rows: readonly Row[]): readonly Row[] {
   let last = 0n;
   return rows.map((row) => {
     const time = row["ledger_entry_time"];
@@ -88,34 +100,34 @@ function oneBehindTheOther(rows: readonly Fields[]): readonly Fields[] {
 }
 
 /**
- * Tell the place of a row in a segment, where that is not the order of blocks.
+ * Returns the sort key of a table's rows within a segment, for tables that are not sorted by block.
  *
  * @param table the table
- * @returns makes of a row what its place goes by, to be compared with {@link compareText}; `undefined` where the rows
- *   stand in the order of their blocks
+ * @returns a function that returns a row's sort key, to compare with {@link compareText}; `undefined` if the rows of the
+ *   table are in the order of their blocks
  */
-export function placeIn(table: TableName): ((row: Fields) => string) | undefined {
-  const identity = KEPT_LAST[table];
-  return identity === undefined || !BY_ID.has(table)
+export function sortKeyOf(table: TableName): ((row: Row) => string) | undefined {
+  const recordKey = RECORD_KEYS[table];
+  return recordKey === undefined || !SORTED_BY_ID.has(table)
     ? undefined
-    : (row) => `${identity.map((column) => row[column]).join(" ")} ${timeOf(row)}`;
+    : (row) => `${recordKey.map((column) => row[column]).join(" ")} ${timeOf(row)}`;
 }
 
-const timeOf = ({ vega_time: time }: Fields): string => (typeof time === "bigint" ? timeText(time) : String(time));
+const timeOf = ({ vega_time: time }: Row): string => (typeof time === "bigint" ? timeText(time) : String(time));
 
-/** Compare texts by their code units: for identifiers and times, as PostgreSQL orders them. */
+/** Compares texts by their code units, which is PostgreSQL's order of identifiers and times. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /**
- * Prepare to write rows of a table as CSV.
+ * Creates the CSV formatter of a table's rows.
  *
  * @param table the table
- * @param version of the database schema, which says the columns
- * @returns writes a row as a line, its end included
+ * @param version the version of the database schema, which determines the columns
+ * @returns formats a row as a line with its line ending
  */
-export function csvRow(table: TableName, version: number | bigint): (row: Fields) => string {
+export function csvRow(table: TableName, version: number | bigint): (row: Row) => string {
   const columns = columnsOf(table, version);
   return (row) =>
     csvLine(
@@ -126,11 +138,11 @@ export function csvRow(table: TableName, version: number | bigint): (row: Fields
 }
 
 /**
- * Write the header row of a table.
+ * Formats the CSV header of a table.
  *
  * @param table the table
- * @param version of the database schema
- * @returns the line, its end included
+ * @param version the version of the database schema
+ * @returns the line with its line ending
  */
 export function csvHeader(table: TableName, version: number | bigint): string {
   return csvLine(
@@ -142,9 +154,9 @@ export function csvHeader(table: TableName, version: number | bigint): string {
 
 function columnsOf(table: TableName, version: number | bigint): readonly TableColumn[] {
   const key = `${table} ${version}`;
-  const columns = known.get(key) ?? tableSchema(table, version).columns;
-  known.set(key, columns);
+  const columns = columnCache.get(key) ?? tableSchema(table, version).columns;
+  columnCache.set(key, columns);
   return columns;
 }
 
-const known = new Map<string, readonly TableColumn[]>();
+const columnCache = new Map<string, readonly TableColumn[]>();

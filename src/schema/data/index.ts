@@ -1,4 +1,4 @@
-import type { TableName } from "../tables.js";
+import type { TableName } from "../table-names.js";
 import { balances, deposits, ledger, margin_levels, rewards, withdrawals } from "./accounts.js";
 import type { TableFacts } from "./facts.js";
 import { liquidity_provisions, market_data, markets } from "./markets.js";

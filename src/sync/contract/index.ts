@@ -4,15 +4,13 @@
  * @module tradewire/sync/contract
  */
 
-import { endingCases } from "./ending.js";
-import type { SinkCase } from "./host.js";
-import { loadingCases } from "./loading.js";
-import { openingCases } from "./opening.js";
-import { replacingCases } from "./replacing.js";
-import { schemaCases } from "./schema.js";
-import { surveyingCases } from "./surveying.js";
+import { concurrencyCases } from "./concurrency-cases.js";
+import type { SinkCase } from "./contract-fixtures.js";
+import { coverageCases, replacingCases } from "./ledger-cases.js";
+import { loadingCases, openingCases } from "./loading-cases.js";
+import { schemaCases } from "./value-cases.js";
 
-export type { ReadRow, SinkCase, SinkHost } from "./host.js";
+export type { ReadRow, SinkCase, SinkHost } from "./contract-fixtures.js";
 
 /**
  * What every sink promises. Each case gets a new place; an `AssertionError` says which promise is broken.
@@ -30,6 +28,6 @@ export const sinkContract: readonly SinkCase[] = [
   ...loadingCases,
   ...schemaCases,
   ...replacingCases,
-  ...endingCases,
-  ...surveyingCases,
+  ...concurrencyCases,
+  ...coverageCases,
 ];

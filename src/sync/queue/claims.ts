@@ -1,14 +1,14 @@
+import { hostname } from "node:os";
 import { Code } from "@connectrpc/connect";
-import type PgBoss from "pg-boss";
+import type { PoolClient } from "pg";
 import { SinkError } from "../../errors/index.js";
-import { type Database, dbOf } from "./database.js";
-import type { JobData } from "./jobs.js";
-import { UNITS } from "./names.js";
+import { wait } from "../../signal/wait.js";
+import { type Job, type JobData, releasedJob, UNIT_QUEUE } from "./jobs.js";
+import { jobsInState } from "./queue-contents.js";
+import { executorOf, type QueueDatabase } from "./queue-database.js";
+import { jittered, type QueueTimings } from "./queue-options.js";
 
-/** A job that a worker holds. */
-export type Job = PgBoss.JobWithMetadata<JobData>;
-
-/** What is kept of a failure; pg-boss hands it on to the queue of those which were tried too often. */
+/** The failure of a job. pg-boss copies it to the dead letter. */
 export interface JobFailure {
   readonly name: string;
   readonly message: string;
@@ -18,39 +18,38 @@ export interface JobFailure {
   readonly node?: string;
 }
 
-/** What a unit fails with whose worker is not heard of. */
-const SILENT: JobFailure = {
+/** The failure of a unit whose worker has stopped sending heartbeats. */
+const LEASE_EXPIRED: JobFailure = {
   name: "Error",
   message: "its worker fell silent: it was killed, or its machine or network failed",
   advice: "Look into the worker's log for the end of it, such as one for want of memory.",
   code: 0,
 };
 
-/** The most jobs of silent workers that are put back at once. */
-const REAPED = 200;
+/** Maximum number of claims that expire in one transaction. */
+const MAX_EXPIRED = 200;
+/** Workers without a heartbeat for this time are removed from the list. */
+const WORKER_RETENTION = "1 day";
 
 /**
- * Tell whether there is a unit to take. It costs less than to take one.
+ * Claims the next unit in the order of blocks, and records which worker has it.
  *
  * @param db the queue
- * @returns whether
+ * @param workerId the worker
+ * @param node the node that the unit will be fetched from
+ * @returns the job; `undefined` if none is due, or other workers were in the way for too long
  */
-export async function isAnyDue(db: Database): Promise<boolean> {
-  const sql = `SELECT FROM ${db.schema}.job WHERE name = $1 AND state < 'active' AND start_after < now() LIMIT 1`;
-  return (await db.query("looking for units", sql, [UNITS])).length === 1;
-}
-
-/**
- * Take the next unit, in the order of blocks, and note who holds it.
- *
- * @param db the queue
- * @param workerId who takes it
- * @param node the node that is going to be asked
- * @returns the job; `undefined` where none is due, or others were in the way for too long
- */
-export async function takeJob(db: Database, workerId: string, node: string): Promise<Job | undefined> {
+export async function claimJob(db: QueueDatabase, workerId: string, node: string): Promise<Job | undefined> {
   try {
-    return await take(db, workerId, node);
+    return await db.transaction("taking a unit", async (client) => {
+      const [job] = await fetchJobs(db, client, UNIT_QUEUE, 1);
+      if (job !== undefined) {
+        const sql = `INSERT INTO ${db.schema}.tradewire_claims (job_id, worker_id, node) VALUES ($1, $2, $3)
+          ON CONFLICT (job_id) DO UPDATE SET worker_id = $2, node = $3, began_at = now()`;
+        await client.query(sql, [job.id, workerId, node]);
+      }
+      return job;
+    });
   } catch (reason) {
     if (reason instanceof SinkError && reason.code === Code.Aborted) {
       return undefined;
@@ -59,114 +58,242 @@ export async function takeJob(db: Database, workerId: string, node: string): Pro
   }
 }
 
-function take(db: Database, workerId: string, node: string): Promise<Job | undefined> {
-  return db.transaction("taking a unit", async (client) => {
-    const via = dbOf(client);
-    const [job] = await db.boss.fetch<JobData>(UNITS, { batchSize: 1, includeMetadata: true, db: via });
-    if (via.failure() !== undefined) {
-      throw via.failure();
-    }
-    if (job !== undefined) {
-      const sql = `INSERT INTO ${db.schema}.tradewire_claims (job_id, worker_id, node) VALUES ($1, $2, $3)
-        ON CONFLICT (job_id) DO UPDATE SET worker_id = $2, node = $3, began_at = now()`;
-      await client.query(sql, [job.id, workerId, node]);
-    }
-    return job;
-  });
+/**
+ * Fetches the next jobs of a queue, which makes them active.
+ *
+ * @param db the queue
+ * @param client in a transaction
+ * @param queue the name of the queue
+ * @param batchSize maximum number of jobs
+ * @returns the jobs
+ * @throws what the database throws, which pg-boss would hide
+ */
+export async function fetchJobs(
+  db: QueueDatabase,
+  client: PoolClient,
+  queue: string,
+  batchSize: number,
+): Promise<Job[]> {
+  const executor = executorOf(client);
+  const jobs = await db.boss.fetch<JobData>(queue, { batchSize, includeMetadata: true, db: executor });
+  if (executor.failure() !== undefined) {
+    throw executor.failure();
+  }
+  return jobs;
 }
 
 /**
- * Note that another node is going to be asked for a unit than the one that it was taken for.
+ * Records that a claimed unit is fetched from another node than at first.
  *
  * @param db the queue
- * @param workerId who holds it
+ * @param workerId the worker that has the claim
  * @param jobId the job
  * @param node the node
  */
-export async function moveClaim(db: Database, workerId: string, jobId: string, node: string): Promise<void> {
+export async function moveClaim(db: QueueDatabase, workerId: string, jobId: string, node: string): Promise<void> {
   const sql = `UPDATE ${db.schema}.tradewire_claims SET node = $3 WHERE job_id = $1 AND worker_id = $2`;
   await db.query("noting which node is asked", sql, [jobId, workerId, node]);
 }
 
 /**
- * Remove the job of a unit that is in the ledger, whoever holds it by now.
+ * Deletes the job of a unit that is in the ledger, whichever worker has claimed it by now.
  *
  * @param db the queue
  * @param jobId the job
  */
-export function finishJob(db: Database, jobId: string): Promise<void> {
+export function completeJob(db: QueueDatabase, jobId: string): Promise<void> {
   return db.transaction("removing a unit that is loaded", async (client) => {
     await client.query(`DELETE FROM ${db.schema}.tradewire_claims WHERE job_id = $1`, [jobId]);
-    await db.boss.deleteJob(UNITS, jobId, { db: dbOf(client) });
+    await db.boss.deleteJob(UNIT_QUEUE, jobId, { db: executorOf(client) });
   });
 }
 
 /**
- * Note that an attempt at a unit has failed: pg-boss lets it wait, or hands it on to those which were tried too often.
- * Nothing happens where another worker holds it by now.
+ * Records a failed attempt: pg-boss schedules the next one, or makes the unit a dead letter. Does nothing if another
+ * worker has claimed the unit by now.
  *
  * @param db the queue
- * @param workerId who held it
+ * @param workerId the worker that had the claim
  * @param jobId the job
- * @param failure why
+ * @param failure the reason
  */
-export function failJob(db: Database, workerId: string, jobId: string, failure: JobFailure): Promise<void> {
+export function failJob(db: QueueDatabase, workerId: string, jobId: string, failure: JobFailure): Promise<void> {
   return db.transaction("noting that a unit failed", async (client) => {
-    const sql = `DELETE FROM ${db.schema}.tradewire_claims WHERE job_id = $1 AND worker_id = $2`;
-    const { rowCount } = await client.query(sql, [jobId, workerId]);
-    if (rowCount === 1) {
-      await db.boss.fail(UNITS, jobId, failure, { db: dbOf(client) });
+    if (await deleteClaim(db, client, workerId, jobId)) {
+      await db.boss.fail(UNIT_QUEUE, jobId, failure, { db: executorOf(client) });
     }
   });
 }
 
 /**
- * Put a unit back, which does not use up an attempt: pg-boss counts those that have a start. Nothing happens where
- * another worker holds it by now.
+ * Releases a claim without using up an attempt. Does nothing if another worker has claimed the unit by now.
+ *
+ * pg-boss has no method for that: a job that it retries has used up an attempt. The job is therefore replaced by one with
+ * the remaining attempts.
  *
  * @param db the queue
- * @param workerId who held it
+ * @param workerId the worker that had the claim
  * @param jobId the job
- * @param delayMs how long nobody takes it
+ * @param delayMs milliseconds until the unit may be claimed again
  */
-export async function putBack(db: Database, workerId: string, jobId: string, delayMs: number): Promise<void> {
-  const { schema } = db;
-  await db.query(
-    "putting a unit back",
-    `WITH claim AS (DELETE FROM ${schema}.tradewire_claims WHERE job_id = $2 AND worker_id = $3 RETURNING job_id)
-     UPDATE ${schema}.job SET state = 'retry', started_on = NULL, start_after = now() + $4 * interval '1 ms'
-     WHERE name = $1 AND id IN (SELECT job_id FROM claim) AND state = 'active'`,
-    [UNITS, jobId, workerId, Math.round(delayMs)],
-  );
+export function releaseJob(db: QueueDatabase, workerId: string, jobId: string, delayMs: number): Promise<void> {
+  return db.transaction("putting a unit back", async (client) => {
+    const via = { db: executorOf(client) };
+    const isOurs = await deleteClaim(db, client, workerId, jobId);
+    const job = isOurs ? await db.boss.getJobById<JobData>(UNIT_QUEUE, jobId, { ...via, includeArchive: false }) : null;
+    if (job?.state === "active") {
+      await db.boss.deleteJob(UNIT_QUEUE, jobId, via);
+      await db.boss.insert([releasedJob(job, delayMs)], via);
+    }
+  });
+}
+
+/** Deletes a claim; returns whether the worker still had it. */
+async function deleteClaim(
+  { schema }: QueueDatabase,
+  client: PoolClient,
+  workerId: string,
+  jobId: string,
+): Promise<boolean> {
+  const sql = `DELETE FROM ${schema}.tradewire_claims WHERE job_id = $1 AND worker_id = $2`;
+  const { rowCount } = await client.query(sql, [jobId, workerId]);
+  return rowCount === 1;
 }
 
 /**
- * Put the units of workers that are silent back. It uses up an attempt: such a unit may be what ended its worker. What
- * stands behind the claims that nobody needs is removed as well.
+ * Records that a worker is alive, by the clock of the database.
  *
  * @param db the queue
- * @param silentMs how long a worker is silent then
- * @returns how many units were put back
+ * @param workerId the worker
+ * @param timings the duration of a lease
+ * @returns whether the worker has sent heartbeats without a gap for a whole lease, and may expire the claims of others:
+ *   after an outage of the database, the leases of all workers seem to have expired
  */
-export function reap(db: Database, silentMs: number): Promise<number> {
+export async function sendHeartbeat(
+  db: QueueDatabase,
+  workerId: string,
+  { leaseMs }: Pick<QueueTimings, "leaseMs">,
+): Promise<boolean> {
+  const [row] = await db.query<{ steady: boolean }>(
+    "saying that the worker is alive",
+    `INSERT INTO ${db.schema}.tradewire_workers AS w (id, host, pid) VALUES ($1, $2, $3)
+     ON CONFLICT (id) DO UPDATE SET beat_at = now(), steady_since =
+       CASE WHEN now() - w.beat_at > $4 * interval '1 ms' / 2 THEN now() ELSE w.steady_since END
+     RETURNING now() - steady_since > $4 * interval '1 ms' AS steady`,
+    [workerId, hostname(), process.pid, leaseMs],
+  );
+  return row?.steady === true;
+}
+
+/** A worker that sends heartbeats. */
+export interface HeartbeatOptions {
+  readonly workerId: string;
+  readonly timings: QueueTimings;
+  /** The jobs that the worker knows to have claimed. */
+  readonly claimed: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends heartbeats, expires the claims of other workers in turn with them, and releases claims that this worker has
+ * without knowing, because its connection was lost while it claimed a unit.
+ *
+ * @param db the queue
+ * @param options the worker
+ * @returns once the signal is aborted
+ */
+export async function sendHeartbeats(
+  db: QueueDatabase,
+  { workerId, timings, claimed, signal }: HeartbeatOptions,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await wait(jittered(timings.heartbeatMs), signal);
+      if (await sendHeartbeat(db, workerId, timings)) {
+        await expireClaimsInTurn(db, timings);
+      }
+      await releaseUnknownClaims(db, workerId, claimed, timings);
+    } catch {
+      // The database is unreachable, which those who load report; or the signal was aborted.
+    }
+  }
+}
+
+async function releaseUnknownClaims(
+  db: QueueDatabase,
+  workerId: string,
+  claimed: ReadonlySet<string>,
+  { leaseMs }: QueueTimings,
+) {
+  const unknown = await db.query<{ job_id: string }>(
+    "looking for units of this worker",
+    `SELECT job_id FROM ${db.schema}.tradewire_claims
+     WHERE worker_id = $1 AND began_at < now() - $2 * interval '1 ms' AND job_id <> ALL ($3::uuid[])`,
+    [workerId, leaseMs, [...claimed]],
+  );
+  for (const { job_id } of unknown) {
+    if (!claimed.has(job_id)) {
+      await releaseJob(db, workerId, job_id, 0);
+    }
+  }
+}
+
+/**
+ * Expires the claims of workers whose lease has run out, unless another worker has just done so.
+ *
+ * @param db the queue
+ * @param timings how often it is done, and the duration of a lease
+ */
+export async function expireClaimsInTurn(db: QueueDatabase, { heartbeatMs, leaseMs }: QueueTimings): Promise<void> {
+  const turn = await db.query(
+    "looking for silent workers",
+    `UPDATE ${db.schema}.tradewire_queue SET reaped_at = now() WHERE reaped_at < now() - $1 * interval '1 ms' RETURNING 1`,
+    [heartbeatMs],
+  );
+  if (turn.length === 1) {
+    await expireClaims(db, leaseMs);
+    const sql = `DELETE FROM ${db.schema}.tradewire_workers WHERE beat_at < now() - interval '${WORKER_RETENTION}'`;
+    await db.query("forgetting workers", sql);
+  }
+}
+
+/**
+ * Expires the claims of workers whose lease has run out. It uses up an attempt, because the unit may be what ended the
+ * worker. Claims without a job are deleted.
+ *
+ * @param db the queue
+ * @param leaseMs milliseconds without a heartbeat after which a lease has run out
+ * @returns how many units may be claimed again
+ */
+export function expireClaims(db: QueueDatabase, leaseMs: number): Promise<number> {
   const { schema } = db;
   return db.transaction("looking for silent workers", async (client) => {
-    const { rows } = await client.query<{ job_id: string; active: boolean }>(
-      `SELECT c.job_id, coalesce(j.state = 'active', false) AS active FROM ${schema}.tradewire_claims c
+    const { rows } = await client.query<{ job_id: string }>(
+      `SELECT c.job_id FROM ${schema}.tradewire_claims c
        LEFT JOIN ${schema}.tradewire_workers w ON w.id = c.worker_id
-       LEFT JOIN ${schema}.job j ON j.name = $1 AND j.id = c.job_id
-       WHERE w.id IS NULL OR w.beat_at < now() - $2 * interval '1 ms'
-       LIMIT ${REAPED} FOR UPDATE OF c SKIP LOCKED`,
-      [UNITS, silentMs],
+       WHERE w.id IS NULL OR w.beat_at < now() - $1 * interval '1 ms'
+       LIMIT ${MAX_EXPIRED} FOR UPDATE OF c SKIP LOCKED`,
+      [leaseMs],
     );
-    const ids = rows.map(({ job_id }) => job_id);
-    const active = rows.filter((row) => row.active).map(({ job_id }) => job_id);
-    if (ids.length > 0) {
-      await client.query(`DELETE FROM ${schema}.tradewire_claims WHERE job_id = ANY ($1::uuid[])`, [ids]);
+    if (rows.length === 0) {
+      return 0;
     }
+    const ids = rows.map(({ job_id }) => job_id);
+    const active = await jobsInState(client, db, "active", ids);
+    await client.query(`DELETE FROM ${schema}.tradewire_claims WHERE job_id = ANY ($1::uuid[])`, [ids]);
     for (const id of active) {
-      await db.boss.fail(UNITS, id, SILENT, { db: dbOf(client) });
+      await db.boss.fail(UNIT_QUEUE, id, LEASE_EXPIRED, { db: executorOf(client) });
     }
     return active.length;
   });
+}
+
+/**
+ * Removes a worker that has ended.
+ *
+ * @param db the queue
+ * @param workerId the worker
+ */
+export async function removeWorker(db: QueueDatabase, workerId: string): Promise<void> {
+  await db.query("leaving the queue", `DELETE FROM ${db.schema}.tradewire_workers WHERE id = $1`, [workerId]);
 }

@@ -1,20 +1,20 @@
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
-import { type Database, dbOf, openDatabase, placeOf } from "./database.js";
-import { isInstalled } from "./install.js";
-import { jobOf, unitOfJob } from "./jobs.js";
-import { DEAD, UNITS } from "./names.js";
-import { PACE } from "./pace.js";
+import { fetchJobs } from "./claims.js";
+import { DEAD_LETTER_QUEUE, jobOf, UNIT_QUEUE, unitOfJob } from "./jobs.js";
+import { jobsInState } from "./queue-contents.js";
+import { executorOf, isQueueInstalled, openQueueDatabase, type QueueDatabase, targetOfSink } from "./queue-database.js";
+import { QUEUE_TIMINGS } from "./queue-options.js";
 
-/** Dead letters that are put back by a transaction. */
-const PAGE = 500;
+/** Dead letters that one transaction puts back. */
+const BATCH = 500;
 
 /**
- * Put the units that were tried too often back into the queue, with all of their attempts. Workers then take them.
+ * Puts the dead letters back into the queue, where workers try them again with all attempts.
  *
  * @param sink the sink beside which the queue is; it need not be open, and is not closed
- * @param options how often a unit is tried, 5 times by default
+ * @param options `attempts`: how often each unit is tried, 5 times by default
  * @returns how many units were put back
- * @throws {@link SinkError} where the database cannot be asked
+ * @throws {@link SinkError} if the database cannot be used
  *
  * @example
  * const units = await retryFailed(postgresSink("postgres://me@db.example/history"));
@@ -23,44 +23,40 @@ export async function retryFailed(
   sink: PostgresSink,
   { attempts = 5 }: { readonly attempts?: number | undefined } = {},
 ): Promise<number> {
-  await using db = await openDatabase(placeOf(sink));
+  await using db = await openQueueDatabase(targetOfSink(sink));
   let units = 0;
-  if (await isInstalled(db)) {
-    for (let page = PAGE; page === PAGE; ) {
-      page = await retryPage(db, attempts);
-      units += page;
+  if (await isQueueInstalled(db)) {
+    for (let count = BATCH; count === BATCH; ) {
+      count = await retryBatch(db, attempts);
+      units += count;
     }
   }
   return units;
 }
 
-function retryPage(db: Database, attempts: number): Promise<number> {
-  const { schema } = db;
+function retryBatch(db: QueueDatabase, attempts: number): Promise<number> {
   return db.transaction("putting dead letters back", async (client) => {
-    const { rows } = await client.query<{ id: string; data: unknown }>(
-      `SELECT id, data FROM ${schema}.job WHERE name = $1 AND state < 'active' ORDER BY created_on, id LIMIT ${PAGE} FOR UPDATE SKIP LOCKED`,
-      [DEAD],
-    );
-    if (rows.length === 0) {
+    const deadLetters = await fetchJobs(db, client, DEAD_LETTER_QUEUE, BATCH);
+    if (deadLetters.length === 0) {
       return 0;
     }
-    const jobs = rows.map(({ data }) => {
+    const via = { db: executorOf(client) };
+    const jobs = deadLetters.map(({ data }) => {
       const { unit, replace } = unitOfJob(data);
-      return jobOf(unit, { replace, attempts, retrySeconds: PACE.retrySeconds });
+      return jobOf(unit, { replace, attempts, retrySeconds: QUEUE_TIMINGS.retrySeconds });
     });
-    // The job that has failed stands in the queue until pg-boss archives it.
-    const ids = jobs.map(({ id }) => id);
-    await client.query(`DELETE FROM ${schema}.job WHERE name = $1 AND id = ANY ($2::uuid[]) AND state = 'failed'`, [
-      UNITS,
-      ids,
-    ]);
-    const via = { db: dbOf(client) };
+    // A failed job stays in the queue, with the same id, until pg-boss archives it.
+    const ids = jobs.flatMap(({ id }) => (id === undefined ? [] : [id]));
+    const failed = await jobsInState(client, db, "failed", ids);
+    if (failed.length > 0) {
+      await db.boss.deleteJob(UNIT_QUEUE, failed, via);
+    }
     await db.boss.insert(jobs, via);
     await db.boss.deleteJob(
-      DEAD,
-      rows.map(({ id }) => id),
+      DEAD_LETTER_QUEUE,
+      deadLetters.map(({ id }) => id),
       via,
     );
-    return rows.length;
+    return deadLetters.length;
   });
 }

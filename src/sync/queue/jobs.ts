@@ -2,44 +2,54 @@ import { createHash } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import type PgBoss from "pg-boss";
 import { SinkError } from "../../errors/index.js";
-import { isTableName, tableNames } from "../../schema/tables.js";
+import { isTableName, tableNames } from "../../schema/table-names.js";
 import type { Unit } from "../unit.js";
-import { DEAD, UNITS } from "./names.js";
 
-/** A unit as it stands in a job: numbers of 64 bits as text. */
+/** A unit as the data of a job, with 64-bit numbers as text. */
 export interface JobData extends Omit<Unit, "fromBlock" | "toBlock" | "schemaVersion"> {
   readonly fromBlock: string;
   readonly toBlock: string;
   readonly schemaVersion: string;
-  /** Whether units of another history are removed where they are in the way. */
+  /** Whether overlapping units of another history are removed. */
   readonly replace: boolean;
+  /** Attempts before the job was last released. */
+  readonly attempted?: number;
 }
 
-/** How units are queued. */
-export interface Queueing {
+/** A job that a worker has claimed. */
+export type Job = PgBoss.JobWithMetadata<JobData>;
+
+/** How often, and after which delays, a queued unit is tried. */
+export interface RetryPolicy {
   readonly replace: boolean;
-  /** How often a unit is tried, at most. */
+  /** Maximum number of attempts. */
   readonly attempts: number;
-  /** Seconds until the second attempt; they double with each one, and up to as many come on top by chance. */
+  /**
+   * Seconds until the second attempt. The delay doubles with each attempt, and is extended by a random part of up to
+   * the same length.
+   */
   readonly retrySeconds: number;
 }
 
-/** A unit that is under way for so long is given to another worker as well; the ledger takes one of the two. */
+/** A unit that is in flight for this time is given to another worker as well; the ledger accepts one of the two. */
 const EXPIRE_SECONDS = 6 * 3600;
+/** The longest delay before an attempt, in seconds, that a released job keeps. */
+const MAX_RETRY_SECONDS = 86_400;
 
 /**
- * Make the job of a unit. Its identifier is made of the unit, so that a unit stands in the queue once, whatever its job's
- * state. Jobs that are inserted at once are taken in the order of their identifiers, so that these begin with the block.
+ * Makes the job of a unit. Its identifier is derived from the unit, so that a unit is in the queue once, whatever the
+ * state of its job. Jobs of one insert are claimed in the order of their identifiers, which therefore begin with the
+ * block.
  *
  * @param unit the unit
- * @param queueing how it is tried
+ * @param retryPolicy how it is tried
  * @returns the job, for pg-boss's `insert`
  */
-export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: Queueing): PgBoss.JobInsert<JobData> {
+export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: RetryPolicy): PgBoss.JobInsert<JobData> {
   const { fromBlock, toBlock, schemaVersion } = unit;
   return {
     id: jobId(unit),
-    name: UNITS,
+    name: UNIT_QUEUE,
     data: {
       ...unit,
       fromBlock: String(fromBlock),
@@ -51,11 +61,46 @@ export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: Queueing)
     retryDelay: retrySeconds,
     retryBackoff: true,
     expireInSeconds: EXPIRE_SECONDS,
-    deadLetter: DEAD,
+    deadLetter: DEAD_LETTER_QUEUE,
   };
 }
 
-/** A UUID of version 8: 60 bits of the first block, 8 of the table's place, 54 of a hash. */
+/**
+ * Makes the job that replaces a released one. It has the remaining attempts and their delays, and is claimed before others,
+ * because its unit is one of the oldest.
+ *
+ * @param job the released job
+ * @param delayMs milliseconds until it may be claimed
+ * @returns the job, for pg-boss's `insert`
+ */
+export function releasedJob(job: Job, delayMs: number): PgBoss.JobInsert<JobData> {
+  const { id, data, retryLimit, retryCount, retryDelay, retryBackoff } = job;
+  return {
+    id,
+    name: UNIT_QUEUE,
+    data: retryCount === 0 ? data : { ...data, attempted: attemptedBefore(data) + retryCount },
+    priority: 1,
+    startAfter: `${Math.round(delayMs)} milliseconds`, // An interval, which pg-boss adds to the time of the database.
+    retryLimit: retryLimit - retryCount,
+    retryDelay: Math.min(retryDelay * 2 ** retryCount, MAX_RETRY_SECONDS),
+    retryBackoff,
+    expireInSeconds: EXPIRE_SECONDS,
+    deadLetter: DEAD_LETTER_QUEUE,
+  };
+}
+
+/**
+ * Returns the attempts at a unit that its present job does not count.
+ *
+ * @param data of the job
+ * @returns the number of attempts before the job was last released
+ */
+export function attemptedBefore(data: unknown): number {
+  const isObject = typeof data === "object" && data !== null && "attempted" in data;
+  return isObject && typeof data.attempted === "number" ? data.attempted : 0;
+}
+
+/** Returns a UUID of version 8: 60 bits of the first block, 8 of the table's index, 54 of a hash. */
 function jobId(unit: Unit): string {
   const { chainId, table, fromBlock, toBlock, segmentId } = unit;
   const block = fromBlock.toString(16).padStart(15, "0").slice(-15);
@@ -68,11 +113,11 @@ function jobId(unit: Unit): string {
 }
 
 /**
- * Read the unit of a job.
+ * Reads the unit of a job.
  *
- * @param data what the job holds
- * @returns the unit, and whether others are replaced
- * @throws {@link SinkError} where something else has put it there
+ * @param data of the job
+ * @returns the unit, and whether it replaces others
+ * @throws {@link SinkError} if something else has inserted the job
  */
 export function unitOfJob(data: unknown): { readonly unit: Unit; readonly replace: boolean } {
   if (isJobData(data)) {
@@ -103,4 +148,27 @@ function isJobData(data: unknown): data is JobData {
 
 function isNumber(value: unknown): boolean {
   return typeof value === "string" && /^\d{1,19}$/u.test(value);
+}
+
+/** The names of pg-boss's queues of units and of dead letters. */
+export const UNIT_QUEUE = "units";
+export const DEAD_LETTER_QUEUE = "units-dead";
+
+/** pg-boss does not quote the name of its schema, and accepts none that is longer. */
+const MAX_SCHEMA = 50;
+
+/**
+ * Returns the schema of a queue: the sink's schema with the suffix `_queue` or, if pg-boss does not accept that, a hash
+ * of it.
+ *
+ * @param schema the sink's schema, unquoted
+ * @returns a name of lower-case letters, digits and `_`
+ *
+ * @example
+ * queueSchema("mainnet"); // "mainnet_queue"
+ */
+export function queueSchema(schema: string): string {
+  const plain = `${schema}_queue`;
+  const hash = createHash("sha256").update(schema).digest("hex").slice(0, 24);
+  return /^[a-z_][a-z0-9_]*$/u.test(plain) && plain.length <= MAX_SCHEMA ? plain : `tradewire_${hash}_queue`;
 }

@@ -1,27 +1,27 @@
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../errors/index.js";
 import { monotonicMs, randomUUID } from "../../runtime/index.js";
-import { followingController } from "../../signal/follow.js";
+import { linkedController } from "../../signal/abort.js";
 import { wait } from "../../signal/wait.js";
-import { clientsOf } from "../check-options.js";
-import type { SyncClient } from "../options.js";
-import { patiently } from "../patiently.js";
-import { type Tell, teller } from "../tell.js";
-import { withSink } from "../with-sink.js";
-import { isAnyDue } from "./claims.js";
-import { type Database, openDatabase, placeOf } from "./database.js";
-import type { Delivery } from "./deliver.js";
-import { createGate } from "./gate.js";
-import { beat, keepBeating, leave } from "./heartbeat.js";
-import { readHolders } from "./holders.js";
-import { chainOfQueue, install } from "./install.js";
-import { loadNext, type Work } from "./load-next.js";
-import { enterNodes } from "./node-state.js";
-import { type CheckedWorkerOptions, checkWorkerOptions, type WorkerOptions } from "./options.js";
-import { jittered, type Pace } from "./pace.js";
-import { createPermits } from "./permits.js";
-import { keepTelling } from "./plan-note.js";
-import { nodeNames, politeListings } from "./polite.js";
+import { retryWhileUnavailable } from "../availability.js";
+import { withSink } from "../sink.js";
+import { createReporter, type ReportEvent } from "../sync-events.js";
+import { parseClients, type SyncClient } from "../sync-options.js";
+import { createAdmissionGate, createPermits } from "./admission.js";
+import { removeWorker, sendHeartbeat, sendHeartbeats } from "./claims.js";
+import { nodeNames, registerNodes, withListingBudget } from "./node-limits.js";
+import { type JobContext, processNextJob, type WorkerContext } from "./process-job.js";
+import { isJobDue } from "./queue-contents.js";
+import { installQueue, openQueueDatabase, type QueueDatabase, readQueueChain, targetOfSink } from "./queue-database.js";
+import {
+  jittered,
+  type ParsedWorkerOptions,
+  parseWorkerOptions,
+  type QueueTimings,
+  type WorkerOptions,
+} from "./queue-options.js";
+import { reportPlans } from "./stored-plan.js";
+import { createUnitSources } from "./unit-sources.js";
 
 /** What a worker has done. */
 export interface WorkerSummary {
@@ -30,20 +30,20 @@ export interface WorkerSummary {
   readonly rows: bigint;
   /** Bytes of CSV. */
   readonly bytes: bigint;
-  /** Attempts that have failed. */
+  /** Failed attempts. */
   readonly failures: number;
 }
 
 /**
- * Load units of a queue until the signal is aborted. Any number of workers, on any number of machines, may do so. One
- * that is killed loses nothing: its units go to others once it has been silent for half a minute, and what is delivered
- * twice is loaded once, as rows and ledger are one transaction.
+ * Loads units of a queue until the signal is aborted. Any number of workers on any number of machines may run. Nothing
+ * is lost if one is killed: its claims expire after half a minute without a heartbeat, and a unit that is delivered
+ * twice is loaded once, because rows and ledger entry are one transaction.
  *
- * @param clients the node, or several nodes of one network. All workers of a queue must call a node by the same name: by
- *   it they share the limits
- * @param options the sink, which is opened once a planner has told the chain, and closed at the end; and how
- * @returns what was done. Units that were under way when the signal was aborted were given up and put back
- * @throws `RequestError` where an option is wrong; what no unit can fare better with, such as refused credentials
+ * @param clients the node, or several nodes of one network. All workers of a queue must call a node by the same name,
+ *   because they share its limits by the name
+ * @param options the sink, which is opened once a planner has stored the chain, and closed at the end; and limits
+ * @returns what was done. Units in flight when the signal was aborted were cancelled and released
+ * @throws `RequestError` if an option is wrong; errors that would fail every unit, such as refused credentials
  *
  * @example
  * await runWorker(client, { sink: postgresSink("postgres://me@db.example/history"), signal });
@@ -51,10 +51,10 @@ export interface WorkerSummary {
 export function runWorker(clients: SyncClient | readonly SyncClient[], options: WorkerOptions): Promise<WorkerSummary> {
   const sink = options?.sink;
   return withSink(sink, async () => {
-    const checked = checkWorkerOptions(options);
-    const all = clientsOf(clients);
-    const ending = followingController(checked.signal);
-    await using db = await openDatabase(placeOf(sink));
+    const checked = parseWorkerOptions(options);
+    const all = parseClients(clients);
+    const ending = linkedController(checked.signal);
+    await using db = await openQueueDatabase(targetOfSink(sink));
     const done = { units: 0, rows: 0n, bytes: 0n, failures: 0 };
     try {
       await run(db, all, { sink, done, options: checked, ending });
@@ -63,7 +63,7 @@ export function runWorker(clients: SyncClient | readonly SyncClient[], options: 
         throw reason;
       }
     } finally {
-      ending.abort(); // Leaves nothing at the caller's signal.
+      ending.abort(); // Removes the listener from the caller's signal.
     }
     return done;
   });
@@ -71,46 +71,63 @@ export function runWorker(clients: SyncClient | readonly SyncClient[], options: 
 
 interface Running {
   readonly sink: WorkerOptions["sink"];
-  readonly done: Work["done"];
-  readonly options: CheckedWorkerOptions;
+  readonly done: WorkerContext["done"];
+  readonly options: ParsedWorkerOptions;
   readonly ending: AbortController;
 }
 
 async function run(
-  db: Database,
+  db: QueueDatabase,
   clients: readonly SyncClient[],
   { sink, done, options, ending }: Running,
 ): Promise<void> {
-  const { pace, unknownColumns, hooks, parallel } = options;
+  const { timings, unknownColumns, hooks, parallel } = options;
   const { signal } = ending;
-  const tell = teller(hooks);
+  const report = createReporter(hooks);
   const names = nodeNames(clients);
   const workerId = randomUUID();
-  const patience = { patienceMs: Number.POSITIVE_INFINITY, tell, signal };
-  await patiently(() => install(db), patience);
-  await patiently(() => enterNodes(db, names), patience);
-  await patiently(() => beat(db, workerId, pace), patience);
-  const held = new Set<string>();
-  const beating = keepBeating(db, { workerId, pace, held, signal });
+  const retryContext = { retryForMs: Number.POSITIVE_INFINITY, report, signal };
+  await retryWhileUnavailable(() => installQueue(db), retryContext);
+  await retryWhileUnavailable(() => registerNodes(db, names), retryContext);
+  await retryWhileUnavailable(() => sendHeartbeat(db, workerId, timings), retryContext);
+  const claimed = new Set<string>();
+  const beating = sendHeartbeats(db, { workerId, timings, claimed, signal });
   let telling: Promise<void> | undefined;
   await using permits = createPermits(db, options.exportsPerNode);
   try {
-    const chainId = await patiently(() => chainToBe(db, pace, tell, signal), patience);
-    // The planner makes the tables. However many workers begin, none of them changes any.
-    const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => tell({ case: "unknown", unknown });
-    await patiently(() => sink.open({ chainId, tables: [], unknownColumns, onUnknown, signal }), patience);
-    const listing = politeListings(db, clients, options.budget, signal);
-    const { listMs, newMs } = pace;
-    const holders = await readHolders(listing, { ...patience, chainId, sinkName: sink.name, listMs, newMs });
-    const delivery: Delivery = { db, sink, clients, budget: options.exportBudget, pace, hooks, signal };
-    const work: Work = { workerId, gate: createGate(db, names, permits), holders, delivery, tell, held, done };
-    telling = keepTelling(db, { tell, history: () => holders.history, pace, signal });
-    const rest = createRest(db, pace, tell, signal);
+    const chainId = await retryWhileUnavailable(() => waitForChain(db, timings, report, signal), retryContext);
+    // The planner creates the tables. Workers change none, however many of them start.
+    const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => report({ kind: "unknown", unknown });
+    await retryWhileUnavailable(
+      () => sink.open({ chainId, tables: [], unknownColumns, onUnknown, signal }),
+      retryContext,
+    );
+    const listing = withListingBudget(db, clients, options.budget, signal);
+    const { listingMs, newSegmentMs } = timings;
+    const holders = await createUnitSources(listing, {
+      ...retryContext,
+      chainId,
+      sinkName: sink.name,
+      listingMs,
+      newSegmentMs,
+    });
+    const delivery: JobContext = { db, sink, clients, budget: options.exportBudget, timings, hooks, signal };
+    const work: WorkerContext = {
+      workerId,
+      gate: createAdmissionGate(db, names, permits),
+      holders,
+      delivery,
+      report,
+      claimed,
+      done,
+    };
+    telling = reportPlans(db, { report, history: () => holders.history, timings, signal });
+    const rest = createIdleWait(db, timings, report, signal);
     let failure: { readonly reason: unknown } | undefined;
     const loadUnits = async () => {
       try {
         for (let empty = 0; ; ) {
-          const went = await patiently(() => loadNext(work), patience);
+          const went = await retryWhileUnavailable(() => processNextJob(work), retryContext);
           empty = went ? 0 : empty + 1;
           await (went ? undefined : rest(empty));
         }
@@ -124,25 +141,30 @@ async function run(
   } finally {
     ending.abort();
     await Promise.all([beating, telling]);
-    await leave(db, workerId).catch(() => undefined); // Others notice.
+    await removeWorker(db, workerId).catch(() => undefined); // Otherwise its lease expires.
   }
 }
 
-/** How often a worker that waits for a planner says so, in milliseconds. */
-const TELL_MS = 60_000;
+/** How often a worker that waits for a planner reports that, in milliseconds. */
+const WAIT_REPORT_MS = 60_000;
 
-/** Waits until a planner has told the chain. */
-async function chainToBe(db: Database, pace: Pace, tell: Tell, signal: AbortSignal): Promise<string> {
+/** Waits until a planner has stored the chain. */
+async function waitForChain(
+  db: QueueDatabase,
+  timings: QueueTimings,
+  report: ReportEvent,
+  signal: AbortSignal,
+): Promise<string> {
   for (let tellAt = 0; ; ) {
-    const chainId = await chainOfQueue(db);
+    const chainId = await readQueueChain(db);
     if (chainId !== undefined) {
       return chainId;
     }
     if (monotonicMs() >= tellAt) {
-      tellAt = monotonicMs() + TELL_MS;
-      tell({ case: "waiting", error: noPlanner(db.name), againMs: TELL_MS });
+      tellAt = monotonicMs() + WAIT_REPORT_MS;
+      report({ kind: "waiting", error: noPlanner(db.name), againMs: WAIT_REPORT_MS });
     }
-    await wait(jittered(pace.lookMs), signal);
+    await wait(jittered(timings.checkMs), signal);
   }
 }
 
@@ -154,13 +176,13 @@ function noPlanner(name: string): SinkError {
 }
 
 /**
- * Those who find nothing to do rest together, and one of them looks for all: the longer nothing was there, the more
- * seldom. That they rest is told now and then.
+ * Lets all loops of a worker that find nothing to do wait together, while one of them checks the queue with growing
+ * delays. The wait is reported from time to time.
  */
-function createRest(
-  db: Database,
-  { idleMs, listMs }: Pace,
-  tell: Tell,
+function createIdleWait(
+  db: QueueDatabase,
+  { idleMs, listingMs }: QueueTimings,
+  report: ReportEvent,
   signal: AbortSignal,
 ): (empty: number) => Promise<void> {
   const [first, longest] = idleMs;
@@ -169,12 +191,12 @@ function createRest(
   async function untilAnyIsDue(empty: number): Promise<void> {
     for (let ms = first * 2 ** (empty - 1); ; ms *= 2) {
       if (monotonicMs() >= tellAt) {
-        tellAt = monotonicMs() + listMs;
-        tell({ case: "idle", againMs: listMs });
+        tellAt = monotonicMs() + listingMs;
+        report({ kind: "idle", againMs: listingMs });
       }
       await wait(jittered(Math.min(ms, longest)), signal);
-      // Where the database cannot be asked, those who then try to take a unit wait for it.
-      if (await isAnyDue(db).catch(() => true)) {
+      // If the database is unreachable, the next claim waits for it.
+      if (await isJobDue(db).catch(() => true)) {
         return;
       }
     }

@@ -1,7 +1,7 @@
-export { coverageOf } from "./coverage.js";
-export { keepCovered } from "./keep-covered.js";
-export type { CoverageQuestion, Picture, PictureRow } from "./picture.js";
-export type { QueueCounts } from "./queue-counts.js";
+export type { Picture, PictureQuery, PictureRow } from "./coverage-picture.js";
+export { coverageOf } from "./coverage-picture.js";
+export type { QueueCounts } from "./metrics.js";
+export { refreshCoverage } from "./refresh-coverage.js";
 export {
   type Done,
   type ErrorReport,
@@ -15,6 +15,6 @@ export {
   type SyncSnapshot,
   type TableProgress,
   type UnitUnderWay,
-} from "./snapshot.js";
-export { startWatch, type Watch, type WatchOptions } from "./start-watch.js";
-export { createSyncState, type SyncState, type SyncStateOptions } from "./state.js";
+} from "./sync-snapshot.js";
+export { createSyncState, type SyncState, type SyncStateOptions } from "./sync-state.js";
+export { startWatch, type Watch, type WatchOptions } from "./watch-server.js";

@@ -1,10 +1,11 @@
-import { isReady, type LagReport, type SyncSnapshot } from "./snapshot.js";
+import { monotonicMs, type StopTimer, startTimer } from "../../runtime/index.js";
+import { isReady, type LagReport, type SyncSnapshot } from "./sync-snapshot.js";
 
-/** A sample: the value of the metric's one label, where it has one, and the number. */
+/** A sample: the value of the metric's label, if it has one, and the number. */
 type Sample = readonly [label: string | undefined, value: number | bigint];
 
 interface Metric {
-  /** Without `tradewire_sync_`. Those that end in `_total` are counters. */
+  /** Without the prefix `tradewire_sync_`. Names that end in `_total` are counters. */
   readonly name: string;
   readonly help: string;
   readonly label?: string;
@@ -58,7 +59,7 @@ const METRICS: readonly Metric[] = [
     name: "units_missing",
     help: "Segments of the node within the range that the sink lacks.",
     label: "table",
-    // What the last comparison found missing still is; that nothing is missing cannot be said without asking again.
+    // What was missing in the last comparison still is; whether nothing is missing is not known while the sync waits.
     samples: (snapshot) =>
       perTable(({ missing }) => (missing === 0 && snapshot.waiting !== undefined ? undefined : missing))(snapshot),
   },
@@ -122,14 +123,14 @@ const METRICS: readonly Metric[] = [
 ];
 
 /**
- * Load the package that writes metrics.
+ * Loads the package that writes metrics.
  *
- * @returns writes those of a snapshot in Prometheus' text format
+ * @returns writes the metrics of a snapshot in Prometheus' text format
  */
 export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
   const { Counter, Gauge, Registry } = (await import("prom-client")).default;
   return async (snapshot) => {
-    const registry = new Registry(); // Of this snapshot alone: what it lacks is not written as 0.
+    const registry = new Registry(); // A registry for this snapshot only, so that absent values are not written as 0.
     for (const { name, help, label, samples } of METRICS) {
       const found = samples(snapshot);
       if (found.length > 0) {
@@ -147,3 +148,52 @@ export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise
 
 /** The content type of Prometheus' text format. */
 export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Counts the units of a queue by state. */
+export type QueueCounts = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
+
+/** How long counts are cached. */
+const QUEUE_CACHE_MS = 5000;
+/** How long counts are awaited before the previous ones are used. */
+const WAIT_MS = 2000;
+/** Maximum number of states that are shown. */
+const MAX_STATES = 50;
+
+/**
+ * Caches the counts of a queue for five seconds.
+ *
+ * @param queue counts the units; after an error the counts are unknown, and while it is slow the previous ones are
+ *   used
+ * @returns reads the counts
+ */
+export function createQueueCounts(
+  queue: QueueCounts | undefined,
+): () => Promise<Readonly<Record<string, number>> | undefined> {
+  let last: Readonly<Record<string, number>> | undefined;
+  let asking: Promise<void> | undefined;
+  let asked = Number.NEGATIVE_INFINITY;
+  const ask = async (count: QueueCounts) => {
+    try {
+      const numbers = Object.entries(await count()).filter(([, number]) => Number.isFinite(number));
+      last = Object.fromEntries(numbers.slice(0, MAX_STATES));
+    } catch {
+      last = undefined;
+    }
+    asking = undefined;
+  };
+  return async () => {
+    if (queue !== undefined && asking === undefined && monotonicMs() - asked > QUEUE_CACHE_MS) {
+      asked = monotonicMs();
+      asking = ask(queue);
+    }
+    if (asking !== undefined) {
+      let stopTimer: StopTimer | undefined;
+      const enough = new Promise<void>((resolve) => {
+        stopTimer = startTimer(resolve, WAIT_MS);
+      });
+      await Promise.race([asking, enough]);
+      stopTimer?.();
+    }
+    return last;
+  };
+}

@@ -1,16 +1,20 @@
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { requireObject } from "../../errors/check-values.js";
-import { type Command, isSpecified } from "./command.js";
-import { haltingProblem } from "./halting.js";
+import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { assertObject } from "../../input/assert.js";
+import { type Command, listProblems, type Problem } from "./field-rules.js";
+import { haltingProblem } from "./halting-commands.js";
 import { batchEntryProblems, networkProblems } from "./network/index.js";
-import { orderAmendmentProblems, orderCancellationProblems, orderProblems } from "./order.js";
-import { marginModeProblems, otherProblems } from "./other.js";
-import { listProblems, type Problem } from "./problem.js";
-import { stopOrdersCancellationProblems, stopOrdersProblems } from "./stop-orders.js";
+import {
+  orderAmendmentProblems,
+  orderCancellationProblems,
+  orderProblems,
+  stopOrdersCancellationProblems,
+  stopOrdersProblems,
+} from "./order-commands.js";
+import { marginModeProblems, otherProblems } from "./party-commands.js";
 
-export { type Command, isSpecified } from "./command.js";
+export type { Problem } from "./field-rules.js";
 export { type NetworkProblem, networkProblems } from "./network/index.js";
-export type { Problem } from "./problem.js";
 
 /**
  * Checks a command, as far as that is possible without the network's state: by the rules of the specification (2.4), and
@@ -30,9 +34,9 @@ export type { Problem } from "./problem.js";
  * for (const { path, message } of commandProblems({ case: "orderCancellation", value })) console.log(path, message);
  */
 export function commandProblems(command: Command): readonly Problem[] {
-  requireObject("command", command);
-  requireObject("command.value", command.value);
-  const specified = isSpecified(command.case) ? [...problems(command)] : [];
+  assertObject("command", command);
+  assertObject("command.value", command.value);
+  const specified = isSpecified(command.case) ? [...specifiedProblems(command)] : [];
   const halting = haltingProblem(command);
   if (specified.length > 0) {
     return specified;
@@ -45,7 +49,7 @@ export function commandProblems(command: Command): readonly Problem[] {
   return [...found, ...entries].map(({ path, message }) => ({ path, message }));
 }
 
-function problems(command: Command): Iterable<Problem> {
+function specifiedProblems(command: Command): Iterable<Problem> {
   switch (command.case) {
     case "orderSubmission":
       return orderProblems(command.value, command.case);
@@ -90,4 +94,32 @@ function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<P
     }
     amended.add(orderId);
   }
+}
+
+/** The commands that a network knows beside those of the specification (2.4). Here is no rule for them. */
+const BESIDE_SPECIFICATION: ReadonlySet<Command["case"]> = new Set([
+  "proposalSubmission",
+  "batchProposalSubmission",
+  "announceNode",
+  "nodeVote",
+  "nodeSignature",
+  "chainEvent",
+  "keyRotateSubmission",
+  "stateVariableProposal",
+  "validatorHeartbeat",
+  "ethereumKeyRotateSubmission",
+  "protocolUpgradeProposal",
+  "issueSignatures",
+  "oracleDataSubmission",
+  "delayedTransactionsWrapper",
+]);
+
+/**
+ * Returns whether a command is one of the specification (2.4).
+ *
+ * @param name the command's name
+ * @returns false for a command of governance, of validators or of oracles, and where there is none
+ */
+export function isSpecified(name: InputData["command"]["case"]): boolean {
+  return name !== undefined && !BESIDE_SPECIFICATION.has(name);
 }

@@ -1,10 +1,10 @@
-import { COMPRESSED, tooLarge } from "../../errors/broken-answer.js";
+import { messageTooLarge, UNEXPECTED_COMPRESSION } from "../../errors/call-errors.js";
 import { brokenAnswerError } from "../call-failure.js";
 
-/** The size of a frame's head: a byte of flags, and the length of the message. */
-export const HEAD_SIZE = 5;
+/** The size of a frame's header: a byte of flags, and the length of the message. */
+export const FRAME_HEADER_SIZE = 5;
 
-/** The flag of a compressed message; the others mean nothing. */
+/** The flag of a compressed message; the others have no meaning. */
 const COMPRESSED_FLAG = 1;
 
 /** Reads gRPC frames. */
@@ -12,114 +12,118 @@ export interface FrameReader {
   /** Whether the bytes so far end inside a frame. */
   readonly isInside: boolean;
   /**
-   * Take bytes, split anywhere.
+   * Reads bytes, split anywhere.
    *
-   * @throws `CallError` where a message is compressed, or larger than the limit
+   * @throws `CallError` if a message is compressed, or larger than the limit
    */
   push(bytes: Uint8Array): void;
 }
 
 /**
- * The first buffer of a message has this many bytes at most, since a length costs its sender nothing. A full buffer is
- * replaced by one of twice the size, so that the bytes copied grow linearly with the message.
+ * The maximum size of a message's first buffer, in bytes, since a sender can claim any length at no cost. A full buffer is
+ * replaced by one of twice the size, so that the number of copied bytes grows linearly with the message.
  */
-const ROOM_AHEAD_BYTES = 4 * 1024 * 1024;
+const MAX_INITIAL_BUFFER_BYTES = 4 * 1024 * 1024;
 
 /**
- * Make a reader of gRPC frames. Pieces of a message are copied into their place as they come: pieces that are kept
- * until all are there outlive the young generation, and garbage collection then costs more than the copying.
+ * Creates a reader of gRPC frames. It copies the parts of a message into one buffer as they arrive: parts that are stored
+ * until all have arrived outlive the young generation, and garbage collection then costs more than the copying.
  *
- * @param maxMessageBytes the largest message, in bytes
- * @param take called with each message
+ * @param maxMessageBytes the maximum size of a message, in bytes
+ * @param onMessage called with each message
  * @returns the reader
  */
-export function createFrameReader(maxMessageBytes: number, take: (message: Uint8Array) => void): FrameReader {
-  const head = new Uint8Array(HEAD_SIZE);
-  const headView = new DataView(head.buffer);
-  let headSize = 0;
-  /** The message's length, the room for it, and how much of it has come. */
-  let length = 0;
-  let room: Uint8Array = EMPTY;
-  let size = 0;
+export function createFrameReader(maxMessageBytes: number, onMessage: (message: Uint8Array) => void): FrameReader {
+  const header = new Uint8Array(FRAME_HEADER_SIZE);
+  const headerView = new DataView(header.buffer);
+  /** The number of bytes of the header that have arrived; 0 between two frames. */
+  let headerSize = 0;
+  /** The message of the frame: its length, its buffer, and the number of its bytes that have arrived. */
+  const body = { length: 0, buffer: NO_BYTES, size: 0 };
 
-  /** Take a part of the head; returns its size. */
-  function takeHead(bytes: Uint8Array, at: number): number {
-    const part = bytes.subarray(at, at + HEAD_SIZE - headSize);
-    head.set(part, headSize);
-    headSize += part.length;
-    if (headSize === HEAD_SIZE) {
-      length = headView.getUint32(1);
-      refuse(headView.getUint8(0), length, maxMessageBytes);
+  /** Reads a part of the header; returns its size. */
+  function readHeaderPart(bytes: Uint8Array, at: number): number {
+    const part = bytes.subarray(at, at + FRAME_HEADER_SIZE - headerSize);
+    header.set(part, headerSize);
+    headerSize += part.length;
+    if (headerSize === FRAME_HEADER_SIZE) {
+      body.length = headerView.getUint32(1);
+      requireReadable(headerView.getUint8(0), body.length, maxMessageBytes);
     }
     return part.length;
   }
 
-  function give(message: Uint8Array): void {
-    headSize = 0;
-    room = EMPTY;
-    size = 0;
-    take(message);
+  function emit(message: Uint8Array): void {
+    headerSize = 0;
+    body.buffer = NO_BYTES;
+    body.size = 0;
+    onMessage(message);
   }
 
   return {
     get isInside() {
-      return headSize > 0;
+      return headerSize > 0;
     },
     push(bytes) {
       for (let at = 0; at < bytes.length; ) {
-        if (headSize < HEAD_SIZE) {
-          at += takeHead(bytes, at);
-          if (headSize < HEAD_SIZE || (length > 0 && at === bytes.length)) {
+        if (headerSize < FRAME_HEADER_SIZE) {
+          at += readHeaderPart(bytes, at);
+          if (headerSize < FRAME_HEADER_SIZE || (body.length > 0 && at === bytes.length)) {
             continue;
           }
         }
-        const part = bytes.subarray(at, at + length - size);
+        const part = bytes.subarray(at, at + body.length - body.size);
         at += part.length;
-        if (part.length === length) {
-          give(part);
+        if (part.length === body.length) {
+          emit(part); // The message is not split, so it needs no copy.
           continue;
         }
-        if (room.length < size + part.length) {
-          room = grown(room, size, Math.min(length, Math.max(ROOM_AHEAD_BYTES, 2 * (size + part.length))));
+        const size = body.size + part.length;
+        if (body.buffer.length < size) {
+          body.buffer = grow(
+            body.buffer,
+            body.size,
+            Math.min(body.length, Math.max(MAX_INITIAL_BUFFER_BYTES, 2 * size)),
+          );
         }
-        room.set(part, size);
-        size += part.length;
-        if (size === length) {
-          give(room);
+        body.buffer.set(part, body.size);
+        body.size = size;
+        if (size === body.length) {
+          emit(body.buffer);
         }
       }
     },
   };
 }
 
-const EMPTY = new Uint8Array();
+const NO_BYTES: Uint8Array = new Uint8Array();
 
 /** Allocates a buffer of `size` bytes that begins with the used part of a smaller one. */
-function grown(room: Uint8Array, used: number, size: number): Uint8Array {
+function grow(buffer: Uint8Array, used: number, size: number): Uint8Array {
   const larger = Buffer.allocUnsafeSlow(size);
-  larger.set(room.subarray(0, used));
+  larger.set(buffer.subarray(0, used));
   return larger;
 }
 
-function refuse(flags: number, length: number, maxMessageBytes: number): void {
+function requireReadable(flags: number, length: number, maxMessageBytes: number): void {
   if ((flags & COMPRESSED_FLAG) !== 0) {
-    throw brokenAnswerError(COMPRESSED);
+    throw brokenAnswerError(UNEXPECTED_COMPRESSION);
   }
   if (length > maxMessageBytes) {
-    throw brokenAnswerError(tooLarge("limits.maxMessageBytes", maxMessageBytes, length));
+    throw brokenAnswerError(messageTooLarge("limits.maxMessageBytes", maxMessageBytes, length));
   }
 }
 
 /**
- * Make the frame of a message.
+ * Returns the frame of a message.
  *
  * @param message the message
  * @returns its frame
  */
 export function frameOf(message: Uint8Array): Uint8Array {
-  const frame = Buffer.allocUnsafe(HEAD_SIZE + message.length);
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_SIZE + message.length);
   frame.writeUInt8(0);
   frame.writeUInt32BE(message.length, 1);
-  frame.set(message, HEAD_SIZE);
+  frame.set(message, FRAME_HEADER_SIZE);
   return frame;
 }

@@ -1,27 +1,27 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
-import { createBag } from "../../signal/bag.js";
-import { follow, type OwnController } from "../../signal/follow.js";
-import type { AnyTransport, ClosableTransport } from "../closable.js";
-import { methodName } from "../method-name.js";
-import { watched } from "../watched.js";
+import { type LazyController, onAbort } from "../../signal/abort.js";
+import { createActiveSet } from "../../signal/collections.js";
+import { handleStream } from "../message-streams.js";
+import { methodName } from "../method.js";
+import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /**
- * Make a transport that closes at once: calls under way end with an error that says so, and later ones are refused.
+ * Returns a transport that closes at once: calls in flight fail with an error that says so, and later calls are refused.
  *
  * @param transport the transport that makes the calls
  * @param name the transport's name in the configuration, for errors
- * @param newController makes the controller of each call; by default Node's own: a signal of another kind is not for
- *   every transport
+ * @param newController creates the controller of each call; by default Node's own, since not every transport accepts
+ *   another kind of signal
  * @returns the transport; closing it a second time does nothing
  */
 export function closing(
   transport: AnyTransport,
   name: string,
-  newController: () => OwnController = () => new AbortController(),
+  newController: () => LazyController = () => new AbortController(),
 ): ClosableTransport {
-  const underWay = createBag<() => void>();
+  const callsInFlight = createActiveSet<() => void>();
   let closed: Promise<void> | undefined;
 
   function begin(method: DescMethod, signal: AbortSignal | undefined) {
@@ -29,57 +29,56 @@ export function closing(
       throw closedError("the client is closed; nothing was sent", false, name, method);
     }
     const abort = newController();
-    let isAwaited = false;
-    const abortToo = () => {
+    /** Rejects what the reader of the call waits for; `undefined` while it waits for nothing. */
+    let rejectPending: ((reason: unknown) => void) | undefined;
+    const abortCall = () => {
       abort.abort(signal?.reason);
-      doneIfDropped();
+      doneIfAbandoned();
     };
-    const leave = follow(signal, abortToo); // A signal may outlive thousands of calls.
-    let rejectWaiting = (_: unknown) => {};
-    const end = () => {
+    const stopListening = onAbort(signal, abortCall); // A signal may outlive thousands of calls.
+    const close = () => {
       const reason = closedError("the client was closed during the call", true, name, method);
       done();
       abort.abort(reason);
-      rejectWaiting(reason);
+      rejectPending?.(reason);
     };
     const done = () => {
-      takeOut();
-      leave();
+      remove();
+      stopListening();
     };
-    /** Who has aborted a call, as by `break`, may never ask for its end. */
-    const doneIfDropped = () => {
-      if (abort.signal.aborted && !isAwaited) {
+    /** A reader that has aborted a call, for example with `break`, may never ask for its end. */
+    const doneIfAbandoned = () => {
+      if (abort.signal.aborted && rejectPending === undefined) {
         done();
       }
     };
-    const takeOut = underWay.add(end);
+    const remove = callsInFlight.add(close);
     if (signal?.aborted === true) {
       abort.abort(signal.reason);
     }
     return {
       signal: abort.signal,
       done,
-      /** Ends a call whose answer nobody reads on. */
-      drop() {
+      /** Ends a call whose response is not read to its end. */
+      abandon() {
         done();
         abort.abort(new ConnectError("the rest of the answer is not read", Code.Canceled));
       },
-      /** The promise's outcome, or the failure of a client that is closed before. */
+      /** Waits for a promise; rejects if the client is closed before. */
       whileOpen<T>(promise: Promise<T>): Promise<T> {
-        isAwaited = true;
         return new Promise<T>((resolve, reject) => {
-          rejectWaiting = reject;
-          const settled = () => {
-            isAwaited = false;
-            doneIfDropped();
+          rejectPending = reject;
+          const settle = () => {
+            rejectPending = rejectPending === reject ? undefined : rejectPending;
+            doneIfAbandoned();
           };
           promise.then(
             (value) => {
-              settled();
+              settle();
               resolve(value);
             },
             (reason: unknown) => {
-              settled();
+              settle();
               reject(reason);
             },
           );
@@ -103,19 +102,19 @@ export function closing(
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const call = begin(method, signal);
-      const failed = (reason: unknown): never => {
+      const onError = (reason: unknown): never => {
         call.done();
         throw reason;
       };
       const response = await call
         .whileOpen(transport.stream(method, call.signal, timeoutMs, header, input, contextValues))
-        .catch(failed);
-      const message = watched(response.message, {
+        .catch(onError);
+      const message = handleStream(response.message, {
         next: (messages) => call.whileOpen(messages.next()),
-        ended: call.done,
-        failed,
-        async left(messages) {
-          call.drop();
+        onEnd: call.done,
+        onError,
+        async onReturn(messages) {
+          call.abandon();
           await messages.return?.();
         },
       });
@@ -124,8 +123,8 @@ export function closing(
 
     close() {
       closed ??= Promise.resolve(transport.close?.());
-      for (const end of underWay.list()) {
-        end();
+      for (const close of callsInFlight.list()) {
+        close();
       }
       return closed;
     },

@@ -1,58 +1,57 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
-import type { FallbackConfig } from "../../config/schema.js";
-import { requireList } from "../../errors/check-kinds.js";
-import { requireKnown } from "../../errors/check-values.js";
-import { failingWith } from "../../errors/failing.js";
-import { ConnectionError, type TradewireError } from "../../errors/index.js";
+import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
+import type { FallbackConfig } from "../../config/config-schema.js";
+import { mapStreamErrors } from "../../errors/call-errors.js";
+import { ConnectionError, NodeError, ProtocolError, RequestError, type TradewireError } from "../../errors/index.js";
 import { reactionTo } from "../../errors/reaction.js";
+import { assertArray, assertKnownKeys } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
-import { callId } from "../call-id.js";
-import type { AnyTransport, ClosableTransport } from "../closable.js";
-import type { Hooks } from "../hooks.js";
-import { methodName } from "../method-name.js";
-import { callError } from "./failure.js";
-import { replayable, withFirstMessage } from "./first-message.js";
-import { keptRequests } from "./kept-requests.js";
-import { type FailedMember, namingAll } from "./naming-all.js";
-import { observing } from "./observing.js";
-import { isOnceOnly } from "./once-only.js";
-import { hasOneAnswer } from "./one-answer.js";
-import { onlyReads } from "./read-method.js";
-import { timeLeft } from "./time-limits.js";
+import { callId, failedTransportsKey, isRetryDisabled, remainingMs } from "../call-context.js";
+import { type Hooks, isolateHooks } from "../hooks.js";
+import { awaitFirstMessage, replayable } from "../message-streams.js";
+import { hasSingleResponse, isReadOnly, methodName } from "../method.js";
+import type { AnyTransport, ClosableTransport } from "../transport-types.js";
+import { callError } from "./library-errors.js";
 
-/** A transport among others. */
+/** One of several transports. */
 export interface FallbackMember {
   /** Its name in hooks and errors. */
   readonly name: string;
   readonly transport: AnyTransport;
 }
 
-/** A transport to try. */
-interface Candidate {
-  readonly member: FallbackMember;
-  /** Whether it pauses, as it could not be reached. */
-  readonly pauses: boolean;
-}
-
-/** How transports are composed. Options that are left out have the configuration's defaults. */
+/** Options of {@link fallback}. Those that are left out have the configuration's defaults. */
 export interface FallbackOptions extends Partial<FallbackConfig> {
-  /** Called when a call is made again over another transport. */
+  /** `onFallback` is called when a call is made again over another transport. */
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
 }
 
+/** A transport that a call may use. */
+interface Candidate {
+  readonly member: FallbackMember;
+  /** Whether it is in its cooldown, since it was unreachable. */
+  readonly isCoolingDown: boolean;
+}
+
+/** The cooldown of a transport that was unreachable. */
+interface Cooldown {
+  /** Its end, by `monotonicMs()`. */
+  readonly until: number;
+  readonly ms: number;
+}
+
 /**
- * Compose a transport of transports, in order of preference.
+ * Composes transports into one, in order of preference.
  *
- * A call goes on to the next transport where one cannot be reached, says nothing in its share of the call's time, does
- * not offer the method or is answered by something else than a node, as long as no message has come. A call that does more
- * than read, or whose requests stream, goes on only where there was no connection: else the node might do it twice, or
- * requests be lost. A transport that could not be reached pauses, so that a node
- * without it costs one failed connection, and not one for each call.
+ * A call falls back to the next transport if one is unreachable, does not answer within its share of the call's time, does
+ * not offer the method, or is answered by something other than a node, as long as no message has arrived. A call that is
+ * not read-only, or whose requests stream, falls back only if there was no connection; otherwise the node might carry it
+ * out twice, or requests could be lost. A transport that was unreachable gets a cooldown, so that a node without it costs
+ * one failed connection rather than one for each call.
  *
  * @param members at least one transport, the preferred one first
- * @param options `pauseMs` is the pause of a transport that could not be reached, in milliseconds (30 000 by default);
- *   it doubles with each failure up to `maxPauseMs` (300 000)
+ * @param options `pauseMs` is the cooldown of a transport that was unreachable, in milliseconds (30 000 by default); it
+ *   doubles with each failure up to `maxPauseMs` (300 000)
  * @returns the transport; closing it closes all members
  *
  * @example
@@ -62,88 +61,95 @@ export interface FallbackOptions extends Partial<FallbackConfig> {
  * ]);
  */
 export function fallback(members: readonly FallbackMember[], options: FallbackOptions = {}): ClosableTransport {
-  requireKnown("options", options, { pauseMs: true, maxPauseMs: true, hooks: true });
-  requireList("members", members, "Give the transports, each as { name, transport }.");
+  assertKnownKeys("options", options, { pauseMs: true, maxPauseMs: true, hooks: true });
+  assertArray("members", members, "Give the transports, each as { name, transport }.");
   const { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} } = options;
-  const { onFallback } = observing(hooks);
-  const pausing = new Map<string, { readonly until: number; readonly pauseMs: number }>();
+  const { onFallback } = isolateHooks(hooks);
+  const cooldowns = new Map<string, Cooldown>();
 
-  /** The members to try. Those that pause come last, for when no other one can be reached. */
-  function order(contextValues: ContextValues): Candidate[] {
-    const brokenOff = contextValues.get(brokenOffOver);
+  /** Returns the candidates for a call. Those in their cooldown come last, in case no other one is reachable. */
+  function candidatesFor(contextValues: ContextValues): Candidate[] {
+    const failedTransports = contextValues.get(failedTransportsKey);
     const candidates = members
-      .filter(({ name }) => brokenOff?.has(name) !== true)
-      .map((member) => ({ member, pauses: monotonicMs() < (pausing.get(member.name)?.until ?? 0) }));
-    return [...candidates.filter(({ pauses }) => !pauses), ...candidates.filter(({ pauses }) => pauses)];
+      .filter(({ name }) => failedTransports?.has(name) !== true)
+      .map((member) => ({ member, isCoolingDown: monotonicMs() < (cooldowns.get(member.name)?.until ?? 0) }));
+    return [
+      ...candidates.filter(({ isCoolingDown }) => !isCoolingDown),
+      ...candidates.filter(({ isCoolingDown }) => isCoolingDown),
+    ];
   }
 
-  function failed({ name }: FallbackMember): void {
-    const known = pausing.get(name);
-    if (known !== undefined && monotonicMs() < known.until) {
+  function startCooldown({ name }: FallbackMember): void {
+    const previous = cooldowns.get(name);
+    if (previous !== undefined && monotonicMs() < previous.until) {
       return; // Calls that fail at the same time count as one failure.
     }
-    const next = known === undefined ? pauseMs : Math.min(known.pauseMs * 2, maxPauseMs);
-    pausing.set(name, { until: monotonicMs() + next, pauseMs: next });
+    const ms = previous === undefined ? pauseMs : Math.min(previous.ms * 2, maxPauseMs);
+    cooldowns.set(name, { until: monotonicMs() + ms, ms });
   }
 
   /**
-   * Make a call over one candidate after the other, until one succeeds; `call` gets the candidates that are left. One that
-   * pauses is tried only where the others lost the connection, and its own failure is that of the call only where all
-   * pause: it tells nothing that was not known.
+   * Makes a call over one candidate after the other, until one succeeds; `call` gets the remaining candidates. One in its
+   * cooldown is tried only if the others lost the connection. Its failure says nothing new, so it is the call's only if all
+   * candidates are in their cooldown.
    */
-  async function over<T>(
+  async function callInTurn<T>(
     method: DescMethod,
     signal: AbortSignal | undefined,
     contextValues: ContextValues,
-    call: (member: FallbackMember, left: readonly Candidate[]) => Promise<T>,
-    mayGoOn = (error: TradewireError) => neverLeft(error) || (onlyReads(method) && !isOnceOnly(contextValues)),
+    call: (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>,
+    mayFallBack = (error: TradewireError) =>
+      wasNeverSent(error) || (isReadOnly(method) && !isRetryDisabled(contextValues)),
   ): Promise<T> {
-    const candidates = order(contextValues);
+    const candidates = candidatesFor(contextValues);
     const id = callId(contextValues);
     const earlier: FailedMember[] = [];
-    let { member, pauses } = candidates.shift() ?? none();
-    const allPause = pauses;
-    let known: unknown;
+    let candidate = candidates.shift() ?? noCandidate();
+    const areAllCoolingDown = candidate.isCoolingDown;
+    let failure: unknown;
     for (;;) {
+      const { member, isCoolingDown } = candidate;
       try {
         const result = await call(member, [...candidates]);
-        pausing.delete(member.name);
+        cooldowns.delete(member.name);
         return result;
       } catch (reason) {
         const error = errorOf(reason, member, method);
-        if (signal?.aborted === true || !reactionTo(error).fallBack) {
-          throw namingAll(reason, error, earlier);
+        const reaction = reactionTo(error);
+        if (signal?.aborted === true || !reaction.fallBack) {
+          throw withEarlierFailures(reason, error, earlier);
         }
         if (error instanceof ConnectionError) {
-          failed(member);
+          startCooldown(member);
         }
-        if (!pauses || allPause) {
-          known = namingAll(reason, error, earlier);
+        if (!isCoolingDown || areAllCoolingDown) {
+          failure = withEarlierFailures(reason, error, earlier);
         }
         const next = candidates.shift();
-        if (next === undefined || !mayGoOn(error) || (next.pauses && !pauses && !mayReachAnother(error))) {
-          throw known;
+        // If there was no answer and time remains, even a transport in its cooldown may succeed.
+        const mayReachNext = error instanceof ConnectionError && reaction.retry;
+        if (next === undefined || !mayFallBack(error) || (next.isCoolingDown && !isCoolingDown && !mayReachNext)) {
+          throw failure;
         }
         earlier.push({ name: member.name, error });
         onFallback?.({ id, method: methodName(method), from: member.name, to: next.member.name, error });
-        ({ member, pauses } = next);
+        candidate = next;
       }
     }
   }
 
-  /** Note where messages break off: {@link startingOver} then calls another member. */
-  function remembering<T>(
+  /** Records the transport over which a stream breaks off, so that {@link startingOver} uses another one. */
+  function recordBreak<T>(
     messages: AsyncIterable<T>,
     method: DescMethod,
-    member: FallbackMember,
-    next: FallbackMember,
-    brokenOff: Set<string>,
+    [member, next]: readonly [FallbackMember, FallbackMember],
+    failedTransports: Set<string>,
     id: number,
   ): AsyncIterable<T> {
-    return failingWith(messages, (reason) => {
+    return mapStreamErrors(messages, (reason) => {
       const error = errorOf(reason, member, method);
       if (reactionTo(error).fallBack) {
-        brokenOff.add(member.name);
+        failedTransports.add(member.name);
         onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
       }
       throw reason;
@@ -152,10 +158,10 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
 
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
-      over(method, signal, contextValues, ({ transport }, left) => {
-        const leftMs = timeLeft(contextValues) ?? timeoutMs;
-        // A read that may be made again leaves time for that.
-        const isShared = left.some(({ pauses }) => !pauses) && onlyReads(method);
+      callInTurn(method, signal, contextValues, ({ transport }, remaining) => {
+        const leftMs = remainingMs(contextValues) ?? timeoutMs;
+        // A read that may fall back leaves time for that.
+        const isShared = remaining.some(({ isCoolingDown }) => !isCoolingDown) && isReadOnly(method);
         const share = leftMs !== undefined && isShared ? leftMs / 2 : leftMs;
         const limitMs = share && Math.max(Math.ceil(share), 1);
         return transport.unary(method, signal, limitMs, header, message, contextValues);
@@ -163,13 +169,13 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
       if (method.methodKind !== "server_streaming") {
-        const requests = keptRequests(input);
-        const response = await over(
+        const requests = recordRequests(input);
+        const response = await callInTurn(
           method,
           signal,
           contextValues,
-          ({ transport }) => transport.stream(method, signal, timeoutMs, header, requests.again(), contextValues),
-          (error) => neverLeft(error) && requests.areWhole(),
+          ({ transport }) => transport.stream(method, signal, timeoutMs, header, requests.replay(), contextValues),
+          (error) => wasNeverSent(error) && requests.isComplete(),
         ).catch((reason: unknown) => {
           requests.end();
           throw reason;
@@ -178,17 +184,17 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
         return response;
       }
       const messages = await replayable(input);
-      return over(method, signal, contextValues, async (member, [next]) => {
-        const response = await withFirstMessage(
+      return callInTurn(method, signal, contextValues, async (member, [next]) => {
+        const response = await awaitFirstMessage(
           await member.transport.stream(method, signal, timeoutMs, header, messages(), contextValues),
         );
-        const brokenOff = contextValues.get(brokenOffOver);
-        return next === undefined || brokenOff === undefined
-          ? response
-          : {
-              ...response,
-              message: remembering(response.message, method, member, next.member, brokenOff, callId(contextValues)),
-            };
+        const failedTransports = contextValues.get(failedTransportsKey);
+        if (next === undefined || failedTransports === undefined) {
+          return response;
+        }
+        const members = [member, next.member] as const;
+        const message = recordBreak(response.message, method, members, failedTransports, callId(contextValues));
+        return { ...response, message };
       });
     },
 
@@ -198,49 +204,177 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
   };
 }
 
-/** The names of the transports over which a stream has broken off; set where its caller can start over. */
-const brokenOffOver = createContextKey<Set<string> | undefined>(undefined, {
-  description: "transports over which the stream has broken off",
-});
-
 /**
- * Consume a stream whose messages count only when it is complete, such as a file that is being written. Where it breaks
- * off and there is another transport, it is consumed from its start over that one.
+ * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream
+ * breaks off and there is another transport, it is consumed from its start over that one.
  *
- * @param consume makes the call with the context values that it gets, and consumes the stream
+ * @param consume makes the call with the given context values, and consumes the stream
  * @returns the result of `consume`
- * @throws the error of `consume`, where no transport is left to start over with
+ * @throws the error of `consume` if no transport remains to start over with
  */
 export async function startingOver<T>(consume: (contextValues: ContextValues) => Promise<T>): Promise<T> {
-  const brokenOff = new Set<string>();
+  const failedTransports = new Set<string>();
   for (;;) {
-    const before = brokenOff.size;
+    const failuresBefore = failedTransports.size;
     try {
-      return await consume(createContextValues().set(brokenOffOver, brokenOff));
+      return await consume(createContextValues().set(failedTransportsKey, failedTransports));
     } catch (reason) {
-      if (brokenOff.size === before) {
+      if (failedTransports.size === failuresBefore) {
         throw reason;
       }
     }
   }
 }
 
-function none(): never {
+function noCandidate(): never {
   throw new ConnectError("no transport is left for the call", Code.Unavailable);
 }
 
-/** The library's error for a member's failure, whose transport may throw other errors. */
+/** Returns the library's error for a member's failure. A member may be any transport, which throws other errors. */
 function errorOf(reason: unknown, { name }: FallbackMember, method: DescMethod): TradewireError {
-  const call = { method: methodName(method), hasOneAnswer: hasOneAnswer(method) };
+  const call = { method: methodName(method), hasSingleResponse: hasSingleResponse(method) };
   return callError(reason, { transport: name, url: name, ...call });
 }
 
-/** Whether another transport may still succeed within the call's time: there was no answer, and there is time left. */
-function mayReachAnother(error: TradewireError): boolean {
-  return error instanceof ConnectionError && reactionTo(error).retry;
+/** Returns whether it is certain that nothing of the call has reached the node. */
+function wasNeverSent(error: TradewireError): boolean {
+  return error instanceof ConnectionError && !error.connected;
 }
 
-/** Whether it is certain that nothing of the call has reached the node. */
-function neverLeft(error: TradewireError): boolean {
-  return error instanceof ConnectionError && !error.connected;
+/** A transport over which a call failed. */
+export interface FailedMember {
+  readonly name: string;
+  readonly error: TradewireError;
+}
+
+/**
+ * Adds the failures over the transports that were tried before to a call's last failure.
+ *
+ * @param reason the last failure, as its transport threw it
+ * @param error the library's error for it
+ * @param earlier the earlier failures; without any, `reason` passes unchanged
+ * @returns the failure to throw
+ */
+export function withEarlierFailures(reason: unknown, error: TradewireError, earlier: readonly FailedMember[]): unknown {
+  const cause = earlier.length === 0 ? undefined : withNote(error, earlier.map(describeFailure).join("; "));
+  if (cause === undefined) {
+    return reason;
+  }
+  Object.assign(cause, { transport: error.transport, method: error.method });
+  const { rawMessage, metadata, details } = ConnectError.from(reason);
+  const failure = new ConnectError(rawMessage, cause.code, metadata, undefined, cause);
+  failure.details = details;
+  return failure;
+}
+
+function withNote(error: TradewireError, note: string): TradewireError | undefined {
+  const { headline, code, advice, details, cause } = error;
+  const options = { code, advice, details, cause, notes: [...error.notes, note] };
+  if (error instanceof ConnectionError) {
+    return new ConnectionError(headline, { ...options, connected: error.connected, isClosed: error.isClosed });
+  }
+  if (error instanceof ProtocolError) {
+    const { isTruncated } = error;
+    return new ProtocolError(headline, { ...options, isTruncated, section: "protocolerror-answer" });
+  }
+  if (error instanceof RequestError) {
+    return new RequestError(headline, options);
+  }
+  if (error instanceof NodeError) {
+    const { object, isRefusal, http } = error;
+    return new NodeError(object, { cause, notes: options.notes, isRefusal, http });
+  }
+  return undefined;
+}
+
+function describeFailure({ name, error }: FailedMember): string {
+  return `before that over ${name}: ${[error.headline, ...error.notes].join(", ").replace(/[()]/g, "")}`;
+}
+
+/** The maximum number of requests that are recorded. A transport that reads more has been reached. */
+const MAX_RECORDED = 100;
+
+/** Streaming requests that are offered to one transport after the other, until one is reached. */
+interface RecordedRequests<T> {
+  /** Returns the requests from the first on, for the next transport. Earlier transports get no more. */
+  replay(): AsyncIterable<T>;
+  /** Returns whether all requests that were read can be replayed. */
+  isComplete(): boolean;
+  /** Stops recording: the transport that has the requests was reached. */
+  release(): void;
+  /** Ends the source: no transport was reached. */
+  end(): void;
+}
+
+/** Whether requests are recorded. While they are, the current reader has read `position` of those that were. */
+type RecordingState =
+  | { readonly kind: "recording"; readonly position: number }
+  | { readonly kind: "released"; readonly isComplete: boolean };
+
+/** Records the requests that a transport reads, so that another one can have them too. Nothing is read ahead. */
+function recordRequests<T>(source: AsyncIterable<T>): RecordedRequests<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  const recorded: Promise<IteratorResult<T>>[] = [];
+  const done = { done: true, value: undefined } as const;
+  let state: RecordingState = { kind: "recording", position: 0 };
+  let readers = 0;
+
+  function release(isComplete: boolean): void {
+    if (state.kind === "recording") {
+      recorded.splice(0, state.position);
+      state = { kind: "released", isComplete };
+    }
+  }
+
+  function read(): Promise<IteratorResult<T>> {
+    if (state.kind === "released") {
+      return recorded.shift() ?? iterator.next();
+    }
+    const { position } = state;
+    const known = recorded[position];
+    if (known === undefined && recorded.length === MAX_RECORDED) {
+      release(false);
+      return iterator.next();
+    }
+    state = { kind: "recording", position: position + 1 };
+    if (known !== undefined) {
+      return known;
+    }
+    const next = iterator.next();
+    next.catch(() => undefined); // The reader may be gone.
+    recorded.push(next);
+    return next;
+  }
+
+  return {
+    replay() {
+      readers += 1;
+      const reader = readers;
+      if (state.kind === "recording") {
+        state = { kind: "recording", position: 0 };
+      }
+      // A transport that fails ends what it reads, but the source is for the next one.
+      const ownsSource = () => reader === readers && state.kind === "released";
+      return {
+        [Symbol.asyncIterator]: () => ({
+          async next() {
+            const result = reader === readers ? await read() : done;
+            return reader === readers ? result : done;
+          },
+          async return() {
+            return ownsSource() ? ((await iterator.return?.()) ?? done) : done;
+          },
+          async throw(reason: unknown) {
+            return ownsSource() ? ((await iterator.throw?.(reason)) ?? done) : done;
+          },
+        }),
+      };
+    },
+    isComplete: () => state.kind === "recording" || state.isComplete,
+    release: () => release(true),
+    end() {
+      readers += 1;
+      iterator.return?.().catch(() => undefined);
+    },
+  };
 }

@@ -28,17 +28,17 @@ it("has a line for each table and one for all, with bars as long as each other",
 it("says what it does where the tables do not show it", () => {
   expect(linesOf([])).toEqual(["Reading the node's history and what is there."]);
   const all = planned(1, { trades: 1, orders: 1 });
-  expect(linesOf([all, { case: "idle", againMs: 1 }]).at(-1)).toBe("All is there. Waiting for new segments.");
+  expect(linesOf([all, { kind: "idle", againMs: 1 }]).at(-1)).toBe("All is there. Waiting for new segments.");
   const some = planned(2, { trades: 1, orders: 2 });
-  expect(linesOf([some, { case: "idle", againMs: 1 }]).at(-1)).toBe("Waiting for the next look.");
-  expect(linesOf([some, { case: "waiting", error, againMs: 1000 }]).at(-1)).toMatch(
+  expect(linesOf([some, { kind: "idle", againMs: 1 }]).at(-1)).toBe("Waiting for the next look.");
+  expect(linesOf([some, { kind: "waiting", error, againMs: 1000 }]).at(-1)).toMatch(
     /^Waiting: the node {2}is away \(again at \d\d:\d\d:\d\d\)$/u,
   );
 });
 
 it("names the last failure, and how many units failed", () => {
   const failing = (segment: number): SyncEvent => ({
-    case: "failed",
+    kind: "failed",
     unit: unitOf("trades", segment),
     error,
     attempt: 2,

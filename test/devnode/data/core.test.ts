@@ -181,7 +181,7 @@ describe("the state service", () => {
     expect(ids((await state.listMarkets({ market: id(3) })).markets)).toEqual([]);
     expect(ids((await state.listAssets({})).assets)).toEqual([id(1), id(2)]);
     expect(ids((await state.listAssets({ asset: id(2) })).assets)).toEqual([id(2)]);
-    expect(ids((await state.listParties({})).parties)).toEqual(["network"]); // Recorded: of the parties, no other.
+    expect(ids((await state.listParties({})).parties)).toEqual(["network"]); // LatestEvent: of the parties, no other.
     expect((await state.listMarketsData({})).marketsData.map((data) => data.market)).toEqual([id(1), id(2)]);
     expect((await state.listMarketsData({ market: id(2) })).marketsData.map((data) => data.market)).toEqual([id(2)]);
     const keys = async (networkParameterKey: string) =>

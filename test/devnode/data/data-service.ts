@@ -8,15 +8,15 @@ import {
   createWorld,
   dataMethods,
   type Event,
-  type LivingWorld,
   type Streams,
-  type WorldStart,
+  type WorldHistory,
+  type WorldStore,
 } from "./inside.js";
 
 /** The data service on a small world. */
 export interface DataService {
   readonly data: Client<typeof TradingDataService>;
-  readonly living: LivingWorld;
+  readonly living: WorldStore;
   readonly streams: Streams;
   /** The order books, by market. */
   readonly books: Map<string, MessageInitShape<typeof MarketDepthSchema>>;
@@ -30,7 +30,7 @@ export interface DataService {
  * @param start the history, and how things stand at its end
  * @returns a client of the service, and what changes the world
  */
-export function serveData(start: WorldStart): DataService {
+export function serveData(start: WorldHistory): DataService {
   const living = createWorld(start);
   const streams = createStreams();
   const books: DataService["books"] = new Map();

@@ -11,7 +11,7 @@ import { failureOf } from "../../support/failure-of.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 import { blockAt, historyOf, id, order, position, trade } from "../living-world.js";
 import { serveData } from "./data-service.js";
-import { createStreams, type Event, MAX_WAITING_RECORDS } from "./inside.js";
+import { createStreams, type Event, MAX_BUFFERED_RECORDS } from "./inside.js";
 
 const { ORDER, TRADE, END_BLOCK, ALL } = BusEventType;
 const orderEvent = (number: number): Event => ({ case: "order", value: order(number) });
@@ -183,7 +183,7 @@ describe("batches", () => {
     await setImmediate(); // They are taken.
     happen(...orders(6000));
     const ids = await next();
-    expect(ids).toHaveLength(MAX_WAITING_RECORDS);
+    expect(ids).toHaveLength(MAX_BUFFERED_RECORDS);
     expect(ids?.at(-1)).toBe("12-4000");
   });
 
@@ -202,7 +202,7 @@ describe("batches", () => {
     await eventually(() => streams.open("event") === 0);
   });
 
-  // Recorded of the real data node: the stream of batches of 300 ended after 6.1 s, before any event.
+  // LatestEvent of the real data node: the stream of batches of 300 ended after 6.1 s, before any event.
   test("that do not fill in a second want a request too, and fail 6 seconds after the opening without one", async () => {
     const { happen, next } = await serveOne({ batchSize: 3n });
     const failing = failureOf(next());
@@ -225,7 +225,7 @@ describe("batches", () => {
     expect(await batch).toEqual(["11-1", "11-2", "12-1"]);
   });
 
-  // Recorded of the real data node, asked every 2 s: batches of 4 blocks' ends after 4.0, 6.0 and 10.0 s.
+  // LatestEvent of the real data node, asked every 2 s: batches of 4 blocks' ends after 4.0, 6.0 and 10.0 s.
   test("come to who asks every two seconds, with the second request", async () => {
     const { happen, subscription, next } = await serveOne({ batchSize: 3n });
     const batch = next();
@@ -266,16 +266,16 @@ describe("who reads too slowly", () => {
     const { happen, subscriptions, streams } = await serveBus({}, { type: [TRADE] });
     happen(orderEvent(1));
     for (let block = 0; block < 3; block += 1) {
-      happen(...orders(MAX_WAITING_RECORDS / 2), tradeEvent(block));
+      happen(...orders(MAX_BUFFERED_RECORDS / 2), tradeEvent(block));
     }
     const [slow, other] = subscriptions;
     const seen: (readonly string[])[] = [];
     for (let ids = await slow?.next(); ids !== undefined; ids = await slow?.next()) {
       seen.push(ids);
     }
-    expect(seen.flat().length).toBeLessThan(2 * MAX_WAITING_RECORDS);
+    expect(seen.flat().length).toBeLessThan(2 * MAX_BUFFERED_RECORDS);
     expect(streams.open("event")).toBe(1);
-    expect(await other?.next()).toEqual([`12-${MAX_WAITING_RECORDS / 2 + 1}`]);
+    expect(await other?.next()).toEqual([`12-${MAX_BUFFERED_RECORDS / 2 + 1}`]);
   });
 });
 
@@ -284,4 +284,18 @@ test("a subscription that its caller ends is no longer open", async () => {
   subscription.end();
   await expect(next()).rejects.toMatchObject({ code: Code.Canceled });
   await eventually(() => streams.open("event") === 0);
+});
+
+test("a caller that ends between two batches leaves no timer", async () => {
+  const { data, streams, happen } = serveData(historyOf());
+  const subscription = subscribe(data.observeEventBus, { batchSize: 1n });
+  open.push(subscription);
+  await eventually(() => streams.open("event") === 1);
+  happen(...orders(2));
+  expect(await subscription.next()).toEqual(["11-1"]);
+  // The stream holds the batch's message now, and nobody reads on: only the signal can end it.
+  subscription.end();
+  await eventually(() => streams.open("event") === 0);
+  await runtime.pass(5000);
+  expect(runtime.timers()).toBe(0);
 });

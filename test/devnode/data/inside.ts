@@ -1,9 +1,9 @@
-export { createBlocks } from "../../../src/devnode/core/blocks.js";
-export { type CoreOptions, coreMethods } from "../../../src/devnode/core/service.js";
+export { type CoreOptions, coreMethods } from "../../../src/devnode/core/core-service.js";
+export { stateMethods } from "../../../src/devnode/core/core-state-service.js";
+export { createBlocks } from "../../../src/devnode/core/recent-blocks.js";
 export { createSpamPolicies } from "../../../src/devnode/core/spam-policies.js";
-export { stateMethods } from "../../../src/devnode/core/state-service.js";
-export { busEventType } from "../../../src/devnode/data/bus-event.js";
+export { busEventType } from "../../../src/devnode/data/event-bus.js";
 export { dataMethods } from "../../../src/devnode/data/index.js";
-export { createStreams, MAX_WAITING_RECORDS, type Streams } from "../../../src/devnode/data/observe.js";
-export { createWorld, type LivingWorld, type WorldStart } from "../../../src/devnode/world/create-world.js";
-export type { Event } from "../../../src/devnode/world/event.js";
+export { createStreams, MAX_BUFFERED_RECORDS, type Streams } from "../../../src/devnode/data/streams.js";
+export type { Event } from "../../../src/devnode/world/block-event.js";
+export { createWorld, type WorldHistory, type WorldStore } from "../../../src/devnode/world/world.js";

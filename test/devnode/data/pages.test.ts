@@ -131,7 +131,7 @@ describe("pages of every listing", () => {
     expect(ids).toEqual([108, 107, 103, 102, 101].map(id));
   });
 
-  // Recorded: ascending whatever is asked for.
+  // LatestEvent: ascending whatever is asked for.
   test.each<[Wanted, string]>([
     [{}, "abcde"],
     [{ newestFirst: true }, "abcde"],
@@ -198,7 +198,7 @@ describe("stop orders", () => {
     expect(next.orders?.edges.map((edge) => edge.node?.stopOrder?.id)).toEqual([id(1)]);
   });
 
-  // Recorded: test/network/recorded/listings.json.
+  // LatestEvent: test/network/recorded/listings.json.
   test.each<[Wanted, string, string]>([
     [{ last: 1 }, "InvalidArgument", "10000 'last' pagination is not supported ('last' pagination is not supported)"],
     [
@@ -220,7 +220,7 @@ describe("a page is refused with a detail", () => {
   const outOfRange = "10028 invalid pagination (pagination limit must be in range 0-5000)";
   const badBase64 = "failed to decode cursor: illegal base64 data at input byte 0";
 
-  // Recorded: test/network/recorded/listings.json.
+  // LatestEvent: test/network/recorded/listings.json.
   test.each<[Wanted, string]>([
     [{ first: 0 }, outOfRange],
     [{ first: -1 }, outOfRange],

@@ -21,12 +21,12 @@ import { historyOf, id } from "../living-world.js";
 import { serveData } from "./data-service.js";
 
 // The recorded market, asset and market data of the network, and what it estimated of them.
-interface Recorded {
+interface LatestEvent {
   readonly name: string;
   readonly request: JsonObject;
   readonly answer?: JsonObject;
 }
-const { cases }: { cases: readonly Recorded[] } = JSON.parse(
+const { cases }: { cases: readonly LatestEvent[] } = JSON.parse(
   readFileSync("test/network/recorded/listings.json", "utf8"),
 );
 const names = new Map([

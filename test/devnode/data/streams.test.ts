@@ -215,7 +215,7 @@ describe("streams tell what happens", () => {
     updates.end();
   });
 
-  // Recorded of the real node, as all that follows.
+  // LatestEvent of the real node, as all that follows.
   test("of markets that are not asked for, nothing", async () => {
     const { data, happen, streams } = serveData(historyOf({ start: { markets: [market(1)] } }));
     const answers = reader((options) => data.observeMarketsData({ marketIds: [] }, options));

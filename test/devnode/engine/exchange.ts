@@ -13,7 +13,7 @@ import {
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { type Market, Market_State, Market_TradingMode, MarketSchema } from "tradewire/gen/vega/markets_pb.js";
 import { type Order, Order_TimeInForce, Order_Type, Side, type StopOrder } from "tradewire/gen/vega/vega_pb.js";
-import { createEngine, type Engine, type EngineStart, type Event, isOrder, type Outcome } from "./inside.js";
+import { createEngine, type Engine, type EngineOptions, type Event, isOrder, type Outcome } from "./inside.js";
 
 export const [ann, bob, cat, dan] = ["a1", "b2", "c3", "d4"].map((byte) => byte.repeat(32)) as [
   string,
@@ -69,7 +69,7 @@ export function limit(side: Side, size: number | bigint, price: number | bigint,
 }
 
 /** An exchange whose first block has begun. */
-export function openExchange(market: Market = marketOf(), more: Partial<EngineStart> = {}) {
+export function openExchange(market: Market = marketOf(), more: Partial<EngineOptions> = {}) {
   const events: Event[] = [];
   const engine: Engine = createEngine(
     {

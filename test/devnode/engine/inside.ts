@@ -1,7 +1,8 @@
 export { transactionError } from "../../../src/devnode/core/transaction-result.js";
-export { openSize } from "../../../src/devnode/engine/book.js";
-export { createEngine } from "../../../src/devnode/engine/create-engine.js";
-export type { Engine, EngineStart, Outcome } from "../../../src/devnode/engine/engine.js";
-export { accountId } from "../../../src/devnode/engine/identifiers.js";
-export { networkParameters } from "../../../src/devnode/made-up/network-parameters.js";
-export { type Event, isOrder } from "../../../src/devnode/world/event.js";
+export { accountId } from "../../../src/devnode/engine/collateral.js";
+export type { Outcome } from "../../../src/devnode/engine/command-dispatch.js";
+export { createEngine, type Engine } from "../../../src/devnode/engine/execution-engine.js";
+export type { EngineOptions } from "../../../src/devnode/engine/initial-state.js";
+export { trueRemaining } from "../../../src/devnode/engine/order-book.js";
+export { networkParameters } from "../../../src/devnode/generated-history/network-parameters.js";
+export { type Event, isOrder } from "../../../src/devnode/world/block-event.js";

@@ -60,7 +60,7 @@ const levelsOf = (events: readonly Event[]) =>
       `${maintenanceMargin} ${searchLevel} ${initialMargin} ${collateralReleaseLevel}`,
   );
 
-// Recorded of v0.78.0: two parties with 100000000000000 each, on a market whose mark price was 10000001000.
+// LatestEvent of v0.78.0: two parties with 100000000000000 each, on a market whose mark price was 10000001000.
 describe("orders take margin as recorded of the network", () => {
   const exchange = openRecorded();
   const steps: readonly (readonly [string, string, OrderFields, string, string])[] = [

@@ -333,7 +333,7 @@ describe("automated market makers", () => {
   });
 
   test("belong to the party that the network derives", () => {
-    // Recorded of the real network for this party and market; the hash is that of core/execution/amm/engine.go, DeriveAMMParty.
+    // LatestEvent of the real network for this party and market; the hash is that of core/execution/amm/engine.go, DeriveAMMParty.
     const market = "4e93853e24b2e35dde531a5124c7363a94623ef2d295169f42fbe201ae69ca37";
     const party = "466627d52773c9d5cda6c8fd28ea31ec7b94e68aa8d42e2ad31a75dc8d24ed07";
     const exchange = openExchange(marketOf({ id: market }));

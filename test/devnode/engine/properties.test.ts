@@ -29,7 +29,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
-import { type Event, openSize } from "./inside.js";
+import { type Event, trueRemaining } from "./inside.js";
 
 const parties = [ann, bob, cat, dan];
 const auction = "dd".repeat(32);
@@ -138,7 +138,7 @@ function bookByOrders(exchange: Exchange, id: string) {
       .toSorted((a, b) => (side === BUY ? b - a : a - b))
       .map((price) => {
         const at = resting.filter((order) => order.side === side && Number(order.price) === price);
-        const volume = at.reduce((sum, order) => sum + openSize(order), 0n);
+        const volume = at.reduce((sum, order) => sum + trueRemaining(order), 0n);
         return { price: String(price), volume, numberOfOrders: BigInt(at.length) };
       });
   };
@@ -190,8 +190,8 @@ describe("whatever is sent", () => {
         }
         for (const id of seen.keys()) {
           const order = orderOf(exchange, id);
-          expect(order && order.size - openSize(order)).toBe(traded.get(id) ?? 0n);
-          expect(order?.status === Order_Status.FILLED).toBe(order && openSize(order) === 0n);
+          expect(order && order.size - trueRemaining(order)).toBe(traded.get(id) ?? 0n);
+          expect(order?.status === Order_Status.FILLED).toBe(order && trueRemaining(order) === 0n);
         }
         const ids = valuesOf(exchange.events, "trade").map(({ id }) => id);
         expect(new Set(ids).size).toBe(ids.length);

@@ -403,7 +403,7 @@ describe("stop orders are rejected", () => {
     const { MAX_STOP_ORDERS_PER_PARTY_REACHED: max, STOP_ORDER_CANNOT_MATCH_OCO_EXPIRY_TIMES: match } =
       StopOrder_RejectionReason;
     expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.rejectionReason)).toEqual([max, max]);
-    // Recorded: the same time of expiry is looked at before the number.
+    // LatestEvent: the same time of expiry is looked at before the number.
     const both = exchange.stop(ann, { fallsBelow: at(2, SELL, expiring), risesAbove: at(500, SELL, expiring) });
     expect(both.ids.slice(0, 2).map((id) => stopOf(exchange, id)?.rejectionReason)).toEqual([match, match]);
     const last = exchange.stop(ann, { fallsBelow: at(2) });

@@ -16,7 +16,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
-import type { EngineStart, Event } from "./inside.js";
+import type { EngineOptions, Event } from "./inside.js";
 
 type Fields = Exclude<MessageInitShape<typeof TransferSchema>, { readonly $typeName: string }>;
 
@@ -28,7 +28,7 @@ const ZEROS = "0".repeat(64);
 const EPOCH = 600n;
 
 /** An exchange with the fee of a thousandth, at most 100 quantums, that the real network had. */
-function open(more: Partial<EngineStart> = {}) {
+function open(more: Partial<EngineOptions> = {}) {
   return openExchange(marketOf(), {
     startingBalance: "1000000",
     assets: [create(AssetSchema, { id: asset, details: { decimals: 0n, quantum: "2" } })],
@@ -148,7 +148,7 @@ describe("a one-off transfer", () => {
     expect(valuesOf(exchange.nextBlock().begin, "transfer")).toEqual([]);
   });
 
-  test.each<[string, Fields, Partial<EngineStart>, string]>([
+  test.each<[string, Fields, Partial<EngineOptions>, string]>([
     [
       "more than the sender has",
       { amount: "1000000" },

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import { RequestError, type TableName, tableSchema } from "tradewire";
 import type { Genesis } from "tradewire/devnode";
-import { createHistory, createMadeUp, csvHeader, type History } from "./inside.js";
+import { createHistory, csvHeader, generateHistory, type History } from "./inside.js";
 
 const id = (digit: string) => digit.repeat(64);
 const made = (genesis: Genesis, schemaVersions = [115, 115, 115, 116]) =>
   createHistory({
-    madeUp: createMadeUp({ blocks: 200 }),
+    generated: generateHistory({ blocks: 200 }),
     chainId: "devnode-1",
     segments: 4,
     blocksPerSegment: 50,

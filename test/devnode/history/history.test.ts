@@ -3,11 +3,19 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type TableName, tableNames } from "tradewire";
 import { DepositSchema, OrderSchema, PositionSchema } from "tradewire/gen/vega/vega_pb.js";
 import { createHistory, type History, type HistoryOptions } from "../../../src/devnode/history/history.js";
-import { type Block, blockRows, createMadeUp, csvRow, type Event, type Happening, type MadeUp } from "./inside.js";
+import {
+  type Block,
+  type BlockEvent,
+  blockRows,
+  csvRow,
+  type Event,
+  type GeneratedHistory,
+  generateHistory,
+} from "./inside.js";
 
 const options = { chainId: "devnode-1", segments: 4, blocksPerSegment: 50 };
 const made = (more: Partial<HistoryOptions> = {}) =>
-  createHistory({ ...options, madeUp: createMadeUp({ blocks: 200 }), ...more });
+  createHistory({ ...options, generated: generateHistory({ blocks: 200 }), ...more });
 
 async function text(history: History, table: TableName, index: number): Promise<string> {
   const pieces = [];
@@ -23,7 +31,7 @@ function block(height: bigint): Block {
   return { height, hash: "b".repeat(64), time: 1_700_000_000_000_000_000n + height * 1_000_000_000n };
 }
 
-function happenings(at: Block, events: readonly Event[]): Happening[] {
+function happenings(at: Block, events: readonly Event[]): BlockEvent[] {
   return events.map((event, index) => ({ block: at, sequence: index + 1, txHash: "c".repeat(64), event }));
 }
 
@@ -84,16 +92,16 @@ describe("the made-up segments", () => {
   });
 
   it("are listed at once, however many they are", () => {
-    const madeUp = createMadeUp({ blocks: 100_000_000n });
-    const segments = createHistory({ madeUp, chainId: "x", segments: 100_000, blocksPerSegment: 1000 }).segments();
+    const generated = generateHistory({ blocks: 100_000_000n });
+    const segments = createHistory({ generated, chainId: "x", segments: 100_000, blocksPerSegment: 1000 }).segments();
     expect(segments).toHaveLength(100_000);
     expect(segments.at(-1)).toMatchObject({ fromHeight: 99_999_001n, toHeight: 100_000_000n, databaseVersion: 116n });
   });
 
   it.each(tableNames)("have the rows of %s that the blocks bring", async (table) => {
-    const madeUp = createMadeUp({ blocks: 200 });
+    const generated = generateHistory({ blocks: 200 });
     const rows = Array.from({ length: 50 }, (_, index) =>
-      blockRows(table, madeUp.happenings(table, 151n + BigInt(index))),
+      blockRows(table, generated.events(table, 151n + BigInt(index))),
     );
     const lines = rows.flat().map(csvRow(table, 116));
     const csv = await text(made(), table, 3);
@@ -112,20 +120,20 @@ describe("the made-up segments", () => {
   });
 
   it("are read in pieces, and no further than is asked for", async () => {
-    const real = createMadeUp({ blocks: 20_000 });
+    const real = generateHistory({ blocks: 20_000 });
     let asked = 0;
     let abort = new AbortController();
-    const madeUp: MadeUp = {
+    const generated: GeneratedHistory = {
       ...real,
-      happenings(table, height) {
+      events(table, height) {
         asked += 1;
         if (asked === 100) {
           abort.abort(new Error("enough"));
         }
-        return real.happenings(table, height);
+        return real.events(table, height);
       },
     };
-    const history = createHistory({ madeUp, chainId: "x", segments: 1, blocksPerSegment: 20_000 });
+    const history = createHistory({ generated, chainId: "x", segments: 1, blocksPerSegment: 20_000 });
     const [segment] = history.segments();
     for (const table of ["trades", "markets"] as const) {
       abort = new AbortController();

@@ -1,5 +1,5 @@
+export { historyService } from "../../../src/devnode/data/history-methods.js";
+export { type GeneratedHistory, generateHistory } from "../../../src/devnode/generated-history/generated-history.js";
 export { createHistory, type History } from "../../../src/devnode/history/history.js";
-export { historyService } from "../../../src/devnode/history-service.js";
-export { createMadeUp, type MadeUp } from "../../../src/devnode/made-up/index.js";
 export { blockRows, csvHeader, csvRow } from "../../../src/devnode/tables/index.js";
-export type { Block, Event, Happening } from "../../../src/devnode/world/event.js";
+export type { Block, BlockEvent, Event } from "../../../src/devnode/world/block-event.js";

@@ -4,10 +4,10 @@ import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { Table, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { failureOf } from "../../support/failure-of.js";
-import { createHistory, createMadeUp, historyService } from "./inside.js";
+import { createHistory, generateHistory, historyService } from "./inside.js";
 
 const history = createHistory({
-  madeUp: createMadeUp({ blocks: 40 }),
+  generated: generateHistory({ blocks: 40 }),
   chainId: "devnode-1",
   segments: 4,
   blocksPerSegment: 10,

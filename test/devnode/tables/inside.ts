@@ -1,6 +1,11 @@
-export { createMadeUp } from "../../../src/devnode/made-up/index.js";
-export { blockRows, compareText, csvHeader, csvRow, type Fields, placeIn } from "../../../src/devnode/tables/index.js";
-export { jsonbText, parseJson } from "../../../src/devnode/tables/jsonb.js";
-export { float8Text, numericText } from "../../../src/devnode/tables/numeric.js";
-export { timeText } from "../../../src/devnode/tables/time.js";
-export type { Event, Happening } from "../../../src/devnode/world/event.js";
+export { generateHistory } from "../../../src/devnode/generated-history/generated-history.js";
+export {
+  blockRows,
+  compareText,
+  csvHeader,
+  csvRow,
+  type Row,
+  sortKeyOf,
+} from "../../../src/devnode/tables/index.js";
+export { float8Text, jsonbText, numericText, parseJson, timeText } from "../../../src/devnode/tables/postgres-text.js";
+export type { BlockEvent, Event } from "../../../src/devnode/world/block-event.js";

@@ -20,7 +20,7 @@ import {
   TradeSchema,
   WithdrawalSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-import { blockRows, compareText, csvRow, type Event, type Happening, placeIn } from "./inside.js";
+import { type BlockEvent, blockRows, compareText, csvRow, type Event, sortKeyOf } from "./inside.js";
 import { openPostgres, type Postgres } from "./postgres.js";
 
 let postgres: Postgres;
@@ -241,11 +241,11 @@ describe.each(Object.entries(events) as [Exclude<TableName, "blocks">, fc.Arbitr
     it("are those that PostgreSQL writes, with one for each key", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 6 }), async (brought) => {
-          const happenings = brought.map((each, index): Happening => {
+          const happenings = brought.map((each, index): BlockEvent => {
             return { block, sequence: index + 1, txHash: "c".repeat(64), event: each };
           });
           const rows = [...blockRows(table, happenings)];
-          const place = placeIn(table);
+          const place = sortKeyOf(table);
           const placed = place === undefined ? rows : rows.sort((a, b) => compareText(place(a), place(b)));
           const csv = placed.map(csvRow(table, NEWEST_SCHEMA_VERSION)).join("");
           expect(await postgres.roundTrip(table, NEWEST_SCHEMA_VERSION, csv)).toBe(csv);

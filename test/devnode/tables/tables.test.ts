@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { schemaVersions, type TableName, tableNames } from "tradewire";
-import { blockRows, compareText, createMadeUp, csvHeader, csvRow, type Fields, placeIn } from "./inside.js";
+import { blockRows, compareText, csvHeader, csvRow, generateHistory, type Row, sortKeyOf } from "./inside.js";
 import { openPostgres, type Postgres } from "./postgres.js";
 
 let postgres: Postgres;
@@ -9,14 +9,14 @@ beforeAll(async () => {
 });
 afterAll(() => postgres.close());
 
-const madeUp = createMadeUp({ blocks: 90 });
+const madeUp = generateHistory({ blocks: 90 });
 
 /** The rows of all blocks, in the order of the primary key. */
-function rowsOfHistory(table: TableName): Fields[] {
-  const rows = Array.from({ length: 90 }, (_, index) => madeUp.happenings(table, BigInt(index + 1))).flatMap((block) =>
+function rowsOfHistory(table: TableName): Row[] {
+  const rows = Array.from({ length: 90 }, (_, index) => madeUp.events(table, BigInt(index + 1))).flatMap((block) =>
     blockRows(table, block),
   );
-  const place = placeIn(table);
+  const place = sortKeyOf(table);
   return place === undefined ? rows : rows.sort((a, b) => compareText(place(a), place(b)));
 }
 
@@ -30,7 +30,7 @@ describe("the rows of the history", () => {
   });
 
   it("are these, of the first block", () => {
-    const lines = (table: TableName) => blockRows(table, madeUp.happenings(table, 1n)).map(csvRow(table, 116));
+    const lines = (table: TableName) => blockRows(table, madeUp.events(table, 1n)).map(csvRow(table, 116));
     expect(lines("blocks")).toMatchInlineSnapshot(`
 [
   "2023-10-19 08:00:01.007919+00,1,\\x12304875c9eb73df29899120424014736626191065502a5948e0847498a1d877

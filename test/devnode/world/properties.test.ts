@@ -83,7 +83,7 @@ test("timelines are what one would note by hand, from any place and in both dire
       fc.nat(40),
       (blocks, from) => {
         const living = createWorld(history());
-        const noted = [...history().orders.read(false), ...placedAt(2, history().start.orders)];
+        const noted = [...history().orders.read(false), ...placedAt(2, history().finalState.orders)];
         for (const [at, changes] of blocks.entries()) {
           happen(
             living,

@@ -15,13 +15,13 @@ import {
   timelineOf,
   trade,
 } from "../living-world.js";
-import type { Event, LivingWorld, Placed, WorldStart } from "./inside.js";
+import type { Event, Placed, WorldHistory, WorldStore } from "./inside.js";
 
 export const ACTIVE = 1;
 export const FILLED = 5;
 
 /** Two finished orders, trades and market data in each of the last blocks, and two orders that rest. */
-export const history = (): WorldStart =>
+export const history = (): WorldHistory =>
   historyOf({
     orders: timelineOf([9, 9, 10, 10].map((height, at) => [height, order(900 + at, { status: FILLED })] as const)),
     trades: timelineOf([9, 9, 10, 10].map((height, at) => [height, trade(800 + at)] as const)),
@@ -39,7 +39,7 @@ export const history = (): WorldStart =>
     },
   });
 
-export function happen({ begin, apply, world }: LivingWorld, events: readonly Event[]): void {
+export function happen({ begin, apply, world }: WorldStore, events: readonly Event[]): void {
   const block = blockAt(world.block.height + 1n);
   begin(block);
   for (const happening of happeningsOf(block.height, events)) {

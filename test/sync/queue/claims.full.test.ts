@@ -1,15 +1,25 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { failJob, finishJob, putBack, reap, takeJob } from "../../../src/sync/queue/claims.js";
+import { claimJob, completeJob, expireClaims, failJob, releaseJob } from "../../../src/sync/queue/claims.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { unitOf } from "../../support/units.js";
-import { beat, type Database, DEAD, install, jobOf, openDatabase, readDead, readTarget, UNITS } from "./inside.js";
+import {
+  DEAD_LETTER_QUEUE,
+  installQueue,
+  jobOf,
+  openQueueDatabase,
+  type QueueDatabase,
+  readDeadLetters,
+  readTarget,
+  sendHeartbeat,
+  UNIT_QUEUE,
+} from "./inside.js";
 
 let server: PostgresServer;
-let db: Database;
+let db: QueueDatabase;
 beforeAll(async () => {
   server = await startPostgres();
-  db = await openDatabase(readTarget(await server.createDatabase(), "claims"));
-  await install(db);
+  db = await openQueueDatabase(readTarget(await server.createDatabase(), "claims"));
+  await installQueue(db);
 });
 afterAll(async () => {
   await db[Symbol.asyncDispose]();
@@ -26,17 +36,17 @@ beforeEach(async () => {
     `TRUNCATE ${db.schema}.job, ${db.schema}.tradewire_claims, ${db.schema}.tradewire_workers`,
   );
   await db.boss.insert([jobOf(unit, { replace: false, attempts: 2, retrySeconds: 60 })]);
-  await beat(db, WORKER, { silentMs: 1000 });
-  await beat(db, OTHER, { silentMs: 1000 });
+  await sendHeartbeat(db, WORKER, { leaseMs: 1000 });
+  await sendHeartbeat(db, OTHER, { leaseMs: 1000 });
 });
 
 async function take(worker = WORKER) {
   await db.query(
     "ending all waits",
     `UPDATE ${db.schema}.job SET start_after = now() - interval '1 s' WHERE name = $1`,
-    [UNITS],
+    [UNIT_QUEUE],
   );
-  const job = await takeJob(db, worker, "n");
+  const job = await claimJob(db, worker, "n");
   if (job === undefined) {
     throw new Error("there is no unit");
   }
@@ -54,44 +64,59 @@ describe("the claim of a unit", () => {
   it("is put back without the loss of an attempt, and not taken while it rests", async () => {
     for (let round = 0; round < 3; round += 1) {
       const { id, retryCount } = await take();
-      expect([retryCount, await states()]).toEqual([0, [`${UNITS} active`, "claim"]]);
-      await putBack(db, WORKER, id, 3_600_000);
-      expect(await states()).toEqual([`${UNITS} retry`]);
-      expect(await takeJob(db, WORKER, "n")).toBeUndefined();
+      expect([retryCount, await states()]).toEqual([0, [`${UNIT_QUEUE} active`, "claim"]]);
+      await releaseJob(db, WORKER, id, 3_600_000);
+      expect(await states()).toEqual([`${UNIT_QUEUE} created`]);
+      expect(await claimJob(db, WORKER, "n")).toBeUndefined();
     }
+  });
+
+  it("keeps the attempts that were used up when it is released, and is claimed before newer units", async () => {
+    await failJob(db, WORKER, (await take()).id, FAILURE);
+    await releaseJob(db, WORKER, (await take()).id, 0);
+    await db.boss.insert([jobOf(unitOf("trades", 11, 20), { replace: false, attempts: 2, retrySeconds: 60 })]);
+    const job = await take();
+    expect(job).toMatchObject({
+      data: { fromBlock: "1", attempted: 1 },
+      retryCount: 0,
+      retryLimit: 0,
+      retryDelay: 120,
+    });
+    await failJob(db, WORKER, job.id, FAILURE);
+    expect(await readDeadLetters(db)).toMatchObject([{ unit, tries: 2, error: "no luck" }]);
   });
 
   it("is tried as often as it may be, and is then a dead letter with its error", async () => {
     const first = await take();
     await failJob(db, WORKER, first.id, FAILURE);
-    expect([await states(), await readDead(db)]).toEqual([[`${UNITS} retry`], []]);
-    expect(await takeJob(db, WORKER, "n")).toBeUndefined();
+    expect([await states(), await readDeadLetters(db)]).toEqual([[`${UNIT_QUEUE} retry`], []]);
+    expect(await claimJob(db, WORKER, "n")).toBeUndefined();
     const { id, retryCount } = await take();
     expect([id, retryCount]).toEqual([first.id, 1]);
     await failJob(db, WORKER, id, FAILURE);
-    expect(await states()).toEqual([`${UNITS} failed`, `${DEAD} created`]);
-    expect(await readDead(db)).toMatchObject([
+    expect(await states()).toEqual([`${UNIT_QUEUE} failed`, `${DEAD_LETTER_QUEUE} created`]);
+    expect(await readDeadLetters(db)).toMatchObject([
       { unit, tries: 2, error: "no luck", advice: "Wait.", code: 13, node: "n" },
     ]);
   });
 
   it("is another worker's once its own one was silent, which then changes nothing unless the unit is loaded", async () => {
     const { id } = await take(WORKER);
-    expect(await reap(db, 3_600_000)).toBe(0);
+    expect(await expireClaims(db, 3_600_000)).toBe(0);
     await db.query(
       "falling silent",
       `UPDATE ${db.schema}.tradewire_workers SET beat_at = now() - interval '1 h' WHERE id = $1`,
       [WORKER],
     );
-    expect(await reap(db, 60_000)).toBe(1);
-    expect(await reap(db, 60_000)).toBe(0);
+    expect(await expireClaims(db, 60_000)).toBe(1);
+    expect(await expireClaims(db, 60_000)).toBe(0);
     expect((await take(OTHER)).retryCount).toBe(1);
     await failJob(db, WORKER, id, FAILURE);
-    await putBack(db, WORKER, id, 0);
-    expect(await states()).toEqual([`${UNITS} active`, "claim"]);
-    await finishJob(db, id);
+    await releaseJob(db, WORKER, id, 0);
+    expect(await states()).toEqual([`${UNIT_QUEUE} active`, "claim"]);
+    await completeJob(db, id);
     expect(await states()).toEqual([]);
-    await finishJob(db, id); // The other one has loaded it too, and found it there.
+    await completeJob(db, id); // The other one has loaded it too, and found it there.
     await failJob(db, OTHER, id, FAILURE);
     expect(await states()).toEqual([]);
   });
@@ -104,10 +129,10 @@ describe("the claim of a unit", () => {
         [WORKER],
       );
     await at("10 s", "1 s");
-    expect(await beat(db, WORKER, { silentMs: 30_000 })).toBe(false);
+    expect(await sendHeartbeat(db, WORKER, { leaseMs: 30_000 })).toBe(false);
     await at("60 s", "1 s");
-    expect(await beat(db, WORKER, { silentMs: 30_000 })).toBe(true);
+    expect(await sendHeartbeat(db, WORKER, { leaseMs: 30_000 })).toBe(true);
     await at("1 h", "20 s"); // An outage lies between.
-    expect(await beat(db, WORKER, { silentMs: 30_000 })).toBe(false);
+    expect(await sendHeartbeat(db, WORKER, { leaseMs: 30_000 })).toBe(false);
   });
 });

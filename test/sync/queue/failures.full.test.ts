@@ -7,7 +7,7 @@ import { postgresSink, queueStatus, retryFailed } from "tradewire/sync";
 import { eventually } from "../../support/eventually.js";
 import { gate } from "../../support/gate.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
-import { type Asked, PACE, type Program, startCountingNode, startProgram } from "../../support/queue.js";
+import { type Asked, type Program, startCountingNode, startProgram, TIMINGS } from "../../support/queue.js";
 
 let server: PostgresServer;
 let node: Devnode;
@@ -25,8 +25,8 @@ afterAll(async () => {
 });
 
 const TABLES = ["trades", "blocks"];
-const planning = { pace: PACE, tables: TABLES, attempts: 2 };
-const working = { pace: PACE, countExports: false };
+const planning = { timings: TIMINGS, tables: TABLES, attempts: 2 };
+const working = { timings: TIMINGS, countExports: false };
 
 /** How often each unit of the ledger is there, which is once, and how many rows lie outside of it. */
 async function ledger(schema: string): Promise<{ readonly units: number; readonly strayRows: number }> {
@@ -67,14 +67,14 @@ describe("a queue", () => {
     const planner = await startProgram("planner", { ...given, options: planning });
     await planner.ended;
     const unit = { table: "trades", fromBlock: "11", toBlock: "20" };
-    expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 11, failed: [{ unit }] } });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 11, failed: [{ unit }] } });
     expect(counting.asked.filter(isIt)).toHaveLength(2);
     const sink = postgresSink(url, { schema: "dead" });
     expect(await queueStatus(sink)).toMatchObject({
       waiting: 0,
       backoff: 0,
       underWay: [],
-      dead: [
+      deadLetters: [
         {
           unit: { table: "trades", fromBlock: 11n },
           tries: 2,
@@ -91,7 +91,7 @@ describe("a queue", () => {
     await eventually(async () => (await ledger("dead")).units === 12);
     const again = await startProgram("planner", { ...given, options: planning });
     await again.ended;
-    expect(again.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
+    expect(again.said.at(-1)).toMatchObject({ kind: "ended", summary: { failed: [] } });
     await end(worker);
   });
 
@@ -112,12 +112,12 @@ describe("a queue", () => {
     }
     const other = await startProgram("worker", { ...given, options: working });
     await other.saying("loaded", 10);
-    await other.saying("left"); // The units of the frozen one were put back, and it still holds them.
+    await other.saying("skipped"); // The units of the frozen one were put back, and it still holds them.
     frozen.child.kill("SIGCONT");
     await planner.ended;
-    expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 12, failed: [] } });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 12, failed: [] } });
     await end(frozen, other);
-    expect([frozen, other].flatMap(({ said }) => said.filter((event) => event.case === "loaded"))).toHaveLength(12);
+    expect([frozen, other].flatMap(({ said }) => said.filter((event) => event.kind === "loaded"))).toHaveLength(12);
     expect(await ledger("frozen")).toEqual({ units: 12, strayRows: 0 });
   });
 
@@ -131,13 +131,19 @@ describe("a queue", () => {
     const planner = await startProgram("planner", { ...given, options: { ...planning, attempts: 1 } });
     await stopped.saying("began", 2);
     await end(stopped);
-    expect(stopped.said.at(-1)).toEqual({ case: "ended", summary: { units: 0, rows: "0", bytes: "0", failures: 0 } });
+    expect(stopped.said.at(-1)).toEqual({ kind: "ended", summary: { units: 0, rows: "0", bytes: "0", failures: 0 } });
     const sink = postgresSink(url, { schema: "stopped" });
-    expect(await queueStatus(sink)).toMatchObject({ waiting: 12, backoff: 0, underWay: [], dead: [], workers: [] });
+    expect(await queueStatus(sink)).toMatchObject({
+      waiting: 12,
+      backoff: 0,
+      underWay: [],
+      deadLetters: [],
+      workers: [],
+    });
     hold = false;
     const other = await startProgram("worker", { ...given, options: working });
     await planner.ended;
-    expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 12, failed: [] } });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 12, failed: [] } });
     await end(other);
   });
 
@@ -163,7 +169,7 @@ describe("a queue", () => {
     isRestarted = true;
     await counting.restart();
     await planner.ended;
-    expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 12, failed: [] } });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 12, failed: [] } });
     expect(before).toBeLessThan(12);
     expect(await ledger("restarted")).toEqual({ units: 12, strayRows: 0 });
     expect((await queueStatus(sink))?.nodes).toEqual([{ node: "node", failures: 0 }]);
@@ -186,11 +192,11 @@ describe("a queue", () => {
     await server.crash();
     crashed.open();
     await planner.ended;
-    expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "ended", summary: { failed: [] } });
     expect(await ledger("crashed")).toEqual({ units: 12, strayRows: 0 });
     await end(...workers);
     for (const { said } of workers) {
-      expect(said.at(-1)).toMatchObject({ case: "ended" });
+      expect(said.at(-1)).toMatchObject({ kind: "ended" });
     }
   });
 });

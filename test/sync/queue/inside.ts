@@ -1,10 +1,14 @@
-export { finishJob, takeJob } from "../../../src/sync/queue/claims.js";
-export { type Database, openDatabase } from "../../../src/sync/queue/database.js";
-export { beat } from "../../../src/sync/queue/heartbeat.js";
-export { install } from "../../../src/sync/queue/install.js";
-export { jobOf } from "../../../src/sync/queue/jobs.js";
-export { DEAD, queueSchema, UNITS } from "../../../src/sync/queue/names.js";
-export { admit, endProbe, enterNodes, reached, takeCall, unreachable } from "../../../src/sync/queue/node-state.js";
-export { createPermits } from "../../../src/sync/queue/permits.js";
-export { readDead } from "../../../src/sync/queue/present.js";
-export { readTarget } from "../../../src/sync/sinks/postgres/target.js";
+export { createPermits } from "../../../src/sync/queue/admission.js";
+export { claimJob, completeJob, sendHeartbeat } from "../../../src/sync/queue/claims.js";
+export { DEAD_LETTER_QUEUE, jobOf, queueSchema, UNIT_QUEUE } from "../../../src/sync/queue/jobs.js";
+export {
+  admit,
+  endProbe,
+  markReachable,
+  markUnreachable,
+  registerNodes,
+  takeCallToken,
+} from "../../../src/sync/queue/node-limits.js";
+export { readDeadLetters } from "../../../src/sync/queue/queue-contents.js";
+export { installQueue, openQueueDatabase, type QueueDatabase } from "../../../src/sync/queue/queue-database.js";
+export { readTarget } from "../../../src/sync/sinks/postgres/postgres-target.js";

@@ -7,31 +7,31 @@ import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { unitOf } from "../../support/units.js";
 import {
   admit,
+  claimJob,
+  completeJob,
   createPermits,
-  type Database,
   endProbe,
-  enterNodes,
-  finishJob,
-  install,
+  installQueue,
   jobOf,
-  openDatabase,
+  markReachable,
+  markUnreachable,
+  openQueueDatabase,
+  type QueueDatabase,
   queueSchema,
-  reached,
   readTarget,
-  takeCall,
-  takeJob,
-  UNITS,
-  unreachable,
+  registerNodes,
+  takeCallToken,
+  UNIT_QUEUE,
 } from "./inside.js";
 
 let server: PostgresServer;
 let url: string;
-let db: Database;
+let db: QueueDatabase;
 beforeAll(async () => {
   server = await startPostgres();
   url = await server.createDatabase();
-  db = await openDatabase(readTarget(url, "limits"));
-  await install(db);
+  db = await openQueueDatabase(readTarget(url, "limits"));
+  await installQueue(db);
 });
 afterAll(async () => {
   await db[Symbol.asyncDispose]();
@@ -60,11 +60,11 @@ describe("the units of a queue", () => {
     await db.boss.insert(jobs);
     await db.boss.insert(jobs);
     const taken: string[] = [];
-    for (let job = await takeJob(db, WORKER, "n"); job !== undefined; job = await takeJob(db, WORKER, "n")) {
+    for (let job = await claimJob(db, WORKER, "n"); job !== undefined; job = await claimJob(db, WORKER, "n")) {
       taken.push(`${job.data.fromBlock} ${job.data.table}`);
       const { id } = job;
       await db.boss.insert(jobs.filter((other) => other.id === id)); // Nor is one that is under way inserted again.
-      await finishJob(db, id);
+      await completeJob(db, id);
     }
     const blocks = taken.map((unit) => unit.split(" ")[0]);
     expect(blocks).toEqual(["1", "11", "21", "31"].flatMap((from) => [from, from, from]));
@@ -72,7 +72,7 @@ describe("the units of a queue", () => {
     const left = await db.query<{ n: number }>(
       "looking",
       `SELECT count(*)::int AS n FROM ${db.schema}.job WHERE name = $1`,
-      [UNITS],
+      [UNIT_QUEUE],
     );
     expect(left).toEqual([{ n: 0 }]);
   });
@@ -110,12 +110,12 @@ describe("permits", () => {
 
 describe("calls of a node", () => {
   it("come from one budget, ahead of which no more wait than it lasts for", async () => {
-    await enterNodes(db, ["budget"]);
+    await registerNodes(db, ["budget"]);
     const budget = { rate: 1, burst: 3 };
     const { signal } = new AbortController();
-    await Promise.all([1, 2, 3].map(() => takeCall(db, "budget", budget, signal)));
+    await Promise.all([1, 2, 3].map(() => takeCallToken(db, "budget", budget, signal)));
     const ending = new AbortController();
-    const waiting = takeCall(db, "budget", budget, ending.signal);
+    const waiting = takeCallToken(db, "budget", budget, ending.signal);
     await eventually(async () => (await tokens()) < 0);
     ending.abort();
     await expect(waiting).rejects.toThrow("canceled");
@@ -124,7 +124,7 @@ describe("calls of a node", () => {
       `UPDATE ${db.schema}.tradewire_nodes SET tokens = -3, filled_at = clock_timestamp() + interval '1 hour' WHERE node = 'budget'`,
     );
     const late = new AbortController();
-    const refused = takeCall(db, "budget", budget, late.signal);
+    const refused = takeCallToken(db, "budget", budget, late.signal);
     await Promise.all([1, 2, 3].map(() => db.query("waiting", "SELECT 1")));
     late.abort();
     await expect(refused).rejects.toThrow("canceled");
@@ -132,24 +132,24 @@ describe("calls of a node", () => {
   });
 
   it("rest for all after a failure, and one probes first", async () => {
-    await enterNodes(db, ["resting"]);
+    await registerNodes(db, ["resting"]);
     const lost = new ConnectionError("nobody listens", { code: Code.Unavailable, advice: "Wait.", connected: false });
     const long: readonly [number, number] = [3_600_000, 3_600_000];
-    expect(await admit(db, "resting")).toEqual({ case: "free" });
-    expect(await unreachable(db, "resting", lost, long)).toBe(true);
-    expect(await unreachable(db, "resting", lost, long)).toBe(false);
-    expect(await admit(db, "resting")).toMatchObject({ case: "rests" });
+    expect(await admit(db, "resting")).toEqual({ kind: "free" });
+    expect(await markUnreachable(db, "resting", lost, long)).toBe(true);
+    expect(await markUnreachable(db, "resting", lost, long)).toBe(false);
+    expect(await admit(db, "resting")).toMatchObject({ kind: "rests" });
     await db.query(
       "ending the rest",
       `UPDATE ${db.schema}.tradewire_nodes SET rest_until = now() WHERE node = 'resting'`,
     );
-    expect(await admit(db, "resting")).toEqual({ case: "probe" });
-    expect(await admit(db, "resting")).toMatchObject({ case: "rests" });
+    expect(await admit(db, "resting")).toEqual({ kind: "probe" });
+    expect(await admit(db, "resting")).toMatchObject({ kind: "rests" });
     await endProbe(db, "resting");
-    expect(await admit(db, "resting")).toEqual({ case: "probe" });
-    expect(await unreachable(db, "resting", lost, long)).toBe(false); // It was not well before.
-    await reached(db, "resting");
-    expect(await admit(db, "resting")).toEqual({ case: "free" });
+    expect(await admit(db, "resting")).toEqual({ kind: "probe" });
+    expect(await markUnreachable(db, "resting", lost, long)).toBe(false); // It was not well before.
+    await markReachable(db, "resting");
+    expect(await admit(db, "resting")).toEqual({ kind: "free" });
   });
 });
 

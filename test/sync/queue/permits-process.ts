@@ -1,11 +1,12 @@
 // Takes and gives back permits side by side: a process of its own, as the driver's warnings are of the process.
-import { openDatabase } from "../../../src/sync/queue/database.js";
-import { createPermits } from "../../../src/sync/queue/permits.js";
-import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
+
+import { createPermits } from "../../../src/sync/queue/admission.js";
+import { openQueueDatabase } from "../../../src/sync/queue/queue-database.js";
+import { readTarget } from "../../../src/sync/sinks/postgres/postgres-target.js";
 
 const PERMITS = 8;
 
-await using db = await openDatabase(readTarget(process.argv[2] ?? "", "public"));
+await using db = await openQueueDatabase(readTarget(process.argv[2] ?? "", "public"));
 await using permits = createPermits(db, PERMITS);
 const rounds: string[] = [];
 for (let round = 0; round < 2; round += 1) {

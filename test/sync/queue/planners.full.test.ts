@@ -7,12 +7,12 @@ import { postgresSink, queueStatus, queueSync } from "tradewire/sync";
 import { eventually } from "../../support/eventually.js";
 import {
   type CountingNode,
-  PACE,
   type Program,
   type QueuePlace,
   startCountingNode,
   startProgram,
   startQueuePlace,
+  TIMINGS,
 } from "../../support/queue.js";
 
 let place: QueuePlace;
@@ -32,12 +32,12 @@ const TABLES = ["trades", "blocks"];
 /** Two planners, and which of them leads. */
 async function twoPlanners(schema: string, counting: CountingNode) {
   const given = { postgres: url, schema, grpcUrl: counting.url };
-  const start = () => startProgram("planner", { ...given, options: { pace: PACE, tables: TABLES } });
+  const start = () => startProgram("planner", { ...given, options: { timings: TIMINGS, tables: TABLES } });
   const planners = await Promise.all([start(), start()]);
   await Promise.race(planners.map((planner) => planner.saying("planned")));
-  const leads = (planner: Program) => planner.said.some((event) => event.case === "planned");
+  const leads = (planner: Program) => planner.said.some((event) => event.kind === "planned");
   const [leader, other] = leads(planners[0]) ? planners : [planners[1], planners[0]];
-  const work = () => startProgram("worker", { ...given, options: { pace: PACE, countExports: false } });
+  const work = () => startProgram("worker", { ...given, options: { timings: TIMINGS, countExports: false } });
   return { leader, other, work };
 }
 
@@ -63,12 +63,12 @@ describe("planners of a queue", () => {
       leader: expect.stringContaining(String(leader.child.pid)),
     });
     await other.saying("waiting");
-    const said = { case: "waiting", againMs: 60_000, error: expect.objectContaining({ name: "SinkError" }) };
+    const said = { kind: "waiting", againMs: 60_000, error: expect.objectContaining({ name: "SinkError" }) };
     expect([counting.listings(), other.said]).toEqual([1, [said]]);
     const worker = await work();
     await Promise.all([leader.ended, other.ended]);
-    expect(leader.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 8, failed: [] } });
-    expect(other.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 0, failed: [] } });
+    expect(leader.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 8, failed: [] } });
+    expect(other.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 0, failed: [] } });
     expect(counting.asked).toHaveLength(8);
     expect(await units("once")).toBe(8);
     await end(worker);
@@ -81,7 +81,7 @@ describe("planners of a queue", () => {
     await other.saying("planned");
     const worker = await work();
     await other.ended;
-    expect(other.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 8, failed: [] } });
+    expect(other.said.at(-1)).toMatchObject({ kind: "ended", summary: { units: 8, failed: [] } });
     expect([await units("killed"), counting.listings(), counting.asked.length]).toEqual([8, 3, 8]);
     await end(worker);
   });
@@ -95,8 +95,8 @@ describe("planners of a queue", () => {
     leader.child.kill("SIGCONT");
     const worker = await work();
     await Promise.all([other.ended, leader.ended]);
-    expect(other.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
-    expect(leader.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
+    expect(other.said.at(-1)).toMatchObject({ kind: "ended", summary: { failed: [] } });
+    expect(leader.said.at(-1)).toMatchObject({ kind: "ended", summary: { failed: [] } });
     expect([await units("frozen"), counting.asked.length]).toEqual([8, 8]);
     await end(worker);
   });
@@ -104,9 +104,9 @@ describe("planners of a queue", () => {
   it("follow the node's history", async () => {
     await using counting = await startCountingNode(node.grpcUrl);
     const given = { postgres: url, schema: "followed", grpcUrl: counting.url };
-    const following = { pace: PACE, tables: TABLES, follow: true, pollMs: 200 };
+    const following = { timings: TIMINGS, tables: TABLES, follow: true, pollMs: 200 };
     const planner = await startProgram("planner", { ...given, options: following });
-    const worker = await startProgram("worker", { ...given, options: { pace: PACE, countExports: false } });
+    const worker = await startProgram("worker", { ...given, options: { timings: TIMINGS, countExports: false } });
     await planner.saying("idle");
     expect(await units("followed")).toBe(8);
     for (let block = 0; block < 10; block += 1) {
@@ -114,14 +114,14 @@ describe("planners of a queue", () => {
     }
     await eventually(async () => (await units("followed")) === 10);
     await Promise.all([end(planner), end(worker)]);
-    expect(planner.said.at(-1)).toMatchObject({ case: "threw", message: expect.stringContaining("CanceledError") });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "threw", message: expect.stringContaining("CanceledError") });
     expect(await queueStatus(postgresSink(url, { schema: "followed" }))).toMatchObject({ waiting: 0, workers: [] });
   });
 
   it("stop where the histories part, and leave nothing in the queue", async () => {
     await using counting = await startCountingNode(node.grpcUrl);
     const given = { postgres: url, schema: "parted", grpcUrl: counting.url };
-    const options = { pace: PACE, tables: TABLES };
+    const options = { timings: TIMINGS, tables: TABLES };
     const first = await startProgram("planner", { ...given, options });
     await first.saying("planned");
     const sink = postgresSink(url, { schema: "parted" });
@@ -132,10 +132,10 @@ describe("planners of a queue", () => {
     const second = await startProgram("planner", { ...given, options });
     await second.ended;
     expect(second.said.at(-1)).toMatchObject({
-      case: "threw",
+      kind: "threw",
       message: expect.stringMatching(/the histories part: .*"foreign"/u),
     });
-    expect(await queueStatus(sink)).toMatchObject({ waiting: 0, dead: [] });
+    expect(await queueStatus(sink)).toMatchObject({ waiting: 0, deadLetters: [] });
   });
 
   it("end where they may not make the queue, or something else has its place", async () => {

@@ -5,11 +5,11 @@ import type { Devnode } from "tradewire/devnode";
 import { postgresSink, queueStatus, syncHistory } from "tradewire/sync";
 import {
   differences,
-  PACE,
   type QueuePlace,
   startCountingNode,
   startProgram,
   startQueuePlace,
+  TIMINGS,
 } from "../../support/queue.js";
 
 let place: QueuePlace;
@@ -33,9 +33,9 @@ describe("workers of a queue", () => {
       before: () => new Promise((r) => setTimeout(r, 30)), // Exports last long enough to overlap.
     });
     const options = { postgres: url, schema, grpcUrl: counting.url };
-    const limits = { pace: PACE, parallel: 2, exportsPerNode: 3, countExports: false };
+    const limits = { timings: TIMINGS, parallel: 2, exportsPerNode: 3, countExports: false };
     const workers = await Promise.all([1, 2, 3, 4].map(() => startProgram("worker", { ...options, options: limits })));
-    const planner = await startProgram("planner", { ...options, options: { pace: PACE, tables: undefined } });
+    const planner = await startProgram("planner", { ...options, options: { timings: TIMINGS, tables: undefined } });
     // On a busy machine one of them may find nothing left to do.
     const first = await Promise.race(workers.map((worker) => worker.saying("loaded", 2).then(() => worker)));
     first.child.kill("SIGKILL");
@@ -43,19 +43,19 @@ describe("workers of a queue", () => {
     const second = await Promise.race(others.map((worker) => worker.saying("began", 3).then(() => worker)));
     second.child.kill("SIGKILL");
     await planner.ended;
-    expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [], units: 90 } });
+    expect(planner.said.at(-1)).toMatchObject({ kind: "ended", summary: { failed: [], units: 90 } });
     expect(await differences(client, "expected", schema)).toEqual({});
     expect(counting.most()).toBe(3);
     expect(counting.listings()).toBeLessThanOrEqual(5); // The planner's, and one of each worker.
     for (const worker of others.filter((other) => other !== second)) {
       worker.child.kill("SIGTERM");
       await worker.ended;
-      expect(worker.said.at(-1)).toMatchObject({ case: "ended" });
+      expect(worker.said.at(-1)).toMatchObject({ kind: "ended" });
     }
-    const loaded = workers.flatMap(({ said }) => said.filter((event) => event.case === "loaded")).length;
+    const loaded = workers.flatMap(({ said }) => said.filter((event) => event.kind === "loaded")).length;
     expect(loaded).toBeGreaterThanOrEqual(86); // What a killed worker has loaded it may not have told.
     const status = await queueStatus(postgresSink(url, { schema }));
-    expect(status).toMatchObject({ waiting: 0, backoff: 0, underWay: [], dead: [] });
+    expect(status).toMatchObject({ waiting: 0, backoff: 0, underWay: [], deadLetters: [] });
     expect(status?.workers).toHaveLength(2); // Those that were killed.
   });
 });

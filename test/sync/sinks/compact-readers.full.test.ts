@@ -6,7 +6,7 @@ import { expect, it } from "@jest/globals";
 import type { TableName } from "tradewire";
 import { compactParquet, type LedgerEntry, parquetSink, verifySync } from "tradewire/sync";
 import { builtProgram } from "../../support/built-program.js";
-import { applyChange, holdUnit, layoutOf, manifestOf } from "./inside.js";
+import { applyChange, claimUnit, layoutOf, manifestOf } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const ROWS = 100;
@@ -103,7 +103,7 @@ it.each([
     const layout = layoutOf(path);
     const ended = () => Promise.reject(new Error("ended"));
     const manifest = (table: TableName) => ({ ...manifestOf(layout.manifest(table)), append: ended });
-    const held = await holdUnit(layout.pending, load, (change, part) =>
+    const held = await claimUnit(layout.pending, load, (change, part) =>
       applyChange(layout, manifest, change, notice === undefined ? part : join(folder, "none")),
     );
     await copyFile(layoutOf(other).file(load), held?.part ?? "");
@@ -129,7 +129,7 @@ it("writes into a file of its own where another process has taken a unit over", 
     await loadUnits(folder, 1);
     const { pending } = layoutOf(folder);
     const unit = unitAt("orders", 2);
-    const hold = () => holdUnit(pending, unit, async () => undefined);
+    const hold = () => claimUnit(pending, unit, async () => undefined);
     const stalled = await hold();
     // As if the first one's process stood still on another machine.
     for (const name of (await readdir(pending)).filter((each) => each.endsWith(".lock"))) {

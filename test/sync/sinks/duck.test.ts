@@ -241,7 +241,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
   });
 
   it("keeps what it does not know as text, and tells of it", async () => {
-    const told: UnknownPart[] = [];
+    const reported: UnknownPart[] = [];
     const columns = [...blocks, 'new "x"'];
     await use(
       ["blocks"],
@@ -249,9 +249,9 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
         await sink.load(unitAt("blocks", 1), fetchOf(blocks, [block(1)]), plainly());
         await sink.load(unitAt("blocks", 2), fetchOf(columns, [[...block(11), "y"]]), plainly());
       },
-      { onUnknown: (unknown) => told.push(unknown) },
+      { onUnknown: (unknown) => reported.push(unknown) },
       async (folder) => {
-        expect(told).toEqual([{ file: "blocks of blocks 11 to 20", table: "blocks", column: 'new "x"' }]);
+        expect(reported).toEqual([{ file: "blocks of blocks 11 to 20", table: "blocks", column: 'new "x"' }]);
         if (make(folder).name.startsWith("duckdb")) {
           expect(await rows(folder, 'height, "new ""x"""', "blocks")).toEqual([
             ["1", null],

@@ -4,7 +4,7 @@ import { appendFile, cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { compactParquet, duckdbSink, parquetSink, verifySync } from "tradewire/sync";
-import { holdUnit, layoutOf, temporaryName } from "./inside.js";
+import { claimUnit, layoutOf, temporaryName } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");
@@ -24,14 +24,14 @@ it("finishes what a process had made certain, and forgets what it had not", asyn
     await first[Symbol.asyncDispose]();
 
     // It ends once it is certain that the unit is replaced, and before anything is done.
-    const broken = await holdUnit(pending, made, () => Promise.reject(new Error("ended")));
+    const broken = await claimUnit(pending, made, () => Promise.reject(new Error("ended")));
     await cp(layoutOf(path).file(unitAt("blocks", 2)), broken?.part ?? "");
     await expect(broken?.commit({ load: made, remove: replaced ? [replaced] : [] })).rejects.toThrow("ended");
     await broken?.release();
     // Another one ends while it writes.
-    const writing = await holdUnit(pending, unitAt("blocks", 3), async () => undefined);
+    const writing = await claimUnit(pending, unitAt("blocks", 3), async () => undefined);
     await writeFile(writing?.part ?? "", "half");
-    expect(await holdUnit(pending, { ...unitAt("blocks", 2), toBlock: 25n }, async () => undefined)).toBeUndefined();
+    expect(await claimUnit(pending, { ...unitAt("blocks", 2), toBlock: 25n }, async () => undefined)).toBeUndefined();
     await appendFile(layoutOf(path).manifest("blocks"), '{"case":"loaded","chain_id":"ch');
 
     // As if their process had been one of another machine, long ago.
@@ -62,7 +62,7 @@ it("finishes what an earlier release had begun, which named the file that is wri
     await first.load(unitAt("blocks", 1), fetchBlock(1), plainly());
     await first[Symbol.asyncDispose]();
     const load = { ...unitAt("blocks", 2), rows: 1n, bytes: 1n, sha256: "00", loadedAt: "2026-01-01T00:00:00.000Z" };
-    const held = await holdUnit(pending, load, () => Promise.reject(new Error("ended")));
+    const held = await claimUnit(pending, load, () => Promise.reject(new Error("ended")));
     await expect(held?.commit({ load, remove: [] })).rejects.toThrow("ended");
     await held?.release();
     const change = join(pending, (await readdir(pending)).find((name) => name.endsWith(".json")) ?? "");

@@ -1,4 +1,4 @@
-export { hostCheck } from "../../../src/http-server/own-host.js";
-export { parseListen } from "../../../src/sync/watch/address.js";
+export { hostCheck } from "../../../src/http-server/hardening.js";
+export { createErrorLog } from "../../../src/sync/watch/error-reports.js";
 export { pageScript } from "../../../src/sync/watch/page/page.js";
-export { createErrorLog } from "../../../src/sync/watch/reports.js";
+export { parseListen } from "../../../src/sync/watch/watch-server.js";

@@ -89,7 +89,7 @@ async function shown(events: readonly SyncEvent[]): Promise<(id: string, part?: 
 }
 
 const failing = (segment: number): SyncEvent => ({
-  case: "failed",
+  kind: "failed",
   unit: unitOf("trades", segment),
   error: new SinkError("deadlock detected", { code: Code.Aborted, advice: "Wait." }),
   attempt: 2,
@@ -119,7 +119,7 @@ it("shows how far the tables are, what was loaded, and how often an error came",
 
 it("says that speed and lag are not known while the database is waited for", async () => {
   const all = [...loadOf("trades", 0), ...loadOf("orders", 0)];
-  const upToDate = await shown([planned(1, { trades: 0, orders: 0 }), ...all, { case: "idle", againMs: 1000 }]);
+  const upToDate = await shown([planned(1, { trades: 0, orders: 0 }), ...all, { kind: "idle", againMs: 1000 }]);
   expect(["lag", "lag-more", "phase"].map((id) => upToDate(id))).toEqual([
     "0|blocks",
     "nothing newer was seen",
@@ -129,7 +129,7 @@ it("says that speed and lag are not known while the database is waited for", asy
   const waiting = await shown([
     planned(1, { trades: 0, orders: 0 }),
     ...all,
-    { case: "waiting", error, againMs: 1000 },
+    { kind: "waiting", error, againMs: 1000 },
   ]);
   expect(["speed", "rows", "lag", "lag-more", "left", "phase"].map((id) => waiting(id))).toEqual([
     "–",

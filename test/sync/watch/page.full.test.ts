@@ -79,8 +79,8 @@ inBrowser("shows the figures, and the coverage as a picture, and follows what ha
     { table: "orders", blocks: [1000, 1000, 0, 0] },
   ]);
   const error = new ConnectionError("the node cannot be reached", { code: Code.Unavailable, advice: "Wait." });
-  state.take({ case: "failed", unit: unitOf("trades", 2), error, attempt: 3 });
-  state.take({ case: "began", unit: unitOf("trades", 1), node: "node-a" });
+  state.take({ kind: "failed", unit: unitOf("trades", 2), error, attempt: 3 });
+  state.take({ kind: "began", unit: unitOf("trades", 1), node: "node-a" });
   await page.getByRole("heading", { name: "watched-chain" }).waitFor();
   await page.locator("#done", { hasText: "37.5%" }).waitFor();
   expect(await page.locator("#done-more").textContent()).toBe("3 of 8 segments of tables");
@@ -107,10 +107,10 @@ inBrowser("shows the figures, and the coverage as a picture, and follows what ha
 inBrowser("asks nobody else, and shows what comes from outside as text", async () => {
   state.take(planned(2, { trades: 0, orders: 0 }));
   const error = new ConnectionError(HOSTILE, { code: Code.Unavailable, advice: HOSTILE });
-  state.take({ case: "failed", unit: unitOf("trades", 0), error, attempt: 1 });
-  state.take({ case: "began", unit: unitOf("orders", 0), node: HOSTILE });
-  state.take({ case: "unknown", unknown: { file: "f", table: "trades", column: HOSTILE } });
-  state.take({ case: "waiting", error, againMs: 1000 });
+  state.take({ kind: "failed", unit: unitOf("trades", 0), error, attempt: 1 });
+  state.take({ kind: "began", unit: unitOf("orders", 0), node: HOSTILE });
+  state.take({ kind: "unknown", unknown: { file: "f", table: "trades", column: HOSTILE } });
+  state.take({ kind: "waiting", error, againMs: 1000 });
   await page.goto(watch.url);
   await page.locator("#errors li").first().waitFor();
   expect(await page.locator("#errors li").last().textContent()).toContain(HOSTILE);
@@ -156,7 +156,7 @@ inBrowser("fits a phone, and has dark colours where these are preferred", async 
   await page.setViewportSize({ width: 390, height: 844 });
   await page.emulateMedia({ colorScheme: "dark" });
   state.take(planned(300_000, { trades: 300_000, orders: 0 }));
-  state.take({ case: "began", unit: unitOf("orders", 0), node: `https://${"long-name.".repeat(20)}example` });
+  state.take({ kind: "began", unit: unitOf("orders", 0), node: `https://${"long-name.".repeat(20)}example` });
   await state.cover(async ({ parts }) => [{ table: "trades", blocks: new Array(parts).fill(1e9) }]);
   await page.goto(watch.url);
   await page.locator("#done", { hasText: "50.0%" }).waitFor();

@@ -1,2 +1,2 @@
-export { haltingProblem } from "../../../src/transaction/check/halting.js";
+export { haltingProblem } from "../../../src/transaction/check/halting-commands.js";
 export { networkProblems } from "../../../src/transaction/check/index.js";

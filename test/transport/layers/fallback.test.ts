@@ -11,7 +11,7 @@ import {
   ProtocolError,
   type TradewireError,
 } from "tradewire";
-import { limited, tellingHooks } from "tradewire/transport";
+import { limited, withHooks } from "tradewire/transport";
 import {
   type Answer,
   ask,
@@ -58,7 +58,7 @@ function composed(plays: readonly Play[], options: FallbackOptions = {}) {
   const starts: CallInfo[] = [];
   const whole = fallback(members, { hooks: { onFallback: (info) => told.push(info) }, ...options });
   const endpoint = { name: "auto", url: "http://node.example" };
-  const transport = tellingHooks(whole, endpoint, { onCallStart: (call) => starts.push(call) });
+  const transport = withHooks(whole, endpoint, { onCallStart: (call) => starts.push(call) });
   return { transport, inner, starts, told, counts: () => inner.map(({ calls }) => calls.length) };
 }
 

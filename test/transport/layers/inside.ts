@@ -1,2 +1,2 @@
-export { COMPRESSED, EMPTY } from "../../../src/errors/broken-answer.js";
+export { EMPTY_RESPONSE, UNEXPECTED_COMPRESSION } from "../../../src/errors/call-errors.js";
 export { CallError } from "../../../src/transport/call-failure.js";

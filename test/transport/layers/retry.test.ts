@@ -10,7 +10,7 @@ import {
   type RetryInfo,
   type TradewireError,
 } from "tradewire";
-import { limited, retryInterceptor, tellingHooks } from "tradewire/transport";
+import { limited, retryInterceptor, withHooks } from "tradewire/transport";
 import {
   type Answer,
   ask,
@@ -91,7 +91,7 @@ describe("a call that only reads", () => {
     const { transport, retries } = retrying((_, before) => (before < 2 ? failing(reasons[before])() : texts("here")));
     const starts: CallInfo[] = [];
     const endpoint = { name: "rest", url: "http://node.example" };
-    await ask(tellingHooks(transport, endpoint, { onCallStart: (call) => starts.push(call) }));
+    await ask(withHooks(transport, endpoint, { onCallStart: (call) => starts.push(call) }));
     const [start] = starts;
     const common = { id: start?.id, method: "test.Probe/Read", delayMs: 0 };
     expect(retries).toEqual([

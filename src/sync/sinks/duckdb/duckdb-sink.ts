@@ -1,25 +1,41 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { requireKnown, requireOneOf, requireText } from "../../../errors/check-values.js";
+import { assertKnownKeys, assertOneOf, assertText } from "../../../input/assert.js";
 import { unixMs } from "../../../runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
 import type { Unit } from "../../unit.js";
-import { FROM_BLOCK, identifier } from "../columns.js";
-import { duckdbType } from "./csv-sql.js";
-import { type Database, notOpen, openDatabase } from "./database.js";
-import { heldChain, insertEntry, makeLedger, overlapping, readEntries, removeStray, removeUnit } from "./ledger.js";
+import { FROM_BLOCK, identifier } from "../sink-columns.js";
 import {
-  lackingColumns,
-  type ReadPlan,
-  readPlan,
+  type ColumnPlan,
+  duckdbType,
+  missingColumns,
+  planColumns,
+  reportAddedColumns,
+  reportUnknownPart,
   rowsSql,
-  tellAdded,
-  tellUnknown,
   unitName,
   unknownValuesSql,
-} from "./plan.js";
-import { checkCount, difference, heldByOther, isSame } from "./shared.js";
-import { type SpooledCsv, withSpooled } from "./spool.js";
-import { addColumn, makeTable, namedViewSql, tableColumns } from "./tables.js";
+} from "./csv-columns.js";
+import { type DuckdbFile, notOpenError, openDuckdbFile } from "./duckdb-file.js";
+import {
+  createLedger,
+  insertEntry,
+  overlappingEntries,
+  readEntries,
+  readLedgerChain,
+  removeOrphanRows,
+  removeUnit,
+} from "./duckdb-ledger.js";
+import {
+  addColumn,
+  checkCount,
+  countDifferences,
+  createTable,
+  isEntryOf,
+  namedViewSql,
+  tableColumns,
+  unitClaimedError,
+} from "./duckdb-tables.js";
+import { type SpooledCsv, withSpooled } from "./spooled-csv.js";
 
 /** How a DuckDB file is used as a sink. */
 export interface DuckdbSinkOptions {
@@ -47,18 +63,18 @@ export const MEMORY_LIMIT = "1GiB";
  * await syncHistory(client, { sink: duckdbSink("history.duckdb") });
  */
 export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink {
-  requireKnown("options", options, { namedViews: true, memoryLimit: true });
+  assertKnownKeys("options", options, { namedViews: true, memoryLimit: true });
   const { namedViews = false, memoryLimit = MEMORY_LIMIT } = options;
-  requireText("the path of a DuckDB file", path, "history.duckdb");
-  requireText("memoryLimit", memoryLimit, MEMORY_LIMIT);
-  requireOneOf("namedViews", namedViews, [true, false]);
+  assertText("the path of a DuckDB file", path, "history.duckdb");
+  assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
+  assertOneOf("namedViews", namedViews, [true, false]);
   const name = `duckdb:${path}`;
-  let database: Database | undefined;
+  let database: DuckdbFile | undefined;
   let opening: SinkOpening | undefined;
 
-  const opened = (): Database => {
+  const opened = (): DuckdbFile => {
     if (database === undefined) {
-      throw notOpen(name);
+      throw notOpenError(name);
     }
     return database;
   };
@@ -66,21 +82,21 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     unit: Unit,
     csv: UnitCsv,
     signal: AbortSignal,
-    use: (plan: ReadPlan, spooled: SpooledCsv) => Promise<T>,
+    use: (plan: ColumnPlan, spooled: SpooledCsv) => Promise<T>,
   ): Promise<T> => {
-    const plan = readPlan(unit, csv.columns);
+    const plan = planColumns(unit, csv.columns);
     return await withSpooled(opened().folder, csv, signal, (spooled) => use(plan, spooled));
   };
 
   return {
     name,
     async open(given) {
-      database = await openDatabase(path, name, { make: true, memoryLimit });
+      database = await openDuckdbFile(path, name, { make: true, memoryLimit });
       opening = given;
       await opened().write("making the tables", async (connection) => {
-        await makeLedger(connection, name, given.chainId);
+        await createLedger(connection, name, given.chainId);
         for (const table of given.tables) {
-          await makeTable(connection, table);
+          await createTable(connection, table);
           if (namedViews) {
             await connection.run(namedViewSql(table));
           }
@@ -88,8 +104,8 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       });
     },
     async inspect(signal) {
-      database = await openDatabase(path, name, { make: false, memoryLimit });
-      return await database?.read("looking at it", (connection) => heldChain(connection, name), signal);
+      database = await openDuckdbFile(path, name, { make: false, memoryLimit });
+      return await database?.read("looking at it", (connection) => readLedgerChain(connection, name), signal);
     },
     async *entries(table, behind) {
       yield* readEntries((use) => opened().read("reading the ledger", use), table, behind);
@@ -97,28 +113,32 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     async load(unit, fetch, { replace, signal }) {
       const rules = opening;
       if (rules === undefined) {
-        throw notOpen(name);
+        throw notOpenError(name);
       }
-      const free = opened().hold(unit);
-      if (free === undefined) {
+      const releaseClaim = opened().claim(unit);
+      if (releaseClaim === undefined) {
         return { outcome: "busy" };
       }
       try {
-        const found = await opened().read("reading the ledger", (connection) => overlapping(connection, unit), signal);
-        const replaced = found.filter((entry) => !isSame(entry, unit));
+        const found = await opened().read(
+          "reading the ledger",
+          (connection) => overlappingEntries(connection, unit),
+          signal,
+        );
+        const replaced = found.filter((entry) => !isEntryOf(entry, unit));
         if (found.length > 0 && (!replace || replaced.length < found.length)) {
           return { outcome: "there" };
         }
         const csv = await fetch();
         const entry = await fetched(unit, csv, signal, async (plan, spooled) => {
-          tellAdded(unit, plan, rules);
+          reportAddedColumns(unit, plan, rules);
           const load = async (connection: DuckDBConnection) => {
             for (const old of replaced) {
               await removeUnit(connection, old);
             }
-            await removeStray(connection, unit);
+            await removeOrphanRows(connection, unit);
             const there = await tableColumns(connection, unit.table);
-            const added = lackingColumns(plan, there);
+            const added = missingColumns(plan, there);
             for (const column of added) {
               await addColumn(connection, unit.table, column);
             }
@@ -132,7 +152,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
             const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
             const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
             for (const [column, value] of unknown) {
-              tellUnknown(unit, rules, String(column), String(value));
+              reportUnknownPart(unit, rules, String(column), String(value));
             }
             const made = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
             await insertEntry(connection, made);
@@ -146,18 +166,18 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         });
         return { outcome: "loaded", entry };
       } finally {
-        free();
+        releaseClaim();
       }
     },
     async remove(entry) {
-      const free = opened().hold(entry);
-      if (free === undefined) {
-        throw heldByOther(name, entry);
+      const releaseClaim = opened().claim(entry);
+      if (releaseClaim === undefined) {
+        throw unitClaimedError(name, entry);
       }
       try {
         await opened().write(`removing ${unitName(entry)}`, (connection) => removeUnit(connection, entry));
       } finally {
-        free();
+        releaseClaim();
       }
     },
     async countRows(entry) {
@@ -179,7 +199,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
               (column) => `CAST(NULL AS ${duckdbType(undefined, "BIGNUM")}) AS ${identifier(column)}`,
             );
             const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
-            return await difference(connection, held, fresh);
+            return await countDifferences(connection, held, fresh);
           },
           signal,
         ),

@@ -1,22 +1,43 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import * as z from "zod";
-import { failedWith, quotedPath } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
+import { hasErrorCode, quotedPath } from "../../../errors/node-errors.js";
 import type { BlockRange } from "../../../history/segments.js";
+import { isTableName } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
-import { appendLines } from "./durable.js";
-import { entryJson, fromJson, toJson } from "./entry-json.js";
-import { onPath } from "./layout.js";
+import { appendLines, onPath } from "./parquet-folder.js";
 
 /** How much of a manifest is read at once. */
 const READ_SIZE = 1024 * 1024;
 
+const block = z.number().int().nonnegative();
+const count = z.number().int().nonnegative();
+
+/** An entry of the ledger as JSON. Numbers are such that JSON keeps them: below 2^53. */
+export const entryJson = z.object({
+  chain_id: z.string(),
+  table: z.string().refine(isTableName),
+  from_block: block,
+  to_block: block,
+  segment_id: z.string(),
+  previous_segment_id: z.string(),
+  schema_version: count,
+  rows: count,
+  bytes: count,
+  sha256: z.string(),
+  loaded_at: z.string(),
+});
+
+/** An entry of the ledger as JSON. */
+export type EntryJson = z.infer<typeof entryJson>;
+
+// The name `case` is part of the stored format.
 const lineJson = z.object({ case: z.enum(["loaded", "removed"]), ...entryJson.shape });
 
 /** What a line of a manifest says. */
 interface Line {
-  readonly case: "loaded" | "removed";
+  readonly kind: "loaded" | "removed";
   readonly entry: LedgerEntry;
 }
 
@@ -44,7 +65,7 @@ export function manifestOf(path: string): Manifest {
   let reading: Promise<unknown> = Promise.resolve();
 
   const refresh = async () => {
-    offset = await eachLine(path, offset, ({ case: what, entry }) => {
+    offset = await eachLine(path, offset, ({ kind: what, entry }) => {
       const from = Number(entry.fromBlock);
       const at = place(first, from);
       const replaced = first[at] === from ? 1 : 0;
@@ -68,7 +89,7 @@ export function manifestOf(path: string): Manifest {
     },
     async entries(behind = -1n) {
       const entries = new Map<bigint, LedgerEntry>();
-      await eachLine(path, 0, ({ case: what, entry }) => {
+      await eachLine(path, 0, ({ kind: what, entry }) => {
         const known = entries.get(entry.fromBlock);
         if (entry.fromBlock <= behind) {
           return;
@@ -84,7 +105,7 @@ export function manifestOf(path: string): Manifest {
     append: (lines) =>
       appendLines(
         path,
-        lines.map(({ case: what, entry }) => JSON.stringify({ case: what, ...toJson(entry) })),
+        lines.map(({ kind: what, entry }) => JSON.stringify({ case: what, ...toJson(entry) })),
       ),
   };
 }
@@ -110,7 +131,7 @@ async function eachLine(path: string, from: number, use: (line: Line) => void): 
   try {
     file = await open(path, "r");
   } catch (reason) {
-    if (failedWith(reason, "ENOENT")) {
+    if (hasErrorCode(reason, "ENOENT")) {
       return from;
     }
     return await onPath(path, Promise.reject(reason));
@@ -146,7 +167,7 @@ function readLine(path: string, text: string): Line | undefined {
   }
   try {
     const { case: what, ...entry } = lineJson.parse(JSON.parse(text));
-    return { case: what, entry: fromJson(entry) };
+    return { kind: what, entry: fromJson(entry) };
   } catch (cause) {
     throw new SinkError(`the manifest ${quotedPath(path)} has a line that is none`, {
       code: Code.DataLoss,
@@ -154,4 +175,48 @@ function readLine(path: string, text: string): Line | undefined {
       cause,
     });
   }
+}
+
+/**
+ * Write an entry as JSON.
+ *
+ * @param entry of the ledger
+ * @returns the object
+ */
+export function toJson(entry: LedgerEntry): EntryJson {
+  return {
+    chain_id: entry.chainId,
+    table: entry.table,
+    from_block: Number(entry.fromBlock),
+    to_block: Number(entry.toBlock),
+    segment_id: entry.segmentId,
+    previous_segment_id: entry.previousSegmentId,
+    schema_version: Number(entry.schemaVersion),
+    rows: Number(entry.rows),
+    bytes: Number(entry.bytes),
+    sha256: entry.sha256,
+    loaded_at: entry.loadedAt,
+  };
+}
+
+/**
+ * Read an entry from its JSON.
+ *
+ * @param json the object
+ * @returns the entry
+ */
+export function fromJson(json: EntryJson): LedgerEntry {
+  return {
+    chainId: json.chain_id,
+    table: json.table,
+    fromBlock: BigInt(json.from_block),
+    toBlock: BigInt(json.to_block),
+    segmentId: json.segment_id,
+    previousSegmentId: json.previous_segment_id,
+    schemaVersion: BigInt(json.schema_version),
+    rows: BigInt(json.rows),
+    bytes: BigInt(json.bytes),
+    sha256: json.sha256,
+    loadedAt: json.loaded_at,
+  };
 }

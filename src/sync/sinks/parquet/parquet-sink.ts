@@ -1,21 +1,18 @@
 import { resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { requireKnown, requireText } from "../../../errors/check-values.js";
 import { CanceledError, SinkError } from "../../../errors/index.js";
-import type { TableName } from "../../../schema/tables.js";
+import { assertKnownKeys, assertText } from "../../../input/assert.js";
+import type { TableName } from "../../../schema/table-names.js";
 import type { Sink, SinkOpening } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
-import { notOpen } from "../duckdb/database.js";
+import { unitName } from "../duckdb/csv-columns.js";
+import { notOpenError } from "../duckdb/duckdb-file.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
-import { unitName } from "../duckdb/plan.js";
-import { heldByOther, isSame } from "../duckdb/shared.js";
-import { applyChange } from "./apply-change.js";
-import { engineIn } from "./engine.js";
-import type { Layout } from "./layout.js";
+import { isEntryOf, unitClaimedError } from "../duckdb/duckdb-tables.js";
 import { type Manifest, manifestOf } from "./manifest.js";
-import { folderAt, makeFolder } from "./open-folder.js";
-import { type Change, holdUnit, isChanging, recover } from "./pending.js";
-import { compareUnit, countUnit, type Workshop, writeUnit } from "./write-unit.js";
+import { createFolder, type Layout, readFolder } from "./parquet-folder.js";
+import { compareUnit, countUnit, engineIn, type WriterContext, writeUnit } from "./parquet-writer.js";
+import { applyChange, type Change, claimUnit, isChanging, recoverChanges } from "./pending-changes.js";
 
 /** How a folder of Parquet files is used as a sink. */
 export interface ParquetSinkOptions {
@@ -37,18 +34,18 @@ export interface ParquetSinkOptions {
  * await syncHistory(client, { sink: parquetSink("history") });
  */
 export function parquetSink(folder: string, options: ParquetSinkOptions = {}): Sink {
-  requireKnown("options", options, { memoryLimit: true });
+  assertKnownKeys("options", options, { memoryLimit: true });
   const { memoryLimit = MEMORY_LIMIT } = options;
-  requireText("the folder of Parquet files", folder, "history");
-  requireText("memoryLimit", memoryLimit, MEMORY_LIMIT);
+  assertText("the folder of Parquet files", folder, "history");
+  assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   const name = `parquet:${folder}`;
   const manifests = new Map<TableName, Manifest>();
-  let place: Workshop | undefined;
+  let place: WriterContext | undefined;
   let opening: SinkOpening | undefined;
 
   const opened = () => {
     if (place === undefined) {
-      throw notOpen(name);
+      throw notOpenError(name);
     }
     return place;
   };
@@ -75,7 +72,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     if (await isChanging(opened().layout.pending, entry)) {
       throw changing(name, entry, "or a process was killed while it did: `tradewire sync compact` finishes that");
     }
-    if (!(await manifest(entry.table).entries()).some((other) => isSame(other, entry))) {
+    if (!(await manifest(entry.table).entries()).some((other) => isEntryOf(other, entry))) {
       throw changing(name, entry, "since the ledger was read");
     }
     if ("reason" in found) {
@@ -88,11 +85,11 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     name,
     async open(given) {
       opening = given;
-      start(await makeFolder(resolve(folder), name, given));
-      await recover(opened().layout.pending, apply);
+      start(await createFolder(resolve(folder), name, given));
+      await recoverChanges(opened().layout.pending, apply);
     },
     async inspect() {
-      const { layout, chainId } = await folderAt(resolve(folder), name);
+      const { layout, chainId } = await readFolder(resolve(folder), name);
       start(layout);
       return chainId;
     },
@@ -102,13 +99,13 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     async load(unit, fetch, { replace, signal }) {
       const rules = opening;
       if (rules === undefined) {
-        throw notOpen(name);
+        throw notOpenError(name);
       }
       if (signal.aborted) {
         throw new CanceledError({ cause: signal.reason });
       }
-      const held = await holdUnit(opened().layout.pending, unit, apply);
-      if (held === undefined) {
+      const claim = await claimUnit(opened().layout.pending, unit, apply);
+      if (claim === undefined) {
         return { outcome: "busy" };
       }
       try {
@@ -117,26 +114,26 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
         const found = entries.filter(
           ({ fromBlock, toBlock }) => fromBlock <= unit.toBlock && unit.fromBlock <= toBlock,
         );
-        if (covered && (!replace || found.some((entry) => isSame(entry, unit)))) {
+        if (covered && (!replace || found.some((entry) => isEntryOf(entry, unit)))) {
           return { outcome: "there" };
         }
-        const entry = await writeUnit(opened(), unit, fetch, { part: held.part, rules, signal });
-        await held.commit({ load: entry, remove: found });
+        const entry = await writeUnit(opened(), unit, fetch, { part: claim.part, rules, signal });
+        await claim.commit({ load: entry, remove: found });
         return { outcome: "loaded", entry };
       } finally {
-        await held.release();
+        await claim.release();
       }
     },
     async remove(entry) {
-      const held = await holdUnit(opened().layout.pending, entry, apply);
-      if (held === undefined) {
-        throw heldByOther(name, entry);
+      const claim = await claimUnit(opened().layout.pending, entry, apply);
+      if (claim === undefined) {
+        throw unitClaimedError(name, entry);
       }
       try {
-        const found = (await manifest(entry.table).entries()).find((other) => isSame(other, entry));
-        await (found && held.commit({ remove: [found] }));
+        const found = (await manifest(entry.table).entries()).find((other) => isEntryOf(other, entry));
+        await (found && claim.commit({ remove: [found] }));
       } finally {
-        await held.release();
+        await claim.release();
       }
     },
     async countRows(entry) {

@@ -1,23 +1,18 @@
 import type { PoolClient } from "pg";
-import { requireList } from "../../../errors/check-kinds.js";
-import { requireKnown, requireOneOf } from "../../../errors/check-values.js";
 import { RequestError } from "../../../errors/index.js";
-import { type TableName, tableNames } from "../../../schema/tables.js";
+import { assertArray, assertKnownKeys, assertOneOf } from "../../../input/assert.js";
+import { type TableName, tableNames } from "../../../schema/table-names.js";
 import type { Sink } from "../../sink.js";
-import { FROM_BLOCK } from "../columns.js";
-import { readCatalog, schemaNumber } from "./catalog.js";
-import { type Connections, openConnections } from "./connections.js";
-import { coverageOf } from "./coverage.js";
-import { isDuplicate } from "./errors.js";
-import { checkServer, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./ledger.js";
-import { isThere, loadUnit } from "./load.js";
-import type { PostgresPool } from "./pool.js";
-import { compareRows, countRows, removeUnit } from "./rows.js";
-import { emptySurvey, surveyInSql } from "./survey.js";
-import { makeIndexes, makeQueryIndexes, makeTables, usedNames } from "./tables.js";
-import { readTarget, type Target } from "./target.js";
-import { requireTrusted } from "./trust.js";
-import { takeUnknown, type Unknowns } from "./unknown.js";
+import { FROM_BLOCK } from "../sink-columns.js";
+import { assertTrusted, readCatalog, schemaNumber } from "./postgres-catalog.js";
+import { type Connections, openConnections } from "./postgres-connections.js";
+import { compareCoverageInSql, countCoveredBlocks, emptyCoverage } from "./postgres-coverage.js";
+import { isDuplicate } from "./postgres-errors.js";
+import { checkServer, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./postgres-ledger.js";
+import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
+import { type PostgresPool, readTarget, type Target } from "./postgres-target.js";
+import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
+import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js";
 
 /** How tables are kept in PostgreSQL. */
 export interface PostgresSinkOptions {
@@ -59,7 +54,7 @@ export interface PostgresSink extends Required<Sink> {
    *
    * @internal
    */
-  place(): Target;
+  target(): Target;
 }
 
 /** Entries of the ledger that are read at once. */
@@ -72,7 +67,7 @@ interface Opened {
   readonly schema?: string | undefined;
   readonly tables: readonly TableName[];
   /** Absent where the sink is only looked at. */
-  readonly unknowns?: Unknowns;
+  readonly unknowns?: UnknownColumns;
 }
 
 /**
@@ -90,11 +85,11 @@ interface Opened {
  * await syncHistory(client, { sink });
  */
 export function postgresSink(target: string | PostgresPool, options: PostgresSinkOptions = {}): PostgresSink {
-  requireKnown("options", options, { schema: true, createIndexes: true, namedViews: true, trustedOwners: true });
-  requireOneOf("createIndexes", options.createIndexes, ["with", "after"]);
-  requireOneOf("namedViews", options.namedViews, [true, false]);
+  assertKnownKeys("options", options, { schema: true, createIndexes: true, namedViews: true, trustedOwners: true });
+  assertOneOf("createIndexes", options.createIndexes, ["with", "after"]);
+  assertOneOf("namedViews", options.namedViews, [true, false]);
   if (options.trustedOwners !== undefined) {
-    requireList("trustedOwners", options.trustedOwners, "Give the names of roles.");
+    assertArray("trustedOwners", options.trustedOwners, "Give the names of roles.");
   }
   const place = readTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
@@ -138,7 +133,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
   return {
     name: place.name,
-    place: () => place,
+    target: () => place,
 
     open: (how) =>
       opening(
@@ -148,10 +143,10 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           const indexes = options.createIndexes !== "after";
           const wanted = { ...place, chainId, tables, indexes, namedViews: options.namedViews === true };
           const schema = await connections.transaction("making the tables", {}, async (client) => {
-            await makeTables(client, wanted);
+            await createTables(client, wanted);
             return schemaNumber(client, place.schema);
           });
-          return { connections, schema, tables, unknowns: takeUnknown(connections, within, how) };
+          return { connections, schema, tables, unknowns: createUnknownColumns(connections, within, how) };
         },
         how.onLost,
       ),
@@ -165,7 +160,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           const number = await schemaNumber(client, place.schema);
           const catalog = number === undefined ? undefined : await readCatalog(client, number);
           if (number !== undefined) {
-            await requireTrusted(client, number, { ...place, names: usedNames(tableNames) });
+            await assertTrusted(client, number, { ...place, names: usedNames(tableNames) });
           }
           chain = catalog?.tables.has("tradewire_sync") ? await readChain(client, within) : undefined;
           there = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
@@ -191,15 +186,15 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     identity: () =>
       ask("looking which ledger it is", async (client) => `${losses} ${await readIdentity(client, within)}`, ""),
 
-    async survey(question) {
+    async compareCoverage(query) {
       const survey = (client: PoolClient, { connections }: Opened) =>
-        surveyInSql(client, within, connections.copyFrom, question);
-      return ask("comparing the ledger with the node", survey, emptySurvey(question));
+        compareCoverageInSql(client, within, connections.copyFrom, query);
+      return ask("comparing the ledger with the node", survey, emptyCoverage(query));
     },
 
     async coverage(tables, range, parts) {
       const none = tables.map((table) => ({ table, blocks: new Array<number>(parts).fill(0) }));
-      return ask("reading the ledger", (client) => coverageOf(client, within, tables, range, parts), none);
+      return ask("reading the ledger", (client) => countCoveredBlocks(client, within, tables, range, parts), none);
     },
 
     async load(unit, fetch, { replace, signal }) {
@@ -216,7 +211,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           return await run((client) => loadUnit(client, unit, fetch, loading));
         } catch (reason) {
           // Rows have the same keys as those of a sync with units of other extents, which was faster.
-          if (isDuplicate(reason) && (await run((client) => isThere(client, within, unit, replace)))) {
+          if (isDuplicate(reason) && (await run((client) => hasUnit(client, within, unit, replace)))) {
             return { outcome: "there" };
           }
           if (!(await unknowns.value(unit, reason, signal))) {
@@ -241,7 +236,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     async createIndexes(signal) {
       for (const table of opened().tables) {
         const make = (client: PoolClient, { schema = "" }: Opened) =>
-          makeIndexes(client, { number: schema, within }, [table]);
+          createIndexes(client, { number: schema, within }, [table]);
         await ask(`making the indexes of ${table}`, make, undefined, signal);
       }
     },
@@ -250,7 +245,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       let made = 0;
       for (const table of opened().tables) {
         const make = (client: PoolClient, { schema = "" }: Opened) =>
-          makeQueryIndexes(client, { number: schema, within }, table);
+          createQueryIndexes(client, { number: schema, within }, table);
         made += await ask(`making the indexes of ${table}`, make, 0, signal);
       }
       return made;

@@ -1,4 +1,5 @@
 import { Condition_Operator, PropertyKey_Type } from "../../../../gen/client/vega/data/v1/spec_pb.js";
+import { CompositePriceType } from "../../../../gen/client/vega/markets_pb.js";
 import type { Signer } from "../../../../gen/vega/data/v1/data_pb.js";
 import type { Condition, Filter } from "../../../../gen/vega/data/v1/spec_pb.js";
 import type {
@@ -6,11 +7,20 @@ import type {
   DataSourceSpecConfigurationTimeTrigger,
   EthCallSpec,
 } from "../../../../gen/vega/data_source_pb.js";
+import type { CompositePriceConfiguration } from "../../../../gen/vega/markets_pb.js";
 import { ethereumCallProblems } from "./ethereum-call.js";
-import type { Field, NetworkProblem } from "./field.js";
-import { isEthereumAddress, isId, MESSAGE, required, requiredEnum } from "./rules.js";
-
-type Problems = Generator<NetworkProblem>;
+import { decimal, isDuration, isNegative, signOf, uint256 } from "./go-numbers.js";
+import {
+  type Field,
+  from0To1,
+  isEthereumAddress,
+  isId,
+  MESSAGE,
+  type NetworkProblems,
+  required,
+  requiredDecimal,
+  requiredEnum,
+} from "./network-rules.js";
 
 /** The properties that the network's own data sources have (`protos/vega/spec_definition.go`). */
 const INTERNAL_PROPERTY = {
@@ -30,7 +40,7 @@ export function* dataSourceProblems(
   definition: DataSourceDefinition | undefined,
   at: Field,
   { settles, isOfFuture }: { readonly settles: boolean; readonly isOfFuture: boolean },
-): Problems {
+): NetworkProblems {
   if (definition === undefined) {
     yield at.problem(MESSAGE.required);
     return;
@@ -66,7 +76,7 @@ export function* dataSourceProblems(
 }
 
 /**
- * Tells whether a data source has a property that a binding names.
+ * Returns whether a data source has a property that a binding names.
  *
  * @param definition the data source
  * @param property the property's name
@@ -93,7 +103,7 @@ function* timeTriggerProblems(
   { triggers }: DataSourceSpecConfigurationTimeTrigger,
   at: Field,
   isOfFuture: boolean,
-): Problems {
+): NetworkProblems {
   if (isOfFuture) {
     yield at.problem(MESSAGE.notValid);
   }
@@ -111,7 +121,7 @@ function* timeTriggerProblems(
   }
 }
 
-function* signerProblems({ signer }: Signer, at: Field): Problems {
+function* signerProblems({ signer }: Signer, at: Field): NetworkProblems {
   if (signer.case === "pubKey" && signer.value.key !== "") {
     if (!isId(signer.value.key)) {
       yield at.problem("is not a valid vega public key");
@@ -125,7 +135,7 @@ function* signerProblems({ signer }: Signer, at: Field): Problems {
   }
 }
 
-function* ethereumOracleProblems(call: EthCallSpec, at: Field): Problems {
+function* ethereumOracleProblems(call: EthCallSpec, at: Field): NetworkProblems {
   if (!isEthereumAddress(call.address)) {
     yield at.field("address").problem(MESSAGE.ethereumAddress);
   }
@@ -139,7 +149,7 @@ function* ethereumOracleProblems(call: EthCallSpec, at: Field): Problems {
   }
 }
 
-function* filterProblems(filters: readonly Filter[], at: Field): Problems {
+function* filterProblems(filters: readonly Filter[], at: Field): NetworkProblems {
   yield* required(at, filters);
   for (const [index, { key, conditions }] of filters.entries()) {
     const filter = at.item(index);
@@ -153,9 +163,136 @@ function* filterProblems(filters: readonly Filter[], at: Field): Problems {
   }
 }
 
-function* conditionProblems(conditions: readonly Condition[], at: Field): Problems {
+function* conditionProblems(conditions: readonly Condition[], at: Field): NetworkProblems {
   for (const [index, { value, operator }] of conditions.entries()) {
     yield* required(at.item(index).field("value"), value);
     yield* requiredEnum(at.item(index).field("operator"), operator, Condition_Operator);
+  }
+}
+
+/** How many sources a composite price has besides its oracles. */
+const OWN_SOURCES = 3;
+
+const NOT_FOR_LAST_TRADE = "must not be defined for price type last trade";
+
+/**
+ * Checks how a market makes a price of several sources (`checkCompositePriceConfiguration` in
+ * `commands/proposal_submission.go`).
+ *
+ * @param config the configuration
+ * @param at its field
+ */
+export function* compositePriceProblems(config: CompositePriceConfiguration | undefined, at: Field): NetworkProblems {
+  if (config === undefined) {
+    yield at.problem(MESSAGE.required);
+    return;
+  }
+  yield* requiredEnum(at.field("compositePriceType"), config.compositePriceType, CompositePriceType);
+  if (config.compositePriceType === CompositePriceType.LAST_TRADE) {
+    yield* lastTradeProblems(config, at);
+  } else {
+    yield* decayProblems(config, at);
+  }
+  yield* weightProblems(config, at);
+  yield* sourceProblems(config, at);
+}
+
+function* decayProblems(
+  { decayPower, decayWeight, cashAmount }: CompositePriceConfiguration,
+  at: Field,
+): NetworkProblems {
+  if (decayPower > 3n || decayPower < 1n) {
+    yield at.field("decayPower").problem("must be in {1, 2, 3}");
+  }
+  yield* requiredDecimal(at.field("decayWeight"), decayWeight, from0To1);
+  yield* required(at.field("cashAmount"), cashAmount);
+  const cash = uint256(cashAmount);
+  if (cashAmount !== "" && (cash === undefined || isNegative(cash))) {
+    yield at.field("cashAmount").problem(MESSAGE.notANumber);
+  }
+}
+
+function* lastTradeProblems(config: CompositePriceConfiguration, at: Field): NetworkProblems {
+  if (config.decayPower !== 0n) {
+    yield at.field("decayPower").problem(NOT_FOR_LAST_TRADE);
+  }
+  const fields = ["decayWeight", "cashAmount", "sourceStalenessTolerance", "sourceWeights", "dataSourcesSpec"] as const;
+  for (const name of fields) {
+    if (config[name].length > 0) {
+      yield at.field(name).problem(NOT_FOR_LAST_TRADE);
+    }
+  }
+  if (config.dataSourcesSpec.length > 0) {
+    yield at.field("dataSourcesSpecBinding").problem(NOT_FOR_LAST_TRADE);
+  }
+}
+
+function* weightProblems(config: CompositePriceConfiguration, at: Field): NetworkProblems {
+  const { sourceWeights, sourceStalenessTolerance, dataSourcesSpec } = config;
+  const isWeighted = config.compositePriceType === CompositePriceType.WEIGHTED;
+  const weights = at.field("sourceWeights");
+  if (!isWeighted && sourceWeights.length > 0) {
+    yield weights.problem("must be empty if composite price type is not weighted");
+  }
+  if (isWeighted && sourceWeights.length !== OWN_SOURCES + dataSourcesSpec.length) {
+    yield weights.problem("must be defined for all price sources");
+  }
+  if (isWeighted && sourceWeights.length !== sourceStalenessTolerance.length) {
+    yield at.field("sourceStalenessTolerance").problem("must have the same length as source_weights");
+  }
+  let hasWeight = false;
+  for (const [index, text] of sourceWeights.entries()) {
+    const weight = decimal(text);
+    if (weight === undefined) {
+      yield weights.item(index).problem(MESSAGE.notANumber);
+    } else if (signOf(weight) < 0) {
+      yield weights.item(index).problem(MESSAGE.positiveOrZero);
+    } else if (signOf(weight) > 0) {
+      hasWeight = true;
+    }
+  }
+  if (isWeighted && !hasWeight) {
+    yield weights.problem("must have at least one none zero weight");
+  }
+}
+
+function* sourceProblems(config: CompositePriceConfiguration, at: Field): NetworkProblems {
+  const { compositePriceType, sourceStalenessTolerance, dataSourcesSpec, dataSourcesSpecBinding } = config;
+  const isLastTrade = compositePriceType === CompositePriceType.LAST_TRADE;
+  const [tolerance, specs, bindings] = [
+    at.field("sourceStalenessTolerance"),
+    at.field("dataSourcesSpec"),
+    at.field("dataSourcesSpecBinding"),
+  ];
+  for (const [index, text] of sourceStalenessTolerance.entries()) {
+    if (!isDuration(text)) {
+      yield tolerance.item(index).problem("must be a valid duration");
+    }
+  }
+  const areBound = dataSourcesSpec.length === dataSourcesSpecBinding.length;
+  if (dataSourcesSpec.length > 0 && !areBound) {
+    yield specs.problem("must be have the same number of elements as the corresponding bindings");
+  }
+  if (dataSourcesSpec.length > 5) {
+    yield specs.problem("too many data source specs - must be less than or equal to 5");
+  }
+  if (!isLastTrade && sourceStalenessTolerance.length !== OWN_SOURCES + dataSourcesSpec.length) {
+    yield tolerance.problem("must included staleness information for all price sources");
+  }
+  if (isLastTrade && dataSourcesSpec.length > 0) {
+    yield specs.problem("are not supported for last trade composite price type");
+  }
+  if (!areBound) {
+    yield bindings.problem("must be defined for all oracles");
+    return;
+  }
+  for (const [index, definition] of dataSourcesSpec.entries()) {
+    yield* dataSourceProblems(definition, specs.item(index), { settles: true, isOfFuture: false });
+    const { priceSourceProperty = "" } = dataSourcesSpecBinding[index] ?? {};
+    if (priceSourceProperty === "") {
+      yield bindings.item(index).problem(MESSAGE.required);
+    } else if (!hasProperty(definition, priceSourceProperty)) {
+      yield bindings.item(index).field("priceSourceProperty").problem(MESSAGE.mismatching);
+    }
   }
 }

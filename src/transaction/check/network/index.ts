@@ -1,17 +1,18 @@
 import type { BatchMarketInstructions } from "../../../../gen/vega/commands/v1/commands_pb.js";
-import { wrong } from "../../../errors/check-values.js";
-import type { Command } from "../command.js";
-import { ammAmendmentProblems, ammProblems } from "./amm.js";
-import { Field, type NetworkProblem } from "./field.js";
+import { invalidValueError } from "../../../input/assert.js";
+import type { Command } from "../field-rules.js";
+import { Field, type NetworkProblem, type NetworkProblems, requiredId } from "./network-rules.js";
 import {
   batchProblems,
   orderAmendmentProblems,
   orderProblems,
   stopOrdersCancellationProblems,
   stopOrdersProblems,
-} from "./orders.js";
+} from "./order.js";
 import {
+  ammAmendmentProblems,
   ammCancellationProblems,
+  ammProblems,
   delegationProblems,
   idProblems,
   liquidityAmendmentProblems,
@@ -25,7 +26,6 @@ import {
   withdrawalProblems,
 } from "./party.js";
 import { batchProposalProblems, proposalProblems } from "./proposal.js";
-import { requiredId } from "./rules.js";
 import { transferProblems } from "./transfer.js";
 import {
   announceNodeProblems,
@@ -41,7 +41,7 @@ import {
   upgradeProblems,
 } from "./validators.js";
 
-export type { NetworkProblem } from "./field.js";
+export type { NetworkProblem } from "./network-rules.js";
 
 /** The message of each kind of command. */
 type Messages = { readonly [Kind in Command["case"]]: Extract<Command, { readonly case: Kind }>["value"] };
@@ -105,7 +105,7 @@ function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[K
  */
 export function networkProblems(command: Command): readonly NetworkProblem[] {
   if (!Object.hasOwn(CHECKS, command.case)) {
-    throw wrong("command.case", command.case, "Give the name of a command, such as orderSubmission.");
+    throw invalidValueError("command.case", command.case, "Give the name of a command, such as orderSubmission.");
   }
   return [...problemsOf(command.case, command.value)];
 }
@@ -116,7 +116,7 @@ export function networkProblems(command: Command): readonly NetworkProblem[] {
  * @param batch the batch
  * @returns the problems of its entries, by their paths in the batch
  */
-export function* batchEntryProblems(batch: BatchMarketInstructions): Generator<NetworkProblem> {
+export function* batchEntryProblems(batch: BatchMarketInstructions): NetworkProblems {
   const at = new Field("batchMarketInstructions");
   const lists = [
     listProblems(batch.amendments, at.field("amendments"), "orderAmendment"),
@@ -134,7 +134,7 @@ function* listProblems<Kind extends keyof Messages>(
   messages: readonly Messages[Kind][],
   at: Field,
   kind: Kind,
-): Generator<NetworkProblem> {
+): NetworkProblems {
   for (const [index, message] of messages.entries()) {
     yield* CHECKS[kind](message, new Field(at.item(index).path, new Field(kind).property));
   }

@@ -11,21 +11,25 @@ import type {
   LiquidityFeeSettings,
   LiquidityMonitoringParameters,
   LiquiditySLAParameters,
+  LogNormalRiskModel,
   PriceMonitoringParameters,
   PriceMonitoringTrigger,
+  RiskFactorOverride,
+  SimpleModelParams,
   TargetStakeParameters,
 } from "../../../../gen/vega/markets_pb.js";
-import { compositePriceProblems } from "./composite-price.js";
-import type { Field, NetworkProblem } from "./field.js";
-import { compare, float64, signOf, whole } from "./numbers.js";
-import { newInstrumentProblems, updatedInstrumentProblems } from "./product.js";
-import { riskProblems } from "./risk.js";
+import { compositePriceProblems } from "./data-source.js";
+import { compare, float64, signOf, whole } from "./go-numbers.js";
+import { newInstrumentProblems, updatedInstrumentProblems } from "./instrument.js";
 import {
   above0To1,
   byteLength,
   decimalRule,
+  type Field,
   from0To1,
   MESSAGE,
+  type NetworkProblem,
+  type NetworkProblems,
   positiveDecimal,
   positiveOrZero,
   required,
@@ -33,9 +37,7 @@ import {
   requiredEnum,
   requiredId,
   requiredPositiveUint,
-} from "./rules.js";
-
-type Problems = Generator<NetworkProblem>;
+} from "./network-rules.js";
 
 /**
  * Checks a new market (`checkNewMarketChangesConfiguration` in `commands/proposal_submission.go`).
@@ -43,7 +45,7 @@ type Problems = Generator<NetworkProblem>;
  * @param market its configuration
  * @param at the configuration's field
  */
-export function* newMarketProblems(market: NewMarketConfiguration, at: Field): Problems {
+export function* newMarketProblems(market: NewMarketConfiguration, at: Field): NetworkProblems {
   yield* metadataProblems(market.metadata, at.field("metadata"));
   if (market.decimalPlaces >= 150n) {
     yield at.field("decimalPlaces").problem("must be less than 150");
@@ -59,7 +61,7 @@ export function* newMarketProblems(market: NewMarketConfiguration, at: Field): P
 }
 
 /** Checks the changes of a market (`checkUpdateMarket`). */
-export function* marketUpdateProblems({ marketId, changes }: UpdateMarket, at: Field, change: Field): Problems {
+export function* marketUpdateProblems({ marketId, changes }: UpdateMarket, at: Field, change: Field): NetworkProblems {
   yield* requiredId(at.field("marketId"), marketId);
   const market = at.field("changes");
   if (changes === undefined) {
@@ -72,7 +74,7 @@ export function* marketUpdateProblems({ marketId, changes }: UpdateMarket, at: F
 }
 
 /** Checks a new spot market (`checkNewSpotMarketConfiguration`). */
-export function* newSpotMarketProblems(market: NewSpotMarketConfiguration, at: Field, change: Field): Problems {
+export function* newSpotMarketProblems(market: NewSpotMarketConfiguration, at: Field, change: Field): NetworkProblems {
   const { instrument } = market;
   yield* metadataProblems(
     market.metadata,
@@ -97,7 +99,11 @@ export function* newSpotMarketProblems(market: NewSpotMarketConfiguration, at: F
 }
 
 /** Checks the changes of a spot market (`checkUpdateSpotMarket`). */
-export function* spotMarketUpdateProblems({ marketId, changes }: UpdateSpotMarket, at: Field, change: Field): Problems {
+export function* spotMarketUpdateProblems(
+  { marketId, changes }: UpdateSpotMarket,
+  at: Field,
+  change: Field,
+): NetworkProblems {
   yield* requiredId(at.field("marketId"), marketId);
   const market = at.field("changes");
   if (changes === undefined) {
@@ -132,7 +138,7 @@ function* derivativeProblems(
     | "tickSize"
   >,
   at: Field,
-): Problems {
+): NetworkProblems {
   if (market.linearSlippageFactor !== "") {
     yield* decimalRule(at.field("linearSlippageFactor"), market.linearSlippageFactor, (factor) =>
       compare(factor, whole(1_000_000)) > 0 ? "must be at most 1000000" : positiveOrZero(factor),
@@ -154,7 +160,7 @@ function* spotProblems(
     "priceMonitoringParameters" | "targetStakeParameters" | "slaParams" | "liquidityFeeSettings" | "tickSize"
   >,
   at: Field,
-): Problems {
+): NetworkProblems {
   yield* priceMonitoringProblems(market.priceMonitoringParameters, at.field("priceMonitoringParameters"));
   yield* targetStakeProblems(market.targetStakeParameters, at.field("targetStakeParameters"));
   yield* slaProblems(market.slaParams, at.field("slaParams"));
@@ -162,7 +168,7 @@ function* spotProblems(
   yield* feeProblems(market.liquidityFeeSettings, at.field("liquidityFeeSettings"));
 }
 
-function* metadataProblems(metadata: readonly string[], at: Field): Problems {
+function* metadataProblems(metadata: readonly string[], at: Field): NetworkProblems {
   if (metadata.length > 100) {
     yield at.problem(MESSAGE.atMost100);
   }
@@ -173,13 +179,13 @@ function* metadataProblems(metadata: readonly string[], at: Field): Problems {
   }
 }
 
-function* withinSevenProblems(places: bigint, at: Field): Problems {
+function* withinSevenProblems(places: bigint, at: Field): NetworkProblems {
   if (places >= 7n || places <= -7n) {
     yield at.problem("must be between -7 and 7");
   }
 }
 
-function* priceMonitoringProblems(parameters: PriceMonitoringParameters | undefined, at: Field): Problems {
+function* priceMonitoringProblems(parameters: PriceMonitoringParameters | undefined, at: Field): NetworkProblems {
   const { triggers = [] } = parameters ?? {};
   if (triggers.length > 100) {
     yield at.field("triggers").problem("maximum 100 triggers allowed");
@@ -189,7 +195,10 @@ function* priceMonitoringProblems(parameters: PriceMonitoringParameters | undefi
   }
 }
 
-function* triggerProblems({ horizon, auctionExtension, probability }: PriceMonitoringTrigger, at: Field): Problems {
+function* triggerProblems(
+  { horizon, auctionExtension, probability }: PriceMonitoringTrigger,
+  at: Field,
+): NetworkProblems {
   if (horizon <= 0n) {
     yield at.field("horizon").problem(MESSAGE.positive);
   }
@@ -206,7 +215,7 @@ function* triggerProblems({ horizon, auctionExtension, probability }: PriceMonit
   }
 }
 
-function* liquidationProblems(strategy: LiquidationStrategy | undefined, at: Field): Problems {
+function* liquidationProblems(strategy: LiquidationStrategy | undefined, at: Field): NetworkProblems {
   if (strategy === undefined) {
     return;
   }
@@ -226,7 +235,10 @@ function* liquidationProblems(strategy: LiquidationStrategy | undefined, at: Fie
   );
 }
 
-function* liquidityMonitoringProblems(parameters: LiquidityMonitoringParameters | undefined, at: Field): Problems {
+function* liquidityMonitoringProblems(
+  parameters: LiquidityMonitoringParameters | undefined,
+  at: Field,
+): NetworkProblems {
   if (parameters === undefined) {
     yield at.problem(MESSAGE.required);
     return;
@@ -234,7 +246,7 @@ function* liquidityMonitoringProblems(parameters: LiquidityMonitoringParameters 
   yield* targetStakeProblems(parameters.targetStakeParameters, at.field("targetStakeParameters"));
 }
 
-function* targetStakeProblems(parameters: TargetStakeParameters | undefined, at: Field): Problems {
+function* targetStakeProblems(parameters: TargetStakeParameters | undefined, at: Field): NetworkProblems {
   if (parameters === undefined) {
     yield at.problem(MESSAGE.required);
     return;
@@ -247,7 +259,7 @@ function* targetStakeProblems(parameters: TargetStakeParameters | undefined, at:
   }
 }
 
-function* slaProblems(parameters: LiquiditySLAParameters | undefined, at: Field): Problems {
+function* slaProblems(parameters: LiquiditySLAParameters | undefined, at: Field): NetworkProblems {
   if (parameters === undefined) {
     yield at.named(`${at.property}.sla_params`).problem(MESSAGE.required);
     return;
@@ -265,7 +277,7 @@ function* slaProblems(parameters: LiquiditySLAParameters | undefined, at: Field)
   }
 }
 
-function* feeProblems(settings: LiquidityFeeSettings | undefined, at: Field): Problems {
+function* feeProblems(settings: LiquidityFeeSettings | undefined, at: Field): NetworkProblems {
   if (settings === undefined) {
     return;
   }
@@ -282,4 +294,111 @@ function* feeProblems(settings: LiquidityFeeSettings | undefined, at: Field): Pr
     yield at.field("method").problem(MESSAGE.notValid);
   }
   yield* decimalRule(at.field("feeConstant"), feeConstant, (fee) => positiveOrZero(fee) ?? from0To1(fee));
+}
+
+/** The risk parameters of a market. */
+type RiskParameters =
+  | { readonly case: "simple"; readonly value: SimpleModelParams }
+  | { readonly case: "logNormal"; readonly value: LogNormalRiskModel }
+  | { readonly case: undefined };
+
+/** A number of the log-normal model, and the range that a new market has to keep it in. */
+const RANGES = {
+  riskAversionParameter: [1e-8, 0.1, "must be between [1e-8, 0.1]"],
+  tau: [1e-8, 1, "must be between [1e-8, 1]"],
+  mu: [-1e-6, 1e-6, "must be between [-1e-6,1e-6]"],
+  sigma: [1e-3, 50, "must be between [1e-3,50]"],
+  r: [-1, 1, "must be between [-1,1]"],
+} as const;
+
+/**
+ * Checks the risk parameters of a market (`commands/proposal_submission.go`).
+ *
+ * @param risk the parameters
+ * @param changes the field of the market's configuration
+ * @param market whether the market is new, and whether it may override its risk factors, which spot markets do not
+ */
+export function* riskProblems(
+  risk: RiskParameters,
+  changes: Field,
+  { isNew, overrides }: { readonly isNew: boolean; readonly overrides: boolean },
+): NetworkProblems {
+  if (risk.case === undefined) {
+    yield changes.field("riskParameters").problem(MESSAGE.required);
+    return;
+  }
+  const at = changes.field(risk.case).named(changes.field("riskParameters").field(risk.case).property);
+  if (risk.case === "simple") {
+    yield* simpleProblems(risk.value, at);
+    return;
+  }
+  const problem = logNormalProblem(risk.value, at, isNew ? isOutOfRange : isNotPositive);
+  if (problem !== undefined) {
+    yield problem;
+  } else if (overrides && risk.value.riskFactorOverride !== undefined) {
+    yield* overrideProblems(risk.value.riskFactorOverride, at.field("riskFactorOverride"), isNew);
+  }
+}
+
+function* simpleProblems(
+  { minMoveDown, maxMoveUp, probabilityOfTrading }: SimpleModelParams,
+  at: Field,
+): NetworkProblems {
+  if (minMoveDown > 0) {
+    yield at.field("minMoveDown").problem(MESSAGE.negativeOrZero);
+  }
+  if (maxMoveUp < 0) {
+    yield at.field("maxMoveUp").problem(MESSAGE.positiveOrZero);
+  }
+  if (probabilityOfTrading < 0 || probabilityOfTrading > 1) {
+    yield at.field("probabilityOfTrading").problem("should be between 0 (inclusive) and 1 (inclusive)");
+  }
+}
+
+/** Finds the first problem of the log-normal model: the network looks no further. */
+function logNormalProblem(
+  { riskAversionParameter, tau, params }: LogNormalRiskModel,
+  at: Field,
+  refuse: (name: keyof typeof RANGES, value: number) => string | undefined,
+): NetworkProblem | undefined {
+  if (params === undefined) {
+    return at.field("params").problem(MESSAGE.required);
+  }
+  const numbers = { riskAversionParameter, tau } as const;
+  for (const name of ["riskAversionParameter", "tau"] as const) {
+    const message = refuse(name, numbers[name]);
+    if (message !== undefined) {
+      return at.field(name).problem(message);
+    }
+  }
+  for (const name of ["mu", "sigma", "r"] as const) {
+    const message = Number.isNaN(params[name]) ? MESSAGE.notANumber : refuse(name, params[name]);
+    if (message !== undefined) {
+      return at.field("params").field(name).problem(message);
+    }
+  }
+  return undefined;
+}
+
+function isOutOfRange(name: keyof typeof RANGES, value: number): string | undefined {
+  const [least, most, message] = RANGES[name];
+  return value < least || value > most ? message : undefined;
+}
+
+function isNotPositive(name: keyof typeof RANGES, value: number): string | undefined {
+  return name !== "mu" && name !== "r" && value <= 0 ? MESSAGE.positive : undefined;
+}
+
+function* overrideProblems(override: RiskFactorOverride, at: Field, isNew: boolean): NetworkProblems {
+  for (const name of ["short", "long"] as const) {
+    if (!isNew && override[name] === "") {
+      yield at.field(name).problem(MESSAGE.required);
+      yield* decimalRule(at.field(name), "", positiveDecimal);
+      continue;
+    }
+    yield* requiredDecimal(at.field(name), override[name], positiveDecimal);
+    if (override[name] === "") {
+      return; // Of a new market, the network looks no further.
+    }
+  }
 }

@@ -5,11 +5,14 @@ import {
 } from "../../../../gen/client/vega/commands/v1/commands_pb.js";
 import { Vote_Value } from "../../../../gen/client/vega/governance_pb.js";
 import type {
+  AmendAMM,
   CancelAMM,
   CreateReferralSet,
   DelegateSubmission,
   LiquidityProvisionAmendment,
   LiquidityProvisionSubmission,
+  SubmitAMM,
+  SubmitAMM_ConcentratedLiquidityParameters,
   UndelegateSubmission,
   UpdateMarginMode,
   UpdatePartyProfile,
@@ -17,30 +20,32 @@ import type {
   VoteSubmission,
   WithdrawSubmission,
 } from "../../../../gen/vega/commands/v1/commands_pb.js";
-import { Field, type NetworkProblem } from "./field.js";
-import { float64, integer } from "./numbers.js";
+import { float64, integer, signOf } from "./go-numbers.js";
 import {
+  above0To1,
   atMostBytes,
   byteLength,
   decimalRule,
+  Field,
   isEthereumAddress,
   isId,
   knownEnum,
   MESSAGE,
+  type NetworkProblems,
   positiveDecimal,
+  positiveInteger,
   required,
+  requiredDecimal,
   requiredEnum,
   requiredId,
   requiredInteger,
-} from "./rules.js";
-
-type Problems = Generator<NetworkProblem>;
+} from "./network-rules.js";
 
 /** The network says of an amount of 0 or less that it is required. */
 const requiredAmount = (amount: bigint) => (amount <= 0n ? MESSAGE.required : undefined);
 
 /** Checks a withdrawal (`commands/withdraw_submission.go`). */
-export function* withdrawalProblems({ amount, asset, ext }: WithdrawSubmission, at: Field): Problems {
+export function* withdrawalProblems({ amount, asset, ext }: WithdrawSubmission, at: Field): NetworkProblems {
   yield* requiredInteger(at.field("amount"), amount, requiredAmount, MESSAGE.notAnInteger);
   yield* requiredId(at.field("asset"), asset);
   if (ext === undefined) {
@@ -60,13 +65,13 @@ export function* withdrawalProblems({ amount, asset, ext }: WithdrawSubmission, 
 }
 
 /** Checks a vote (`commands/vote_submission.go`). */
-export function* voteProblems({ proposalId, value }: VoteSubmission, at: Field): Problems {
+export function* voteProblems({ proposalId, value }: VoteSubmission, at: Field): NetworkProblems {
   yield* requiredId(at.field("proposalId"), proposalId);
   yield* requiredEnum(at.field("value"), value, Vote_Value);
 }
 
 /** Checks a provision of liquidity (`commands/liquidity_provision_submission.go`). */
-export function* liquidityProblems(command: LiquidityProvisionSubmission, at: Field): Problems {
+export function* liquidityProblems(command: LiquidityProvisionSubmission, at: Field): NetworkProblems {
   const { commitmentAmount, fee } = command;
   yield* requiredId(at.field("marketId"), command.marketId);
   yield* atMostBytes(at.field("reference"), command.reference, 100, MESSAGE.referenceTooLong);
@@ -90,7 +95,7 @@ export function* liquidityProblems(command: LiquidityProvisionSubmission, at: Fi
 }
 
 /** Checks the amendment of a provision of liquidity. */
-export function* liquidityAmendmentProblems(command: LiquidityProvisionAmendment, at: Field): Problems {
+export function* liquidityAmendmentProblems(command: LiquidityProvisionAmendment, at: Field): NetworkProblems {
   const { marketId, commitmentAmount, fee, reference } = command;
   if (marketId === "") {
     yield at.field("marketId").problem(MESSAGE.required);
@@ -102,13 +107,13 @@ export function* liquidityAmendmentProblems(command: LiquidityProvisionAmendment
 }
 
 /** Checks a delegation (`commands/delegate_submission.go`). */
-export function* delegationProblems({ amount, nodeId }: DelegateSubmission, at: Field): Problems {
+export function* delegationProblems({ amount, nodeId }: DelegateSubmission, at: Field): NetworkProblems {
   yield* requiredInteger(at.field("amount"), amount, requiredAmount, MESSAGE.notAnInteger);
   yield* requiredId(at.field("nodeId"), nodeId, MESSAGE.publicKey);
 }
 
 /** Checks the end of a delegation. */
-export function* undelegationProblems({ method, nodeId }: UndelegateSubmission, at: Field): Problems {
+export function* undelegationProblems({ method, nodeId }: UndelegateSubmission, at: Field): NetworkProblems {
   if (method === UndelegateSubmission_Method.UNSPECIFIED) {
     yield at.field("method").problem(MESSAGE.required);
   } else {
@@ -118,7 +123,7 @@ export function* undelegationProblems({ method, nodeId }: UndelegateSubmission, 
 }
 
 /** Checks a change of the margin mode (`commands/update_margin_mode.go`). */
-export function* marginModeProblems({ mode, marginFactor, marketId }: UpdateMarginMode, at: Field): Problems {
+export function* marginModeProblems({ mode, marginFactor, marketId }: UpdateMarginMode, at: Field): NetworkProblems {
   const { CROSS_MARGIN, ISOLATED_MARGIN, UNSPECIFIED } = UpdateMarginMode_Mode;
   const factor = at.field("marginFactor");
   if (mode === UNSPECIFIED) {
@@ -137,7 +142,7 @@ export function* marginModeProblems({ mode, marginFactor, marketId }: UpdateMarg
 }
 
 /** Checks a new referral set (`commands/create_referral_set.go`). */
-export function* referralSetProblems(command: CreateReferralSet, at: Field): Problems {
+export function* referralSetProblems(command: CreateReferralSet, at: Field): NetworkProblems {
   const { isTeam, doNotCreateReferralSet, team } = command;
   if (doNotCreateReferralSet && !isTeam) {
     yield at.problem("is ineffective");
@@ -149,7 +154,7 @@ export function* referralSetProblems(command: CreateReferralSet, at: Field): Pro
 }
 
 /** Checks the changes of a referral set (`commands/update_referral_set.go`). */
-export function* referralSetUpdateProblems({ id, isTeam, team }: UpdateReferralSet, at: Field): Problems {
+export function* referralSetUpdateProblems({ id, isTeam, team }: UpdateReferralSet, at: Field): NetworkProblems {
   yield* idProblems(at.field("id"), id);
   if (isTeam && team === undefined) {
     yield at.field("team").problem(MESSAGE.required);
@@ -171,7 +176,7 @@ function* teamProblems(
     readonly allowList: readonly string[];
   },
   at: Field,
-): Problems {
+): NetworkProblems {
   if (team.name !== undefined) {
     yield* required(at.field("name"), team.name);
     yield* atMostBytes(at.field("name"), team.name, 100, "must be less than 100 characters");
@@ -185,14 +190,14 @@ function* teamProblems(
 }
 
 /** Checks an identifier, even one that is not set, by its form. */
-export function* idProblems(at: Field, id: string): Problems {
+export function* idProblems(at: Field, id: string): NetworkProblems {
   if (!isId(id)) {
     yield at.problem(MESSAGE.id);
   }
 }
 
 /** Checks a party's profile (`commands/update_party_profile.go`). */
-export function* profileProblems({ alias, metadata }: UpdatePartyProfile, at: Field): Problems {
+export function* profileProblems({ alias, metadata }: UpdatePartyProfile, at: Field): NetworkProblems {
   yield* atMostBytes(at.field("alias"), alias, 32, "is limited to 32 characters");
   if (metadata.length > 10) {
     yield at.field("metadata").problem("is limited to 10 entries");
@@ -215,7 +220,100 @@ export function* profileProblems({ alias, metadata }: UpdatePartyProfile, at: Fi
 }
 
 /** Checks the cancellation of an automated market maker (`commands/cancel_amm.go`). */
-export function* ammCancellationProblems({ marketId, method }: CancelAMM, at: Field): Problems {
+export function* ammCancellationProblems({ marketId, method }: CancelAMM, at: Field): NetworkProblems {
   yield* requiredId(at.field("marketId"), marketId);
   yield* requiredEnum(at.field("method"), method, CancelAMM_Method);
+}
+
+type Curve = Omit<SubmitAMM_ConcentratedLiquidityParameters, "$typeName">;
+
+/** Checks the submission of an automated market maker (`commands/submit_amm.go`). */
+export function* ammProblems(amm: SubmitAMM, at: Field): NetworkProblems {
+  const { concentratedLiquidityParameters: curve } = amm;
+  yield* requiredId(at.field("marketId"), amm.marketId);
+  yield* requiredDecimal(at.field("slippageTolerance"), amm.slippageTolerance, above0To1);
+  yield* requiredInteger(at.field("commitmentAmount"), amm.commitmentAmount, positiveInteger);
+  yield* amm.proposedFee === ""
+    ? required(at.field("proposedFee"), amm.proposedFee)
+    : decimalRule(at.field("proposedFee"), amm.proposedFee, positiveDecimal, MESSAGE.notValid);
+  const field = at.field("concentratedLiquidityParameters");
+  if (curve === undefined) {
+    yield field.problem(MESSAGE.required);
+    return;
+  }
+  yield* required(field.field("base"), curve.base);
+  yield* curveProblems(curve, field, amm.slippageTolerance, at);
+}
+
+/** Checks the amendment of an automated market maker (`commands/amend_amm.go`). */
+export function* ammAmendmentProblems(amm: AmendAMM, at: Field): NetworkProblems {
+  const { concentratedLiquidityParameters: curve, commitmentAmount, proposedFee } = amm;
+  const problems = [...amendedProblems(amm, at)];
+  yield* problems;
+  const hasUpdate = [commitmentAmount, proposedFee, curve].some((value) => value !== undefined);
+  if (!hasUpdate && problems.length === 0) {
+    yield at.general("no updates provided");
+  }
+}
+
+function* amendedProblems(amm: AmendAMM, at: Field): NetworkProblems {
+  const { concentratedLiquidityParameters: curve, commitmentAmount, proposedFee } = amm;
+  yield* requiredId(at.field("marketId"), amm.marketId);
+  yield* requiredDecimal(at.field("slippageTolerance"), amm.slippageTolerance, above0To1);
+  if (commitmentAmount !== undefined) {
+    yield* amountProblems(at.field("commitmentAmount"), commitmentAmount);
+  }
+  if (proposedFee !== undefined) {
+    yield* decimalRule(at.field("proposedFee"), proposedFee, positiveDecimal, MESSAGE.notValid);
+  }
+  if (curve !== undefined) {
+    const field = at.field("concentratedLiquidityParameters");
+    if (curve.base === "") {
+      yield field.field("base").problem(MESSAGE.notANumber);
+    }
+    // The network names a field of the submission here.
+    yield* curveProblems(curve, field, amm.slippageTolerance, at.named("submit_amm"));
+  }
+}
+
+/** Checks the curve of an automated market maker, and its slippage tolerance for a second time. */
+function* curveProblems(curve: Curve, at: Field, slippageTolerance: string, amm: Field): NetworkProblems {
+  const { base, lowerBound, upperBound } = curve;
+  if (base !== "") {
+    yield* amountProblems(at.field("base"), base);
+  }
+  for (const name of ["lowerBound", "upperBound"] as const) {
+    const bound = curve[name];
+    if (bound !== undefined) {
+      yield* amountProblems(at.field(name), bound);
+    }
+  }
+  if (lowerBound === undefined && upperBound === undefined) {
+    yield at.field("lowerBound").problem("lower_bound and upper_bound cannot both be empty");
+  }
+  const [middle, lower, upper] = [base, lowerBound ?? "", upperBound ?? ""].map(integer);
+  if (middle !== undefined && lower !== undefined && middle <= lower) {
+    yield at.field("base").problem("should be a bigger value than lower_bound");
+  }
+  if (middle !== undefined && upper !== undefined && middle >= upper) {
+    yield at.field("base").problem("should be a smaller value than upper_bound");
+  }
+  for (const name of ["leverageAtUpperBound", "leverageAtLowerBound"] as const) {
+    const leverage = curve[name];
+    if (leverage !== undefined) {
+      yield* decimalRule(at.field(name), leverage, refuseNegative);
+    }
+  }
+  yield* requiredDecimal(amm.field("slippageTolerance"), slippageTolerance, refuseNegative);
+}
+
+function* amountProblems(at: Field, amount: string): NetworkProblems {
+  const value = integer(amount);
+  if (value === undefined || value <= 0n) {
+    yield at.problem(value === undefined ? MESSAGE.notANumber : MESSAGE.positive);
+  }
+}
+
+function refuseNegative(value: Parameters<typeof signOf>[0]): string | undefined {
+  return signOf(value) < 0 ? MESSAGE.positive : undefined;
 }

@@ -1,19 +1,48 @@
+import type { AssetDetails, AssetDetailsUpdate } from "../../../../gen/vega/assets_pb.js";
 import type { BatchProposalSubmission, ProposalSubmission } from "../../../../gen/vega/commands/v1/commands_pb.js";
-import type { BatchProposalTermsChange, ProposalRationale, ProposalTerms } from "../../../../gen/vega/governance_pb.js";
-import { assetUpdateProblems, newAssetProblems } from "./asset.js";
-import { Field, type NetworkProblem } from "./field.js";
-import { governanceTransferProblems, marketStateProblems } from "./governance-transfer.js";
+import type {
+  BatchProposalTermsChange,
+  ProposalRationale,
+  ProposalTerms,
+  ReferralProgramChanges,
+  UpdateAsset,
+  VolumeDiscountProgramChanges,
+  VolumeRebateProgramChanges,
+} from "../../../../gen/vega/governance_pb.js";
+import type {
+  BenefitTier,
+  DiscountFactors,
+  RewardFactors,
+  StakingTier,
+  VolumeBenefitTier,
+  VolumeRebateBenefitTier,
+} from "../../../../gen/vega/vega_pb.js";
+import { compare } from "./go-numbers.js";
 import { marketUpdateProblems, newMarketProblems, newSpotMarketProblems, spotMarketUpdateProblems } from "./market.js";
-import { referralProgramProblems, volumeDiscountProblems, volumeRebateProblems } from "./programs.js";
-import { atMostBytes, byteLength, MESSAGE, required } from "./rules.js";
-
-type Problems = Generator<NetworkProblem>;
+import {
+  atMostBytes,
+  byteLength,
+  decimalRule,
+  Field,
+  MESSAGE,
+  type NetworkProblems,
+  ONE,
+  positiveDecimal,
+  positiveInteger,
+  positiveOrZero,
+  required,
+  requiredDecimal,
+  requiredId,
+  requiredInteger,
+  requiredPositiveUint,
+} from "./network-rules.js";
+import { governanceTransferProblems, marketStateProblems } from "./transfer.js";
 
 /** What is proposed, alone or in a batch. */
 type Change = Extract<(ProposalTerms | BatchProposalTermsChange)["change"], { readonly case: string }>;
 
 /** Checks a proposal (`commands/proposal_submission.go`). */
-export function* proposalProblems({ reference, rationale, terms }: ProposalSubmission, at: Field): Problems {
+export function* proposalProblems({ reference, rationale, terms }: ProposalSubmission, at: Field): NetworkProblems {
   yield* atMostBytes(at.field("reference"), reference, 100, MESSAGE.referenceTooLong);
   yield* rationaleProblems(rationale, at.field("rationale"));
   if (terms === undefined) {
@@ -31,7 +60,10 @@ export function* proposalProblems({ reference, rationale, terms }: ProposalSubmi
 }
 
 /** Checks a batch of proposals (`commands/batch_proposal_submission.go`). */
-export function* batchProposalProblems({ reference, rationale, terms }: BatchProposalSubmission, at: Field): Problems {
+export function* batchProposalProblems(
+  { reference, rationale, terms }: BatchProposalSubmission,
+  at: Field,
+): NetworkProblems {
   yield* atMostBytes(at.field("reference"), reference, 100, MESSAGE.referenceTooLong);
   yield* rationaleProblems(rationale, at.field("rationale"));
   const inside = at.field("terms");
@@ -62,7 +94,7 @@ export function* batchProposalProblems({ reference, rationale, terms }: BatchPro
   }
 }
 
-function* rationaleProblems(rationale: ProposalRationale | undefined, at: Field): Problems {
+function* rationaleProblems(rationale: ProposalRationale | undefined, at: Field): NetworkProblems {
   if (rationale === undefined) {
     yield at.problem(MESSAGE.required);
     return;
@@ -81,7 +113,7 @@ function* rationaleProblems(rationale: ProposalRationale | undefined, at: Field)
   }
 }
 
-function* timeProblems(terms: ProposalTerms, at: Field): Problems {
+function* timeProblems(terms: ProposalTerms, at: Field): NetworkProblems {
   const { closingTimestamp, validationTimestamp, enactmentTimestamp, change } = terms;
   const closing = at.field("closingTimestamp");
   const validation = at.field("validationTimestamp");
@@ -115,7 +147,7 @@ function* enactmentProblems(
   change: Change["case"] | undefined,
   enactment: Field,
   closing: Field,
-): Problems {
+): NetworkProblems {
   if (change === "newFreeform") {
     if (enactmentTimestamp !== 0n) {
       yield enactment.problem(MESSAGE.notSupported);
@@ -137,7 +169,7 @@ function* enactmentProblems(
  * @param at the field of the terms, named as the network names that of the change
  * @param enactmentTimestamp when it is enacted, in Unix seconds
  */
-function* changeProblems(change: Change, at: Field, enactmentTimestamp: bigint): Problems {
+function* changeProblems(change: Change, at: Field, enactmentTimestamp: bigint): NetworkProblems {
   const field = at.field(change.case);
   switch (change.case) {
     case "updateMarket":
@@ -162,7 +194,7 @@ function* configurationProblems(
   field: Field,
   at: Field,
   enactmentTimestamp: bigint,
-): Problems {
+): NetworkProblems {
   const changes = change.case === "newAsset" ? assetField(field, at) : field.field("changes");
   if (change.value.changes === undefined) {
     yield changes.problem(MESSAGE.required);
@@ -216,4 +248,193 @@ function assetField(asset: Field, change: Field): Field {
 /** Returns the network's name of a transfer's configuration. In a batch, it lacks a point. */
 function transferProperty({ property }: Field): string {
   return property.replace("terms.changes.new_transfer", "terms.changesnew_transfer");
+}
+
+/** Checks a new asset (`checkNewAssetChanges` in `commands/proposal_submission.go`). */
+export function* newAssetProblems(asset: AssetDetails, at: Field): NetworkProblems {
+  yield* required(at.field("name"), asset.name);
+  yield* required(at.field("symbol"), asset.symbol);
+  yield* requiredDecimal(at.field("quantum"), asset.quantum, positiveDecimal);
+  const { source } = asset;
+  const field = sourceField(at, source.case);
+  if (source.case === undefined) {
+    yield field.problem(MESSAGE.required);
+  } else if (source.case === "builtinAsset") {
+    yield* requiredInteger(field.field("maxFaucetAmountMint"), source.value.maxFaucetAmountMint, positiveInteger);
+  } else {
+    yield* required(field.field("chainId"), source.value.chainId);
+    yield* required(field.field("contractAddress"), source.value.contractAddress);
+    yield* limitProblems(source.value, field);
+  }
+}
+
+/** Checks the changes of an asset (`checkUpdateAsset`). */
+export function* assetUpdateProblems({ assetId, changes }: UpdateAsset, at: Field): NetworkProblems {
+  yield* requiredId(at.field("assetId"), assetId);
+  if (changes === undefined) {
+    yield at.field("changes").problem(MESSAGE.required);
+    return;
+  }
+  yield* requiredDecimal(at.field("changes").field("quantum"), changes.quantum, positiveDecimal);
+  const field = sourceField(at.field("changes"), changes.source.case);
+  if (changes.source.case === undefined) {
+    yield field.problem(MESSAGE.required);
+  } else {
+    yield* limitProblems(changes.source.value, field);
+  }
+}
+
+/** Returns the field of an asset's source, which the network takes for one in another. */
+function sourceField(asset: Field, kind: (AssetDetails | AssetDetailsUpdate)["source"]["case"]): Field {
+  const source = asset.field("source");
+  return kind === undefined ? source : asset.field(kind).named(source.field(kind).property);
+}
+
+function* limitProblems(
+  limits: { readonly lifetimeLimit: string; readonly withdrawThreshold: string },
+  at: Field,
+): NetworkProblems {
+  for (const name of ["lifetimeLimit", "withdrawThreshold"] as const) {
+    yield* requiredInteger(at.field(name), limits[name], positiveInteger);
+  }
+}
+
+const KINDS = ["maker", "liquidity", "infrastructure"] as const;
+
+/** Checks a referral program (`checkReferralProgramChanges` in `commands/proposal_submission.go`). */
+export function* referralProgramProblems(
+  changes: ReferralProgramChanges,
+  at: Field,
+  enactmentTimestamp: bigint,
+): NetworkProblems {
+  yield* spanProblems(changes, at, enactmentTimestamp);
+  const benefits = at.field("benefitTiers");
+  for (const [index, tier] of changes.benefitTiers.entries()) {
+    yield* benefitTierProblems(tier, benefits.item(index));
+  }
+  yield* duplicateProblems(
+    changes.benefitTiers.map((tier) => `${tier.minimumEpochs}_${tier.minimumRunningNotionalTakerVolume}`),
+    benefits,
+    "duplicate benefit tier",
+  );
+  const stakes = at.field("stakingTiers");
+  for (const [index, tier] of changes.stakingTiers.entries()) {
+    yield* stakingTierProblems(tier, stakes.item(index));
+  }
+  yield* duplicateProblems(
+    changes.stakingTiers.map(({ minimumStakedTokens }) => minimumStakedTokens),
+    stakes,
+    "duplicate staking tier",
+  );
+}
+
+/** Checks a volume discount program (`checkVolumeDiscountProgramChanges`). */
+export function* volumeDiscountProblems(
+  changes: VolumeDiscountProgramChanges,
+  at: Field,
+  enactmentTimestamp: bigint,
+): NetworkProblems {
+  yield* spanProblems(changes, at, enactmentTimestamp);
+  for (const [index, tier] of changes.benefitTiers.entries()) {
+    yield* volumeTierProblems(tier, at.field("benefitTiers").item(index));
+  }
+}
+
+/**
+ * Checks a volume rebate program (`checkVolumeRebateProgramChanges`).
+ *
+ * @param tiers the field of its tiers, which the network calls those of a volume discount program
+ */
+export function* volumeRebateProblems(
+  changes: VolumeRebateProgramChanges,
+  at: Field,
+  tiers: Field,
+  enactmentTimestamp: bigint,
+): NetworkProblems {
+  yield* spanProblems(changes, at, enactmentTimestamp);
+  for (const [index, tier] of changes.benefitTiers.entries()) {
+    yield* rebateTierProblems(tier, tiers.item(index));
+  }
+}
+
+function* spanProblems(
+  {
+    endOfProgramTimestamp: end,
+    windowLength,
+  }: { readonly endOfProgramTimestamp: bigint; readonly windowLength: bigint },
+  at: Field,
+  enactmentTimestamp: bigint,
+): NetworkProblems {
+  const ends = at.field("endOfProgramTimestamp");
+  if (end === 0n) {
+    yield ends.problem(MESSAGE.required);
+  } else if (end < 0n) {
+    yield ends.problem(MESSAGE.positive);
+  } else if (end < enactmentTimestamp) {
+    yield ends.problem("must be greater than proposal_submission.terms.enactment_timestamp");
+  }
+  if (windowLength === 0n) {
+    yield at.field("windowLength").problem(MESSAGE.required);
+  } else if (windowLength > 100n) {
+    yield at.field("windowLength").problem(MESSAGE.atMost100);
+  }
+}
+
+function* benefitTierProblems(tier: BenefitTier, at: Field): NetworkProblems {
+  yield* requiredPositiveUint(at.field("minimumRunningNotionalTakerVolume"), tier.minimumRunningNotionalTakerVolume);
+  yield* requiredPositiveUint(at.field("minimumEpochs"), tier.minimumEpochs);
+  const { referralRewardFactors: rewards, referralDiscountFactors: discounts } = tier;
+  if (rewards === undefined) {
+    yield at.field("referralRewardFactors").problem(MESSAGE.required);
+  }
+  if (discounts === undefined) {
+    yield at.field("referralDiscountFactors").problem(MESSAGE.required);
+  }
+  for (const kind of KINDS) {
+    if (rewards !== undefined) {
+      const name: keyof RewardFactors = `${kind}RewardFactor`;
+      yield* requiredDecimal(at.field("referralRewardFactors").field(name), rewards[name], positiveOrZero);
+    }
+    if (discounts !== undefined) {
+      const name: keyof DiscountFactors = `${kind}DiscountFactor`;
+      yield* requiredDecimal(at.field("referralDiscountFactors").field(name), discounts[name], positiveOrZero);
+    }
+  }
+}
+
+function* stakingTierProblems(
+  { minimumStakedTokens, referralRewardMultiplier }: StakingTier,
+  at: Field,
+): NetworkProblems {
+  yield* requiredPositiveUint(at.field("minimumStakedTokens"), minimumStakedTokens);
+  yield* requiredDecimal(at.field("referralRewardMultiplier"), referralRewardMultiplier, (multiplier) =>
+    compare(multiplier, ONE) < 0 ? "must be greater than or equal to 1" : undefined,
+  );
+}
+
+function* volumeTierProblems(tier: VolumeBenefitTier, at: Field): NetworkProblems {
+  yield* requiredPositiveUint(at.field("minimumRunningNotionalTakerVolume"), tier.minimumRunningNotionalTakerVolume);
+  const { volumeDiscountFactors: factors } = tier;
+  if (factors === undefined) {
+    yield at.field("volumeDiscountFactors").problem(MESSAGE.required);
+    return;
+  }
+  for (const kind of KINDS) {
+    const name: keyof DiscountFactors = `${kind}DiscountFactor`;
+    yield* decimalRule(at.field("volumeDiscountFactors").field(name), factors[name], positiveOrZero);
+  }
+}
+
+function* rebateTierProblems(tier: VolumeRebateBenefitTier, at: Field): NetworkProblems {
+  const fraction = at.field("minimumPartyMakerVolumeFraction");
+  yield* requiredDecimal(fraction, tier.minimumPartyMakerVolumeFraction, positiveDecimal);
+  yield* requiredDecimal(at.field("additionalMakerRebate"), tier.additionalMakerRebate, positiveOrZero);
+}
+
+function* duplicateProblems(keys: readonly string[], at: Field, message: string): NetworkProblems {
+  for (const [index, key] of keys.entries()) {
+    if (keys.indexOf(key) < index) {
+      yield at.item(index).problem(message);
+    }
+  }
 }

@@ -1,19 +1,42 @@
-import { AccountType } from "../../../../gen/client/vega/vega_pb.js";
+import { MarketStateUpdateType } from "../../../../gen/client/vega/governance_pb.js";
+import {
+  AccountType,
+  DispatchMetric,
+  DistributionStrategy,
+  EntityScope,
+  IndividualScope,
+} from "../../../../gen/client/vega/vega_pb.js";
 import type { Transfer } from "../../../../gen/vega/commands/v1/commands_pb.js";
-import { dispatchStrategyProblems, isMetricAccount } from "./dispatch-strategy.js";
-import type { Field, NetworkProblem } from "./field.js";
-import { factorProblems } from "./governance-transfer.js";
-import { atMostBytes, isId, MESSAGE, requiredId, requiredInteger } from "./rules.js";
+import type {
+  NewTransferConfiguration,
+  RecurringTransfer,
+  UpdateMarketStateConfiguration,
+} from "../../../../gen/vega/governance_pb.js";
+import type { DispatchStrategy } from "../../../../gen/vega/vega_pb.js";
+import { compare, decimal, floatSign, integer, isNegative, signOf, uint256 } from "./go-numbers.js";
+import {
+  above0To1,
+  atMostBytes,
+  decimalRule,
+  type Field,
+  isId,
+  MESSAGE,
+  type NetworkProblem,
+  type NetworkProblems,
+  ONE,
+  positiveDecimal,
+  requiredId,
+  requiredInteger,
+} from "./network-rules.js";
 
-type Problems = Generator<NetworkProblem>;
-
-const { GENERAL, GLOBAL_REWARD, NETWORK_TREASURY, UNSPECIFIED, VESTED_REWARDS } = AccountType;
+const { GENERAL, GLOBAL_INSURANCE, GLOBAL_REWARD, INSURANCE, NETWORK_TREASURY, UNSPECIFIED, VESTED_REWARDS } =
+  AccountType;
 
 /** The receiver of what goes to an account of the network. */
 const NETWORK = "0".repeat(64);
 
 /** Checks a transfer (`commands/transfer_funds.go`). */
-export function* transferProblems(transfer: Transfer, at: Field): Problems {
+export function* transferProblems(transfer: Transfer, at: Field): NetworkProblems {
   const { to, toAccountType, fromAccountType } = transfer;
   yield* requiredInteger(
     at.field("amount"),
@@ -35,7 +58,7 @@ export function* transferProblems(transfer: Transfer, at: Field): Problems {
   yield* kindProblems(transfer, at);
 }
 
-function* derivedKeyProblems({ from, fromAccountType, toAccountType }: Transfer, at: Field): Problems {
+function* derivedKeyProblems({ from, fromAccountType, toAccountType }: Transfer, at: Field): NetworkProblems {
   if (from === undefined) {
     return;
   }
@@ -50,7 +73,7 @@ function* derivedKeyProblems({ from, fromAccountType, toAccountType }: Transfer,
   }
 }
 
-function* kindProblems({ kind, fromAccountType, toAccountType }: Transfer, at: Field): Problems {
+function* kindProblems({ kind, fromAccountType, toAccountType }: Transfer, at: Field): NetworkProblems {
   const account = at.field("toAccountType").named(`${at.property}.account.to`);
   if (kind.case === undefined) {
     yield at.field("kind").problem(MESSAGE.required);
@@ -89,5 +112,342 @@ function* kindProblems({ kind, fromAccountType, toAccountType }: Transfer, at: F
     yield* dispatchStrategyProblems(dispatchStrategy, toAccountType, field.field("dispatchStrategy"), account);
   } else if (isMetricAccount(toAccountType)) {
     yield field.field("dispatchStrategy").problem(MESSAGE.required);
+  }
+}
+
+const { REWARD_ELIGIBLE_ENTITIES, REWARD_MARKET_PROPOSERS, REWARD_VALIDATOR_RANKING } = AccountType;
+
+/** The accounts for rewards by a metric, and their metrics. */
+const METRICS: ReadonlyMap<AccountType, DispatchMetric> = new Map([
+  [AccountType.REWARD_LP_RECEIVED_FEES, DispatchMetric.LP_FEES_RECEIVED],
+  [AccountType.REWARD_MAKER_RECEIVED_FEES, DispatchMetric.MAKER_FEES_RECEIVED],
+  [AccountType.REWARD_MAKER_PAID_FEES, DispatchMetric.MAKER_FEES_PAID],
+  [REWARD_MARKET_PROPOSERS, DispatchMetric.MARKET_VALUE],
+  [AccountType.REWARD_AVERAGE_NOTIONAL, DispatchMetric.AVERAGE_NOTIONAL],
+  [REWARD_ELIGIBLE_ENTITIES, DispatchMetric.ELIGIBLE_ENTITIES],
+  [AccountType.REWARD_RELATIVE_RETURN, DispatchMetric.RELATIVE_RETURN],
+  [AccountType.REWARD_REALISED_RETURN, DispatchMetric.REALISED_RETURN],
+  [AccountType.REWARD_RETURN_VOLATILITY, DispatchMetric.RETURN_VOLATILITY],
+  [REWARD_VALIDATOR_RANKING, DispatchMetric.VALIDATOR_RANKING],
+]);
+
+/** Returns whether an account is for rewards by a metric, which only recurring transfers with a strategy go to. */
+export function isMetricAccount(type: AccountType): boolean {
+  return METRICS.has(type);
+}
+
+/** Returns an enumeration's value as the network writes it: its name, or its number if it is not known. */
+function nameOf(prefix: string, values: Readonly<Record<number, string>>, value: number): string {
+  const name = values[value];
+  return name === undefined ? String(value) : `${prefix}_${name}`;
+}
+
+const accountName = (type: AccountType) => nameOf("ACCOUNT_TYPE", AccountType, type);
+const metricName = (metric: DispatchMetric) => nameOf("DISPATCH_METRIC", DispatchMetric, metric);
+const scopeName = (scope: EntityScope) => nameOf("ENTITY_SCOPE", EntityScope, scope);
+const distributionName = (strategy: DistributionStrategy) =>
+  nameOf("DISTRIBUTION_STRATEGY", DistributionStrategy, strategy);
+
+/**
+ * Checks how a recurring transfer distributes rewards (`validateDispatchStrategy` in `commands/transfer_funds.go`).
+ *
+ * @param strategy the strategy
+ * @param to the type of the account that the transfer goes to
+ * @param at the strategy's field
+ * @param destination the field of the account
+ */
+export function* dispatchStrategyProblems(
+  strategy: DispatchStrategy,
+  to: AccountType,
+  at: Field,
+  destination: Field,
+): NetworkProblems {
+  if (!isMetricAccount(to)) {
+    yield destination.problem(MESSAGE.notValid);
+  }
+  yield* assetProblems(strategy, to, at.field("assetForMetric"));
+  yield* metricProblems(strategy, to, at.field("metric", "dispatch_metric"));
+  yield* scopeProblems(strategy, to, at);
+  yield* distributionProblems(strategy, to, at);
+  yield* requirementProblems(strategy, to, at);
+  yield* windowProblems(strategy, to, at);
+  yield* rankProblems(strategy, at);
+}
+
+function* assetProblems(strategy: DispatchStrategy, to: AccountType, at: Field): NetworkProblems {
+  const { assetForMetric: asset, metric, notionalTimeWeightedAveragePositionRequirement: position } = strategy;
+  const needsNone = [REWARD_ELIGIBLE_ENTITIES, REWARD_MARKET_PROPOSERS, REWARD_VALIDATOR_RANKING].includes(to);
+  if (asset === "" && !needsNone) {
+    yield at.problem(MESSAGE.required);
+  }
+  if (asset !== "" && !isId(asset)) {
+    yield at.problem(MESSAGE.id);
+  }
+  if (asset !== "" && to === REWARD_VALIDATOR_RANKING) {
+    yield at.problem("not be specified when to_account type is VALIDATOR_RANKING");
+  }
+  if (metric === DispatchMetric.ELIGIBLE_ENTITIES && position !== "" && asset === "") {
+    yield at.problem(
+      "asset for metric must be provided if NotionalTimeWeightedAveragePositionRequirement is specified",
+    );
+  }
+}
+
+function* metricProblems(strategy: DispatchStrategy, to: AccountType, at: Field): NetworkProblems {
+  const { metric } = strategy;
+  const expected = METRICS.get(to);
+  if (expected !== undefined && metric !== expected) {
+    yield at.problem(
+      `cannot set toAccountType to ${accountName(to)} when dispatch metric is set to ${metricName(metric)}`,
+    );
+  }
+  const { assetForMetric, markets, stakingRequirement, notionalTimeWeightedAveragePositionRequirement } = strategy;
+  const limits = [assetForMetric, markets, stakingRequirement, notionalTimeWeightedAveragePositionRequirement];
+  if (metric === DispatchMetric.ELIGIBLE_ENTITIES && limits.every(({ length }) => length === 0)) {
+    yield at.problem(
+      "eligible_entities metric requires at least one of (markets, asset_for_metric, staking_requirement, notional_time_weighted_average_position_requirement) to be defined",
+    );
+  }
+}
+
+function* scopeProblems(strategy: DispatchStrategy, to: AccountType, at: Field): NetworkProblems {
+  const { entityScope, individualScope, teamScope, nTopPerformers } = strategy;
+  const isTeams = entityScope === EntityScope.TEAMS;
+  const isIndividuals = entityScope === EntityScope.INDIVIDUALS;
+  const top = at.field("nTopPerformers");
+  if (entityScope === EntityScope.UNSPECIFIED) {
+    yield at.field("entityScope").problem(MESSAGE.required);
+  }
+  if (isTeams && to === REWARD_MARKET_PROPOSERS) {
+    yield at.field("entityScope").problem(`${scopeName(entityScope)} is not allowed for ${accountName(to)}`);
+  }
+  if (isTeams && nTopPerformers === "") {
+    yield top.problem(MESSAGE.required);
+  } else if (isTeams) {
+    yield* decimalRule(top, nTopPerformers, above0To1);
+  } else if (nTopPerformers !== "") {
+    yield top.problem(`must not be set when entity scope is not ${scopeName(EntityScope.TEAMS)}`);
+  }
+  const hasIndividuals = individualScope !== IndividualScope.UNSPECIFIED;
+  if (isIndividuals && !hasIndividuals) {
+    yield at.field("individualScope").problem(MESSAGE.required);
+  }
+  const notWithScope = `should not be set when entity_scope is set to ${scopeName(entityScope)}`;
+  if (isIndividuals && teamScope.length > 0) {
+    yield at.field("teamScope").problem(notWithScope);
+  }
+  if (!isIndividuals && hasIndividuals) {
+    yield at.field("individualScope").problem(notWithScope);
+  }
+}
+
+function* distributionProblems(
+  { distributionStrategy }: DispatchStrategy,
+  to: AccountType,
+  strategy: Field,
+): NetworkProblems {
+  const at = strategy.field("distributionStrategy");
+  const isUnspecified = distributionStrategy === DistributionStrategy.UNSPECIFIED;
+  if (isUnspecified && to !== REWARD_MARKET_PROPOSERS) {
+    yield at.problem(MESSAGE.required);
+  }
+  if (!isUnspecified && to === REWARD_MARKET_PROPOSERS) {
+    yield at.problem(`should not be set when to_account is set to ${accountName(to)}`);
+  }
+}
+
+function* requirementProblems(strategy: DispatchStrategy, to: AccountType, at: Field): NetworkProblems {
+  const names = ["stakingRequirement", "notionalTimeWeightedAveragePositionRequirement"] as const;
+  for (const name of names) {
+    const amount = integer(strategy[name]);
+    if (strategy[name] === "") {
+      continue;
+    }
+    if (to === REWARD_VALIDATOR_RANKING || to === REWARD_MARKET_PROPOSERS) {
+      yield at.field(name).problem(`should not be set if to_account is set to ${accountName(to)}`);
+    } else if (amount === undefined) {
+      yield at.field(name).problem(MESSAGE.notAnInteger);
+    } else if (amount < 0n) {
+      yield at.field(name).problem(MESSAGE.positiveOrZero);
+    }
+  }
+}
+
+function* windowProblems(strategy: DispatchStrategy, to: AccountType, at: Field): NetworkProblems {
+  const { windowLength, transferInterval, capRewardFeeMultiple } = strategy;
+  const window = at.field("windowLength");
+  if (windowLength > 0n && to === REWARD_MARKET_PROPOSERS) {
+    yield window.problem(`should not be set for ${accountName(to)}`);
+  }
+  if (windowLength === 0n && to !== REWARD_MARKET_PROPOSERS) {
+    yield window.problem("must be between 1 and 100");
+  }
+  if (windowLength > 100n) {
+    yield window.problem(MESSAGE.atMost100);
+  }
+  if (capRewardFeeMultiple !== undefined && capRewardFeeMultiple !== "") {
+    yield* decimalRule(at.field("capRewardFeeMultiple"), capRewardFeeMultiple, positiveDecimal);
+  }
+  if (transferInterval !== undefined && (transferInterval <= 0 || transferInterval > 100)) {
+    yield at.field("transferInterval").problem("must be between 1 and 100");
+  }
+}
+
+function* rankProblems({ rankTable, distributionStrategy }: DispatchStrategy, strategy: Field): NetworkProblems {
+  const at = strategy.field("rankTable");
+  const { RANK, RANK_LOTTERY } = DistributionStrategy;
+  const isByRank = distributionStrategy === RANK || distributionStrategy === RANK_LOTTERY;
+  if (rankTable.length === 0 && isByRank) {
+    yield at.problem(MESSAGE.positive);
+  }
+  if (rankTable.length > 0 && !isByRank) {
+    yield at.problem(`should not be set for distribution strategy ${distributionName(distributionStrategy)}`);
+  }
+  if (rankTable.length > 500) {
+    yield at.problem("must be at most 500");
+  }
+  const wrong = rankTable.findIndex(
+    ({ startRank }, index) => index > 0 && startRank <= (rankTable[index - 1]?.startRank ?? 0),
+  );
+  if (wrong > 0) {
+    // The network's name of the element is the output of a wrong format string.
+    yield at
+      .item(wrong)
+      .field("startRank")
+      .named(`${at.property}.%!i(int=${wrong}).start_rank`)
+      .problem(`must be greater than start_rank of element #${wrong - 1}`);
+  }
+}
+
+/** The accounts besides those for rewards by a metric that a governance transfer goes to, by the one it comes from. */
+const DESTINATIONS: ReadonlyMap<AccountType, readonly AccountType[]> = new Map([
+  [NETWORK_TREASURY, [GENERAL, GLOBAL_INSURANCE, INSURANCE, GLOBAL_REWARD]],
+  [INSURANCE, [GENERAL, GLOBAL_INSURANCE, INSURANCE, NETWORK_TREASURY, GLOBAL_REWARD]],
+  [GLOBAL_INSURANCE, [GENERAL, INSURANCE, NETWORK_TREASURY, GLOBAL_REWARD]],
+]);
+
+/** Checks a transfer by governance (`checkNewTransferConfiguration` in `commands/proposal_submission.go`). */
+export function* governanceTransferProblems(transfer: NewTransferConfiguration, at: Field): NetworkProblems {
+  const account = accountProblem(transfer, at);
+  if (account !== undefined) {
+    yield account;
+    return;
+  }
+  const { destinationType, destination } = transfer;
+  const to = at.field("destination");
+  if (destinationType === GENERAL && !isId(destination)) {
+    yield to.problem(MESSAGE.publicKey);
+  }
+  const problem = sourceProblem(transfer, at) ?? amountProblem(transfer, at);
+  if (problem !== undefined) {
+    yield problem;
+    return;
+  }
+  const { kind } = transfer;
+  if (kind.case === "oneOff") {
+    if (isMetricAccount(destinationType)) {
+      yield at.field("destinationType").problem(MESSAGE.notValid);
+    }
+    if (kind.value.deliverOn < 0n) {
+      const property = `${at.property}.oneoff.deliveron`;
+      yield at.field("oneOff").field("deliverOn").named(property).problem(MESSAGE.positiveOrZero);
+    }
+  } else if (kind.case === "recurring") {
+    yield* recurringProblems(kind.value, transfer, at);
+  } else {
+    yield at.field("kind").problem(MESSAGE.required);
+  }
+}
+
+function accountProblem({ sourceType, destinationType }: NewTransferConfiguration, at: Field) {
+  const allowed = DESTINATIONS.get(sourceType);
+  if (allowed === undefined) {
+    const message = sourceType === AccountType.UNSPECIFIED ? MESSAGE.required : MESSAGE.notValid;
+    return at.field("sourceType").problem(message);
+  }
+  if (allowed.includes(destinationType) || isMetricAccount(destinationType)) {
+    return undefined;
+  }
+  const message = destinationType === AccountType.UNSPECIFIED ? MESSAGE.required : MESSAGE.notValid;
+  return at.field("destinationType").problem(message);
+}
+
+function sourceProblem(transfer: NewTransferConfiguration, at: Field): NetworkProblem | undefined {
+  const { sourceType, source, destinationType, destination } = transfer;
+  if ((sourceType === INSURANCE) === (source === "")) {
+    return at.field("source").problem(MESSAGE.notValid);
+  }
+  const isToItself = sourceType === INSURANCE && destinationType === INSURANCE && source === destination;
+  const isOfOne = destinationType === GENERAL || destinationType === INSURANCE;
+  return isToItself || (isOfOne && destination === "") ? at.field("destination").problem(MESSAGE.notValid) : undefined;
+}
+
+function amountProblem(transfer: NewTransferConfiguration, at: Field): NetworkProblem | undefined {
+  if (transfer.transferType === 0) {
+    return at.field("transferType").problem(MESSAGE.required);
+  }
+  const amount = uint256(transfer.amount);
+  if (amount === undefined || isNegative(amount)) {
+    return at.field("amount").problem(transfer.amount === "" ? MESSAGE.required : MESSAGE.notValid);
+  }
+  if (transfer.asset === "") {
+    return at.field("asset").problem(MESSAGE.required);
+  }
+  const fraction = decimal(transfer.fractionOfBalance);
+  const share = at.field("fractionOfBalance");
+  if (fraction === undefined) {
+    return share.problem(transfer.fractionOfBalance === "" ? MESSAGE.required : MESSAGE.notValid);
+  }
+  if (signOf(fraction) <= 0) {
+    return share.problem(MESSAGE.positive);
+  }
+  return compare(fraction, ONE) > 0 ? share.problem("must be less than or equal to 1") : undefined;
+}
+
+function* recurringProblems(
+  { startEpoch, endEpoch, factor, dispatchStrategy }: RecurringTransfer,
+  { destination, destinationType }: NewTransferConfiguration,
+  at: Field,
+): NetworkProblems {
+  const recurring = at.field("recurring");
+  if (endEpoch !== undefined && endEpoch < startEpoch) {
+    yield recurring.field("endEpoch").problem(MESSAGE.notValid);
+    return;
+  }
+  yield* factorProblems(factor, recurring.field("factor"));
+  if (dispatchStrategy !== undefined) {
+    if (destination !== "") {
+      yield at.field("destination").problem(MESSAGE.notValid);
+    }
+    const field = recurring.field("dispatchStrategy");
+    yield* dispatchStrategyProblems(dispatchStrategy, destinationType, field, at.field("destinationType"));
+  }
+}
+
+/** Checks the factor of a recurring transfer: a floating-point number above 0. */
+export function* factorProblems(factor: string, at: Field): NetworkProblems {
+  const sign = floatSign(factor);
+  if (sign === undefined) {
+    yield at.problem(MESSAGE.notAFloat);
+  } else if (sign <= 0) {
+    yield at.problem(MESSAGE.positive);
+  }
+}
+
+/** Checks the change of a market's state by governance (`checkMarketUpdateConfiguration`). */
+export function* marketStateProblems(
+  { marketId, updateType, price }: UpdateMarketStateConfiguration,
+  at: Field,
+): NetworkProblems {
+  const { TERMINATE, UNSPECIFIED } = MarketStateUpdateType;
+  const value = uint256(price ?? "");
+  if (marketId === "") {
+    yield at.field("marketId", "marketId").problem(MESSAGE.required);
+  } else if (updateType === UNSPECIFIED) {
+    yield at.field("updateType", "updateType").problem(MESSAGE.required);
+  } else if (updateType !== TERMINATE && price !== undefined) {
+    yield at.field("price").problem("must be empty");
+  } else if (price !== undefined && price !== "" && (value === undefined || isNegative(value))) {
+    yield at.field("price").problem(MESSAGE.notValid);
   }
 }

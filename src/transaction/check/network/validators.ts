@@ -14,13 +14,20 @@ import type {
   StateVariableProposal,
   ValidatorHeartbeat,
 } from "../../../../gen/vega/commands/v1/validator_commands_pb.js";
-import type { Field, NetworkProblem } from "./field.js";
-import { atMostBytes, isEthereumAddress, isHex, MESSAGE, required, requiredEnum, requiredId } from "./rules.js";
-
-type Problems = Generator<NetworkProblem>;
+import {
+  atMostBytes,
+  type Field,
+  isEthereumAddress,
+  isHex,
+  MESSAGE,
+  type NetworkProblems,
+  required,
+  requiredEnum,
+  requiredId,
+} from "./network-rules.js";
 
 /** Checks the announcement of a validator's node (`commands/announce_node.go`). */
-export function* announceNodeProblems(command: AnnounceNode, at: Field): Problems {
+export function* announceNodeProblems(command: AnnounceNode, at: Field): NetworkProblems {
   yield* requiredId(at.field("vegaPubKey"), command.vegaPubKey, MESSAGE.publicKey);
   yield* requiredId(at.field("id"), command.id, MESSAGE.publicKey);
   yield* requiredAddress(at.field("ethereumAddress"), command.ethereumAddress);
@@ -31,20 +38,20 @@ export function* announceNodeProblems(command: AnnounceNode, at: Field): Problem
 }
 
 /** Checks a validator's vote on an event (`commands/node_vote.go`). */
-export function* nodeVoteProblems({ reference }: NodeVote, at: Field): Problems {
+export function* nodeVoteProblems({ reference }: NodeVote, at: Field): NetworkProblems {
   yield* required(at.field("reference"), reference);
   yield* atMostBytes(at.field("reference"), reference, 1000, MESSAGE.referenceTooLong);
 }
 
 /** Checks a validator's signature (`commands/node_signature.go`). */
-export function* nodeSignatureProblems(command: NodeSignature, at: Field): Problems {
+export function* nodeSignatureProblems(command: NodeSignature, at: Field): NetworkProblems {
   yield* required(at.field("id"), command.id);
   yield* required(at.field("sig"), command.sig);
   yield* requiredEnum(at.field("kind"), command.kind, NodeSignatureKind);
 }
 
 /** Checks an event of another chain (`commands/chain_event.go`). */
-export function* chainEventProblems({ event, txId }: ChainEvent, at: Field): Problems {
+export function* chainEventProblems({ event, txId }: ChainEvent, at: Field): NetworkProblems {
   if (event.case === "builtin") {
     return;
   }
@@ -55,7 +62,7 @@ export function* chainEventProblems({ event, txId }: ChainEvent, at: Field): Pro
 }
 
 /** Checks the rotation of a validator's key (`commands/key_rotate_submission.go`). */
-export function* keyRotationProblems(command: KeyRotateSubmission, at: Field): Problems {
+export function* keyRotationProblems(command: KeyRotateSubmission, at: Field): NetworkProblems {
   yield* required(at.field("newPubKey"), command.newPubKey);
   yield* required(at.field("currentPubKeyHash"), command.currentPubKeyHash);
   yield* requiredNumber(at.field("newPubKeyIndex"), command.newPubKeyIndex);
@@ -63,7 +70,7 @@ export function* keyRotationProblems(command: KeyRotateSubmission, at: Field): P
 }
 
 /** Checks the rotation of a validator's Ethereum key (`commands/ethereum_key_rotate_submission.go`). */
-export function* ethereumKeyRotationProblems(command: EthereumKeyRotateSubmission, at: Field): Problems {
+export function* ethereumKeyRotationProblems(command: EthereumKeyRotateSubmission, at: Field): NetworkProblems {
   yield* requiredAddress(at.field("newAddress"), command.newAddress);
   yield* requiredAddress(at.field("currentAddress"), command.currentAddress);
   yield* requiredNumber(at.field("targetBlock"), command.targetBlock);
@@ -74,7 +81,7 @@ export function* ethereumKeyRotationProblems(command: EthereumKeyRotateSubmissio
 }
 
 /** Checks a validator's value of a state variable (`commands/state_var_proposal_submission.go`). */
-export function* stateVariableProblems({ proposal }: StateVariableProposal, at: Field): Problems {
+export function* stateVariableProblems({ proposal }: StateVariableProposal, at: Field): NetworkProblems {
   const { property } = at;
   const inside = at.field("proposal");
   if (proposal === undefined) {
@@ -94,7 +101,7 @@ export function* stateVariableProblems({ proposal }: StateVariableProposal, at: 
 }
 
 /** Checks a validator's heartbeat (`commands/validator_heartbeat.go`). */
-export function* heartbeatProblems(command: ValidatorHeartbeat, at: Field): Problems {
+export function* heartbeatProblems(command: ValidatorHeartbeat, at: Field): NetworkProblems {
   yield* requiredId(at.field("nodeId"), command.nodeId, MESSAGE.publicKey);
   for (const name of ["ethereumSignature", "vegaSignature"] as const) {
     const { value = "" } = command[name] ?? {};
@@ -106,12 +113,12 @@ export function* heartbeatProblems(command: ValidatorHeartbeat, at: Field): Prob
 }
 
 /** Checks the proposal of another version of the network's software (`commands/protocol_upgrade_proposal.go`). */
-export function* upgradeProblems({ vegaReleaseTag }: ProtocolUpgradeProposal, at: Field): Problems {
+export function* upgradeProblems({ vegaReleaseTag }: ProtocolUpgradeProposal, at: Field): NetworkProblems {
   yield* required(at.field("vegaReleaseTag"), vegaReleaseTag);
 }
 
 /** Checks the request to issue signatures for the bridge to another chain (`commands/issue_signatures.go`). */
-export function* issueSignaturesProblems(command: IssueSignatures, at: Field): Problems {
+export function* issueSignaturesProblems(command: IssueSignatures, at: Field): NetworkProblems {
   const { ERC20_MULTISIG_SIGNER_ADDED, ERC20_MULTISIG_SIGNER_REMOVED } = NodeSignatureKind;
   yield* required(at.field("validatorNodeId"), command.validatorNodeId);
   yield* requiredAddress(at.field("submitter"), command.submitter);
@@ -122,35 +129,35 @@ export function* issueSignaturesProblems(command: IssueSignatures, at: Field): P
 }
 
 /** Checks data of an oracle (`commands/oracle_data_submission.go`). */
-export function* oracleDataProblems({ payload, source }: OracleDataSubmission, at: Field): Problems {
+export function* oracleDataProblems({ payload, source }: OracleDataSubmission, at: Field): NetworkProblems {
   yield* required(at.field("payload"), payload);
   yield* requiredEnum(at.field("source"), source, OracleDataSubmission_OracleSource);
 }
 
-function* requiredAddress(at: Field, address: string): Problems {
+function* requiredAddress(at: Field, address: string): NetworkProblems {
   yield* required(at, address);
   yield* optionalAddress(at, address);
 }
 
-function* optionalAddress(at: Field, address: string): Problems {
+function* optionalAddress(at: Field, address: string): NetworkProblems {
   if (address !== "" && !isEthereumAddress(address)) {
     yield at.problem(MESSAGE.ethereumAddress);
   }
 }
 
-function* signatureProblems(at: Field, signature: Signature | undefined): Problems {
+function* signatureProblems(at: Field, signature: Signature | undefined): NetworkProblems {
   const { value = "" } = signature ?? {};
   yield* required(at, value);
   yield* hexProblems(at.field("value"), value);
 }
 
-function* hexProblems(at: Field, value: string): Problems {
+function* hexProblems(at: Field, value: string): NetworkProblems {
   if (!isHex(value)) {
     yield at.problem(MESSAGE.hex);
   }
 }
 
-function* requiredNumber(at: Field, value: number | bigint): Problems {
+function* requiredNumber(at: Field, value: number | bigint): NetworkProblems {
   if (Number(value) === 0) {
     yield at.problem(MESSAGE.required);
   }

@@ -92,9 +92,12 @@ describe("opening a schema of PostgreSQL", () => {
       chainId: "chain-1",
       segments: [{ ...unitOf("blocks", 1, 10), id: "segment-10", previousId: "" }],
     };
-    const question = { history, tables: ["blocks"] as const, range: { fromBlock: 0n, toBlock: 99n }, limit: 10 };
-    expect(await empty.survey(question)).toMatchObject({ tables: [{ missing: 1n }], missing: [{ table: "blocks" }] });
-    expect(await empty.coverage(["blocks"], question.range, 2)).toEqual([{ table: "blocks", blocks: [0, 0] }]);
+    const query = { history, tables: ["blocks"] as const, range: { fromBlock: 0n, toBlock: 99n }, limit: 10 };
+    expect(await empty.compareCoverage(query)).toMatchObject({
+      tables: [{ missing: 1n }],
+      missing: [{ table: "blocks" }],
+    });
+    expect(await empty.coverage(["blocks"], query.range, 2)).toEqual([{ table: "blocks", blocks: [0, 0] }]);
     await withClient(url, async (client) => {
       expect((await client.query("SELECT FROM pg_namespace WHERE nspname = 'nothing'")).rowCount).toBe(0);
     });

@@ -97,16 +97,16 @@ it(
           print(`${table} is filled`);
         }
         const plansOf = async () => {
-          const found: { readonly question: string; readonly scans: boolean; readonly pages: number }[] = [];
-          for (const question of questions) {
-            const sql = question.replaceAll(/(\w+) (=|>=|<|<=) :'(\w+)'/gu, (_, column, operator, variable) => {
+          const found: { readonly query: string; readonly scans: boolean; readonly pages: number }[] = [];
+          for (const query of questions) {
+            const sql = query.replaceAll(/(\w+) (=|>=|<|<=) :'(\w+)'/gu, (_, column, operator, variable) => {
               return `${column} ${operator} ${VALUES[variable]?.(column) ?? `(${ID})`}`;
             });
             const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`);
             const [explained] = rows[0]["QUERY PLAN"];
             const plan: Plan = explained.Plan;
             const scans = nodesOf(plan).some((node) => node.endsWith("Seq Scan"));
-            found.push({ question, scans, pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] });
+            found.push({ query, scans, pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] });
             print(`${explained["Execution Time"]} ms, ${found.at(-1)?.pages} pages, ${textOf(plan)}: ${sql}`);
           }
           return found;

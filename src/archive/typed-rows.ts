@@ -1,0 +1,218 @@
+import type { CsvRow } from "../csv/csv-format.js";
+import type { CsvBatch } from "../csv/csv-parser.js";
+import { quoted } from "../errors/error-text.js";
+import { ProtocolError, RequestError } from "../errors/index.js";
+import type { TableName } from "../schema/table-names.js";
+import {
+  columnsEver,
+  FIRST_SCHEMA_VERSION,
+  NEWEST_SCHEMA_VERSION,
+  type TableColumn,
+  tableSchema,
+} from "../schema/table-schema.js";
+import { expectedValue, type ReadValue, type TypedValue, valueReader } from "../schema/typed-row.js";
+import { nameText } from "../zip/zip-format.js";
+
+const READ_UNTYPED = "Read the rows without `typed` to have them as they came, and tell who runs the node.";
+
+/** How rows are typed. */
+export interface TypedOptions<Table extends TableName = TableName> {
+  /** Whether values have the types of their columns. */
+  readonly typed: true;
+  /** The table. It is needed for files whose names do not contain it, and must match the names of the others. */
+  readonly table?: Table | undefined;
+  /**
+   * Called for data of newer nodes that this release does not know: once for each column of a file that has no known
+   * type, or contains an enum value or code without a known name. The values stay unchanged, and such a code is a
+   * `bigint`. By default the process emits a warning, once for each column of a table. An error that it throws stops the
+   * reading.
+   */
+  readonly onUnknown?: ((unknown: UnknownPart) => void) | undefined;
+}
+
+/** Some typed rows of a file, in order. */
+export interface TypedBatch {
+  /** The names in the header row: the same array in every batch. */
+  readonly columns: readonly string[];
+  readonly rows: TypedValue[][];
+}
+
+/** A file, and the parts of its name. */
+export interface TypedFile {
+  readonly name: string;
+  readonly table?: TableName;
+  readonly schemaVersion?: bigint | undefined;
+}
+
+/**
+ * Converts the values of a file's rows to the types of their columns. The columns are resolved once. A column name has
+ * the same type in all versions of the database schema, so the version need not be known.
+ *
+ * @param file the file, and the table and version of its name
+ * @param batches the rows, in batches; their errors are thrown unchanged
+ * @param options the table, and the callback for what is unknown
+ * @param requestedTable returns the requested table, if any; called once the rows are read
+ * @returns the typed rows; rows before an error are returned before it is thrown
+ * @throws {@link RequestError} if the table is unknown, or differs from the options
+ * @throws {@link ProtocolError} if a column of the file's version is missing, or a value does not fit its type
+ */
+export async function* typedBatches(
+  file: TypedFile,
+  batches: AsyncGenerator<CsvBatch, void, undefined>,
+  options: TypedOptions,
+  requestedTable: () => Promise<TableName | undefined>,
+): AsyncGenerator<TypedBatch, void, undefined> {
+  let typeRow: ((row: CsvRow, number: number) => TypedValue[]) | undefined;
+  let number = 0;
+  for await (const batch of batches) {
+    const { columns } = batch;
+    typeRow ??= rowTyper(file, tableOf(file, options.table ?? (await requestedTable())), columns, options);
+    const rows: TypedValue[][] = [];
+    try {
+      for (const row of batch.rows) {
+        number += 1;
+        rows.push(typeRow(row, number));
+      }
+    } catch (reason) {
+      yield { columns, rows };
+      throw reason;
+    }
+    yield { columns, rows };
+  }
+}
+
+function tableOf({ name, table }: TypedFile, wanted: TableName | undefined): TableName {
+  if (table !== undefined && wanted !== undefined && table !== wanted) {
+    throw new RequestError(`${nameText(name)} is of the table ${table}, not of ${wanted}`, {
+      advice: `Give the table ${table}, or none: the file's name tells it.`,
+    });
+  }
+  const known = table ?? wanted;
+  if (known === undefined) {
+    throw new RequestError(`the name ${nameText(name)} does not tell which table its rows are of`, {
+      advice: 'Say which: rows({ typed: true, table: "trades" }).',
+    });
+  }
+  return known;
+}
+
+/** Returns a function that converts rows. The columns are resolved here. */
+function rowTyper(file: TypedFile, table: TableName, names: readonly string[], { onUnknown }: TypedOptions) {
+  checkColumns(file, table, names, READ_UNTYPED);
+  const report = reportUnknown(onUnknown, { file: file.name, table });
+  const known = new Map(columnsEver(table).map((column) => [column.name, column]));
+  const readers = names.map((name): { readonly column: TableColumn | undefined; readonly read: ReadValue } => {
+    const column = known.get(name);
+    if (column === undefined) {
+      report(name);
+      return { column, read: (text) => text };
+    }
+    return { column, read: valueReader(column, (text) => report(name, text)) };
+  });
+  return (row: CsvRow, number: number): TypedValue[] => {
+    const values = new Array<TypedValue>(readers.length);
+    let index = 0;
+    for (const { column, read } of readers) {
+      const text = row[index] ?? null;
+      const value = text === null ? null : read(text);
+      if (value === undefined || (value === null && column?.nullable === false)) {
+        throw misfitError(file, number, column, text);
+      }
+      values[index++] = value;
+    }
+    return values;
+  };
+}
+
+function misfitError(
+  file: TypedFile,
+  row: number,
+  column: TableColumn | undefined,
+  text: string | null,
+): ProtocolError {
+  const where = `${nameText(file.name)}, row ${row}${column === undefined ? "" : `, column ${column.name}`}`;
+  const expected = column === undefined ? "" : `Expected ${expectedValue(column)} (${column.type}). `;
+  return new ProtocolError(`${where}: ${text === null ? "NULL" : quoted(text)} does not fit the type of the column`, {
+    advice: `${expected}Read the rows without \`typed\` to have the values as they came.`,
+  });
+}
+
+/** A column or value of a newer node that this release does not know. */
+export interface UnknownPart {
+  /** The file's name. */
+  readonly file: string;
+  readonly table: TableName;
+  /** The column's name. */
+  readonly column: string;
+  /** The unknown enum value or number of a code; absent if the column itself is unknown. */
+  readonly value?: string;
+}
+
+/** Maximum number of columns that are reported. */
+const MAX_REPORTED = 1000;
+
+/** The columns that a warning was emitted for. */
+const warned = new Set<string>();
+
+/**
+ * Returns a function that reports unknown columns and values, once for each column.
+ *
+ * @param onUnknown called for each file; by default the process emits a warning, once for each column of a table
+ * @param where the file and its table
+ * @returns the function, which takes a column and, if the column is known, the unknown value
+ */
+export function reportUnknown(
+  onUnknown: ((unknown: UnknownPart) => void) | undefined,
+  where: Pick<UnknownPart, "file" | "table">,
+): (column: string, value?: string) => void {
+  const reported = onUnknown === undefined ? warned : new Set<string>();
+  return (column, value) => {
+    const key = `${where.table}.${column}`;
+    if (reported.has(key) || reported.size >= MAX_REPORTED) {
+      return;
+    }
+    reported.add(key);
+    const unknown = { ...where, column, ...(value === undefined ? {} : { value }) };
+    if (onUnknown === undefined) {
+      process.emitWarning(warning(unknown), "TradewireWarning");
+    } else {
+      onUnknown(unknown);
+    }
+  };
+}
+
+function warning({ table, column, value, file }: UnknownPart): string {
+  const what =
+    value === undefined
+      ? `the column ${quoted(column)} of ${table} is not known`
+      : `${quoted(value)} is not known in the column ${quoted(column)} of ${table}`;
+  return `${what} and is kept as it came (${quoted(file, 120)})`;
+}
+
+/**
+ * Checks that a file of a known schema version has all columns of that version, in any order. It may have more.
+ *
+ * @param file its name, and the version if known; a version that is newer than this release is not checked
+ * @param table the file's table
+ * @param names the names in its header row
+ * @param advice what to do about it, for the error
+ * @throws {@link ProtocolError} if columns are missing; the error names them
+ */
+export function checkColumns(
+  { name, schemaVersion }: { readonly name: string; readonly schemaVersion?: bigint | undefined },
+  table: TableName,
+  names: readonly string[],
+  advice: string,
+): void {
+  if (schemaVersion === undefined || schemaVersion < FIRST_SCHEMA_VERSION || schemaVersion > NEWEST_SCHEMA_VERSION) {
+    return;
+  }
+  const present = new Set(names);
+  const missing = tableSchema(table, schemaVersion).columns.filter((column) => !present.has(column.name));
+  if (missing.length > 0) {
+    throw new ProtocolError(
+      `${nameText(name)} lacks ${missing.length === 1 ? "a column" : `${missing.length} columns`} that version ${schemaVersion} of ${table} has: ${missing.map((column) => column.name).join(", ")}`,
+      { advice },
+    );
+  }
+}

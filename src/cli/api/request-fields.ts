@@ -1,0 +1,235 @@
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { closestName, quoted, suggestNames } from "../../errors/error-text.js";
+import { RequestError } from "../../errors/index.js";
+import { findField } from "../../http-rule/request-fields.js";
+import { isJsonObject } from "../../json/json-values.js";
+
+/**
+ * Applies the values of `--set` to the JSON of a message.
+ *
+ * A setting is `path=value`. The path is fields joined by dots, as in `.proto` files or in JSON, and may end in the key
+ * of a map. A repeated field takes several values by commas, where a backslash escapes the next character, and more
+ * values by more settings; together they replace a list in the JSON. A message is given as JSON.
+ *
+ * @param desc the message
+ * @param json its JSON; changed in place
+ * @param settings the settings, in order
+ * @throws {@link RequestError} if a field does not exist, or does not accept the value
+ */
+export function setFields(desc: DescMessage, json: JsonObject, settings: readonly string[]): void {
+  const started = new Set<JsonValue>(); // The lists that settings have created.
+  for (const setting of settings) {
+    const at = setting.indexOf("=");
+    if (at < 1) {
+      throw new RequestError(`--set ${quoted(setting)} is no setting`, {
+        advice: "Give the path of a field and its value, such as pagination.first=5.",
+      });
+    }
+    const where = `--set ${quoted(setting)}`;
+    put(desc, json, setting.slice(0, at).split("."), { text: setting.slice(at + 1), where, started });
+  }
+}
+
+interface Setting {
+  readonly text: string;
+  /** The setting, for errors. */
+  readonly where: string;
+  readonly started: Set<JsonValue>;
+}
+
+function put(desc: DescMessage, json: JsonObject, [name = "", ...rest]: readonly string[], setting: Setting): void {
+  const field = findField(desc, name);
+  if (field === undefined) {
+    throw unknownField(desc, name, setting.where);
+  }
+  const key = Object.hasOwn(json, field.name) ? field.name : field.jsonName;
+  const current = json[key];
+  if (field.fieldKind === "map" && rest.length > 0) {
+    json[key] = withEntry(field, isJsonObject(current) ? current : {}, rest, setting);
+  } else if (rest.length > 0) {
+    json[key] = withInner(field, isJsonObject(current) ? current : {}, rest, setting);
+  } else if (field.fieldKind === "list") {
+    const values = field.message === undefined ? splitList(setting.text) : [setting.text];
+    const before = Array.isArray(current) && setting.started.has(current) ? current : [];
+    const list = [...before, ...values.map((text) => oneValue(field, text, setting.where))];
+    setting.started.add(list);
+    json[key] = list;
+  } else {
+    json[key] =
+      field.fieldKind === "map" ? parsed(setting.text, setting.where) : oneValue(field, setting.text, setting.where);
+  }
+}
+
+/** Returns a map with another entry. The key of a scalar value may contain dots. */
+function withEntry(
+  field: DescField & { fieldKind: "map" },
+  map: JsonObject,
+  path: readonly string[],
+  setting: Setting,
+): JsonObject {
+  const [first = "", ...rest] = path;
+  if (field.message === undefined || rest.length === 0) {
+    return { ...map, [path.join(".")]: oneValue(field, setting.text, setting.where) };
+  }
+  const current = Object.hasOwn(map, first) ? map[first] : undefined;
+  const inner = isJsonObject(current) ? current : {};
+  put(field.message, inner, rest, setting);
+  return { ...map, [first]: inner };
+}
+
+function withInner(field: DescField, inner: JsonObject, path: readonly string[], setting: Setting): JsonObject {
+  if (
+    field.fieldKind !== "message" ||
+    TEXT_FORMS.has(field.message.typeName) ||
+    FREE_FORMS.has(field.message.typeName)
+  ) {
+    const what = field.fieldKind === "list" ? "is a list" : "is no message with fields of its own in JSON";
+    throw new RequestError(`${setting.where}: ${field.name} ${what}`, {
+      advice: `Give it whole, such as --set ${field.jsonName}=..., or give the request as JSON.`,
+    });
+  }
+  put(field.message, inner, path, setting);
+  return inner;
+}
+
+/** Splits a text at its commas. A backslash escapes the next character. */
+function splitList(text: string): string[] {
+  if (text === "") {
+    return [];
+  }
+  const items = [""];
+  for (const [, escaped, character = ""] of text.matchAll(/\\(.)|(.)/gsu)) {
+    if (escaped === undefined && character === ",") {
+      items.push("");
+    } else {
+      items.push(`${items.pop()}${escaped ?? character}`);
+    }
+  }
+  return items;
+}
+
+/** Converts a single value to JSON. Protobuf's JSON allows numbers as text, and Protobuf checks their type and range. */
+function oneValue(field: DescField, text: string, where: string): JsonValue {
+  if (field.enum !== undefined) {
+    return enumValue(field.enum, text, where);
+  }
+  const { message } = field;
+  if (message !== undefined && !TEXT_FORMS.has(message.typeName)) {
+    return parsed(text, where);
+  }
+  const isBool = field.scalar === ScalarType.BOOL || message?.typeName === "google.protobuf.BoolValue";
+  return isBool && (text === "true" || text === "false") ? text === "true" : text;
+}
+
+function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
+  if (/^-?\d{1,10}$/.test(text)) {
+    return Number(text);
+  }
+  const wanted = text.toUpperCase();
+  const found = desc.values.find(({ name, localName }) =>
+    [name, localName].some((known) => known.toUpperCase() === wanted),
+  );
+  if (found !== undefined) {
+    return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
+  }
+  const names = desc.values.map(({ name }) => name);
+  throw new RequestError(`${where}: ${quoted(text)} is no value of ${desc.typeName}`, {
+    advice: suggestNames(text, names),
+  });
+}
+
+function parsed(text: string, where: string): JsonValue {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RequestError(`${where}: a message is needed, and ${quoted(text)} is no JSON`, {
+      advice: "Give it as JSON, or set its fields one by one, with dots in the path.",
+    });
+  }
+}
+
+const named = (...names: string[]): ReadonlySet<string> => new Set(names.map((name) => `google.protobuf.${name}`));
+
+/** The well-known messages whose JSON is a single value, which can be written as text. */
+export const TEXT_FORMS = named(
+  ...["Timestamp", "Duration", "FieldMask", "BoolValue", "BytesValue", "StringValue"],
+  ...["DoubleValue", "FloatValue", "Int32Value", "Int64Value", "UInt32Value", "UInt64Value"],
+);
+
+/** The well-known messages whose JSON has other names than those of fields. */
+export const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
+
+/**
+ * Creates the error for a field that a message does not have.
+ *
+ * @param desc the message
+ * @param name the name that the user wrote
+ * @param where the beginning of the error, such as `--set` or the path of the message
+ * @returns the error, which suggests the nearest field and lists all
+ */
+export function unknownField(desc: DescMessage, name: string, where: string): RequestError {
+  const names = desc.fields.map(({ jsonName }) => jsonName);
+  const near = closestName(name, names);
+  const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
+  const all = names.length === 0 ? "It has no fields." : `Its fields: ${names.join(", ")}.`;
+  return new RequestError(`${where}: ${desc.typeName} has no field ${quoted(name)}`, { advice: `${suggestion}${all}` });
+}
+
+/** The types of 64-bit integers. */
+const LONG: ReadonlySet<ScalarType | undefined> = new Set([
+  ScalarType.INT64,
+  ScalarType.UINT64,
+  ScalarType.SINT64,
+  ScalarType.FIXED64,
+  ScalarType.SFIXED64,
+]);
+
+/**
+ * Checks what Protobuf's JSON parser does not explain: unknown fields, and 64-bit integers that were written as JSON numbers
+ * and rounded.
+ *
+ * @param desc the message
+ * @param json its JSON
+ * @param where the name of the JSON in errors, such as `the request`
+ * @throws {@link RequestError} naming the field
+ */
+export function checkFields(desc: DescMessage, json: JsonValue, where: string): void {
+  if (!isJsonObject(json) || FREE_FORMS.has(desc.typeName)) {
+    return;
+  }
+  for (const [name, value] of Object.entries(json)) {
+    const field = findField(desc, name);
+    if (field === undefined && !name.startsWith("[")) {
+      throw unknownField(desc, name, where);
+    }
+    if (field !== undefined) {
+      checkValues(field, value, `${where}, ${name}`);
+    }
+  }
+}
+
+function checkValues(field: DescField, value: JsonValue, where: string): void {
+  const values =
+    field.fieldKind === "list" && Array.isArray(value)
+      ? value
+      : field.fieldKind === "map" && isJsonObject(value)
+        ? Object.values(value)
+        : [value];
+  for (const item of values) {
+    if (LONG.has(field.scalar) && typeof item === "number" && !Number.isSafeInteger(item)) {
+      throw new RequestError(`${where}: ${item} is a JSON number that may have been rounded`, {
+        advice: "Put integers of 64 bits in quotes.",
+      });
+    }
+    if (field.message !== undefined) {
+      checkFields(field.message, item, where);
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import { type DescMessage, fromJson, type JsonValue, type MessageShape, type Registry } from "@bufbuild/protobuf";
+import { RequestError } from "../../errors/index.js";
+import { quotedPath } from "../../errors/node-errors.js";
+import { isJsonObject } from "../../json/json-values.js";
+import { readBytes, STANDARD } from "../command-files.js";
+import type { CommandContext } from "../output.js";
+import { checkFields, setFields } from "./request-fields.js";
+
+/** The maximum size of a request from a file or standard input, in bytes. */
+export const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+
+/** The input of a request, as the user wrote it. */
+export interface RequestInput {
+  /** JSON, `@` and the path of a file, or `-` for standard input. */
+  readonly argument: string | undefined;
+  /** The values of `--set`. */
+  readonly settings: readonly string[];
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry;
+}
+
+/**
+ * Reads a request in Protobuf's JSON.
+ *
+ * @param desc the request's message
+ * @param input the argument, without which the request is empty, the settings and the types
+ * @param context the input stream, and the signal that cancels reading
+ * @returns the request
+ * @throws {@link FileError} if the file cannot be read
+ * @throws {@link RequestError} if it is not the JSON of that message
+ */
+export async function readRequest<I extends DescMessage>(
+  desc: I,
+  input: RequestInput,
+  context: CommandContext,
+): Promise<MessageShape<I>> {
+  const origin = sourceOf(input.argument);
+  const text = origin === undefined ? (input.argument ?? "{}") : await textOf(origin, context);
+  return requestOf(desc, text, origin?.source ?? "the request", input);
+}
+
+/**
+ * Parses the source of requests.
+ *
+ * @param argument the argument of the command
+ * @returns the path, `-` for standard input, and its name in errors; undefined if the argument is a request
+ */
+export function sourceOf(argument = ""): { readonly path: string; readonly source: string } | undefined {
+  if (argument === STANDARD) {
+    return { path: STANDARD, source: "standard input" };
+  }
+  const path = /^@(.+)$/s.exec(argument)?.[1];
+  return path === undefined ? undefined : { path, source: quotedPath(path) };
+}
+
+/**
+ * Parses a request.
+ *
+ * @param desc the request's message
+ * @param text the JSON
+ * @param source its name in errors
+ * @param input the values of `--set`, and the types that an `Any` may hold
+ * @returns the request
+ * @throws {@link RequestError} if it is not the JSON of that message
+ */
+export function requestOf<I extends DescMessage>(
+  desc: I,
+  text: string,
+  source: string,
+  { settings, registry }: Pick<RequestInput, "settings" | "registry">,
+): MessageShape<I> {
+  const json = parse(text, source);
+  if (settings.length > 0) {
+    if (!isJsonObject(json)) {
+      throw new RequestError(`${source} is no JSON object, so --set cannot apply`, {
+        advice: "Give one or the other.",
+      });
+    }
+    setFields(desc, json, settings);
+  }
+  checkFields(desc, json, source);
+  try {
+    return fromJson(desc, json, { registry });
+  } catch (cause) {
+    throw new RequestError(`${source}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      advice: `\`tradewire describe ${desc.typeName}\` shows what it holds.`,
+      cause,
+    });
+  }
+}
+
+async function textOf(
+  { path, source }: { readonly path: string; readonly source: string },
+  context: CommandContext,
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of readBytes(path, context)) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_REQUEST_BYTES) {
+      throw new RequestError(`${source} is larger than ${MAX_REQUEST_BYTES} bytes, the limit for a request`, {
+        advice: "Send less in one request.",
+      });
+    }
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parse(text: string, source: string): JsonValue {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new RequestError(`${source} is no valid JSON`, {
+      advice:
+        'Give the request in Protobuf\'s JSON, such as \'{"pagination": {"first": 5}}\', or @FILE, or - for standard input.',
+    });
+  }
+}
+
+/** The input of a call that streams its requests. */
+export interface RequestsInput extends RequestInput {
+  /** Requests in Protobuf's JSON, which are sent first. */
+  readonly data: readonly string[];
+}
+
+/**
+ * Reads the requests of a call that streams them.
+ *
+ * @param desc the requests' message
+ * @param input the requests, and the argument: another request, or `@` and the path of a file, or `-` for standard input,
+ *   with a request on each line. Without any, one empty request is sent. The values of `--set` apply to each
+ * @param context the input stream, and the signal that cancels reading
+ * @returns the requests; those of a file or of standard input as their lines arrive
+ * @throws {@link RequestError} if a request is not the JSON of that message; for a line, the iteration throws it
+ */
+export function readRequests<I extends DescMessage>(
+  desc: I,
+  { data, ...input }: RequestsInput,
+  context: CommandContext,
+): AsyncIterable<MessageShape<I>> {
+  const { argument } = input;
+  const origin = sourceOf(argument);
+  const texts = [...data, ...(argument === undefined || origin !== undefined ? [] : [argument])];
+  if (origin === undefined && texts.length === 0) {
+    texts.push("{}");
+  }
+  const requests = texts.map((text, index) =>
+    requestOf(desc, text, texts.length === 1 ? "the request" : `request ${index + 1}`, input),
+  );
+  return (async function* () {
+    yield* requests;
+    if (origin === undefined) {
+      return;
+    }
+    let number = 0;
+    for await (const line of linesOf(readBytes(origin.path, context), origin.source)) {
+      number += 1;
+      if (line.trim() !== "") {
+        yield requestOf(desc, line, `line ${number} of ${origin.source}`, input);
+      }
+    }
+  })();
+}
+
+async function* linesOf(bytes: AsyncIterable<Uint8Array>, source: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let open = "";
+  for await (const chunk of bytes) {
+    const [first = "", ...others] = decoder.decode(chunk, { stream: true }).split("\n");
+    open += first;
+    for (const line of others) {
+      yield open;
+      open = line;
+    }
+    if (open.length > MAX_REQUEST_BYTES) {
+      throw new RequestError(`a line of ${source} is longer than ${MAX_REQUEST_BYTES} bytes, the limit for a request`, {
+        advice: "Put each request on a line of its own.",
+      });
+    }
+  }
+  yield open;
+}

@@ -1,0 +1,111 @@
+import { createReadStream } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import { addAbortSignal, type Readable } from "node:stream";
+import type { SavedArchive } from "../archive/save-archive.js";
+import { FileError, ProtocolError } from "../errors/index.js";
+import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { type Extension, readTarget } from "../file/save-target.js";
+import { monotonicMs } from "../runtime/index.js";
+import { openPipe } from "../zip/archive-source.js";
+import { size } from "./formatting.js";
+import { type CommandContext, json, printable } from "./output.js";
+import { printTable } from "./table.js";
+
+/** The argument that names standard input or standard output in place of a file. */
+export const STANDARD = "-";
+
+/**
+ * Returns standard input, which is destroyed when the signal is aborted.
+ *
+ * @param context the input stream and the signal
+ * @returns the input stream
+ */
+export function standardInput({ in: input, signal }: CommandContext): Readable {
+  return addAbortSignal(signal, input);
+}
+
+/**
+ * Checks that a file begins like an archive. Pipes and the like can be read only once, and are not checked.
+ *
+ * @param path path of the file
+ * @throws {@link ProtocolError} if it is not a ZIP archive
+ * @throws {@link FileError} if it cannot be read
+ */
+export async function assertArchive(path: string): Promise<void> {
+  try {
+    if (!(await stat(path)).isFile()) {
+      return;
+    }
+    await using file = await open(path);
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+    if (bytesRead < 2 || buffer.toString("latin1") !== "PK") {
+      const what = bytesRead === 0 ? "it is empty" : "it is no ZIP archive";
+      throw new ProtocolError(`${quotedPath(path)}: ${what}`, {
+        advice:
+          "Give an archive that `tradewire export` has saved; `tradewire assemble` makes one of a captured export.",
+        section: "protocolerror-archive",
+      });
+    }
+  } catch (reason) {
+    throw reason instanceof ProtocolError ? reason : fileError(reason, path, READ_ADVICE);
+  }
+}
+
+/**
+ * Reads a file or standard input.
+ *
+ * @param file path of the file; `-` for standard input
+ * @param context the input stream and the signal
+ * @returns the bytes, in chunks
+ * @throws {@link FileError} if the file cannot be read, or the signal is aborted while it is read
+ */
+export async function* readBytes(file: string, context: CommandContext): AsyncGenerator<Uint8Array> {
+  if (file === STANDARD) {
+    yield* standardInput(context);
+    return;
+  }
+  try {
+    const isPipe = (await stat(file)).isFIFO();
+    yield* isPipe ? addAbortSignal(context.signal, openPipe(file)) : createReadStream(file, { signal: context.signal });
+  } catch (reason) {
+    throw reason instanceof FileError ? reason : fileError(reason, file, READ_ADVICE);
+  }
+}
+
+/**
+ * Parses the value of `--out`.
+ *
+ * @param path the value
+ * @param extension the extension of the file to save
+ * @returns the path, with a slash at its end if it is that of a folder, which may not exist yet
+ * @throws {@link RequestError} if it is neither a folder nor the name of a file with that extension
+ */
+export function parseOutPath(path: string, extension: Extension): Promise<string> {
+  return readTarget(path, extension, () => ".");
+}
+
+/**
+ * Prints the result of saving an archive: the path on standard output, with a note about the rest, or a JSON object.
+ *
+ * @param saved the archive
+ * @param options `start`, when the work began, in milliseconds of `monotonicMs()`; `asJson`, whether to print a JSON object
+ * @param context the streams
+ */
+export function printSavedArchive(
+  saved: SavedArchive,
+  { start, asJson }: { readonly start: number; readonly asJson: boolean },
+  { out, notes, environment }: CommandContext,
+): void {
+  if (asJson) {
+    out.write(json(saved));
+    return;
+  }
+  out.write(`${saved.path}\n`);
+  const seconds = (monotonicMs() - start) / 1000;
+  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
+  printTable(
+    ["file", "bytes"],
+    saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
+    { out: notes, notes, environment },
+  );
+}

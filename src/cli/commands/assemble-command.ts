@@ -1,0 +1,74 @@
+import { basename, extname } from "node:path";
+import type { Command } from "commander";
+import { saveArchive } from "../../archive/save-archive.js";
+import { RequestError } from "../../errors/index.js";
+import { assemble, capturedChunks } from "../../history/export-chunks.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { profileRules } from "../../schema/profile.js";
+import { extensionsOption, profileOption } from "../client-options.js";
+import { parseOutPath, printSavedArchive, readBytes, STANDARD } from "../command-files.js";
+import { addOptions, flag, type OptionValues, text } from "../declarations.js";
+import { type CommandContext, writeOut } from "../output.js";
+
+const assembleOptions = {
+  out: text("<path>", "folder or file to save to, or - for standard output; by default the capture's name with .zip", {
+    short: "-o",
+  }),
+  extensions: extensionsOption,
+  profile: profileOption,
+  force: flag("replace a file that exists"),
+  json: flag("print the result as a JSON object"),
+};
+
+type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
+
+/**
+ * Defines the command `assemble`, which makes an archive from a captured stream of chunks (specification, 2.7).
+ *
+ * @param command the command `assemble`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addAssemble(command: Command, context: CommandContext): void {
+  addOptions(command, assembleOptions).action((file: string, options: AssembleCommandOptions) =>
+    runAssemble(file, options, context),
+  );
+}
+
+async function runAssemble(file: string, options: AssembleCommandOptions, context: CommandContext): Promise<void> {
+  const name = file === STANDARD ? undefined : `${basename(file, extname(file))}.zip`;
+  const target = options.out ?? name;
+  if (target === undefined) {
+    throw new RequestError("standard input has no name to save the archive under", {
+      advice: "Give a path with --out, or --out - for standard output.",
+    });
+  }
+  const bytes = archiveOf(file, options, context);
+  if (target === STANDARD) {
+    for await (const part of bytes) {
+      await writeOut(context, part);
+    }
+    return;
+  }
+  const start = monotonicMs();
+  const force = options.force === true;
+  const { signal } = context;
+  const saved = await saveArchive(bytes, {
+    target: await parseOutPath(target, ".zip"),
+    force,
+    fileName: () => name ?? "export.zip",
+    signal,
+  });
+  printSavedArchive(saved, { start, asJson: options.json === true }, context);
+}
+
+async function* archiveOf(
+  file: string,
+  { profile = "specification", extensions = profileRules[profile].extensions }: AssembleCommandOptions,
+  context: CommandContext,
+): AsyncGenerator<Uint8Array> {
+  for await (const { data } of assemble(capturedChunks(readBytes(file, context)), { extensions })) {
+    if (data.length > 0) {
+      yield data;
+    }
+  }
+}

@@ -1,0 +1,374 @@
+import {
+  createRegistry,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  isMessage,
+  type JsonObject,
+  type Message,
+  type MessageShape,
+  type Registry,
+} from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { Command } from "commander";
+import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
+import type { Client } from "../../client/index.js";
+import { ProtocolError, RequestError } from "../../errors/index.js";
+import { quotedPath } from "../../errors/node-errors.js";
+import { saveUnverified } from "../../file/atomic-file.js";
+import { anyToObject, knownTypes } from "../../json/any.js";
+import { throwTrailingError } from "../../json/error-tail.js";
+import { assertDelimitedBody, mediaTypeOf } from "../../json/http-body.js";
+import { isHttpBody, messageToJson } from "../../json/message-json.js";
+import { connectionOf } from "../../listing/paging-method.js";
+import { throwingOurErrors } from "../../transport/layers/library-errors.js";
+import { isReadOnly, methodName } from "../../transport/method.js";
+import { failingCall } from "../../transport/transport.js";
+import { findName, loadDefinitions, methodsOf, protoOption, yields } from "../api/definitions.js";
+import { type RequestsInput, readRequest, readRequests } from "../api/requests.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { STANDARD } from "../command-files.js";
+import { addOptions, flag, type OptionValues, parsed, repeatedText, text, withDefault } from "../declarations.js";
+import { size } from "../formatting.js";
+import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
+import { parseCount, parseDuration } from "../parsers.js";
+
+const callOptions = {
+  data: withDefault(
+    repeatedText("<request>", "a request, of a method that streams them; may be repeated", { short: "-d" }),
+    [],
+    "none",
+  ),
+  set: withDefault(
+    repeatedText("<path=value>", "set a field, such as pagination.first=5 or filter.partyIds=a,b; may be repeated"),
+    [],
+    "none",
+  ),
+  header: withDefault(
+    repeatedText(
+      "<name: value>",
+      "send a header; no secret, which others can see among the arguments; may be repeated",
+    ),
+    [],
+    "none",
+  ),
+  timeout: parsed("<duration>", "longest time of the whole call, also of a stream", parseDuration),
+  all: flag("print the records of all pages, one a line"),
+  limit: parsed(
+    "<count>",
+    "print so many records, of as many pages as needed, or so many answers of a stream",
+    parseCount,
+  ),
+  out: text(
+    "<file>",
+    "write the bytes that the method answers with (google.api.HttpBody) to a file; - for standard output",
+  ),
+  force: flag("replace a file that exists"),
+  proto: protoOption,
+  json: flag("print the answer on one line, and an error as JSON too"),
+  ...clientOptions,
+};
+
+type CallOptions = OptionValues<typeof callOptions> & ClientOptions;
+
+/**
+ * Defines the command `call`, which calls any method.
+ *
+ * @param command the command `call`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addCall(command: Command, context: CommandContext): void {
+  addOptions(command, callOptions).action((method: string, request: string | undefined, options: CallOptions) =>
+    runCall(method, request, options, context),
+  );
+}
+
+/**
+ * Calls a method, and prints its answer.
+ *
+ * @param name the method's name, as the user wrote it
+ * @param argument the request, as the user wrote it
+ * @param options the values of the options
+ * @param context the streams of the command, and the signal that interrupts it
+ * @throws {@link TradewireError} if the call cannot be made or fails
+ */
+async function runCall(
+  name: string,
+  argument: string | undefined,
+  options: CallOptions,
+  context: CommandContext,
+): Promise<void> {
+  const definitions = await loadDefinitions(options.proto, context.signal);
+  const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
+  const method = findName(name, methods, "method", (sentence) => context.notes.write(`${sentence}\n`));
+  checkOutput(method, options);
+  const registry = createRegistry(definitions.registry, knownTypes);
+  // The end of the call cancels reading the input.
+  using input = callScope(context);
+  const requestsInput = { argument, data: options.data, settings: options.set, registry };
+  const requests = await requestsOf(method, requestsInput, input.context);
+  const config = clientConfig(options, context);
+  await using client = commandClient(options, context, { registry, config });
+  const call = { requests, headers: headersOf(options.header), registry };
+  const paging = pagingMethod(method, options);
+  if (paging !== undefined) {
+    await printRecords(client, paging, call, options, context);
+    return;
+  }
+  const messages = answers(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
+  if (options.out !== undefined) {
+    await writeBody(messages, { ...options, out: options.out, transport: config.transport }, context);
+    return;
+  }
+  const isForPerson = context.out.isTTY === true && options.json !== true && method.methodKind === "unary";
+  let left = options.limit ?? Number.POSITIVE_INFINITY;
+  for await (const message of messages) {
+    const answer = answerJson(method.output, message, registry);
+    await writeOut(context, isForPerson ? indentedJson(answer) : json(answer));
+    left -= 1;
+    if (left === 0) {
+      break;
+    }
+  }
+}
+
+/** A call that can be made. */
+interface PreparedCall {
+  readonly requests: AsyncIterable<Message>;
+  readonly headers: Headers;
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry;
+}
+
+/** Creates the context of a call, whose signal is also aborted when the call ends. */
+function callScope(context: CommandContext): { readonly context: CommandContext } & Disposable {
+  const { out, err, notes, environment, signal } = context;
+  const end = new AbortController();
+  return {
+    context: {
+      get in() {
+        return context.in; // Not opened until it is read.
+      },
+      out,
+      err,
+      notes,
+      environment,
+      signal: AbortSignal.any([signal, end.signal]),
+    },
+    [Symbol.dispose]: () => end.abort(),
+  };
+}
+
+async function requestsOf(
+  method: DescMethod,
+  input: RequestsInput,
+  context: CommandContext,
+): Promise<AsyncIterable<Message>> {
+  if (method.methodKind === "bidi_streaming" || method.methodKind === "client_streaming") {
+    return readRequests(method.input, input, context);
+  }
+  if (input.data.length > 0) {
+    throw new RequestError(`--data is for methods that stream their requests, and ${methodName(method)} takes one`, {
+      advice: "Give the request as an argument.",
+    });
+  }
+  return createAsyncIterable([await readRequest(method.input, input, context)]);
+}
+
+async function onlyOf(requests: AsyncIterable<Message>): Promise<Message> {
+  for await (const request of requests) {
+    return request;
+  }
+  throw new Error("the call has no request");
+}
+
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+function isStreaming(method: DescMethod): method is DescMethodStreaming {
+  return method.methodKind !== "unary";
+}
+
+/** Makes the call and yields its answers. Nothing is sent before the first one is requested. */
+async function* answers(
+  transport: Transport,
+  method: DescMethod,
+  { requests, headers }: PreparedCall,
+  { timeout, out }: CallOptions,
+  { signal, err }: CommandContext,
+): AsyncGenerator<Message> {
+  if (isUnary(method)) {
+    const request = await onlyOf(requests);
+    const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
+      if (signal.aborted && !isReadOnly(method)) {
+        err.write("tradewire: interrupted; whether the node took the call is unknown\n");
+      }
+      throw reason;
+    });
+    yield message;
+  }
+  if (isStreaming(method)) {
+    const { header, message } = await transport.stream(method, signal, timeout, headers, requests);
+    if (out !== undefined) {
+      checkEnd(header);
+    }
+    yield* message;
+  }
+}
+
+/** Returns the method if its records are requested, of all pages or a number of them. */
+function pagingMethod(method: DescMethod, { all, limit, timeout }: CallOptions): DescMethodUnary | undefined {
+  if (all !== true && (limit === undefined || !isUnary(method))) {
+    return undefined;
+  }
+  connectionOf(method); // Throws if the method has no pages.
+  if (timeout !== undefined) {
+    throw new RequestError("--timeout is for one call, and pages take several", {
+      advice: "Limit each with --call-timeout.",
+    });
+  }
+  return isUnary(method) ? method : undefined;
+}
+
+async function printRecords(
+  client: Client,
+  method: DescMethodUnary,
+  { requests, headers, registry }: PreparedCall,
+  { limit }: CallOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { node: desc } = connectionOf(method);
+  for await (const { node } of client.records(method, await onlyOf(requests), {
+    limit,
+    headers,
+    signal: context.signal,
+  })) {
+    await writeOut(context, json(answerJson(desc, node, registry)));
+  }
+}
+
+function headersOf(lines: readonly string[]): Headers {
+  const headers = new Headers();
+  for (const line of lines) {
+    const [, name = "", value = ""] = /^([^:]+):\s*(.*)$/s.exec(line) ?? [];
+    try {
+      headers.append(name, value);
+    } catch {
+      throw new RequestError(`--header ${JSON.stringify(line)} is no header`, {
+        advice: "Give a name and a value, such as 'x-request-id: 7'.",
+      });
+    }
+  }
+  return headers;
+}
+
+/**
+ * Converts a message from a node to JSON.
+ *
+ * @param desc the message's descriptor
+ * @param message the message
+ * @param registry the types that an `Any` in it may hold
+ * @returns Protobuf's JSON, including fields with default values
+ * @throws {@link ProtocolError} if the message holds an `Any` whose type the definitions lack
+ */
+function answerJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
+  if (isMessage(message, HttpBodySchema)) {
+    const { contentType, data, extensions } = message;
+    // Extensions of unknown types are written as they arrived.
+    return { contentType, data: Buffer.from(data).toString("base64"), extensions: extensions.map(object) };
+  }
+  try {
+    return messageToJson(desc, message, registry);
+  } catch (cause) {
+    throw new ProtocolError(`the answer cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`, {
+      advice: "Give definitions that have the type, with --proto.",
+      cause,
+    });
+  }
+}
+
+function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
+  return { ...anyToObject(any) };
+}
+
+/**
+ * Checks the options for bytes.
+ *
+ * @param method the method that is called
+ * @param options the values of the options
+ * @throws {@link RequestError} if `--out` is given for a method that does not answer with bytes, or with options that
+ *   exclude it
+ */
+function checkOutput(method: DescMethod, { out, force, all, limit }: CallOptions): void {
+  if (out === undefined ? force === true : all === true || limit !== undefined) {
+    throw new RequestError("--force goes with --out, and --all and --limit do not", {
+      advice: "Give --out for bytes, and --all or --limit for records.",
+    });
+  }
+  if (out !== undefined && !isHttpBody(method.output)) {
+    throw new RequestError(`${methodName(method)} answers with ${method.output.typeName}, not with bytes`, {
+      advice: "Leave --out out: the answer goes to standard output as JSON.",
+    });
+  }
+}
+
+/**
+ * Checks that a truncated answer can be detected. Streams of gRPC and of JSON mark their end.
+ *
+ * @param header the header of the answer
+ * @throws {@link ProtocolError} if the bytes end when the connection closes
+ */
+function checkEnd(header: Headers): void {
+  const mediaType = mediaTypeOf(header);
+  if (mediaType !== "" && !/^application\/(grpc|json|x-ndjson|ndjson)\b/.test(mediaType)) {
+    assertDelimitedBody(header);
+  }
+}
+
+/**
+ * Writes the bytes of `google.api.HttpBody` messages to a file, all or nothing, or to standard output as they arrive.
+ *
+ * @param messages the messages
+ * @param options the target, whether to replace a file, the format of the result, and the transport. A gateway may
+ *   append an error object to the bytes
+ * @param context the streams of the command, and the signal that interrupts it
+ * @throws {@link NodeError} if a gateway appended an error object to the bytes
+ * @throws {@link FileError} if the file cannot be written, or exists
+ */
+async function writeBody(
+  messages: AsyncIterable<Message>,
+  options: CallOptions & { readonly out: string; readonly transport: string },
+  context: CommandContext,
+): Promise<void> {
+  const { out, force = false, transport } = options;
+  const bytes = transport === "rest" || transport === "auto" ? throwTrailingError(dataOf(messages)) : dataOf(messages);
+  if (out === STANDARD) {
+    for await (const chunk of bytes) {
+      await writeOut(context, chunk);
+    }
+    return;
+  }
+  const saved = await saveUnverified(bytes, { target: out, fileName: () => noName(out), force });
+  if (options.json === true) {
+    context.out.write(json(saved));
+  } else {
+    context.out.write(`${saved.path}\n`);
+    context.notes.write(`${size(saved.bytes)}, SHA-256 ${saved.sha256}\n`);
+  }
+}
+
+async function* dataOf(messages: AsyncIterable<Message>): AsyncGenerator<Uint8Array> {
+  for await (const message of messages) {
+    if (isMessage(message, HttpBodySchema)) {
+      yield message.data;
+    }
+  }
+}
+
+function noName(path: string): never {
+  throw new RequestError(`${quotedPath(path)} is a folder`, { advice: "Give the path of a file." });
+}

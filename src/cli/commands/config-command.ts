@@ -1,0 +1,66 @@
+import type { Command } from "commander";
+import { configKeys, valueAt } from "../../config/config-schema.js";
+import type { LoadedConfig } from "../../config/load-config.js";
+import { clientOptions, loadClientConfig } from "../client-options.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { printTable } from "../table.js";
+
+const configOptions = { json: flag("print one JSON object"), ...clientOptions };
+
+/**
+ * Defines the command `config`, which prints the effective configuration and the source of each value.
+ *
+ * @param command the command `config`, which gets its options and action
+ * @param context the streams of the command
+ */
+export function addConfig(command: Command, context: CommandContext): void {
+  const { out } = context;
+  addOptions(command, configOptions).action((options: OptionValues<typeof configOptions>) => {
+    const entries = configEntries(loadClientConfig(options, context));
+    if (options.json === true) {
+      out.write(json(Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry]))));
+      return;
+    }
+    const rows = entries.map(({ key, value, source, found }) => [
+      key,
+      printable(text(value)),
+      printable(found === true ? `${source} (found)` : source),
+    ]);
+    printTable(["key", "value", "source"], rows, context);
+  });
+}
+
+/** A value of the effective configuration. */
+interface ConfigEntry {
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: string;
+  /** Whether the source is a file that was found and not named. */
+  readonly found?: true;
+}
+
+/** Lists the keys that have a value. The values of headers are masked, because they may be secret. */
+function configEntries({ config, sources, found }: LoadedConfig): ConfigEntry[] {
+  return configKeys.flatMap(({ name, path, kind }) => {
+    const value = valueAt(config, path);
+    const source = sources.get(name);
+    const shown = kind === "headers" ? masked(value) : value;
+    return source === undefined ? [] : [{ key: name, value: shown, source, ...(found.has(name) && { found: true }) }];
+  });
+}
+
+function masked(headers: unknown): unknown {
+  return Object.fromEntries(Object.keys(Object(headers)).map((name) => [name, "***"]));
+}
+
+function text(value: unknown): string {
+  if (typeof value !== "object" || value === null) {
+    return String(value);
+  }
+  return Array.isArray(value)
+    ? value.join(",")
+    : Object.entries(value)
+        .map(([name, inner]) => `${name}: ${inner}`)
+        .join(", ");
+}

@@ -1,0 +1,242 @@
+import { once } from "node:events";
+import { createReadStream } from "node:fs";
+import { buffer } from "node:stream/consumers";
+import { Code } from "@connectrpc/connect";
+import { type Command, InvalidArgumentError } from "commander";
+import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../config/load-config.js";
+import type { Genesis } from "../../devnode/index.js";
+import { ConnectionError, ProtocolError, RequestError } from "../../errors/index.js";
+import { fileError, READ_ADVICE } from "../../errors/node-errors.js";
+import { timeoutSignal } from "../../runtime/index.js";
+import { profiles } from "../../schema/profile.js";
+import { isTableName, tableNames } from "../../schema/table-names.js";
+import { chainIdPrefixOption } from "../client-options.js";
+import {
+  type ArgumentDeclaration,
+  addArguments,
+  addOptions,
+  choice,
+  flag,
+  type OptionValues,
+  parsed,
+  repeatedText,
+  text,
+  withDefault,
+} from "../declarations.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { parseInteger, parseList } from "../parsers.js";
+
+const devnodeOptions = {
+  host: withDefault(text("<address>", "address to listen on"), "127.0.0.1"),
+  grpcPort: withDefault(parsed("<port>", "TCP port for gRPC; 0 takes a free one", parseInteger), DEFAULT_GRPC_PORT),
+  restPort: withDefault(
+    parsed("<port>", "TCP port for the HTTP gateway; 0 takes a free one", parseInteger),
+    DEFAULT_REST_PORT,
+  ),
+  chainId: text("<id>", "identifier of the chain (default: tradewire-devnet)"),
+  profile: choice(
+    "<name>",
+    "whether it behaves by the specification or as deployed nodes do (default: specification)",
+    profiles,
+  ),
+  segments: parsed("<count>", "number of history segments to begin with (default: 5)", parseInteger),
+  blocksPerSegment: parsed("<count>", "blocks in each segment (default: 1000; deployed: 300)", parseInteger),
+  schemaVersions: parsed(
+    "<versions>",
+    "schema version of each segment, the last for all that follow (default: 115,115,115,116)",
+    (list) => parseList(list).map(parseInteger),
+  ),
+  genesis: withDefault(
+    parsed("<table=file>", "rows of a table from a CSV file, in place of made-up ones", genesisFile, {
+      completions: (word) => ({ values: tableNames.map((table) => `${table}=`), files: word.includes("=") }),
+    }),
+    {},
+    "made-up rows",
+  ),
+  blockMs: parsed("<milliseconds>", "time from one block to the next; 0 for none (default: 1000)", parseInteger),
+  activity: parsed("<trades>", "trades of made-up parties in each block (default: 0)", parseInteger),
+  fundedKeys: parsed(
+    "<keys>",
+    "only these public keys, and those that the node prints, have balances and governance tokens; none for the latter alone (default: every key)",
+    (list) => (list === "none" ? [] : parseList(list)),
+  ),
+  dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: none, they are in memory)"),
+  chainIdPrefix: chainIdPrefixOption("what transactions do with the chain's identifier (default: as the profile says)"),
+  rateLimit: flag("limit the calls of each address as deployed nodes do, and ban who goes on (default: no limit)"),
+  admin: flag("let the commands below control the node, through its gateway (default: they are refused)"),
+  adminName: repeatedText("<name>", "with --admin, a further name of this node, such as a container's"),
+  json: flag("print where it listens as a JSON object"),
+};
+
+type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+};
+
+/**
+ * Defines the command `devnode`, which runs a local node, and its subcommands, which control one.
+ *
+ * @param devnode the command `devnode`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addDevnode(devnode: Command, context: CommandContext): void {
+  const { out, signal } = context;
+  addOptions(devnode, devnodeOptions)
+    .allowExcessArguments()
+    .action(async (commandOptions: DevnodeCommandOptions, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        devnode.error(`error: unknown command '${unknown}'`);
+      }
+      const { genesis: files, json: asJson, quiet, verbose, adminName: adminNames, ...options } = commandOptions;
+      // Loaded lazily, because the commands that control a node do not need it.
+      const { startDevnode } = await import("../../devnode/index.js");
+      await using node = await startDevnode({
+        ...options,
+        adminNames,
+        genesis: await readGenesis(files, signal),
+        signal,
+        onFailure({ height, txHash, errors }) {
+          context.notes.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
+        },
+      });
+      const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
+      if (asJson === true) {
+        out.write(json({ grpcUrl, restUrl, chainId, mnemonic, keys }));
+      } else {
+        out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+        context.notes.write(`Keys with balances, of the mnemonic that everybody knows, "${mnemonic}":\n`);
+        context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
+      }
+      context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
+      if (!signal.aborted) {
+        await once(signal, "abort");
+      }
+    });
+  addDevnodeControls(devnode, context);
+}
+
+function genesisFile(
+  text: string,
+  _flag: string,
+  files: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  const [table = "", ...path] = text.split("=");
+  if (!isTableName(table) || path.length === 0) {
+    throw new InvalidArgumentError(`Give TABLE=FILE; the tables are ${tableNames.join(", ")}.`);
+  }
+  return { ...files, [table]: path.join("=") };
+}
+
+async function readGenesis(files: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Genesis> {
+  const read: (readonly [table: string, bytes: Buffer])[] = [];
+  for (const [table, path] of Object.entries(files)) {
+    // One after the other, because each listens to the signal.
+    const bytes = await buffer(createReadStream(path, { signal })).catch((reason: unknown) => {
+      throw fileError(reason, path, READ_ADVICE);
+    });
+    read.push([table, bytes]);
+  }
+  return Object.fromEntries(read);
+}
+
+/** The timeout of a command to the node, in milliseconds. */
+const CONTROL_TIMEOUT_MS = 60_000;
+
+const controlOptions = {
+  url: withDefault(parsed("<url>", "gateway of the node", gatewayUrl), `http://127.0.0.1:${DEFAULT_REST_PORT}`),
+};
+
+const failureOptions = {
+  times: parsed("<count>", "how many calls", parseInteger),
+  afterBytes: parsed("<bytes>", "how much of the answer comes before", parseInteger),
+};
+
+type ControlOptions = OptionValues<typeof controlOptions>;
+
+/**
+ * Defines the commands that control a local node which runs with `--admin`.
+ *
+ * @param devnode the command `devnode`, to which they are added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addDevnodeControls(devnode: Command, { out, signal }: CommandContext): void {
+  const add = (name: string, description: string, ...operands: ArgumentDeclaration[]) =>
+    addOptions(
+      addArguments(devnode.command(name).allowExcessArguments(false).description(description), operands),
+      controlOptions,
+    );
+  const send = async ({ url }: ControlOptions, command: string, body: object) => {
+    out.write(json(await post(url, command, body, signal)));
+  };
+
+  add("make-block", "Make a block of all waiting transactions at once.").action((options: ControlOptions) =>
+    send(options, "make-block", {}),
+  );
+  add("set-time", "Set the clock of the blocks: ISO 8601, later than the last block.", {
+    name: "<time>",
+  }).action((time: string, options: ControlOptions) => send(options, "set-time", { time }));
+  add("snapshot", "Keep all that the node knows, and print the snapshot's name.").action((options: ControlOptions) =>
+    send(options, "snapshot", {}),
+  );
+  add("revert", "Bring back what a snapshot kept.", { name: "<id>" }).action((id: string, options: ControlOptions) =>
+    send(options, "revert", { id }),
+  );
+  add("reset", "Bring back what the node began with.").action((options: ControlOptions) => send(options, "reset", {}));
+  const failNext = add(
+    "fail-next",
+    "Make the next calls of a method fail: with a code such as UNAVAILABLE, cut, stall or error-after-archive.",
+    { name: "<method>", completions: async () => (await import("../api/describe.js")).completeMethods() },
+    { name: "<how>" },
+  );
+  addOptions(failNext, failureOptions).action(
+    (method: string, how: string, options: ControlOptions & OptionValues<typeof failureOptions>) => {
+      const { times, afterBytes } = options;
+      return send(options, "fail-next", { method, with: how, times, afterBytes });
+    },
+  );
+}
+
+/** Parses the URL of a gateway. */
+function gatewayUrl(text: string): string {
+  if (!/^https?:/.test(text) || !URL.canParse(text)) {
+    throw new InvalidArgumentError(`Give an http: URL, such as http://127.0.0.1:${DEFAULT_REST_PORT}.`);
+  }
+  return text;
+}
+
+async function post(url: string, command: string, body: object, signal: AbortSignal): Promise<unknown> {
+  const target = new URL(`/admin/${command}`, url);
+  const response = await fetch(target, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.any([signal, timeoutSignal(CONTROL_TIMEOUT_MS)]),
+  }).catch((cause: unknown) => {
+    throw new ConnectionError(`no node answers at ${target.origin}`, {
+      code: Code.Unavailable,
+      advice: "Start one with tradewire devnode --admin, or give its gateway with --url.",
+      cause,
+      connected: false,
+    });
+  });
+  const answer: unknown = await response.json().catch(() => undefined);
+  const isObject = typeof answer === "object" && answer !== null;
+  if (response.ok && isObject) {
+    return answer;
+  }
+  if (response.status === 404) {
+    throw new RequestError(`the node at ${target.origin} takes no commands`, {
+      advice: "Start it with --admin, or give the gateway of one that runs so with --url.",
+    });
+  }
+  if (response.status === 400 && isObject && "message" in answer) {
+    // The message has two lines, like the errors of this library: the summary and the advice.
+    const [summary = "", advice = "Correct the command."] = String(answer.message).split("\n");
+    const option = "option" in answer && typeof answer.option === "string" ? answer.option : undefined;
+    throw new RequestError(summary, { advice, option });
+  }
+  throw new ProtocolError(`${target.origin} answered ${response.status}, not as a local node does`, {
+    code: Code.Internal,
+    advice: "Give the gateway of a node that runs with --admin with --url: something else may have answered.",
+  });
+}

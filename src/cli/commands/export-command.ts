@@ -1,0 +1,174 @@
+import { Code } from "@connectrpc/connect";
+import type { Command } from "commander";
+import type { Client } from "../../client/index.js";
+import { NodeError, RequestError } from "../../errors/index.js";
+import { rangeError } from "../../history/export-request.js";
+import type { NetworkHistoryExport } from "../../history/network-history-export.js";
+import { type BlockRange, checkRange } from "../../history/segments.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { readTable, tableNames } from "../../schema/table-names.js";
+import { commandClient } from "../client.js";
+import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
+import { parseOutPath, printSavedArchive, STANDARD } from "../command-files.js";
+import {
+  addOptions,
+  choice,
+  flag,
+  flagOf,
+  type OptionValues,
+  parsed,
+  required,
+  text,
+  withDefault,
+} from "../declarations.js";
+import { type CommandContext, writeOut } from "../output.js";
+import { parseBlockHeight, parseInteger } from "../parsers.js";
+import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
+import { createProgress, type ProgressLine } from "../progress.js";
+import { rowFormats } from "../row-format.js";
+
+const exportOptions = {
+  table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
+  fromBlock: required(parsed("<height>", "first block: the first of a segment", parseBlockHeight)),
+  toBlock: required(parsed("<height>", "last block: the last of a segment", parseBlockHeight)),
+  snap: flag("widen the range to the boundaries of the segments that it begins and ends in"),
+  format: withDefault(
+    choice("<name>", "save the archive, or print its rows as they arrive, with no file", ["zip", ...rowFormats]),
+    "zip",
+  ),
+  out: withDefault(text("<path>", "folder to save to, path of the file, or - for standard output"), "."),
+  extensions: extensionsOption,
+  verify: choice("<what>", "check the content of each file (the default), or only the records around them", [
+    "content",
+    "structure",
+  ]),
+  parallel: parsed("<count>", "parts of the range that are fetched at once (default: 1)", parseInteger),
+  resume: text("<folder>", "keep the parts there until all have come, and go on with those that are there"),
+  force: flag("replace a file that exists"),
+  json: flag("print the result as a JSON object"),
+  ...printRowsOptions,
+  ...clientOptions,
+};
+
+type ExportCommandOptions = OptionValues<typeof exportOptions>;
+
+/**
+ * Defines the command `export` (specification, 4.1).
+ *
+ * @param command the command `export`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addExport(command: Command, context: CommandContext): void {
+  addOptions(command, exportOptions).action((options: ExportCommandOptions) => runExport(options, context));
+}
+
+async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
+  checkFormat(options);
+  const { signal } = context;
+  await using client = commandClient(options, context);
+  const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
+  const progress = createProgress(context);
+  let hasArrived = false;
+  const request = { table: readTable(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
+  const exported = client.exportNetworkHistory(request, {
+    signal,
+    extensions: options.extensions,
+    snap: options.snap === true,
+    maxRowBytes: options.maxRowBytes,
+    onProgress: (state) => {
+      hasArrived = true;
+      if (toTerminal) {
+        progress.end(); // The rows take the place of the progress.
+      } else {
+        progress.update(state);
+      }
+    },
+  });
+  try {
+    await runTarget(exported, options, context, progress).finally(progress.end);
+  } catch (reason) {
+    throw hasArrived || signal.aborted ? reason : await explainRefusal(reason, client, request, signal);
+  }
+  if (options.snap === true) {
+    const { fromBlock, toBlock } = await exported.range();
+    if (fromBlock !== request.fromBlock || toBlock !== request.toBlock) {
+      context.notes.write(
+        `Blocks ${fromBlock} to ${toBlock} were taken for ${request.fromBlock} to ${request.toBlock}.\n`,
+      );
+    }
+  }
+}
+
+/** Checks that the options of the output fit together. */
+function checkFormat(options: ExportCommandOptions): void {
+  const { format, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
+  if (format === "zip") {
+    const rowOption = (["columns", "limit", "all", "null", "maxRowBytes"] as const).find(
+      (name) => rows[name] !== undefined,
+    );
+    if (rowOption !== undefined) {
+      throw new RequestError(`${flagOf(rowOption)} is about rows, but an archive is asked for`, {
+        advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,
+      });
+    }
+  } else {
+    checkPrintRowsOptions(rows, format);
+  }
+  const toFile = format === "zip" && out !== STANDARD;
+  const inParts = parallel !== undefined || resume !== undefined;
+  const forFile = verify !== undefined || inParts || force === true || asJson === true;
+  if (!toFile && (forFile || (format !== "zip" && ![".", STANDARD].includes(out)))) {
+    throw new RequestError(
+      "--out, --verify, --parallel, --resume, --force and --json are for an archive that is saved to a file",
+      { advice: "Leave them out: what is asked for goes to standard output." },
+    );
+  }
+}
+
+async function runTarget(
+  exported: NetworkHistoryExport,
+  options: ExportCommandOptions,
+  context: CommandContext,
+  progress: ProgressLine,
+): Promise<void> {
+  const { format, out: target } = options;
+  if (format !== "zip") {
+    await printRows(exported.files(), { ...options, format }, context);
+  } else if (target === STANDARD) {
+    for await (const part of exported.bytes()) {
+      await writeOut(context, part);
+    }
+  } else {
+    const start = monotonicMs();
+    const { verify, parallel, resume } = options;
+    const saved = await exported.saveTo(await parseOutPath(target, ".zip"), {
+      force: options.force === true,
+      verify,
+      parallel,
+      resume,
+    });
+    progress.end();
+    printSavedArchive(saved, { start, asJson: options.json === true }, context);
+  }
+}
+
+/**
+ * Explains the refusal of a range by the nearest range that the node can export. Other errors are returned unchanged, without
+ * a request for the segments.
+ */
+async function explainRefusal(
+  reason: unknown,
+  client: Client,
+  range: BlockRange,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (!(reason instanceof NodeError) || !RANGE_REFUSED.has(reason.code)) {
+    return reason;
+  }
+  const segments = await client.listSegments({ signal }).catch(() => []);
+  const check = checkRange(segments, range);
+  return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
+}
+
+/** The codes with which nodes refuse a range. Older nodes answer `Internal`. */
+const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);

@@ -1,0 +1,185 @@
+import type { Command } from "commander";
+import { RequestError } from "../../errors/index.js";
+import type { FollowEvent, FollowedRows } from "../../live/follow-table.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { readTable, tableNames } from "../../schema/table-names.js";
+import { commandClient } from "../client.js";
+import { clientOptions, extensionsOption, tableOption } from "../client-options.js";
+import { type CursorFile, openCursorFile } from "../cursor-file.js";
+import { addOptions, choice, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";
+import { grouped } from "../formatting.js";
+import { type CommandContext, isTerminated, printable, writeThrough } from "../output.js";
+import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
+import { maxRowBytesOption } from "../print-rows.js";
+import { createRowFormat } from "../row-format.js";
+
+const followOptions = {
+  table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
+  fromBlock: parsed(
+    "<height>",
+    "begin with the segment that holds it (default: the first of the node)",
+    parseBlockHeight,
+  ),
+  toBlock: parsed("<height>", "end with the segment that holds it (default: go on)", parseBlockHeight),
+  cursor: text("<text>", "go on behind the rows that it came with, in place of --from-block"),
+  cursorFile: text("<file>", "go on from the cursor in this file, if it is there, and keep it up to date"),
+  format: withDefault(choice("<name>", "how to print the rows: a JSON object a line", ["jsonl"]), "jsonl"),
+  poll: parsed("<duration>", "time between two looks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
+  limit: parsed("<count>", "end after this many rows", parseInteger),
+  extensions: extensionsOption,
+  maxRowBytes: maxRowBytesOption,
+  ...clientOptions,
+};
+
+type FollowCommandOptions = OptionValues<typeof followOptions>;
+
+/**
+ * Defines the command `follow`, which prints the rows of a table and goes on with those of new segments.
+ *
+ * @param command the command `follow`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addFollow(command: Command, context: CommandContext): void {
+  addOptions(command, followOptions).action((options: FollowCommandOptions) => runFollow(options, context));
+}
+
+async function runFollow(options: FollowCommandOptions, context: CommandContext): Promise<void> {
+  if (options.cursor !== undefined && options.cursorFile !== undefined) {
+    throw new RequestError("--cursor and --cursor-file both say where to go on", { advice: "Give one of them." });
+  }
+  const table = readTable(options.table);
+  const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);
+  await using client = commandClient(options, context);
+  const reporter = createFollowReporter(context);
+  const { fromBlock, toBlock, poll, extensions, maxRowBytes, limit } = options;
+  const items = client.follow(
+    { table, fromBlock, toBlock },
+    {
+      cursor: file?.cursor ?? options.cursor,
+      pollMs: poll,
+      extensions,
+      maxRowBytes,
+      signal: context.signal,
+      onEvent: reporter.onEvent,
+    },
+  );
+  try {
+    await print(items, { limit, file, onPrinted: reporter.onPrinted }, context).finally(() => {
+      reporter.end();
+      return file?.end();
+    });
+  } catch (reason) {
+    // A follow without --to-block ends in no other way, so SIGTERM is a success, as service managers expect.
+    if (!context.signal.aborted || toBlock !== undefined || !isTerminated(context.signal)) {
+      throw reason;
+    }
+  }
+}
+
+interface Printing {
+  readonly limit: number | undefined;
+  readonly file: CursorFile | undefined;
+  readonly onPrinted: (rows: number) => void;
+}
+
+async function print(
+  items: AsyncIterable<FollowedRows<Record<string, string | null>>>,
+  { limit = Number.POSITIVE_INFINITY, file, onPrinted }: Printing,
+  context: CommandContext,
+): Promise<void> {
+  const format = createRowFormat("jsonl", undefined);
+  let left = limit;
+  if (left === 0) {
+    return;
+  }
+  for await (const { rows, columns, cursorAfter } of items) {
+    const wanted = rows.slice(0, left);
+    const values = wanted.map((row) => columns.map((column) => row[column] ?? null));
+    await writeThrough(context, format.text(columns, values));
+    left -= wanted.length;
+    onPrinted(wanted.length);
+    await file?.store(cursorAfter(wanted.length));
+    if (left === 0) {
+      return;
+    }
+  }
+}
+
+/** Milliseconds between two updates of the line. */
+const UPDATE_MS = 200;
+
+/** Reports the progress of a follow. */
+interface FollowReporter {
+  readonly onEvent: (event: FollowEvent) => void;
+  onPrinted(rows: number): void;
+  /** Removes the line. */
+  end(): void;
+}
+
+/** The line that shows the progress of a follow. */
+interface FollowLine {
+  rows: number;
+  /** The blocks of the current segment. */
+  blocks: string;
+  /** The reason why nothing is printed now. */
+  pause: string;
+  /** When the line was last drawn, in milliseconds of `monotonicMs()`. */
+  drawnAt: number | undefined;
+}
+
+/**
+ * Reports the progress of a follow on standard error: with a line for each problem that differs from the previous one and,
+ * if standard error is a terminal and the rows go elsewhere, with a line that is redrawn in place.
+ */
+function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "notes">): FollowReporter {
+  const isDrawn = notes.isTTY === true && out.isTTY !== true;
+  const line: FollowLine = { rows: 0, blocks: "", pause: "", drawnAt: undefined };
+  let reportedProblem: string | undefined;
+
+  function draw(isDue: boolean): void {
+    if (isDrawn && (isDue || line.drawnAt === undefined || monotonicMs() - line.drawnAt >= UPDATE_MS)) {
+      line.drawnAt = monotonicMs();
+      notes.write(`\r\x1b[K${line.blocks}${grouped(line.rows)} rows${line.pause}`);
+    }
+  }
+  function end(): void {
+    if (line.drawnAt !== undefined) {
+      notes.write("\r\x1b[K");
+    }
+  }
+  function report(problem: string): void {
+    if (problem !== reportedProblem) {
+      reportedProblem = problem;
+      end();
+      notes.write(`tradewire: ${printable(problem)}\n`);
+    }
+  }
+
+  return {
+    onEvent(event) {
+      line.pause = "";
+      switch (event.kind) {
+        case "began":
+          reportedProblem = undefined;
+          line.blocks = `blocks ${event.segment.fromBlock} to ${event.segment.toBlock}, `;
+          break;
+        case "idle":
+          reportedProblem = undefined;
+          line.pause = ", waiting for new segments";
+          break;
+        case "behind":
+          report("the node's history ends before the rows that were handed out; waiting until it has caught up");
+          break;
+        case "waiting":
+          report(`${event.error.summary}; trying again until it passes`);
+          break;
+      }
+      draw(line.pause !== "");
+    },
+    onPrinted(count) {
+      line.rows += count;
+      draw(false);
+    },
+    end,
+  };
+}

@@ -1,0 +1,169 @@
+import type { Command } from "commander";
+import type { ArchiveFile } from "../../archive/archive-files.js";
+import { openArchive } from "../../archive/open-archive.js";
+import type { CsvRow } from "../../csv/csv-format.js";
+import { TradewireError } from "../../errors/index.js";
+import { assertArchive, STANDARD, standardInput } from "../command-files.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { size } from "../formatting.js";
+import { type CommandContext, json, printable, Reported } from "../output.js";
+import { maxRowBytesOption } from "../print-rows.js";
+import { createTables, type Tables } from "../table.js";
+
+/** The maximum number of sample values of a column, and the maximum length of each. */
+const [MAX_SAMPLES, SAMPLE_LENGTH] = [3, 40];
+
+/** The findings about a column of a file. */
+interface ColumnReport {
+  readonly name: string;
+  nulls: number;
+  /** The number of empty texts, which are different from NULL. */
+  empty: number;
+  /** The first distinct values, truncated. */
+  readonly samples: string[];
+}
+
+/** The properties of a file that are reported beside its content. */
+type FileProperties = {
+  readonly [Property in
+    | "chainId"
+    | "table"
+    | "schemaVersion"
+    | "fromBlock"
+    | "toBlock"
+    | "compressedSize"
+    | "size"
+    | "crc32"]: ArchiveFile[Property] | undefined;
+};
+
+/** The findings about a file. */
+interface FileReport extends FileProperties {
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: readonly ColumnReport[];
+}
+
+const inspectOptions = { maxRowBytes: maxRowBytesOption, json: flag("print one JSON object") };
+
+type InspectCommandOptions = OptionValues<typeof inspectOptions>;
+
+/**
+ * Defines the command `inspect`, which shows the content of an archive and whether it is intact.
+ *
+ * @param command the command `inspect`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addInspect(command: Command, context: CommandContext): void {
+  addOptions(command, inspectOptions).action((file: string, options: InspectCommandOptions) =>
+    runInspect(file, options, context),
+  );
+}
+
+async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
+  const { json: asJson = false, maxRowBytes } = options;
+  if (path !== STANDARD) {
+    await assertArchive(path);
+  }
+  const source = path === STANDARD ? standardInput(context) : path;
+  const files: FileReport[] = [];
+  let error: TradewireError | undefined;
+  try {
+    for await (const file of openArchive(source, { signal: context.signal, maxRowBytes }).files()) {
+      await inspectFile(file, files);
+    }
+  } catch (reason) {
+    // A broken archive is reported up to the error, unless even its first file is unreadable.
+    if (!(reason instanceof TradewireError) || files.length === 0 || context.signal.aborted) {
+      throw reason;
+    }
+    error = reason;
+  }
+  const schemaVersions = [...new Set(files.flatMap(({ schemaVersion }) => schemaVersion ?? []))];
+  const rows = files.reduce((sum, file) => sum + file.rows, 0);
+  if (asJson) {
+    context.out.write(
+      json({ file: path, sound: error === undefined, ...(error && { error }), rows, schemaVersions, files }),
+    );
+  } else {
+    const tables = createTables(context);
+    context.out.write(files.map((report) => fileText(report, tables.format)).join(""));
+    context.out.write(
+      error === undefined
+        ? `${count(rows, "row")} in ${count(files.length, "file")}; sizes, checksums and rows are sound.\n`
+        : `${count(rows, "row")} in ${count(files.length, "file")} up to where the archive is broken.\n`,
+    );
+    tables.printOmissions();
+  }
+  if (error !== undefined) {
+    throw asJson ? new Reported() : error;
+  }
+}
+
+/** Reads a file to its end, and adds its report even if an error occurs. */
+async function inspectFile(file: ArchiveFile, reports: FileReport[]): Promise<void> {
+  const columns = file.columns.map((name): ColumnReport => ({ name, nulls: 0, empty: 0, samples: [] }));
+  let rows = 0;
+  try {
+    for await (const batch of file.batches()) {
+      rows += batch.rows.length;
+      for (const row of batch.rows) {
+        countRow(row, columns);
+      }
+    }
+  } finally {
+    // In a stream, the sizes are known only after the end of the file.
+    const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
+    const properties = { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 };
+    reports.push({ ...properties, rows, columns });
+  }
+}
+
+function countRow(row: CsvRow, columns: readonly ColumnReport[]): void {
+  for (const [index, column] of columns.entries()) {
+    const value = row[index] ?? null;
+    if (value === null) {
+      column.nulls += 1;
+    } else if (value === "") {
+      column.empty += 1;
+    } else if (column.samples.length < MAX_SAMPLES) {
+      const sample = value.length > SAMPLE_LENGTH ? `${value.slice(0, SAMPLE_LENGTH - 1)}…` : value;
+      if (!column.samples.includes(sample)) {
+        column.samples.push(sample);
+      }
+    }
+  }
+}
+
+function fileText(file: FileReport, format: Tables["format"]): string {
+  const { name, chainId, table: tableName, schemaVersion, fromBlock, toBlock, compressedSize, rows } = file;
+  const about =
+    tableName === undefined
+      ? "the name tells no chain, table and blocks"
+      : [
+          `chain ${chainId}`,
+          `table ${tableName}`,
+          ...(schemaVersion === undefined ? [] : [`schema version ${schemaVersion}`]),
+          `blocks ${fromBlock} to ${toBlock}`,
+        ].join(", ");
+  const sizes = [
+    count(rows, "row"),
+    ...(file.size === undefined ? [] : [size(file.size)]),
+    ...(compressedSize === undefined ? [] : [`${size(compressedSize)} in the archive`]),
+    ...(file.crc32 === undefined ? [] : [`CRC-32 ${file.crc32.toString(16).padStart(8, "0")}`]),
+  ];
+  const columns = format(
+    ["column", "NULLs", "empty", "samples"],
+    file.columns.map((column) => [
+      printable(column.name),
+      String(column.nulls),
+      String(column.empty),
+      column.samples.map((sample) => printable(JSON.stringify(sample))).join(" "),
+    ]),
+    { indent: "  " },
+  );
+  return `${printable(name)}\n  ${printable(about)}\n  ${sizes.join(", ")}\n${columns}\n`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,34 @@
+import type { Command } from "commander";
+import { mergeArchives } from "../../archive/merge-archives.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { profileOption } from "../client-options.js";
+import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";
+import { addOptions, flag, type OptionValues, required, text } from "../declarations.js";
+import type { CommandContext } from "../output.js";
+import { maxRowBytesOption } from "../print-rows.js";
+
+const mergeOptions = {
+  out: required(text("<path>", "folder or file to save to", { short: "-o" })),
+  profile: profileOption,
+  maxRowBytes: maxRowBytesOption,
+  force: flag("replace a file that exists"),
+  json: flag("print the result as a JSON object"),
+};
+
+/**
+ * Defines the command `merge`, which joins archives whose ranges follow one another.
+ *
+ * @param command the command `merge`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addMerge(command: Command, context: CommandContext): void {
+  addOptions(command, mergeOptions).action(async (files: string[], options: OptionValues<typeof mergeOptions>) => {
+    await Promise.all(files.map(assertArchive));
+    const start = monotonicMs();
+    const force = options.force === true;
+    const { profile, maxRowBytes } = options;
+    const target = await parseOutPath(options.out, ".zip");
+    const saved = await mergeArchives(files, target, { force, profile, maxRowBytes, signal: context.signal });
+    printSavedArchive(saved, { start, asJson: options.json === true }, context);
+  });
+}

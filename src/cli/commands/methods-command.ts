@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import { findName, loadDefinitions, methodsOf, protoOption } from "../api/definitions.js";
+import { describables, describedObject, describedText, methodCells, methodObject } from "../api/describe.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { type CommandContext, json, printable, writeOut } from "../output.js";
+import { parsePattern } from "../parsers.js";
+import { createTables, fitTable, printTable } from "../table.js";
+
+const definitionsOptions = { proto: protoOption, json: flag("print one JSON object") };
+
+type DefinitionsOptions = OptionValues<typeof definitionsOptions>;
+
+/**
+ * Defines the command `methods`, which lists the methods that can be called.
+ *
+ * @param command the command `methods`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addMethods(command: Command, context: CommandContext): void {
+  addOptions(command, definitionsOptions).action(async (pattern: string | undefined, options: DefinitionsOptions) => {
+    const matches = matcher(pattern);
+    const methods = methodsOf(await loadDefinitions(options.proto, context.signal)).filter((method) => {
+      const { name, http } = methodObject(method);
+      return [name, method.name, ...http.map((rule) => rule.replace(/^\S+ /, ""))].some(matches);
+    });
+    if (options.json === true) {
+      await writeOut(context, json({ methods: methods.map(methodObject) }));
+      return;
+    }
+    const rows = methods.map((method) => methodCells(method).map(printable));
+    if (context.out.isTTY === true) {
+      printTable(["method", "kind", "http"], rows, context, { ranked: ["method", "http", "kind"] });
+      return;
+    }
+    const { text } = fitTable(["method", "kind", "http"], rows);
+    await writeOut(context, text.slice(text.indexOf("\n") + 1));
+  });
+}
+
+/**
+ * Defines the command `describe`, which shows a service, a method, a message or an enum.
+ *
+ * @param command the command `describe`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addDescribe(command: Command, context: CommandContext): void {
+  addOptions(command, definitionsOptions).action(async (name: string, options: DefinitionsOptions) => {
+    const definitions = await loadDefinitions(options.proto, context.signal);
+    const note = (sentence: string) => context.notes.write(`${sentence}\n`);
+    const found = findName(name, describables(definitions), "method, service, message or enum", note);
+    if (options.json === true) {
+      await writeOut(context, json(describedObject(found)));
+      return;
+    }
+    const tables = createTables(context);
+    await writeOut(context, describedText(found, tables.format));
+    tables.printOmissions();
+  });
+}
+
+/** Creates the function that matches texts: with wildcards completely, else by a part of the text. */
+function matcher(pattern: string | undefined): (text: string) => boolean {
+  if (pattern === undefined) {
+    return () => true;
+  }
+  if (/[*?]/.test(pattern)) {
+    const expression = parsePattern(pattern, "i");
+    return (text) => expression.test(text);
+  }
+  const part = pattern.toLowerCase();
+  return (text) => text.toLowerCase().includes(part);
+}

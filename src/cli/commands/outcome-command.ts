@@ -1,0 +1,94 @@
+import { create } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { RequestError } from "../../errors/index.js";
+import type { Outcome } from "../../live/transaction-outcome.js";
+import { commandClient } from "../client.js";
+import { clientOptions } from "../client-options.js";
+import { addOptions, flag, type OptionValues, parsed, text } from "../declarations.js";
+import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
+import { parseDuration } from "../parsers.js";
+import { readTransactionInput } from "../transaction-input.js";
+
+const outcomeOptions = {
+  signed: text("<file>", "the signed transaction, as `sign` prints it: also finds what it brought by identifier"),
+  wait: parsed("<duration>", "maximum time for all of it, such as 10s, 2m (default: 30s)", parseDuration),
+  chainId: text("<id>", "the chain that the node has to be on"),
+  json: flag("print one JSON object"),
+  ...clientOptions,
+};
+
+type OutcomeCommandOptions = OptionValues<typeof outcomeOptions>;
+
+/**
+ * Defines the command `outcome`, which finds the outcome of a transaction that was sent earlier (specification, 6).
+ *
+ * @param command the command `outcome`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addOutcome(command: Command, context: CommandContext): void {
+  addOptions(command, outcomeOptions).action(async (hash: string | undefined, options: OutcomeCommandOptions) => {
+    const sent = await sentTransaction(hash, options, context);
+    await using client = commandClient(options, context);
+    const outcome = await client.outcome(sent, { timeoutMs: options.wait, signal: context.signal });
+    printOutcome(outcome, context, options);
+  });
+}
+
+/** Returns the transaction to look for: its hash, or the transaction itself. */
+async function sentTransaction(hash: string | undefined, { signed }: OutcomeCommandOptions, context: CommandContext) {
+  if ((hash === undefined) === (signed === undefined)) {
+    throw new RequestError(hash === undefined ? "no transaction is named" : "give the hash or --signed, not both", {
+      advice: "Give its hash, as `tradewire submit` prints it, or --signed FILE.",
+    });
+  }
+  if (hash !== undefined) {
+    return hash;
+  }
+  const { request } = await readTransactionInput(signed ?? "", context);
+  if (request?.tx === undefined) {
+    throw new RequestError("the file has a command, not a signed transaction", {
+      advice: "Give what `tradewire sign` printed; a command that was not signed has no outcome.",
+    });
+  }
+  return create(TransactionSchema, request.tx);
+}
+
+/**
+ * Prints the outcome of a transaction.
+ *
+ * @param outcome the outcome
+ * @param context standard output
+ * @param options `json`: whether to print a JSON object; `more`: its members beside the outcome
+ * @throws {@link Reported} if it was not executed completely: with exit code 1, or 3 if that is unknown
+ */
+export function printOutcome(
+  outcome: Outcome,
+  { out }: Pick<CommandContext, "out">,
+  { json: asJson = false, more = {} }: { readonly json?: boolean | undefined; readonly more?: object } = {},
+): void {
+  out.write(asJson ? json({ ...more, ...outcome }) : outcomeText(outcome));
+  if (outcome.status !== "executed") {
+    throw new Reported(outcome.status === "unknown" ? EXIT.unknown : EXIT.failure);
+  }
+}
+
+function outcomeText(outcome: Outcome): string {
+  const lines = [`${outcome.txHash}`];
+  if (outcome.status === "unknown") {
+    lines.push(`unknown: ${outcome.reason}`, ...outcome.lookedAt.map(({ place, found }) => `  ${place}: ${found}`));
+  } else {
+    const where = outcome.block === undefined ? "" : ` in block ${outcome.block}`;
+    const how = outcome.status === "partial" ? "executed in part" : outcome.status;
+    const evidence = outcome.evidence === "records" ? ", by its records" : "";
+    lines.push(`${how}${where}${evidence}${outcome.status === "executed" ? "" : `: ${outcome.reason}`}`);
+    for (const { path, brings, id, status, reason } of outcome.parts) {
+      const words = [path, id && `${brings} ${id}`];
+      const what = words.filter((word) => word).join(" ");
+      if (what !== "") {
+        lines.push(`  ${what}: ${status}${reason === undefined ? "" : `, ${reason}`}`);
+      }
+    }
+  }
+  return lines.map((line) => `${printable(line)}\n`).join("");
+}

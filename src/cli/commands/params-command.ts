@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
+import type { Client } from "../../client/index.js";
+import { commandClient } from "../client.js";
+import { clientOptions } from "../client-options.js";
+import { addOptions, type OptionValues } from "../declarations.js";
+import { type ListingType, listingOptions, printListing } from "../listing.js";
+import type { CommandContext } from "../output.js";
+import { parsePattern } from "../parsers.js";
+
+const networkParameters: ListingType<typeof NetworkParameterSchema> = {
+  desc: NetworkParameterSchema,
+  name: "networkParameters",
+  header: ["key", "value"],
+  cells: ({ key, value }) => [key, value],
+};
+
+const paramsOptions = { ...listingOptions, ...clientOptions };
+
+/**
+ * Defines the command `params` (specification, 4.3).
+ *
+ * @param command the command `params`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addParams(command: Command, context: CommandContext): void {
+  addOptions(command, paramsOptions).action(
+    async (key: string | undefined, options: OptionValues<typeof paramsOptions>) => {
+      await using client = commandClient(options, context);
+      await printListing(matchingParameters(client, key, context.signal), networkParameters, options, context);
+    },
+  );
+}
+
+async function* matchingParameters(
+  client: Client,
+  key: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<NetworkParameter> {
+  if (key !== undefined && !/[*?]/.test(key)) {
+    yield await client.networkParameter(key, { signal });
+    return;
+  }
+  const pattern = key === undefined ? /^/ : parsePattern(key);
+  // The node orders parameters by key: oldest first means ascending.
+  for await (const { node } of client.networkParameters({ newestFirst: false, signal })) {
+    if (pattern.test(node.key)) {
+      yield node;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import type { Command } from "commander";
+import { archiveColumns, openArchive } from "../../archive/open-archive.js";
+import { assertArchive, STANDARD, standardInput } from "../command-files.js";
+import { addOptions, choice, type OptionValues } from "../declarations.js";
+import type { CommandContext } from "../output.js";
+import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
+import { rowFormats } from "../row-format.js";
+
+const rowsOptions = {
+  format: choice("<name>", "how to print them; by default a table on a terminal, else jsonl", rowFormats),
+  ...printRowsOptions,
+};
+
+type RowsCommandOptions = OptionValues<typeof rowsOptions>;
+
+/**
+ * Defines the command `rows`, which prints the rows of an archive in order.
+ *
+ * @param command the command `rows`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addRows(command: Command, context: CommandContext): void {
+  addOptions(command, rowsOptions).action((file: string, options: RowsCommandOptions) =>
+    runRows(file, options, context),
+  );
+}
+
+async function runRows(file: string, given: RowsCommandOptions, context: CommandContext): Promise<void> {
+  const options = { ...given, format: given.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
+  checkPrintRowsOptions(options, options.format);
+  const { signal } = context;
+  const { maxRowBytes } = options;
+  if (file === STANDARD) {
+    await printRows(openArchive(standardInput(context), { signal, maxRowBytes }).files(), options, context);
+    return;
+  }
+  const allColumns = () => archiveColumns(file, { signal, maxRowBytes });
+  async function* files() {
+    await assertArchive(file);
+    yield* openArchive(file, { signal, maxRowBytes }).files();
+  }
+  await printRows(files(), options, context, allColumns);
+}

@@ -1,0 +1,164 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { quoted } from "../../errors/error-text.js";
+import { RequestError } from "../../errors/index.js";
+import { rowInterface, rowJsonSchema } from "../../schema/row-types.js";
+import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from "../../schema/sql.js";
+import { readTable, type TableName, tableNames } from "../../schema/table-names.js";
+import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
+import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
+import { completeTables } from "../client-options.js";
+import { addOptions, choice, flag, type OptionValues, parsed, repeated, text, withDefault } from "../declarations.js";
+import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
+import { parseInteger } from "../parsers.js";
+import { createTables, type Tables } from "../table.js";
+
+const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"];
+const DIALECTS = [...SQL_DIALECTS, "json-schema", "typescript"] as const;
+
+const schemaOptions = {
+  table: repeated("<name>", "a table; may be given several times; all by default", (name) => readTable(name), {
+    completions: completeTables,
+  }),
+  schemaVersion: withDefault(
+    parsed("<number>", "the version of the database schema, as CSV files' names carry it", parseInteger),
+    NEWEST_SCHEMA_VERSION,
+  ),
+  dialect: choice("<name>", "SQL, or types of typed rows", DIALECTS),
+  from: parsed("<number>", "print what changes tables of this schema version …", parseInteger, {
+    conflicts: ["schemaVersion"],
+  }),
+  to: parsed("<number>", "… into tables of this one; the newest by default", parseInteger, {
+    conflicts: ["schemaVersion"],
+  }),
+  addedNullable: flag(
+    "let columns that came after version 1 be NULL, so that tables can hold rows of older versions too",
+  ),
+  forSync: flag("print what `tradewire sync` makes in PostgreSQL, and takes as it is", {
+    conflicts: ["schemaVersion", "from", "to", "addedNullable", "json"],
+  }),
+  schema: text("<name>", "with --for-sync: the schema that holds it, such as --schema of sync"),
+  partitionBy: parsed("<rule>", "with --for-sync: partition tables by month, or by blocks:COUNT", partitionBy),
+  partitionFrom: text("<begin>", "the first month (default: 2023-10) or block (default: 0)"),
+  partitionCount: parsed("<count>", "how many partitions; one more takes all other rows (default: 36)", parseInteger),
+  json: flag("print one JSON object", { conflicts: ["dialect"] }),
+};
+
+type SchemaOptions = OptionValues<typeof schemaOptions>;
+
+/**
+ * Defines the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows.
+ *
+ * @param command the command `schema`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSchema(command: Command, context: CommandContext): void {
+  addOptions(command, schemaOptions).action(async (options: SchemaOptions) => {
+    const tables = createTables(context);
+    await writeOut(context, schemaText(options, tables.format));
+    tables.printOmissions();
+  });
+}
+
+function schemaText(options: SchemaOptions, format: Tables["format"]): string {
+  const { dialect, from, to, addedNullable, schemaVersion } = options;
+  const tables = options.table ?? tableNames;
+  if (options.forSync === true) {
+    return syncTablesSql(tables, options);
+  }
+  if (options.schema !== undefined || options.partitionBy !== undefined) {
+    throw new RequestError("--schema and --partition-by are for tables of a sync", { advice: "Add --for-sync." });
+  }
+  const sql = SQL_DIALECTS.find((name) => name === dialect);
+  if (sql === undefined && (from !== undefined || to !== undefined || addedNullable === true)) {
+    throw new RequestError("--from, --to and --added-nullable are for SQL", {
+      advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
+    });
+  }
+  if (sql !== undefined && from !== undefined) {
+    return sqlScript(alterTablesSql(tables, { from, to: to ?? NEWEST_SCHEMA_VERSION }, sql, { addedNullable }));
+  }
+  if (to !== undefined) {
+    throw new RequestError("--to is given without --from", {
+      advice: "Give the version that the tables have as --from; --schema-version prints the tables of one version.",
+    });
+  }
+  const schemas = tables.map((name) => tableSchema(name, schemaVersion));
+  if (sql !== undefined) {
+    return sqlScript([
+      ...createTypesSql(schemas, sql),
+      ...schemas.map((schema) => createTableSql(schema, sql, { addedNullable })),
+    ]);
+  }
+  if (dialect === "json-schema") {
+    return jsonSchemaText(schemas);
+  }
+  if (dialect === "typescript") {
+    return schemas.map(rowInterface).join("\n");
+  }
+  return options.json === true
+    ? json({ tables: schemas })
+    : schemas.map((schema) => columnList(schema, format)).join("\n");
+}
+
+/** The maximum number of partitions of a table. */
+const MAX_PARTITIONS = 10_000;
+
+function syncTablesSql(
+  tables: readonly TableName[],
+  { dialect, schema, partitionBy: by, partitionFrom, partitionCount: count = 36 }: SchemaOptions,
+): string {
+  if (dialect !== undefined && dialect !== "postgres") {
+    throw new RequestError(`--for-sync is for PostgreSQL, and the dialect is ${dialect}`, {
+      advice: "Give --dialect postgres, or leave it out.",
+    });
+  }
+  if (count > MAX_PARTITIONS) {
+    throw new RequestError(`--partition-count is ${count}`, { advice: `Give no more than ${MAX_PARTITIONS}.` });
+  }
+  const form = by === "month" ? /^\d{4}-(?:0[1-9]|1[0-2])$/u : /^\d{1,15}$/u;
+  const from = partitionFrom ?? (by === "month" ? "2023-10" : "0");
+  if (!form.test(from)) {
+    throw new RequestError(`--partition-from is ${quoted(from)}`, {
+      advice: by === "month" ? "Give a month such as 2023-10." : "Give a block, such as 0.",
+    });
+  }
+  return sqlScript(syncScript(tables, { schema, partitioning: by && { by, from, count } }));
+}
+
+function partitionBy(text: string): Partitioning["by"] {
+  const [, blocks] = /^blocks:([1-9]\d{0,14})$/u.exec(text) ?? [];
+  if (text !== "month" && blocks === undefined) {
+    throw new InvalidArgumentError("Give month, or blocks:COUNT such as blocks:1000000.");
+  }
+  return blocks === undefined ? "month" : { blocks: BigInt(blocks) };
+}
+
+function sqlScript(statements: readonly string[]): string {
+  return statements
+    .map((statement, index) => `${index > 0 && statement.includes("\n") ? "\n" : ""}${statement};\n`)
+    .join("");
+}
+
+function jsonSchemaText(schemas: readonly TableSchema[]): string {
+  const $schema = "https://json-schema.org/draft/2020-12/schema";
+  const rows = schemas.map((schema) => rowJsonSchema(schema));
+  const [only] = rows;
+  return indentedJson(
+    only !== undefined && rows.length === 1
+      ? { $schema, ...only }
+      : { $schema, $defs: Object.fromEntries(schemas.map(({ table: name }, index) => [name, rows[index] ?? {}])) },
+  );
+}
+
+/** Lists the columns of a table for a person. */
+function columnList({ table: name, version, key, columns }: TableSchema, format: Tables["format"]): string {
+  const rows = columns.map((column) => [
+    column.name,
+    column.type,
+    column.nullable ? "null" : "",
+    column.code?.enum ?? column.holds,
+    column.since > 1 ? `${column.since}${column.until === undefined ? "" : `, until ${column.until}`}` : "",
+  ]);
+  const header = ["column", "type", "null", "holds", "since"];
+  return `${name}, schema version ${version}, key ${key.join(", ")}\n${format(header, rows)}`;
+}

@@ -1,0 +1,96 @@
+import type { Command } from "commander";
+import {
+  type BlockRange,
+  contiguousSpans,
+  gapsBetween,
+  type SegmentHeights,
+  type SegmentSpan,
+  schemaSpans,
+} from "../../history/segments.js";
+import { commandClient } from "../client.js";
+import { clientOptions } from "../client-options.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { type CommandContext, json, printable, writeOut } from "../output.js";
+import { createTables, LISTED } from "../table.js";
+
+const segmentsOptions = {
+  json: flag("print one JSON object"),
+  all: flag(`list all segments, also on a terminal, which shows the last ${LISTED} by default`),
+  ...clientOptions,
+};
+
+/**
+ * Defines the command `segments`, which lists the boundaries of ranges that can be exported (specification, 4.1).
+ *
+ * @param command the command `segments`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSegments(command: Command, context: CommandContext): void {
+  addOptions(command, segmentsOptions).action(async (options: OptionValues<typeof segmentsOptions>) => {
+    await using client = commandClient(options, context);
+    const segments = (await client.listSegments({ signal: context.signal })).map(
+      ({ $typeName: _, $unknown: __, ...segment }) => segment,
+    );
+    const spans = contiguousSpans(segments);
+    const gaps = gapsBetween(spans);
+    const schemas = schemaSpans(segments);
+    if (options.json === true) {
+      context.out.write(json({ segments, spans: spans.map(withCount), gaps, schemas: schemas.map(withCount) }));
+      return;
+    }
+    const isShort = context.out.isTTY === true && options.all !== true && segments.length > LISTED;
+    const tables = createTables(context);
+    const listed = isShort ? segments.slice(-LISTED) : segments;
+    const rows = mapped(listed, ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
+      String(fromHeight),
+      String(toHeight),
+      String(databaseVersion),
+      printable(chainId),
+      printable(historySegmentId),
+    ]);
+    await tables.write(context, ["from", "to", "schema", "chain", "segment"], rows);
+    if (isShort) {
+      context.notes.write(`The last ${LISTED} of ${segments.length} segments are listed; --all lists all.\n`);
+    }
+    const row = (what: string, { fromBlock, toBlock }: BlockRange, count: string) => [
+      what,
+      String(fromBlock),
+      String(toBlock),
+      count,
+    ];
+    const ranges = joined(
+      mapped(spans, (span) => row("contiguous", span, String(span.segments.length))),
+      mapped(gaps, (gap) => row("gap", gap, "")),
+      mapped(schemas, (span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
+    );
+    await writeOut(context, "\n");
+    await tables.write(context, ["", "from", "to", "segments"], ranges);
+    tables.printOmissions();
+  });
+}
+
+/** Maps a list lazily, each time that it is iterated: a node may have hundreds of thousands of segments. */
+function mapped<T, R>(list: readonly T[], map: (item: T) => R): Iterable<R> {
+  return {
+    *[Symbol.iterator]() {
+      for (const item of list) {
+        yield map(item);
+      }
+    },
+  };
+}
+
+function joined<T>(...lists: readonly Iterable<T>[]): Iterable<T> {
+  return {
+    *[Symbol.iterator]() {
+      for (const list of lists) {
+        yield* list;
+      }
+    },
+  };
+}
+
+/** Replaces the segments of a span by their number. */
+function withCount<S extends SegmentHeights, Span extends SegmentSpan<S>>({ segments, ...span }: Span) {
+  return { ...span, segments: segments.length };
+}

@@ -1,0 +1,166 @@
+import type { DescEnum, DescField } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
+import {
+  Order_TimeInForceSchema,
+  Order_TypeSchema,
+  SideSchema,
+  type StopOrder,
+  StopOrder_ExpiryStrategySchema,
+  StopOrder_StatusSchema,
+  StopOrder_TriggerDirectionSchema,
+} from "../../../gen/client/vega/vega_pb.js";
+import { parseEnumValue } from "../../input/message-init.js";
+import { messageToJson } from "../../json/message-json.js";
+import { enumName } from "../../json/protobuf-json.js";
+import { commandClient } from "../client.js";
+import { clientOptions } from "../client-options.js";
+import { addOptions, flag, type OptionValues, parsed, repeated, repeatedText } from "../declarations.js";
+import { isoTime } from "../formatting.js";
+import {
+  type ListingType,
+  leaves,
+  listingOptions,
+  maxRecords,
+  pathText,
+  printListing,
+  shortName,
+  textAt,
+} from "../listing.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { parseTime } from "../parsers.js";
+import { printTable } from "../table.js";
+
+const stopOrdersOptions = {
+  status: enumOption("<status>", StopOrder_StatusSchema),
+  expiryStrategy: enumOption("<strategy>", StopOrder_ExpiryStrategySchema),
+  party: repeatedText("<id>", "only of this party; may be repeated"),
+  market: repeatedText("<id>", "only on this market; may be repeated"),
+  from: parsed("<time>", "only from this time on: ISO 8601 or Unix nanoseconds", parseTime),
+  to: parsed("<time>", "only before this time", parseTime),
+  live: flag("only live ones"),
+  wide: flag("print identifiers in full"),
+  ...listingOptions,
+  ...clientOptions,
+};
+
+type StopOrdersOptions = OptionValues<typeof stopOrdersOptions>;
+
+/**
+ * Defines the command `stop-orders` (specification, 4.4).
+ *
+ * @param command the command `stop-orders`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addStopOrders(command: Command, context: CommandContext): void {
+  addOptions(command, stopOrdersOptions).action((options: StopOrdersOptions) => runStopOrders(options, context));
+}
+
+async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
+  await using client = commandClient(options, context);
+  const { status, expiryStrategy, party, market, from, to, live } = options;
+  const filter = {
+    statuses: status,
+    expiryStrategies: expiryStrategy,
+    partyIds: party,
+    marketIds: market,
+    dateRange: from === undefined && to === undefined ? undefined : { startTimestamp: from, endTimestamp: to },
+    liveOnly: live,
+  };
+  const records = client.stopOrders({ filter, limit: maxRecords(options, context), signal: context.signal });
+  async function* nodes() {
+    for await (const { node } of records) {
+      yield node;
+    }
+  }
+  await printListing(nodes(), stopOrders(options.wide === true), options, context);
+}
+
+function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
+  const id = (text: string) => (wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`);
+  const time = (value: bigint | undefined) => (value === undefined ? "" : isoTime(value));
+  return {
+    desc: StopOrderEventSchema,
+    name: "orders",
+    header: "id status trigger side size price type tif expires at_expiry created updated party market".split(" "),
+    ranked: "id status trigger side size price created type expires party market tif at_expiry updated".split(" "),
+    advice: "--json and --format print all; --wide prints identifiers in full.",
+    cells({ stopOrder: order, submission }) {
+      if (order === undefined) {
+        return [];
+      }
+      return [
+        id(order.id),
+        named(StopOrder_StatusSchema, order.status),
+        triggerText(order),
+        submission === undefined ? "" : named(SideSchema, submission.side),
+        submission === undefined ? "" : String(submission.size),
+        submission?.price ?? "",
+        submission === undefined ? "" : named(Order_TypeSchema, submission.type),
+        submission === undefined ? "" : named(Order_TimeInForceSchema, submission.timeInForce),
+        time(order.expiresAt),
+        order.expiryStrategy === undefined ? "" : named(StopOrder_ExpiryStrategySchema, order.expiryStrategy),
+        time(order.createdAt),
+        time(order.updatedAt),
+        id(order.partyId),
+        id(order.marketId),
+      ];
+    },
+  };
+}
+
+function triggerText({ trigger, triggerDirection }: StopOrder): string {
+  const direction = named(StopOrder_TriggerDirectionSchema, triggerDirection);
+  return trigger.case === "trailingPercentOffset"
+    ? `${direction} trailing ${trigger.value}`
+    : `${direction} ${trigger.value ?? ""}`;
+}
+
+function named(desc: DescEnum, value: number): string {
+  return shortName(desc, enumName(desc, value));
+}
+
+function enumOption(placeholder: string, desc: DescEnum) {
+  const names = desc.values.map(({ localName }) => localName);
+  return repeated(
+    placeholder,
+    `only with this: ${names.join(", ")}; may be repeated`,
+    (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
+    { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
+  );
+}
+
+const stopOrderOptions = { json: flag("print one JSON object"), ...clientOptions };
+
+/**
+ * Defines the command `stop-order`, which shows all fields of a stop order that are set (specification, 2.4).
+ *
+ * @param command the command `stop-order`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addStopOrder(command: Command, context: CommandContext): void {
+  const { out, signal } = context;
+  addOptions(command, stopOrderOptions).action(async (id: string, options: OptionValues<typeof stopOrderOptions>) => {
+    await using client = commandClient(options, context);
+    const order = messageToJson(StopOrderEventSchema, await client.stopOrder(id, { signal }));
+    if (options.json === true) {
+      out.write(json(order));
+      return;
+    }
+    // The fields of the stop order come first, then those of the order that it submits when it triggers.
+    const paths = leaves(StopOrderEventSchema).toSorted(([a], [b]) => (b?.number ?? 0) - (a?.number ?? 0));
+    const rows = paths.flatMap((path) => {
+      const text = textAt(order, path);
+      return text === null ? [] : [[pathText(path), printable(readable(path.at(-1), text))]];
+    });
+    printTable(["field", "value"], rows, context);
+  });
+}
+
+/** Shortens enum values by their prefix, and formats fields whose names end in `At` as times unless they are 0. */
+function readable(field: DescField | undefined, text: string): string {
+  if (field?.enum !== undefined) {
+    return shortName(field.enum, text);
+  }
+  return field?.jsonName.endsWith("At") === true && text !== "0" ? isoTime(BigInt(text)) : text;
+}

@@ -1,0 +1,346 @@
+import { createInterface } from "node:readline/promises";
+import { create } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import {
+  type SubmitTransactionRequest,
+  SubmitTransactionRequestSchema,
+} from "../../../gen/client/vega/api/v1/core_pb.js";
+import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import type { Client } from "../../client/index.js";
+import type { Config } from "../../config/config-schema.js";
+import { staysOnLoopback } from "../../config/loopback.js";
+import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
+import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
+import { isRefusalCode } from "../../errors/transaction-errors.js";
+import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { remainingMs, withTimeout } from "../../transaction/deadline.js";
+import { readCommand } from "../../transaction/input-data.js";
+import { requireSignature } from "../../transaction/signature.js";
+import type { Signer } from "../../transaction/signer.js";
+import { namedChain } from "../../transaction/signing-chain.js";
+import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
+import { transactionHash } from "../../transaction/transaction-hash.js";
+import { commandClient } from "../client.js";
+import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
+import { STANDARD } from "../command-files.js";
+import { addOptions, choice, flag, flagOf, type OptionValues, parsed, withDefault } from "../declarations.js";
+import { span } from "../formatting.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { parseDuration } from "../parsers.js";
+import {
+  commandSigner,
+  keyFileOption,
+  readTransactionInput,
+  requestJson,
+  type TransactionInput,
+} from "../transaction-input.js";
+import { printOutcome } from "./outcome-command.js";
+
+/** The options that decide how a command is signed. */
+const signingOptions = {
+  keyFile: keyFileOption,
+  type: withDefault(
+    choice<SubmissionType>("<type>", "how far it has to come before the node answers", ["sync", "async", "commit"]),
+    "sync",
+  ),
+  txVersion: withDefault(
+    choice("<version>", "version of the transaction", ["TX_VERSION_V3", "TX_VERSION_V2"]),
+    "TX_VERSION_V3",
+  ),
+  chainIdPrefix: chainIdPrefixOption(
+    "whether the chain's identifier is submitted before the input data, or only signed",
+  ),
+  chainId: chainIdOption,
+};
+
+const signOptions = { ...signingOptions, ...clientOptions };
+
+const submitOptions = {
+  dryRun: flag("do all but submit it: print the request's body"),
+  check: flag("ask the node to check it, without submitting it; a signed transaction is used up by that"),
+  yes: flag("with --check: do not ask before a signed transaction is used up"),
+  wait: parsed<number | true>(
+    "[duration]",
+    "wait for its outcome, for so long in all, by default as long as the network can take it: exit code 0 if executed, 1 if not, 3 if unknown",
+    parseWait,
+    { conflicts: ["dryRun", "check"] },
+  ),
+  json: flag("print the result as a JSON object"),
+  ...signOptions,
+};
+
+type SignOptions = OptionValues<typeof signOptions>;
+type SubmitOptions = OptionValues<typeof submitOptions>;
+
+/** The inputs of signing. */
+interface SignTask {
+  readonly client: Client;
+  /** The configuration of the client. */
+  readonly config: Config;
+  readonly input: TransactionInput;
+  readonly options: SignOptions;
+  readonly context: CommandContext;
+}
+
+/** The inputs of a submission. */
+interface SubmitTask extends SignTask {
+  readonly options: SubmitOptions;
+}
+
+/**
+ * Defines the command `submit` (specification, 4.2).
+ *
+ * @param command the command `submit`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSubmit(command: Command, context: CommandContext): void {
+  addOptions(command, submitOptions).action((file: string, options: SubmitOptions) =>
+    runSubmit(file, options, context, usedSigningOptions(command)),
+  );
+}
+
+/** Parses how long to wait. Without `=`, the option takes the next argument as its value, which may be meant as the file. */
+function parseWait(text: string, option: string): number {
+  try {
+    return parseDuration(text, option);
+  } catch (reason) {
+    throw reason instanceof RequestError
+      ? new RequestError(reason.summary, {
+          option,
+          advice: "Give one such as --wait=30s; or --wait alone, behind the file.",
+          cause: reason,
+        })
+      : reason;
+  }
+}
+
+/**
+ * Defines the command `sign`, which prints the request's body without sending it (specification, 4.2).
+ *
+ * @param command the command `sign`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSign(command: Command, context: CommandContext): void {
+  addOptions(command, signOptions).action(async (file: string, options: SignOptions) => {
+    const input = await readTransactionInput(file, context);
+    if (input.command === undefined) {
+      throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
+    }
+    const config = clientConfig(options, context, { forSigning: true });
+    await using client = commandClient(options, context, { config });
+    context.out.write(json(requestJson(await signWithNote({ client, config, input, options, context }))));
+  });
+}
+
+/** Returns the flags of the signing options that are on the command line. */
+function usedSigningOptions(command: Command): string[] {
+  return Object.keys(signingOptions)
+    .filter((name) => command.getOptionValueSource(name) === "cli")
+    .map(flagOf);
+}
+
+async function runSubmit(
+  file: string,
+  options: SubmitOptions,
+  context: CommandContext,
+  signingFlags: readonly string[],
+): Promise<void> {
+  const { out, notes } = context;
+  const input = await readTransactionInput(file, context);
+  if (input.request !== undefined && signingFlags.length > 0) {
+    throw new RequestError(`it is signed already, so ${signingFlags.join(", ")} cannot apply`, {
+      advice: "Leave that out to submit it as it is, with the type in it; or sign the command again.",
+    });
+  }
+  if (options.check === true && input.request !== undefined && options.yes !== true) {
+    await confirmCheck(file, context);
+  }
+  const config = clientConfig(options, context, { forSigning: input.command !== undefined });
+  await using client = commandClient(options, context, { config });
+  const task = { client, config, input, options, context };
+  if (options.dryRun === true) {
+    out.write(json(requestJson(await signWithNote(task))));
+    return;
+  }
+  if (options.check === true) {
+    const request = await signWithNote(task);
+    const isFirst = input.command !== undefined;
+    if (isFirst) {
+      notes.write("Checking a transaction that is signed for this check only; it is not submitted.\n");
+    }
+    await check(client, request, isFirst, options, context);
+    return;
+  }
+  await (options.wait === undefined ? submit(task) : submitAndWait(task));
+}
+
+/** Submits a transaction, and prints its hash. */
+async function submit(task: SubmitTask): Promise<void> {
+  const { client, options, context } = task;
+  const { signal, out, notes } = context;
+  const { request, tid } = await signForSubmission(task, signal);
+  const result = await client.submitTransaction(request, { signal }).catch((reason: unknown) => {
+    throw noteUnsent(reason, isUnsent(reason), context);
+  });
+  notes.write(hashDifference(result));
+  out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
+  if (options.json !== true) {
+    // With any other type, a node may answer before it has checked the transaction.
+    const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
+    notes.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
+  }
+}
+
+/** Submits a transaction, and prints its outcome. The timeout includes signing. */
+async function submitAndWait(task: SubmitTask): Promise<void> {
+  const { client, options, context } = task;
+  const { signal, notes } = context;
+  const startedAt = monotonicMs();
+  const limitMs = typeof options.wait === "number" ? options.wait : undefined;
+  const announce = (until: AbortSignal) => signForSubmission(task, until);
+  const { request, tid } = await (limitMs === undefined ? announce(signal) : withTimeout(limitMs, signal, announce));
+  const timeoutMs = limitMs && remainingMs(limitMs, startedAt);
+  let isSending = false;
+  const onWait = (wait: OutcomeWait) => {
+    isSending = true;
+    notes.write(waitText(wait));
+  };
+  const waiting = { until: "executed", timeoutMs, signal, onWait } as const;
+  const sent = await client.submitTransaction(request, waiting).catch((reason: unknown) => {
+    throw noteUnsent(reason, !isSending || isUnsent(reason), context);
+  });
+  notes.write(hashDifference(sent));
+  printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
+}
+
+/** Signs a transaction, unless it is signed already, and notes which one is submitted, and to which node. */
+async function signForSubmission(
+  { client, config, input, options, context }: SubmitTask,
+  signal: AbortSignal,
+): Promise<{ readonly request: SubmitTransactionRequest; readonly tid: string }> {
+  const before = async () => {
+    const request = await signedRequest(client, input, options, { environment: context.environment, signal });
+    return { request, ...(await client.lastBlockHeight({ signal })) };
+  };
+  const { request, chainId } = await before().catch((reason: unknown) => {
+    throw noteUnsent(reason, reason instanceof ConnectionError || reason instanceof CanceledError, context);
+  });
+  const tx = create(TransactionSchema, request.tx);
+  if (options.wait !== undefined) {
+    await requireSignature(tx, async () => config.chainId ?? chainId);
+  }
+  const txHash = transactionHash(tx);
+  const signedBy = printable(tx.from.value ?? "nobody");
+  context.notes.write(
+    `Submitting ${txHash} to ${nodeOf(config)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
+  );
+  return { request, tid: request.tx?.pow?.tid ?? "" };
+}
+
+/** Returns whether an error of a submission means that nothing was sent. */
+function isUnsent(reason: unknown): boolean {
+  return (
+    reason instanceof RequestError ||
+    (reason instanceof ConnectionError && !reason.connected) ||
+    (reason instanceof CanceledError && !reason.mayHaveBeenSent)
+  );
+}
+
+/** Notes that nothing was sent, unless the error says so itself, and returns the error. */
+function noteUnsent(reason: unknown, isUnsent: boolean, { notes }: CommandContext): unknown {
+  if (isUnsent && !(reason instanceof TradewireError && reason.advice.includes("othing was sent"))) {
+    notes.write("Nothing was sent.\n");
+  }
+  return reason;
+}
+
+/** Asks for confirmation before a check uses up a signed transaction. */
+async function confirmCheck(file: string, { in: input, err, notes, signal }: CommandContext): Promise<void> {
+  const what = "a check uses up this signed transaction: the node refuses it afterwards, until the next block";
+  const isTerminal = "isTTY" in input && input.isTTY === true;
+  if (!isTerminal || file === STANDARD) {
+    throw new RequestError(what, {
+      advice: "Give --yes to check it all the same; or check the command itself, which signs another transaction.",
+    });
+  }
+  const prompt = createInterface({ input, output: err });
+  try {
+    notes.write(`${what[0]?.toUpperCase()}${what.slice(1)}.\n`);
+    const answer = await prompt.question("Check it all the same? [y/N] ", { signal });
+    if (!/^y(es)?$/i.test(answer.trim())) {
+      throw new RequestError("not checked", { advice: "Answer y, or give --yes." });
+    }
+  } finally {
+    prompt.close();
+  }
+}
+
+async function check(
+  client: Client,
+  request: SubmitTransactionRequest,
+  isFirst: boolean,
+  options: SubmitOptions,
+  { out, signal }: CommandContext,
+): Promise<void> {
+  const { success, code, data, log } = await client.checkTransaction(request.tx ?? {}, { signal });
+  if (!success && !isRefusalCode(code)) {
+    throw responseError(inconclusiveSubmission({ code, data, log }));
+  }
+  if (!success) {
+    const txHash = transactionHash(create(TransactionSchema, request.tx));
+    throw new TransactionError({ success, txHash, code, data, log, height: 0n }, { isFirst });
+  }
+  const { tid = "" } = request.tx?.pow ?? {};
+  out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
+}
+
+/** Returns the URL that a command calls first. */
+function nodeOf({ transport, grpc, rest }: Config): string {
+  const urls = transport === "rest" ? [rest?.url, grpc?.url] : [grpc?.url, rest?.url];
+  return printable(urls.find((url) => url !== undefined) ?? "the configured node");
+}
+
+/** The minimum length of a wait that is noted, in milliseconds. */
+const LONG_WAIT_MS = 30_000;
+
+function waitText({ limitMs, lastBlock }: OutcomeWait): string {
+  const until = lastBlock === undefined ? "" : `, at most until block ${lastBlock}`;
+  return limitMs > LONG_WAIT_MS ? `Waiting up to ${span(limitMs / 1000)} for its outcome${until}.\n` : "";
+}
+
+/** Returns a note if the node and this client computed different hashes of the transaction. */
+function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHash" | "computedTxHash">): string {
+  return txHash.toUpperCase() === computedTxHash
+    ? ""
+    : `The node knows it by another hash: ${printable(txHash)}, not ${computedTxHash}.\n`;
+}
+
+/** Returns the request of an input. Before a command is signed, the key, the chain and the node are noted. */
+function signWithNote({ client, config, input, options, context }: SignTask): Promise<SubmitTransactionRequest> {
+  const { notes, signal } = context;
+  return signedRequest(client, input, options, context, async ({ publicKey }) => {
+    const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
+    const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
+    notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(config)}.\n`);
+  });
+}
+
+/** Returns the request of an input, and signs it unless it is signed already. */
+async function signedRequest(
+  client: Client,
+  input: TransactionInput,
+  options: SignOptions,
+  context: Pick<CommandContext, "environment" | "signal">,
+  onSign: (signer: Signer) => Promise<void> = async () => undefined,
+): Promise<SubmitTransactionRequest> {
+  if (input.command === undefined) {
+    return input.request;
+  }
+  readCommand(input.command); // An invalid command is refused even without a key.
+  const signer = await commandSigner(options, context);
+  await onSign(signer);
+  const { chainIdPrefix, txVersion: version, type } = options;
+  const tx = await client.signCommand(input.command, { signer, signal: context.signal, chainIdPrefix, version });
+  return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[type] });
+}

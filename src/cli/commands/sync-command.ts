@@ -1,0 +1,343 @@
+import type { Command } from "commander";
+import { CanceledError, RequestError } from "../../errors/index.js";
+import type { BlockRange } from "../../history/segments.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { createTypesSql } from "../../schema/sql.js";
+import { type TableName, tableNames } from "../../schema/table-names.js";
+import { divergenceError } from "../../sync/divergence.js";
+import { type HistoryPlan, planHistory } from "../../sync/plan-history.js";
+import { queueSync, retryFailed } from "../../sync/queue/index.js";
+import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-tables.js";
+import type { PostgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
+import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
+import { sinkSchema } from "../../sync/sinks/sink-columns.js";
+import { syncHistory } from "../../sync/sync.js";
+import {
+  type FailedUnit,
+  parseSyncOptions,
+  type SyncClient,
+  type SyncOptions,
+  type SyncSummary,
+} from "../../sync/sync-options.js";
+import { refreshCoverage } from "../../sync/watch/refresh-coverage.js";
+import type { SyncSnapshot } from "../../sync/watch/sync-snapshot.js";
+import { createSyncState } from "../../sync/watch/sync-state.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { grouped, size, span } from "../formatting.js";
+import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";
+import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
+import {
+  callsPerSecondOption,
+  listenOptions,
+  loadingOptions,
+  openClients,
+  queueCounts,
+  rangeOptions,
+  startStatusServer,
+  syncClientOptions,
+  syncOptionsOf,
+} from "../sync/sync-options.js";
+import { postgresOf, readTarget, sinkOf, sinkOptions, type Target, targetOptions } from "../sync/target.js";
+import { createTables, type Tables } from "../table.js";
+import { addSyncCompact } from "./sync-compact-command.js";
+import { addSyncStatus } from "./sync-status-command.js";
+import { addSyncVerify } from "./sync-verify-command.js";
+import { addSyncWorker } from "./sync-worker-command.js";
+
+const syncCommandOptions = {
+  ...targetOptions,
+  ...rangeOptions,
+  ...loadingOptions,
+  ...sinkOptions,
+  queue: flag("put what is missing into a queue on PostgreSQL, for `tradewire sync worker`"),
+  retryFailed: flag("with --queue: put units that were given up back first"),
+  callsPerSecond: callsPerSecondOption,
+  ...listenOptions,
+  dryRun: flag("show what would be fetched, and change nothing"),
+  json: flag("print a JSON object for each event and, last, for the summary"),
+  ...syncClientOptions,
+};
+
+type SyncCommandOptions = OptionValues<typeof syncCommandOptions>;
+
+/**
+ * Defines the command `sync`, which loads network history into tables, and its subcommands.
+ *
+ * @param sync the command `sync`, which gets its options and action
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSync(sync: Command, context: CommandContext): void {
+  // Subcommands have options of the same names.
+  addOptions(sync.enablePositionalOptions(), syncCommandOptions)
+    .allowExcessArguments()
+    .action(async (options: SyncCommandOptions, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        sync.error(`error: unknown command '${unknown}'`);
+      }
+      await (options.dryRun === true ? dryRun : runSync)(options, context);
+    });
+  addSyncStatus(sync, context);
+  addSyncVerify(sync, context);
+  addSyncWorker(sync, context);
+  addSyncCompact(sync, context);
+}
+
+/** The maximum number of failed units that are listed. */
+const MAX_NAMED = 20;
+
+/**
+ * Runs `tradewire sync`.
+ *
+ * @param options the values of its options
+ * @param context the streams, and the signal that interrupts it
+ * @throws {@link Reported} if units failed; errors of the sync unchanged
+ */
+async function runSync(options: SyncCommandOptions, context: CommandContext): Promise<void> {
+  const { signal } = context;
+  const target = readTarget(options, context);
+  const how = syncOptionsOf(options);
+  // Invalid options are refused before any output.
+  parseSyncOptions({ ...how, sink: sinkOf(target, options) });
+  const queued = checkQueue(options, target);
+  const state = createSyncState(how);
+  await using watch = await startStatusServer(options, state, { signal, queue: queued && (() => queueCounts(queued)) });
+  const reporter = createReporter(state, options.json === true, context);
+  const startedAt = monotonicMs();
+  let summary: SyncSummary;
+  try {
+    if (watch !== undefined) {
+      reporter.notes.write(`See ${watch.url} for how it goes.\n`);
+    }
+    await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
+    const sync: Sync = {
+      clients: nodes.clients,
+      how: { ...how, signal, hooks: { onEvent: reporter.onEvent } },
+      target,
+      covered: (sink) => (watch === undefined ? () => {} : refreshCoverage(state, sink, { signal })),
+      reporter,
+    };
+    if (queued !== undefined && options.retryFailed === true) {
+      reporter.notes.write(`${grouped(await retryFailed(queued))} units that were given up are in the queue again.\n`);
+    }
+    summary = await loadAndIndex(sync, options);
+  } catch (reason) {
+    reporter.end();
+    if (signal.aborted && reason instanceof CanceledError) {
+      return reportInterruption(reason, state.snapshot().total.loaded, options, context);
+    }
+    throw reason;
+  }
+  reporter.end();
+  const seconds = (monotonicMs() - startedAt) / 1000;
+  reportSummary(
+    summary,
+    { seconds, name: sinkOf(target).name, beyond: beyondRange(state.snapshot()) },
+    options,
+    context,
+  );
+}
+
+/** Returns the node's blocks if none of its segments lies within the range. */
+function beyondRange({ history, node }: SyncSnapshot): BlockRange | undefined {
+  return history === undefined ? node : undefined;
+}
+
+/**
+ * Checks the options of a queue, and creates its sink.
+ *
+ * @param options the values of the options
+ * @param target the target
+ * @returns the sink; `undefined` without a queue
+ * @throws {@link RequestError} if an option needs a queue, or excludes it
+ */
+function checkQueue(
+  { queue, retryFailed: retry, callsPerSecond, parallel }: SyncCommandOptions,
+  target: Target,
+): PostgresSink | undefined {
+  if (queue === true) {
+    if (parallel !== undefined) {
+      throw new RequestError("--parallel is for those who load, and with --queue these are the workers", {
+        advice: "Give it to `tradewire sync worker`.",
+      });
+    }
+    return postgresOf(target, "--queue");
+  }
+  const given = retry === true ? "--retry-failed" : callsPerSecond === undefined ? undefined : "--calls-per-second";
+  if (given !== undefined) {
+    throw new RequestError(`${given} is for a queue`, { advice: "Give --queue too, or leave it out." });
+  }
+  return undefined;
+}
+
+/** The inputs of a run. */
+interface Sync {
+  readonly clients: readonly SyncClient[];
+  readonly how: Omit<SyncOptions, "sink">;
+  readonly target: Target;
+  readonly covered: (sink: SyncOptions["sink"]) => () => void;
+  readonly reporter: Reporter;
+}
+
+async function loadAndIndex(sync: Sync, options: SyncCommandOptions): Promise<SyncSummary> {
+  const { how, target } = sync;
+  const isAfter = options.createIndexes === "after";
+  const isForQueries = target.kind === "postgres" && options.indexes !== "keys";
+  if (!isAfter && !isForQueries) {
+    return await load(sync, how, options);
+  }
+  // The present history is loaded before indexes are created and new segments are followed.
+  const retry = how.follow === true ? { retryForMs: Number.POSITIVE_INFINITY } : {};
+  const first = await load(sync, { ...how, follow: false, pollMs: undefined, ...retry }, options);
+  if (first.chainId === "") {
+    return how.follow === true ? await load(sync, how, options) : first;
+  }
+  if (isAfter) {
+    sync.reporter.notes.write("Making the primary keys and indexes.\n");
+  }
+  // A sink that is opened with indexes creates the missing ones.
+  await using sink = postgresOf(target, "--create-indexes", { createIndexes: "with" });
+  const tables = first.tables.map(({ table }) => table);
+  const signal = how.signal ?? new AbortController().signal;
+  await sink.open({ chainId: first.chainId, tables, unknownColumns: "add", onUnknown: () => undefined, signal });
+  const made = isForQueries ? await sink.createQueryIndexes(signal) : 0;
+  if (made > 0) {
+    sync.reporter.notes.write(`Made ${made} indexes for usual questions; --indexes keys makes none.\n`);
+  }
+  return how.follow === true ? await load(sync, how, { ...options, createIndexes: "with" }) : first;
+}
+
+async function load(
+  { clients, target, covered }: Sync,
+  how: Omit<SyncOptions, "sink">,
+  { queue, callsPerSecond, ...choices }: SyncCommandOptions,
+): Promise<SyncSummary> {
+  if (queue === true) {
+    const { parallel: _, ...planned } = how;
+    const sink = postgresOf(target, "--queue", choices);
+    const leave = covered(sink);
+    return await queueSync(clients, { ...planned, callsPerSecond, sink }).finally(leave);
+  }
+  const sink = sinkOf(target, choices);
+  const leave = covered(sink);
+  return await syncHistory(clients, { ...how, sink }).finally(leave);
+}
+
+/**
+ * Reports that a sync was interrupted. A sync with --follow ends in no other way, so SIGTERM is a success, as service
+ * managers expect.
+ */
+function reportInterruption(
+  reason: CanceledError,
+  loaded: { readonly units: bigint; readonly rows: bigint },
+  { follow, json: asJson }: SyncCommandOptions,
+  { out, notes, signal }: CommandContext,
+): void {
+  if (asJson === true) {
+    out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
+  } else {
+    const did = `${grouped(loaded.units)} units were loaded; those under way were given up and left nothing.`;
+    notes.write(`Interrupted: ${did}\nRun the same command again to go on.\n`);
+  }
+  if (follow !== true || !isTerminated(signal)) {
+    throw reason;
+  }
+}
+
+function reportSummary(
+  summary: SyncSummary,
+  {
+    seconds,
+    name,
+    beyond,
+  }: { readonly seconds: number; readonly name: string; readonly beyond: BlockRange | undefined },
+  { json: asJson }: SyncCommandOptions,
+  { out, err }: CommandContext,
+): void {
+  const { units, rows, bytes, tables, failed } = summary;
+  if (asJson === true) {
+    out.write(json(summaryObject(summary)));
+  } else {
+    const did = `${grouped(rows)} rows of ${grouped(units)} units, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
+    const all = grouped(tables.reduce((sum, table) => sum + table.rows, 0n));
+    out.write(`Loaded ${did}. The ledger of ${printable(name)} counts ${all} rows.\n`);
+  }
+  if (beyond !== undefined) {
+    if (asJson !== true) {
+      const { fromBlock, toBlock } = beyond;
+      err.write(
+        `tradewire: no segment of the node lies within --from-block and --to-block: its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
+      );
+    }
+    throw new Reported();
+  }
+  if (failed.length > 0) {
+    if (asJson !== true) {
+      err.write(failedText(failed));
+    }
+    throw new Reported();
+  }
+}
+
+function failedText(failed: readonly FailedUnit[]): string {
+  const named = failed.slice(0, MAX_NAMED).map(({ unit: { table, fromBlock, toBlock }, error }) => {
+    return `  ${table} of blocks ${fromBlock} to ${toBlock}: ${printable(error.summary)}\n`;
+  });
+  const further = failed.length > MAX_NAMED ? `  and ${failed.length - MAX_NAMED} more\n` : "";
+  const head = `tradewire: ${failed.length} ${failed.length === 1 ? "unit" : "units"} failed, and left nothing\n`;
+  return `${head}Run the same command again: it fetches what is missing.\n${named.join("")}${further}`;
+}
+
+/**
+ * Runs `tradewire sync --dry-run`, which shows what would be fetched, and changes nothing.
+ *
+ * @param options the values of the options
+ * @param context the streams, and the signal that interrupts it
+ * @throws {@link Reported} where the histories part, so that a sync would stop
+ */
+async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {
+  const { out, err, signal } = context;
+  const target = readTarget(options, context);
+  const how = syncOptionsOf(options);
+  checkQueue(options, target);
+  const sink = sinkOf(target, options);
+  await using nodes = openClients(options, context);
+  const plan = await planHistory(nodes.clients, { ...how, retryForMs: 0, sink, signal });
+  if (options.json === true) {
+    out.write(json({ event: "plan", ...plan, sql: tablesSql(target, how.tables ?? tableNames) }));
+  } else {
+    const tables = createTables(context);
+    out.write(planText(plan, sink.name, tables.format));
+    tables.printOmissions();
+  }
+  if (plan.divergence !== undefined) {
+    if (options.json !== true) {
+      err.write(errorText(divergenceError(sink.name, plan.divergence)));
+    }
+    throw new Reported();
+  }
+}
+
+function planText(
+  { chainId, blocks, segments, tables, foreign }: HistoryPlan,
+  name: string,
+  format: Tables["format"],
+): string {
+  const lines = tables.map((plan) => [plan.table, plan.units, plan.rows, plan.missing, plan.calls].map(String));
+  const sum = (of: "units" | "rows" | "missing" | "calls") => tables.reduce((total, plan) => total + plan[of], 0n);
+  const totals = ["all tables", ...[sum("units"), sum("rows"), sum("missing"), sum("calls")].map(String)];
+  const where = blocks === undefined ? "" : `, blocks ${blocks.fromBlock} to ${blocks.toBlock}`;
+  const replaced = foreign === 0n ? "" : `${grouped(foreign)} units of another history would be replaced or removed.\n`;
+  return [
+    `The node's chain ${printable(chainId)} has ${grouped(segments)} segments${where}.\n\n`,
+    format(["table", "units there", "rows there", "segments missing", "exports"], [...lines, totals]),
+    `\n${replaced}${grouped(sum("calls"))} exports would bring what is missing into ${printable(name)}. Nothing was changed.\n`,
+  ].join("");
+}
+
+/** Returns the statements that create the tables; none for files. */
+function tablesSql({ kind }: Target, tables: readonly TableName[]): string[] {
+  if (kind === "postgres") {
+    return [...createTypesSql(tables.map(sinkSchema), "postgres"), ...tables.map((table) => postgresTableSql(table))];
+  }
+  return kind === "duckdb" ? tables.map(duckdbTableSql) : [];
+}

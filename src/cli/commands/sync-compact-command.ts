@@ -1,0 +1,46 @@
+import type { Command } from "commander";
+import { RequestError } from "../../errors/index.js";
+import { compactParquet } from "../../sync/sinks/parquet/compact-parquet.js";
+import { addOptions, flag, type OptionValues, parsed, text } from "../declarations.js";
+import { grouped } from "../formatting.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { parseInteger } from "../parsers.js";
+import { rangeOf, rangeOptions } from "../sync/sync-options.js";
+import { readTarget, targetOptions } from "../sync/target.js";
+
+const compactOptions = {
+  to: text("<target>", "parquet:FOLDER", { completions: targetOptions.to.completions }),
+  table: rangeOptions.table,
+  rowsPerFile: parsed("<count>", "maximum rows of a joined file (default: 1000000)", parseInteger),
+  json: flag("print one JSON object"),
+};
+
+/**
+ * Defines the command `sync compact`, which joins small Parquet files.
+ *
+ * @param sync the command `sync`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSyncCompact(sync: Command, context: CommandContext): void {
+  const { out, signal } = context;
+  const command = sync
+    .command("compact")
+    .allowExcessArguments(false)
+    .description("Join small Parquet files. A sync may write to the folder meanwhile.");
+  addOptions(command, compactOptions).action(async (options: OptionValues<typeof compactOptions>) => {
+    const { kind, place } = readTarget(options, context);
+    if (kind !== "parquet") {
+      throw new RequestError(`sync compact is for Parquet, and the target is ${kind}`, {
+        advice: "Give --to parquet:FOLDER.",
+      });
+    }
+    const { tables } = rangeOf(options);
+    const found = await compactParquet(place, { tables, rowsPerFile: options.rowsPerFile, signal });
+    const { joined, files, rows, busy } = found;
+    const left = busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be made while a sync loads there: try again.`;
+    const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows became ${grouped(BigInt(files))}`;
+    const nothing = joined === 0 && busy === 0;
+    const text = nothing ? "No files to join" : what;
+    out.write(options.json === true ? json(found) : `${text} in parquet:${printable(place)}.${left}\n`);
+  });
+}

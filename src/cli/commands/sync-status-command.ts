@@ -1,0 +1,197 @@
+import type { Command } from "commander";
+import { RequestError, SinkError, TradewireError } from "../../errors/index.js";
+import { describeLag } from "../../history/data-node-lag.js";
+import { divergenceError } from "../../sync/divergence.js";
+import { type QueueStatus, queueStatus } from "../../sync/queue/index.js";
+import { type SyncStatus, syncStatus } from "../../sync/sync-status.js";
+import type { Unit } from "../../sync/unit.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { grouped, size } from "../formatting.js";
+import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
+import {
+  openClients,
+  type RangeOptions,
+  rangeOf,
+  rangeOptions,
+  type SyncClientOptions,
+  syncClientOptions,
+} from "../sync/sync-options.js";
+import { postgresOf, readTarget, sinkOf, type Target, targetOptions } from "../sync/target.js";
+import { createTables, type Tables } from "../table.js";
+
+const statusOptions = {
+  json: flag("print one JSON object"),
+  ...targetOptions,
+  ...rangeOptions,
+  ...syncClientOptions,
+};
+
+type StatusCommandOptions = OptionValues<typeof statusOptions> & SyncClientOptions;
+
+/** The status, and the reason why it could not be compared with a node. */
+interface StatusReport {
+  readonly status: SyncStatus;
+  readonly nodeError?: TradewireError;
+}
+
+/**
+ * Defines the command `sync status`, which shows which segments are loaded and which are missing.
+ *
+ * @param sync the command `sync`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSyncStatus(sync: Command, context: CommandContext): void {
+  const command = sync
+    .command("status")
+    .allowExcessArguments(false)
+    .description("Tell what is there and, beside the node, what is missing and where the histories part.");
+  addOptions(command, statusOptions).action(async (options: StatusCommandOptions) => {
+    const { out, err } = context;
+    const target = readTarget(options, context);
+    const found = await readStatus(options, context);
+    const { status, nodeError } = found;
+    const { name } = sinkOf(target);
+    const queue = await findQueue(target);
+    if (options.json === true) {
+      out.write(json({ ...status, ...(nodeError && { node: { error: nodeError } }), ...(queue && { queue }) }));
+    } else {
+      const tables = createTables(context);
+      out.write(statusText(found, name, options, tables.format));
+      out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
+      tables.printOmissions();
+      if (nodeError !== undefined) {
+        err.write(`No node to compare with: ${printable(nodeError.summary)}\n`);
+      }
+    }
+    if (status.divergence !== undefined) {
+      if (options.json !== true) {
+        err.write(errorText(divergenceError(name, status.divergence)));
+      }
+      throw new Reported();
+    }
+  });
+}
+
+/** Compares the sink with the node; if the node does not answer, reports the sink alone. */
+async function readStatus(options: StatusCommandOptions, context: CommandContext): Promise<StatusReport> {
+  const { signal } = context;
+  const target = readTarget(options, context);
+  const asked = { ...rangeOf(options), signal };
+  // The report says that the node is unreachable; --verbose also shows the attempts.
+  await using nodes = openClients(
+    options,
+    options.verbose === true ? context : { notes: { write: () => true }, environment: context.environment },
+  );
+  try {
+    return { status: await syncStatus(sinkOf(target), { ...asked, clients: nodes.clients }) };
+  } catch (reason) {
+    const ofNode = reason instanceof TradewireError && !(reason instanceof SinkError || reason instanceof RequestError);
+    if (signal.aborted || !ofNode) {
+      throw reason;
+    }
+    return { status: await syncStatus(sinkOf(target), asked), nodeError: reason };
+  }
+}
+
+/** Reads the status of the queue, if there is one. Without the package pg-boss, there is none to read. */
+async function findQueue(target: Target): Promise<QueueStatus | undefined> {
+  if (target.kind !== "postgres") {
+    return undefined;
+  }
+  try {
+    return await queueStatus(postgresOf(target, "a queue"));
+  } catch (reason) {
+    if (reason instanceof RequestError) {
+      return undefined;
+    }
+    throw reason;
+  }
+}
+
+/** Returns the tables to list: those that the options name, or else those with rows, or else all. */
+function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStatus["tables"] {
+  const filled = tables.filter(({ units }) => units > 0n);
+  return table !== undefined || filled.length === 0 ? tables : filled;
+}
+
+function statusText(
+  { status, nodeError }: StatusReport,
+  name: string,
+  asked: RangeOptions,
+  format: Tables["format"],
+): string {
+  const { chainId, blocks, segments, lags = [] } = status;
+  const compared = nodeError === undefined;
+  const tables = listedTables(status, asked);
+  const rows = tables.map(({ table, units, rows: count, bytes, fromBlock = "", toBlock = "", missing }) =>
+    [table, units, count, size(Number(bytes)), fromBlock, toBlock, ...(compared ? [missing] : [])].map(String),
+  );
+  const held =
+    chainId === undefined
+      ? `${printable(name)} holds nothing yet.`
+      : `${printable(name)} holds history of the chain ${printable(chainId)}.`;
+  const node =
+    blocks === undefined
+      ? ""
+      : ` The node has ${grouped(segments ?? 0)} segments, blocks ${blocks.fromBlock} to ${blocks.toBlock}.`;
+  const lagging = lags
+    .filter(({ lag }) => lag.state !== "current")
+    .map(({ node: of, lag }) => printable(` The data node of ${of} ${describeLag(lag)}.`));
+  const missing = tables.reduce((sum, each) => sum + each.missing, 0n);
+  const others = status.tables.length - tables.length;
+  const rest = [
+    ...(compared
+      ? [missing === 0n ? "Nothing is missing." : `${grouped(missing)} segments of tables are missing.`]
+      : []),
+    ...(others === 0 ? [] : [`${others} other tables hold nothing and are not counted; --table names tables to list.`]),
+  ].join(" ");
+  const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
+  const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
+  return `${held}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
+}
+
+/** The header of the column that compares the sink with a node. */
+const MISSING = "segments missing";
+
+/** The maximum number of workers, and of failed units, that are shown. */
+const MAX_SHOWN = 20;
+
+/**
+ * Formats the status of a queue for a person.
+ *
+ * @param status the status
+ * @param format formats tables
+ * @returns lines of text
+ */
+function queueText(status: QueueStatus, format: Tables["format"]): string {
+  const { leader, waiting, backoff, underWay, deadLetters, workers, nodes } = status;
+  const counts = `${grouped(waiting)} units wait, ${grouped(backoff)} wait to be tried again, ${grouped(underWay.length)} are under way, ${grouped(deadLetters.length)} were given up.`;
+  const planner = leader === undefined ? "No planner runs." : `Planned by ${printable(leader)}.`;
+  const held = new Map(underWay.map(({ worker, unit }) => [worker, unitText(unit)]));
+  const rows = workers.slice(0, MAX_SHOWN).map(({ id, host, pid, heartbeatAt, silent }) => {
+    return [`${printable(host)} ${pid}`, silent ? `silent since ${heartbeatAt}` : "alive", held.get(id) ?? ""];
+  });
+  const resting = nodes.filter(({ restUntil }) => restUntil !== undefined);
+  return [
+    `Queue: ${counts} ${planner}\n`,
+    workers.length === 0
+      ? "No worker runs.\n"
+      : `\n${format(["worker", "state", "unit"], rows)}${more(workers.length)}`,
+    ...resting.map(({ node, restUntil, error }) => {
+      return `${printable(node)} is left alone until ${restUntil}: ${printable(error ?? "")}\n`;
+    }),
+    deadLetters.length === 0 ? "" : "\nGiven up; `tradewire sync --queue --retry-failed` puts them back:\n",
+    ...deadLetters.slice(0, MAX_SHOWN).map(({ unit, tries, error, at }) => {
+      return `  ${unitText(unit)}, tried ${tries} times until ${at}: ${printable(error)}\n`;
+    }),
+    deadLetters.length === 0 ? "" : more(deadLetters.length),
+  ].join("");
+}
+
+function more(count: number): string {
+  return count > MAX_SHOWN ? `and ${grouped(count - MAX_SHOWN)} more\n` : "";
+}
+
+function unitText({ table: name, fromBlock, toBlock }: Unit): string {
+  return `${name} of blocks ${fromBlock} to ${toBlock}`;
+}

@@ -1,0 +1,81 @@
+import type { Command } from "commander";
+import { CanceledError } from "../../errors/index.js";
+import { runWorker } from "../../sync/queue/index.js";
+import { refreshCoverage } from "../../sync/watch/refresh-coverage.js";
+import { createSyncState } from "../../sync/watch/sync-state.js";
+import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";
+import { grouped, size } from "../formatting.js";
+import { type CommandContext, isTerminated, json } from "../output.js";
+import { parseInteger } from "../parsers.js";
+import { createReporter } from "../sync/reporter.js";
+import {
+  callsPerSecondOption,
+  listenOptions,
+  loadingOptions,
+  openClients,
+  startStatusServer,
+  syncClientOptions,
+} from "../sync/sync-options.js";
+import { postgresOf, readTarget, targetOptions } from "../sync/target.js";
+
+const workerOptions = {
+  ...targetOptions,
+  parallel: loadingOptions.parallel,
+  unknownColumns: loadingOptions.unknownColumns,
+  exportsPerNode: parsed("<count>", "exports of a node by all workers at once (default: 4)", parseInteger),
+  callsPerSecond: callsPerSecondOption,
+  ...listenOptions,
+  json: flag("print a JSON object for each event and, last, for the summary"),
+  ...syncClientOptions,
+};
+
+type WorkerCommandOptions = OptionValues<typeof workerOptions>;
+
+/**
+ * Defines the command `sync worker`, which loads the units of a queue until it is stopped.
+ *
+ * @param sync the command `sync`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSyncWorker(sync: Command, context: CommandContext): void {
+  const command = sync
+    .command("worker")
+    .allowExcessArguments(false)
+    .description(
+      "Load what `tradewire sync --queue` has put into the queue, on any number of machines, until stopped.",
+    );
+  addOptions(command, workerOptions).action((options: WorkerCommandOptions) => run(options, context));
+}
+
+async function run(options: WorkerCommandOptions, context: CommandContext): Promise<void> {
+  const { out, signal } = context;
+  const { parallel, unknownColumns, callsPerSecond, exportsPerNode } = options;
+  const sink = postgresOf(readTarget(options, context), "a worker");
+  const state = createSyncState();
+  await using watch = await startStatusServer(options, state, { signal });
+  const reporter = createReporter(state, options.json === true, context, { worker: true });
+  try {
+    if (watch !== undefined) {
+      reporter.notes.write(`See ${watch.url} for how it goes.\n`);
+    }
+    await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
+    const leave = watch === undefined ? () => {} : refreshCoverage(state, sink, { signal });
+    const done = await runWorker(nodes.clients, {
+      ...{ sink, parallel, unknownColumns, callsPerSecond, exportsPerNode, signal },
+      countExports: !nodes.overGrpc,
+      hooks: { onEvent: reporter.onEvent },
+    }).finally(leave);
+    reporter.end();
+    const what = `${grouped(done.rows)} rows of ${grouped(done.units)} units, ${size(Number(done.bytes))} of CSV`;
+    out.write(
+      options.json === true
+        ? json({ event: "summary", ...done })
+        : `Stopped. Loaded ${what}; units under way were put back.\n`,
+    );
+  } finally {
+    reporter.end();
+  }
+  if (!isTerminated(signal)) {
+    throw new CanceledError({ cause: signal.reason });
+  }
+}

@@ -1,0 +1,285 @@
+import { Argument, type Command, Option } from "commander";
+
+/** The values that a shell offers for an option or an argument. */
+export interface CompletionValues {
+  readonly values?: readonly string[];
+  /** Whether the path of a file or folder fits too. */
+  readonly files?: boolean;
+}
+
+/** Finds the values that a shell offers, for what is typed of the value so far. */
+export type FindValues = (word: string) => CompletionValues | Promise<CompletionValues>;
+
+/** The properties of an option beside its value. */
+export interface OptionSettings {
+  /** The short flag, such as `-o`. */
+  readonly short?: string;
+  /** The other options that it excludes, by the names of their values, such as `schemaVersion`. */
+  readonly conflicts?: readonly string[];
+  /** The heading of the help that it is listed under; without it, the general one. */
+  readonly group?: string;
+  /** The values that a shell offers, where neither choices nor the placeholder tell them. */
+  readonly completions?: FindValues | undefined;
+}
+
+/** Whether an option has a value if the command line does not give it. */
+type Presence = "optional" | "required" | "defaulted";
+
+/**
+ * An option as a command declares it, once: the command line is parsed by it, help, completion and reference are written
+ * from it, and the type of its value follows from it. The name of its flag is that of its value in a record of options:
+ * `fromBlock` is given as `--from-block`.
+ */
+export interface OptionDeclaration<Value, Given extends Presence = Presence> extends OptionSettings {
+  readonly presence: Given;
+  readonly description: string;
+  /** How the help writes the value: `<count>`, or `[count]` if it may be left out. Without it, the option is a flag. */
+  readonly placeholder?: string;
+  /** Whether the flag turns off what is on by default: `reconnect` is then given as `--no-reconnect`. */
+  readonly isNegated?: boolean;
+  readonly choices?: readonly string[];
+  /** Parses a value. `flag` names the option in errors; one that may be repeated also takes the value so far. */
+  parse?(text: string, flag: string, previous: Value | undefined): Value;
+  readonly defaultValue?: Value;
+  /** How the help writes the default. */
+  readonly defaultText?: string;
+}
+
+/** The options of a command, or some that several commands share, by the names of their values. */
+export type OptionDeclarations = Readonly<Record<string, OptionDeclaration<unknown>>>;
+
+type ValueOf<Declared> = Declared extends OptionDeclaration<infer Value> ? Value : never;
+type OptionalName<Declared> = {
+  [Name in keyof Declared]: Declared[Name] extends { readonly presence: "optional" } ? Name : never;
+}[keyof Declared];
+
+/** The values of declared options. */
+export type OptionValues<Declared extends OptionDeclarations> = {
+  readonly [Name in Exclude<keyof Declared, OptionalName<Declared>>]: ValueOf<Declared[Name]>;
+} & {
+  readonly [Name in OptionalName<Declared>]?: ValueOf<Declared[Name]>;
+};
+
+/**
+ * Declares a flag.
+ *
+ * @param description its line in the help
+ * @param settings short flag, conflicts, heading
+ * @returns an option whose value is true if it is given
+ */
+export function flag(description: string, settings: OptionSettings = {}): OptionDeclaration<boolean, "optional"> {
+  return { presence: "optional", description, ...settings };
+}
+
+/**
+ * Declares a flag that turns off what is on by default.
+ *
+ * @param description its line in the help
+ * @returns an option whose value is false if it is given as `--no-…`
+ */
+export function negatedFlag(description: string): OptionDeclaration<boolean, "defaulted"> {
+  return { presence: "defaulted", description, isNegated: true };
+}
+
+/**
+ * Declares an option that takes a text.
+ *
+ * @param placeholder how the help writes the value, such as `<name>`
+ * @param description its line in the help
+ * @param settings short flag, conflicts, heading, completions
+ * @returns the option
+ */
+export function text(
+  placeholder: string,
+  description: string,
+  settings: OptionSettings = {},
+): OptionDeclaration<string, "optional"> {
+  return { presence: "optional", placeholder, description, ...settings };
+}
+
+/**
+ * Declares an option whose text is parsed.
+ *
+ * @param placeholder how the help writes the value, such as `<count>`
+ * @param description its line in the help
+ * @param parse parses the text; errors that it throws are reported with the name of the option
+ * @param settings short flag, conflicts, heading, completions
+ * @returns the option
+ */
+export function parsed<Value>(
+  placeholder: string,
+  description: string,
+  parse: (text: string, flag: string, previous: Value | undefined) => Value,
+  settings: OptionSettings = {},
+): OptionDeclaration<Value, "optional"> {
+  return { presence: "optional", placeholder, description, parse, ...settings };
+}
+
+/**
+ * Declares an option that takes one of several texts.
+ *
+ * @param placeholder how the help writes the value, such as `<rule>`
+ * @param description its line in the help
+ * @param choices the texts
+ * @param settings short flag, conflicts, heading
+ * @returns the option
+ */
+export function choice<const Value extends string>(
+  placeholder: string,
+  description: string,
+  choices: readonly Value[],
+  settings: OptionSettings = {},
+): OptionDeclaration<Value, "optional"> {
+  return { presence: "optional", placeholder, description, choices, ...settings };
+}
+
+/**
+ * Declares an option that may be given several times.
+ *
+ * @param placeholder how the help writes each value, such as `<id>`
+ * @param description its line in the help
+ * @param parse parses one value
+ * @param settings short flag, conflicts, heading, completions
+ * @returns an option whose value is the list of all values, in order
+ */
+export function repeated<Value>(
+  placeholder: string,
+  description: string,
+  parse: (text: string, flag: string) => Value,
+  settings: OptionSettings = {},
+): OptionDeclaration<readonly Value[], "optional"> {
+  const append = (text: string, flag: string, previous: readonly Value[] = []) => [...previous, parse(text, flag)];
+  return parsed(placeholder, description, append, settings);
+}
+
+/**
+ * Makes an option mandatory.
+ *
+ * @param declaration the option
+ * @returns the same option; the command line must give it
+ */
+export function required<Value>(declaration: OptionDeclaration<Value>): OptionDeclaration<Value, "required"> {
+  return { ...declaration, presence: "required" };
+}
+
+/**
+ * Gives an option a default.
+ *
+ * @param declaration the option
+ * @param defaultValue its value if the command line does not give it
+ * @param defaultText how the help writes the default; by default as JSON
+ * @returns the same option, which always has a value
+ */
+export function withDefault<Value>(
+  declaration: OptionDeclaration<Value>,
+  defaultValue: NoInfer<Value>,
+  defaultText?: string,
+): OptionDeclaration<Value, "defaulted"> {
+  return { ...declaration, presence: "defaulted", defaultValue, ...(defaultText !== undefined && { defaultText }) };
+}
+
+/**
+ * Declares an option that takes a text and may be given several times.
+ *
+ * @param placeholder how the help writes each value, such as `<role>`
+ * @param description its line in the help
+ * @param settings short flag, conflicts, heading, completions
+ * @returns an option whose value is the list of all texts, in order
+ */
+export function repeatedText(
+  placeholder: string,
+  description: string,
+  settings: OptionSettings = {},
+): OptionDeclaration<readonly string[], "optional"> {
+  return repeated(placeholder, description, (value) => value, settings);
+}
+
+/**
+ * Returns the flag of an option.
+ *
+ * @param name the name of its value, such as `fromBlock`
+ * @returns the flag, such as `--from-block`
+ */
+export function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** An option of Commander that knows its completions. */
+export class CommandOption extends Option {
+  readonly completions: FindValues | undefined;
+
+  constructor(name: string, { short, isNegated = false, placeholder, ...declaration }: OptionDeclaration<unknown>) {
+    const long = flagOf(isNegated ? `no-${name}` : name);
+    const flags = short === undefined ? long : `${short}, ${long}`;
+    super(placeholder === undefined ? flags : `${flags} ${placeholder}`, declaration.description);
+    const { presence, choices, defaultValue, defaultText, conflicts, group, completions } = declaration;
+    this.completions = completions;
+    this.makeOptionMandatory(presence === "required");
+    if (choices !== undefined) {
+      this.choices(choices);
+    }
+    if (declaration.parse !== undefined) {
+      this.argParser((text, previous) => declaration.parse?.(text, long, previous));
+    }
+    if (defaultValue !== undefined) {
+      this.default(defaultValue, defaultText);
+    }
+    if (conflicts !== undefined) {
+      this.conflicts([...conflicts]);
+    }
+    if (group !== undefined) {
+      this.helpGroup(group);
+    }
+  }
+}
+
+/**
+ * Adds declared options to a command, in the order of their declarations.
+ *
+ * @param command the command
+ * @param declarations the options
+ * @returns the command
+ */
+export function addOptions(command: Command, declarations: OptionDeclarations): Command {
+  for (const [name, declaration] of Object.entries(declarations)) {
+    command.addOption(new CommandOption(name, declaration));
+  }
+  return command;
+}
+
+/** An argument of a command, as the command declares it. */
+export interface ArgumentDeclaration {
+  /** How the help writes it: `<file>`, `[key]` if it may be left out, `<files...>` if there may be several. */
+  readonly name: string;
+  readonly description?: string;
+  readonly choices?: readonly string[];
+  /** The values that a shell offers, where neither choices nor the name tell them. */
+  readonly completions?: FindValues;
+}
+
+/** An argument of Commander that knows its completions. */
+export class CommandArgument extends Argument {
+  readonly completions: FindValues | undefined;
+
+  constructor({ name, description, choices, completions }: ArgumentDeclaration) {
+    super(name, description);
+    this.completions = completions;
+    if (choices !== undefined) {
+      this.choices(choices);
+    }
+  }
+}
+
+/**
+ * Adds declared arguments to a command.
+ *
+ * @param command the command
+ * @param declarations the arguments, in order
+ * @returns the command
+ */
+export function addArguments(command: Command, declarations: readonly ArgumentDeclaration[]): Command {
+  for (const declaration of declarations) {
+    command.addArgument(new CommandArgument(declaration));
+  }
+  return command;
+}

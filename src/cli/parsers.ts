@@ -1,0 +1,132 @@
+import { RequestError } from "../errors/index.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
+
+/**
+ * Parses a whole number.
+ *
+ * @param text 1 to 15 decimal digits
+ * @returns the number
+ * @throws {@link RequestError} if the text is anything else
+ */
+export function parseInteger(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new RequestError(`${JSON.stringify(text)} is no whole number`, { advice: "Give digits only." });
+  }
+  return Number(text);
+}
+
+/**
+ * Parses a block height.
+ *
+ * @param text 1 to 19 decimal digits
+ * @returns the height
+ * @throws {@link RequestError} if the text is anything else
+ */
+export function parseBlockHeight(text: string): bigint {
+  if (!/^\d{1,19}$/.test(text)) {
+    throw new RequestError(`${JSON.stringify(text)} is no block`, { advice: "Give a whole number from 1." });
+  }
+  return BigInt(text);
+}
+
+/**
+ * Parses a count, which is at least 1.
+ *
+ * @param text a whole number, at least 1
+ * @returns the number
+ * @throws {@link RequestError} if the text is anything else
+ */
+export function parseCount(text: string): number {
+  const number = parseInteger(text);
+  if (number === 0) {
+    throw new RequestError("0 is too few", { advice: "Give a whole number from 1." });
+  }
+  return number;
+}
+
+/** ISO 8601: a date, or a date and a time with up to nine decimals of a second and an optional zone. */
+const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/**
+ * Parses a time.
+ *
+ * @param text Unix nanoseconds as digits, or ISO 8601, in UTC if it names no zone
+ * @returns Unix nanoseconds
+ * @throws {@link RequestError} if the text is not a time
+ */
+export function parseTime(text: string): bigint {
+  if (/^\d{1,19}$/.test(text)) {
+    return BigInt(text);
+  }
+  const [, day, minute = "00:00", second = "00", fraction = "", zone = "Z"] = ISO.exec(text) ?? [];
+  const milliseconds = day === undefined ? Number.NaN : Date.parse(`${day}T${minute}:${second}${zoneOf(zone)}`);
+  // Date.parse reads a day that does not exist, such as 30 February, as a day of the next month.
+  if (
+    Number.isNaN(milliseconds) ||
+    (day !== undefined && !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day))
+  ) {
+    throw new RequestError(`${JSON.stringify(text)} is no time`, {
+      advice: "Give ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds.",
+    });
+  }
+  return BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
+}
+
+function zoneOf(zone: string): string {
+  return zone.toUpperCase() === "Z" ? "Z" : `${zone.slice(0, 3)}:${zone.slice(-2)}`;
+}
+export /** Milliseconds of each unit of a duration. */
+const UNITS = new Map([
+  ["ms", 1],
+  ["s", 1000],
+  ["m", 60_000],
+  ["h", 3_600_000],
+]);
+
+/**
+ * Parses a duration.
+ *
+ * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
+ * @param flag the option, which errors name
+ * @returns the duration in milliseconds
+ * @throws {@link RequestError} if the text is no duration, or no timer can wait that long
+ */
+export function parseDuration(text: string, flag: string): number {
+  const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
+  if (number === undefined) {
+    throw new RequestError(`${flag}: ${JSON.stringify(text)} is no duration`, {
+      option: flag,
+      advice: "Give a number with a unit, such as 500ms, 30s, 2m or 1h; without a unit, it is in seconds.",
+    });
+  }
+  const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
+  if (time < 1 || time > MAX_TIMER_MS) {
+    throw new RequestError(`${flag} is ${text}, which is no time to wait`, {
+      option: flag,
+      advice: "Give 1ms to 596h.",
+    });
+  }
+  return time;
+}
+
+/**
+ * Splits a list at its commas.
+ *
+ * @param text the list
+ * @returns its items
+ */
+export function parseList(text: string): string[] {
+  return text.split(",");
+}
+
+/**
+ * Parses a pattern with wildcards.
+ *
+ * @param pattern a text in which `*` stands for any text and `?` for any character
+ * @param flags further flags of the regular expression, such as `i`
+ * @returns a regular expression that matches complete texts
+ */
+export function parsePattern(pattern: string, flags = ""): RegExp {
+  const escaped = pattern.replace(/[.+^${}()|[\]\\/-]/g, "\\$&");
+  return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, `s${flags}`);
+}

@@ -1,0 +1,195 @@
+import type { Client } from "../../client/index.js";
+import { readSources } from "../../config/load-config.js";
+import { RequestError } from "../../errors/index.js";
+import { readTable } from "../../schema/table-names.js";
+import { queueStatus } from "../../sync/queue/index.js";
+import type { PostgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
+import type { SyncClient, SyncOptions } from "../../sync/sync-options.js";
+import type { SyncState } from "../../sync/watch/sync-state.js";
+import { startWatch, type Watch, type WatchOptions } from "../../sync/watch/watch-server.js";
+import { commandClient, type Reports } from "../client.js";
+import { type ClientOptions, clientConfig, clientOptions, completeTables } from "../client-options.js";
+import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";
+import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
+
+/** The options that select a part of the history. */
+export const rangeOptions = {
+  table: repeatedText("<name>", "a table, may be given several times (default: all tables)", {
+    completions: completeTables,
+  }),
+  fromBlock: parsed("<height>", "leave out segments that begin before it", parseBlockHeight),
+  toBlock: parsed("<height>", "leave out segments that end behind it", parseBlockHeight),
+};
+
+/** The options that say how history is synced. */
+export const loadingOptions = {
+  follow: flag("go on with new segments as they appear"),
+  poll: parsed("<duration>", "time between two looks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
+  parallel: parsed("<count>", "units that are fetched and loaded side by side (default: 2)", parseInteger),
+  segmentsPerExport: parsed("<count>", "adjacent segments that one export brings (default: 1)", parseInteger),
+  replaceFrom: parsed("<block>", "from this block on, take the node's history in place of another", parseBlockHeight),
+  unknownColumns: choice("<rule>", "whether columns of a newer node become text, or fail the unit", ["add", "fail"]),
+};
+
+/** The option that limits the calls of all planners and workers of a queue together. */
+export const callsPerSecondOption = parsed(
+  "<count>",
+  "calls of a node by all planners and workers of a queue; give all of them the same (default: 20)",
+  parseInteger,
+);
+
+/** The options that serve the status page, metrics and health checks of a sync. */
+export const listenOptions = {
+  listen: text("<host:port>", "serve a page, metrics and health there, such as 127.0.0.1:9464"),
+  listenName: repeatedText("<name>", "a further name that it may be asked by, such as a container's"),
+};
+
+/** The options that choose the nodes of a sync: those of all commands, with URLs that may be given several times. */
+export const syncClientOptions = {
+  ...clientOptions,
+  grpcUrl: severalUrls(clientOptions.grpcUrl),
+  restUrl: severalUrls(clientOptions.restUrl),
+};
+
+function severalUrls({ description, presence: _, ...settings }: typeof clientOptions.grpcUrl) {
+  return repeatedText("<url>", `${description}; several nodes of one network share the load`, settings);
+}
+
+export type RangeOptions = OptionValues<typeof rangeOptions>;
+export type LoadingOptions = OptionValues<typeof loadingOptions>;
+export type ListenOptions = OptionValues<typeof listenOptions>;
+
+/** The values of {@link syncClientOptions}. */
+export interface SyncClientOptions extends OptionValues<typeof syncClientOptions> {
+  readonly verbose?: boolean;
+}
+
+/**
+ * Returns the tables and blocks that the options select.
+ *
+ * @param options the values of the options
+ * @returns the tables and the range; without options, all of the history
+ * @throws {@link RequestError} if a table is unknown
+ */
+export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncOptions, "tables" | "range"> {
+  const range = { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
+  return { ...(table && { tables: [...new Set(table.map(readTable))] }), range };
+}
+
+/**
+ * Returns the library's options of a sync.
+ *
+ * @param options the values of the command's options
+ * @returns the options, without the sink
+ * @throws {@link RequestError} if a table is unknown, or options exclude each other
+ */
+export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<SyncOptions, "sink"> {
+  const { follow, poll, parallel, segmentsPerExport, replaceFrom, unknownColumns } = options;
+  if (poll !== undefined && follow !== true) {
+    throw new RequestError("--poll is for --follow", { advice: "Give --follow too, or leave it out." });
+  }
+  return { ...rangeOf(options), follow, pollMs: poll, parallel, segmentsPerExport, replaceFrom, unknownColumns };
+}
+
+/**
+ * Serves the status page, metrics and health checks of a sync, if `--listen` asks for them.
+ *
+ * @param options the values of the options
+ * @param state the state of the sync
+ * @param more the signal that stops the server, and the function that counts the units of a queue
+ * @returns the server; `undefined` without `--listen`
+ * @throws {@link RequestError} if `--listen-name` is given without `--listen`
+ */
+export async function startStatusServer(
+  { listen, listenName: names }: ListenOptions,
+  state: SyncState,
+  more: Pick<WatchOptions, "signal" | "queue">,
+): Promise<Watch | undefined> {
+  if (listen === undefined) {
+    if (names !== undefined) {
+      throw new RequestError("--listen-name is for --listen", { advice: "Give --listen too, or leave it out." });
+    }
+    return undefined;
+  }
+  return await startWatch({ ...more, listen, names, state });
+}
+
+/**
+ * Counts the units of a queue by state.
+ *
+ * @param sink the sink that the queue belongs to
+ * @returns the counts; empty if there is no queue yet
+ */
+export async function queueCounts(sink: PostgresSink): Promise<Readonly<Record<string, number>>> {
+  const status = await queueStatus(sink);
+  return status === undefined
+    ? {}
+    : {
+        waiting: status.waiting,
+        backoff: status.backoff,
+        active: status.underWay.length,
+        dead: status.deadLetters.length,
+      };
+}
+
+/** The nodes of a sync, each with its client. */
+export interface SyncClients extends AsyncDisposable {
+  readonly clients: readonly SyncClient[];
+  /** Whether all calls go over gRPC. Nodes count exports as calls only over REST. */
+  readonly overGrpc: boolean;
+}
+
+/**
+ * Creates a client for each node. With at most one URL of each kind there is one node, which is reached over either; with
+ * more, each URL is a separate node.
+ *
+ * @param options the values of the options
+ * @param reports takes the reports of the clients, a line each; with the environment variables
+ * @returns the clients; the caller disposes of them
+ * @throws {@link RequestError} if the configuration is invalid
+ */
+export function openClients(options: SyncClientOptions, reports: Reports): SyncClients {
+  const opened: Client[] = [];
+  const close = async () => {
+    await Promise.allSettled(opened.map((client) => client.close()));
+  };
+  let overGrpc = true;
+  const sources = readSources({ file: options.config, environment: reports.environment });
+  const clients = optionsByNode(options).map((nodeOptions): SyncClient => {
+    const config = clientConfig(nodeOptions, reports, { sources });
+    overGrpc &&= config.transport === "grpc" || config.transport === "grpc-js";
+    const client = commandClient(nodeOptions, reports, { config });
+    opened.push(client);
+    return {
+      name: nodeName(config.grpc?.url, config.rest?.url, config.transport),
+      exportNetworkHistory: (request, more) => client.exportNetworkHistory(request, more),
+      listSegments: (more) => client.listSegments(more),
+      dataNodeLag: (more) => client.dataNodeLag(more),
+    };
+  });
+  return { clients, overGrpc, [Symbol.asyncDispose]: close };
+}
+
+/** Returns the options of each node's client. */
+function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: SyncClientOptions): ClientOptions[] {
+  const [grpc, rest] = [[...new Set(grpcUrl)], [...new Set(restUrl)]];
+  if (grpc.length <= 1 && rest.length <= 1) {
+    return [{ ...options, ...(grpc[0] && { grpcUrl: grpc[0] }), ...(rest[0] && { restUrl: rest[0] }) }];
+  }
+  const { transport } = options;
+  if (transport !== undefined && (transport === "auto" || (transport === "rest" ? grpc : rest).length > 0)) {
+    throw new RequestError(`--transport ${transport} does not fit the URLs, each of which is a node of its own`, {
+      advice: "Leave it out: nodes of --grpc-url are asked over gRPC, those of --rest-url over REST.",
+    });
+  }
+  return [
+    ...grpc.map((url) => ({ ...options, grpcUrl: url, transport: transport ?? ("grpc" as const) })),
+    ...rest.map((url) => ({ ...options, restUrl: url, transport: "rest" as const })),
+  ];
+}
+
+/** Returns the name of a node: its URL without the parts that may be secret. */
+function nodeName(grpcUrl: string | undefined, restUrl: string | undefined, transport: string | undefined): string {
+  const url = transport === "rest" ? restUrl : (grpcUrl ?? restUrl);
+  return url === undefined ? "the node" : new URL(url).origin;
+}

@@ -1,0 +1,131 @@
+import { text as readText } from "node:stream/consumers";
+import {
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/client/vega/api/v1/core_pb.js";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { SEED_VARIABLE } from "../config/config-sources.js";
+import { RequestError } from "../errors/index.js";
+import { quotedPath } from "../errors/node-errors.js";
+import { isJsonObject } from "../json/json-values.js";
+import type { CommandInit } from "../transaction/input-data.js";
+import { signerFromKeyFile } from "../transaction/key-file.js";
+import { type Signer, signerFromEnvironment } from "../transaction/signer.js";
+import { checkFields } from "./api/request-fields.js";
+import { readBytes, STANDARD } from "./command-files.js";
+import { text } from "./declarations.js";
+import type { CommandContext, Streams } from "./output.js";
+
+/** The content of an input file: a command to sign, or a signed request (specification, 4.2). */
+export type TransactionInput =
+  | { readonly command: CommandInit; readonly request?: undefined }
+  | { readonly command?: undefined; readonly request: SubmitTransactionRequest };
+
+/**
+ * Reads a command or a signed request in Protobuf's JSON.
+ *
+ * @param path path of the file; `-` for standard input
+ * @param context the input stream, and the signal that ends the reading
+ * @returns the command, or the request if the JSON object has a member `tx`
+ * @throws {@link FileError} if the file cannot be read
+ * @throws {@link RequestError} if the content is neither a command nor a signed request
+ */
+export async function readTransactionInput(path: string, context: CommandContext): Promise<TransactionInput> {
+  const source = path === STANDARD ? "standard input" : quotedPath(path);
+  const content = await readText(readBytes(path, context));
+  const json = parse(content, source);
+  if ("tx" in json) {
+    return { request: message(SubmitTransactionRequestSchema, json, source) };
+  }
+  checkFields(InputDataSchema, json, source);
+  const inputData = message(InputDataSchema, json, source);
+  const { command } = inputData;
+  if (inputData.blockHeight !== 0n || inputData.nonce !== 0n) {
+    throw new RequestError(`${source}: blockHeight and nonce are not part of a command`, {
+      advice: "Leave them out: they are put in when the transaction is made.",
+    });
+  }
+  if (command.case === undefined) {
+    throw new RequestError(`${source}: there is no command in it`, {
+      advice: 'Give one command in Protobuf\'s JSON, such as {"stopOrdersCancellation": {}}.',
+    });
+  }
+  return { command };
+}
+
+/**
+ * Converts a signed request to the JSON body of the submit operation (specification, 4.2).
+ *
+ * @param request the signed request
+ * @returns Protobuf's JSON, including fields with default values
+ */
+export function requestJson(request: SubmitTransactionRequest): JsonValue {
+  return toJson(SubmitTransactionRequestSchema, request, { alwaysEmitImplicit: true });
+}
+
+function parse(content: string, source: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    throw new RequestError(`${source}: it is not valid JSON`, {
+      advice: "Give one JSON object: a command, or what `tradewire sign` printed.",
+    });
+  }
+  if (!isJsonObject(value)) {
+    throw new RequestError(`${source}: it is not a JSON object`, {
+      advice: "Give one JSON object: a command, or what `tradewire sign` printed.",
+    });
+  }
+  return value;
+}
+
+function message<Desc extends DescMessage>(desc: Desc, json: JsonObject, source: string): MessageShape<Desc> {
+  try {
+    return fromJson(desc, json);
+  } catch (reason) {
+    throw new RequestError(`${source}: ${reason instanceof Error ? reason.message : String(reason)}`, {
+      advice: "Names are in lowerCamelCase, 64-bit numbers in quotes, enumerations by name, bytes in base64.",
+    });
+  }
+}
+
+/**
+ * The option for the key file. No option takes the seed itself, because other users of a machine can read arguments.
+ */
+export const keyFileOption = text(
+  "<file>",
+  `file with the key to sign with; else the variable ${SEED_VARIABLE} holds a seed`,
+);
+
+/**
+ * Returns the signer that the command line or the environment chooses. The variable with the seed is removed from the
+ * environment, so that no child process inherits it.
+ *
+ * @param options `keyFile`: the path of a key file, which takes precedence over the environment
+ * @param context the environment variables
+ * @returns the signer
+ * @throws {@link RequestError} if there is no key, or the variable does not hold a seed of 64 hex digits
+ * @throws {@link FileError} if the key file cannot be read, is readable by others, or holds no seed
+ */
+export async function commandSigner(
+  { keyFile }: { readonly keyFile?: string },
+  { environment }: Pick<Streams, "environment">,
+): Promise<Signer> {
+  if (keyFile !== undefined) {
+    return signerFromKeyFile(keyFile);
+  }
+  if (environment[SEED_VARIABLE] === undefined) {
+    throw new RequestError("there is no key to sign with", {
+      advice: `Give --key-file; \`tradewire keys new FILE\` makes one. Or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
+    });
+  }
+  const signer = signerFromEnvironment(SEED_VARIABLE, environment);
+  delete environment[SEED_VARIABLE];
+  return signer;
+}

@@ -1,0 +1,145 @@
+import type { Profile } from "../schema/profile.js";
+
+/** The TLS options of an endpoint. */
+export interface TlsConfig {
+  /** Path of a PEM file with the certificate authorities to trust, instead of the system's. */
+  readonly caFile?: string | undefined;
+  /** Path of a PEM file with the client's certificate. */
+  readonly certFile?: string | undefined;
+  /** Path of a PEM file with the client certificate's private key. */
+  readonly keyFile?: string | undefined;
+  /** The name that the server's certificate must have, if it is not the URL's host. */
+  readonly serverName?: string | undefined;
+}
+
+interface EndpointConfig {
+  readonly tls?: TlsConfig | undefined;
+  /** Additional headers of every request, such as a token. Over plain HTTP, only loopback hosts may receive them. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Whether other hosts may receive `headers` over plain HTTP, too. */
+  readonly allowInsecureHeaders: boolean;
+}
+
+/** The options of the gRPC endpoint. */
+export interface GrpcConfig extends EndpointConfig {
+  /** The URL of the node's gRPC server, such as `http://127.0.0.1:3007`; `https` for TLS. */
+  readonly url: string;
+  /** The encoding of messages: `proto` is Protobuf's binary form; `json` is its JSON, a third larger for archives. */
+  readonly codec: "proto" | "json";
+  /** Flow-control windows of HTTP/2, of each stream and of the connection, in bytes. */
+  readonly windowBytes: number;
+  /**
+   * A connection that has active calls and receives nothing is pinged after this time, in milliseconds. It is closed if the
+   * ping is not answered within the same time, or within 15 seconds. The default is slightly more than the five minutes
+   * that gRPC servers require: they close idle connections that are pinged more often.
+   */
+  readonly keepaliveMs: number;
+  /** Addresses such as `10.0.0.1:3007`, used in turn instead of the URL's host; only for `grpc-js`. */
+  readonly addresses?: readonly string[] | undefined;
+}
+
+/** The options of the HTTP gateway. */
+export interface RestConfig extends EndpointConfig {
+  /** The URL of the HTTP gateway, such as `http://127.0.0.1:3008`. Its path precedes the path of every method. */
+  readonly url: string;
+  /**
+   * The form of streamed responses: `envelopes` are objects `{"result": ...}` or `{"error": ...}`, `messages` are the
+   * messages themselves, concatenated, and `array` is one JSON array of them.
+   */
+  readonly streams: "envelopes" | "messages" | "array";
+  /** Whether responses with the content type `text/plain` are parsed as JSON, for gateways that label JSON so. */
+  readonly jsonAsText: boolean;
+}
+
+/** Timeouts. */
+export interface TimeoutConfig {
+  /** The timeout for opening a connection, in milliseconds. */
+  readonly connectMs: number;
+  /** The timeout of a unary call with all its retries, in milliseconds. */
+  readonly callMs: number;
+  /**
+   * The timeout between two messages of a stream, in milliseconds. By default 60,000 for downloads, such as exports, and
+   * none for streams of events, which may be silent for any time.
+   */
+  readonly idleMs?: number | undefined;
+}
+
+/** The retries of read-only calls. */
+export interface RetryConfig {
+  /** The maximum number of attempts of a read-only call; 1 for no retries. */
+  readonly tries: number;
+  /** The maximum delay before the first retry, in milliseconds. It doubles with each retry; the delay is a random part. */
+  readonly baseMs: number;
+  /** The maximum delay before any retry, in milliseconds. */
+  readonly maxMs: number;
+}
+
+/** The cooldown of a transport that could not connect. */
+export interface FallbackConfig {
+  /** The cooldown after the first failure, in milliseconds; it doubles with each failure. */
+  readonly pauseMs: number;
+  /** The maximum cooldown, in milliseconds. */
+  readonly maxPauseMs: number;
+}
+
+/** Limits of sizes and rates. */
+export interface Limits {
+  /** The maximum size of a gRPC message, in bytes. */
+  readonly maxMessageBytes: number;
+  /** The maximum size of a JSON value, which is a message of a stream or a complete body, in bytes. */
+  readonly maxJsonBytes: number;
+  /** The maximum size of an archive that `toZip()` loads into memory, in bytes. */
+  readonly maxArchiveBytes: number;
+  /** The maximum number of calls per second, for clients that share an address. The node's limit is respected anyway. */
+  readonly callsPerSecond?: number | undefined;
+}
+
+/** The name of a transport. */
+export type TransportName = "grpc" | "grpc-js" | "rest";
+
+interface SharedConfig {
+  /** The chain to sign for. Without it, transactions are signed only for the chain of a node on loopback. */
+  readonly chainId?: string | undefined;
+  /**
+   * Whether the node follows the `specification`, or behaves like `deployed` nodes where they differ from it: `deployed`
+   * accepts exports without extensions, submits input data without the chain's identifier in front, and pads the numbers in
+   * the archive names that the client generates.
+   */
+  readonly profile: Profile;
+  readonly timeouts: TimeoutConfig;
+  readonly retry: RetryConfig;
+  readonly fallback: FallbackConfig;
+  readonly limits: Limits;
+}
+
+/** A configuration with every default filled in, and the transport chosen. */
+export type Config = SharedConfig &
+  (
+    | { readonly transport: "auto"; readonly grpc: GrpcConfig; readonly rest: RestConfig }
+    | { readonly transport: "grpc" | "grpc-js"; readonly grpc: GrpcConfig; readonly rest?: RestConfig | undefined }
+    | { readonly transport: "rest"; readonly rest: RestConfig; readonly grpc?: GrpcConfig | undefined }
+  );
+
+/** A part of a configuration whose keys are optional and have defaults. */
+type Input<Part> = { readonly [Key in keyof Part]?: Part[Key] | undefined };
+type EndpointInput<Endpoint extends { readonly url: string }> = Pick<Endpoint, "url"> & Input<Omit<Endpoint, "url">>;
+
+interface SharedInput extends Input<Pick<SharedConfig, "chainId" | "profile">> {
+  /**
+   * How to reach the node: `grpc` is gRPC on Node's HTTP/2, `grpc-js` is a channel of `@grpc/grpc-js`, and `rest` is the
+   * HTTP gateway. `auto` uses gRPC, and REST as the fallback when gRPC is unreachable. The default is `auto` if both URLs
+   * are set, and otherwise the transport whose URL is set.
+   */
+  readonly transport?: "auto" | TransportName | undefined;
+  readonly timeouts?: Input<TimeoutConfig> | undefined;
+  readonly retry?: Input<RetryConfig> | undefined;
+  readonly fallback?: Input<FallbackConfig> | undefined;
+  readonly limits?: Input<Limits> | undefined;
+}
+
+/** The configuration of a client, with at least one URL. All other keys are optional and have defaults. */
+export type ClientConfig = SharedInput &
+  (
+    | { readonly grpc: EndpointInput<GrpcConfig>; readonly rest?: EndpointInput<RestConfig> | undefined }
+    | { readonly grpc?: EndpointInput<GrpcConfig> | undefined; readonly rest: EndpointInput<RestConfig> }
+  );

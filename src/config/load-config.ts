@@ -1,0 +1,247 @@
+import { RequestError } from "../errors/index.js";
+import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import type { Config } from "./client-config.js";
+import { type ConfigOrigins, configKeys, parseConfig, singleOrigin, valueAt } from "./config-schema.js";
+import {
+  absolutePath,
+  CONFIG_FILE,
+  CONFIG_VARIABLE,
+  type Environment,
+  isObject,
+  type NamedFile,
+  readConfigFile,
+  readEnvironment,
+  type SourcedValue,
+} from "./config-sources.js";
+
+/** The default ports of deployed nodes and of the local node. */
+export const DEFAULT_GRPC_PORT = 3007;
+export const DEFAULT_REST_PORT = 3008;
+
+/** The sources of a configuration. */
+export interface LoadConfigOptions {
+  /**
+   * The path of the file, which must exist. By default the file that `TRADEWIRE_CONFIG` names, or otherwise
+   * `tradewire.config.json` in the working directory, if it exists and only the user and root can change it.
+   */
+  readonly file?: string | undefined;
+  /**
+   * Whether the configuration is used for signing with a key. Then neither the chain nor the node may come from the default
+   * file. By default false.
+   */
+  readonly forSigning?: boolean | undefined;
+  /** The environment variables; by default those of the process. Empty variables count as unset. */
+  readonly environment?: Environment | undefined;
+  /** Values that override all others, such as a command's options. */
+  readonly arguments?: readonly ConfigArgument[] | undefined;
+  /** The directory for relative paths, except those in a file; by default the working directory. */
+  readonly directory?: string | undefined;
+}
+
+/** A value from a command's arguments. */
+export interface ConfigArgument {
+  /** The name of the argument, such as `--grpc-url`. */
+  readonly name: string;
+  /** The key that it sets, such as `grpc.url`. */
+  readonly key: string;
+  /** The value; undefined if the argument is missing. */
+  readonly value: unknown;
+}
+
+/** A configuration, and the sources of its values. */
+export interface LoadedConfig {
+  readonly config: Config;
+  /**
+   * The source of each key that has a value, by the key's name: `default`, the path of the file,
+   * `environment variable NAME` or the name of the argument.
+   */
+  readonly sources: ReadonlyMap<string, string>;
+  /** The keys whose values come from the default file, which nobody named. */
+  readonly found: ReadonlySet<string>;
+}
+
+/**
+ * Loads a configuration. For each key, the last of these sources wins: defaults, default file, named file, environment
+ * variables, arguments. Headers are one key. A secret is never combined with a node or chain from the default file, unless
+ * the secret comes from that file, too.
+ *
+ * If no source has a URL, the URLs are those of a local node. Paths of files become absolute: those in a file are relative
+ * to its directory, all others to `options.directory`.
+ *
+ * @param options the sources to read; by default the default file, if it exists, and the process's environment
+ * @returns the configuration with all defaults, and the source of each value
+ * @throws {@link RequestError} if a value is invalid or a key is unknown: the error names the source, the key, the value
+ *   (never a secret) and the valid values. Also if the named file does not exist, if other users can change the default
+ *   file, or if the default file would decide where a secret goes
+ * @throws {@link FileError} if the file exists and cannot be read
+ *
+ * @example
+ * const { config } = loadConfig();
+ * await using client = createClient(config);
+ */
+export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
+  assertKnownKeys("options", options, {
+    file: true,
+    forSigning: true,
+    environment: true,
+    arguments: true,
+    directory: true,
+  });
+  assertOneOf("forSigning", options.forSigning, [true, false]);
+  return readSources(options)(options.arguments);
+}
+
+/** Returns the configuration of sources that were read before, and of arguments. */
+export type ConfigSources = (configArguments?: readonly ConfigArgument[]) => LoadedConfig;
+
+/**
+ * Reads the file and the environment once, for several configurations that differ only in their arguments. A pipe can be
+ * read only once, and all configurations have the same values even if the file changes.
+ *
+ * @param options the sources to read, as for {@link loadConfig}
+ * @returns a function that adds arguments to these sources, and throws {@link RequestError} as `loadConfig` does
+ * @throws {@link RequestError} if the file is invalid or not trusted
+ * @throws {@link FileError} if the file exists and cannot be read
+ */
+export function readSources(options: Omit<LoadConfigOptions, "arguments">): ConfigSources {
+  const directory = options.directory ?? process.cwd();
+  const environment = options.environment ?? process.env;
+  const sources = [
+    ...readConfigFile(namedFile(options.file, environment), directory, configKeys),
+    ...readEnvironment(environment, directory, configKeys),
+  ];
+  return (configArguments = []) =>
+    merge([...sources, ...fromArguments(configArguments, directory)], options.forSigning === true);
+}
+
+/** Merges values. Later values replace earlier ones. */
+function merge(values: readonly SourcedValue[], forSigning: boolean): LoadedConfig {
+  const all = [...values];
+  if (!all.some(({ path: [group, key] }) => (group === "grpc" || group === "rest") && key === "url")) {
+    all.unshift(...defaultUrls);
+  }
+  const merged = emptyObject();
+  const sources = new Map<string, string>();
+  const found = new Set<string>();
+  for (const { path, value, source, isFound = false } of all) {
+    const name = path.join(".");
+    setAt(merged, path, value);
+    sources.set(name, source);
+    if (isFound) {
+      found.add(name);
+    } else {
+      found.delete(name);
+    }
+  }
+  const config = parseConfig(merged, originsOf(sources));
+  const valued = configKeys.filter(({ path }) => valueAt(config, path) !== undefined);
+  const loaded = { config, sources: new Map(valued.map(({ name }) => [name, sources.get(name) ?? "default"])), found };
+  assertTrustedSources(loaded, forSigning);
+  return loaded;
+}
+
+function namedFile(file: string | undefined, environment: Environment): NamedFile | undefined {
+  const path = environment[CONFIG_VARIABLE];
+  if (file !== undefined) {
+    return { path: file };
+  }
+  return path === undefined || path === "" ? undefined : { path, variable: CONFIG_VARIABLE };
+}
+
+const defaultUrls: readonly SourcedValue[] = [
+  { path: ["grpc", "url"], value: `http://127.0.0.1:${DEFAULT_GRPC_PORT}`, source: "default" },
+  { path: ["rest", "url"], value: `http://127.0.0.1:${DEFAULT_REST_PORT}`, source: "default" },
+];
+
+function fromArguments(configArguments: readonly ConfigArgument[], directory: string): SourcedValue[] {
+  return configArguments.flatMap(({ name, key, value }) => {
+    const known = configKeys.find((candidate) => candidate.name === key);
+    return value === undefined
+      ? []
+      : [{ path: key.split("."), value: absolutePath(value, known, directory), source: name }];
+  });
+}
+
+/** Sets the value at a path. Keeps a value that is in the place of a group, so that the schema rejects it. */
+function setAt(config: Record<string, unknown>, [key = "", ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) {
+    config[key] = value;
+    return;
+  }
+  const inner = config[key] === undefined ? emptyObject() : config[key];
+  config[key] = inner;
+  if (isObject(inner)) {
+    setAt(inner, rest, value);
+  }
+}
+
+/** Returns an object in which `__proto__` is an ordinary key. */
+function emptyObject(): Record<string, unknown> {
+  return Object.create(null);
+}
+
+/** Returns the origins of a configuration with several sources. A missing key has the sources of its neighbors. */
+function originsOf(sources: ReadonlyMap<string, string>): ConfigOrigins {
+  return {
+    sourceOf: (name) => sources.get(name),
+    at(path) {
+      for (let length = path.length; length > 0; length -= 1) {
+        const place = `${path.slice(0, length).join(".")}.`;
+        const near = [...sources].filter(
+          ([name, source]) => source !== "default" && (place.startsWith(`${name}.`) || `${name}.`.startsWith(place)),
+        );
+        if (near.length > 0) {
+          return `${[...new Set(near.map(([, source]) => source))].join(", ")}: ${path.join(".")}`;
+        }
+      }
+      return singleOrigin.at(path);
+    },
+  };
+}
+
+/** The keys that decide which server is called, and how it is authenticated. */
+const SERVER_KEYS = ["url", "addresses", "allowInsecureHeaders", "tls.caFile", "tls.serverName"] as const;
+
+/** The keys whose values only a server that the user chose may receive. */
+const SECRET_KEYS = ["headers", "tls.keyFile"] as const;
+
+/**
+ * Throws if a secret would go to a server or chain from a less trusted source. Options, environment variables and a named
+ * file are the user's choice. The default file in the working directory may come from someone else, for example with a
+ * cloned repository. The default URLs are fixed and on loopback.
+ *
+ * @param loaded the configuration and the sources of its values
+ * @param forSigning whether the configuration is used for signing with a key, which is never in the file
+ * @throws {@link RequestError} with the keys and their sources
+ */
+export function assertTrustedSources({ config, sources, found }: LoadedConfig, forSigning: boolean): void {
+  for (const endpoint of ["grpc", "rest"] as const) {
+    const serverKeys = SERVER_KEYS.map((key) => `${endpoint}.${key}`).filter((name) => found.has(name));
+    const secret = SECRET_KEYS.map((key) => `${endpoint}.${key}`).find((name) => sources.has(name) && !found.has(name));
+    if (secret !== undefined && serverKeys.length > 0) {
+      throw refusal(`${secret} comes from ${sources.get(secret)}`, serverKeys);
+    }
+  }
+  if (forSigning) {
+    const { transport } = config;
+    const called = transport === "auto" ? ["grpc", "rest"] : [transport === "rest" ? "rest" : "grpc"];
+    const deciding = ["chainId", ...called.flatMap((endpoint) => SERVER_KEYS.map((key) => `${endpoint}.${key}`))];
+    const foundKeys = deciding.filter((name) => found.has(name));
+    if (foundKeys.length > 0) {
+      throw refusal("the signing key comes from elsewhere", foundKeys);
+    }
+  }
+}
+
+function refusal(secret: string, names: readonly string[]): RequestError {
+  const what = `${names.join(", ")} ${names.length === 1 ? "comes" : "come"}`;
+  return new RequestError(
+    `the configuration is wrong: ${secret}, but ${what} from ${CONFIG_FILE}, which was found, not named`,
+    {
+      section: "requesterror-configuration",
+      advice:
+        `If you trust the file, name it: --config ${CONFIG_FILE}, ${CONFIG_VARIABLE}=${CONFIG_FILE}, or \`file\` of ` +
+        "loadConfig(). Otherwise set these keys by options or environment variables. Nothing was sent or signed.",
+    },
+  );
+}

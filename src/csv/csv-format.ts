@@ -1,0 +1,195 @@
+import { Code } from "@connectrpc/connect";
+import { quoted } from "../errors/error-text.js";
+import { ProtocolError, RequestError } from "../errors/index.js";
+
+/** One row: a field's text, or `null` for NULL, in the order of the columns. */
+export type CsvRow = (string | null)[];
+
+/** One row by the names of its columns. */
+export type CsvRecord = Record<string, string | null>;
+
+/** The part of the format that the writer and the reader of a file must agree on. */
+export interface CsvFormat {
+  /**
+   * The NULL string: an unquoted field with this text is NULL, a quoted one is this text. Empty by default. As in
+   * PostgreSQL, it cannot contain a comma, a quote or a line break (specification, 4.1).
+   */
+  readonly nullString?: string | undefined;
+}
+
+/**
+ * Validates the NULL string of a format.
+ *
+ * @param format the format; its NULL string is empty by default
+ * @returns the NULL string
+ * @throws {@link RequestError} if it contains a comma, a quote or a line break
+ */
+export function nullStringOf({ nullString = "" }: CsvFormat): string {
+  if (/[",\r\n]/.test(nullString)) {
+    throw new RequestError(`the NULL string ${JSON.stringify(nullString)} cannot stand in a CSV file`, {
+      advice: "Choose one without commas, quotes and line breaks.",
+    });
+  }
+  return nullString;
+}
+
+/** A position in a file, counted from 1: `line` by line feeds, as in a text editor, and `field` within its row. */
+export interface Position {
+  readonly line: number;
+  readonly field: number;
+}
+
+/** What is wrong with a file, and what was expected instead. */
+export interface CsvProblem {
+  readonly summary: string;
+  readonly advice: string;
+  readonly code?: Code;
+}
+
+export const quoteInPlainField: CsvProblem = {
+  summary: "a quote inside an unquoted field",
+  advice: "A value that contains a quote is wrapped in quotes, and each quote inside it is doubled.",
+};
+
+export const textAfterQuote: CsvProblem = {
+  summary: "text after a closing quote",
+  advice: "Expected a comma or a line end; a quote that belongs to the value is doubled.",
+};
+
+export const loneCarriageReturn: CsvProblem = {
+  summary: "a carriage return without a line feed",
+  advice: "Rows end with LF or CRLF; a value that contains a carriage return is wrapped in quotes.",
+};
+
+export const notUtf8: CsvProblem = {
+  summary: "bytes that are not UTF-8",
+  advice: "Expected text in UTF-8: the file was damaged, or written in another encoding.",
+};
+
+export const noHeader: CsvProblem = {
+  summary: "the file is empty",
+  advice: "Expected at least a header row that names the columns.",
+};
+
+export const emptyName: CsvProblem = {
+  summary: "a column without a name",
+  advice: "Expected a header row that names every column.",
+};
+
+export const duplicateName: CsvProblem = {
+  summary: "a second column of this name",
+  advice: "Expected every name in the header row to be different.",
+};
+
+export const truncatedInQuotes: CsvProblem = {
+  summary: "the file ends inside the quoted field that begins here",
+  advice: "Expected a closing quote: the file was cut. Get it again.",
+};
+
+export const truncatedInQuotedField: CsvProblem = {
+  summary: "the file ends inside a quoted field",
+  advice: truncatedInQuotes.advice,
+};
+
+export const truncatedInRow: CsvProblem = {
+  summary: "the file ends in the middle of a row",
+  advice:
+    'Expected a line end after the last row too: the file was cut. Get it again, or, if its writer leaves out the last line end, decode with finalNewline: "optional".',
+};
+
+/**
+ * Describes a row with too few fields.
+ *
+ * @param found number of fields in the row
+ * @param width number of columns in the header row
+ * @returns the problem
+ */
+export function tooFewFields(found: number, width: number): CsvProblem {
+  return {
+    summary: `the row ends after ${found} of ${width} fields`,
+    advice: "Expected as many fields as the header row names columns.",
+  };
+}
+
+/**
+ * Describes a row with too many fields.
+ *
+ * @param width number of columns in the header row
+ * @returns the problem
+ */
+export function tooManyFields(width: number): CsvProblem {
+  return {
+    summary: `the row goes on after ${width} ${width === 1 ? "field" : "fields"}`,
+    advice: "Expected as many fields as the header row names columns.",
+  };
+}
+
+/**
+ * Describes a header row with more names than a query in PostgreSQL can have columns.
+ *
+ * @param maxColumns maximum number of columns
+ * @returns the problem, with the code `RESOURCE_EXHAUSTED`
+ */
+export function tooManyColumns(maxColumns: number): CsvProblem {
+  return {
+    summary: `the header row names more than ${maxColumns} columns, the limit`,
+    advice: "Expected no more than PostgreSQL lets a query have: this is no table of a node.",
+    code: Code.ResourceExhausted,
+  };
+}
+
+/**
+ * Describes a row that exceeds the size limit.
+ *
+ * @param maxRowBytes maximum row size in bytes
+ * @returns the problem, with the code `RESOURCE_EXHAUSTED`
+ */
+export function rowTooLong(maxRowBytes: number): CsvProblem {
+  return {
+    summary: `the row is longer than ${maxRowBytes} bytes`,
+    advice:
+      "Raise maxRowBytes (--max-row-bytes) if rows of this size are right; otherwise a quote is missing further up.",
+    code: Code.ResourceExhausted,
+  };
+}
+
+/**
+ * Creates the error for a problem. The message names file, line, field and, if known, the column.
+ *
+ * @param name the file's name
+ * @param position where the problem is
+ * @param columns the names in the header row, once it has been read
+ * @param problem what is wrong and what was expected; the code is `DATA_LOSS` unless the problem has its own
+ * @returns the error
+ */
+export function csvError(
+  name: string,
+  { line, field }: Position,
+  columns: readonly string[] | undefined,
+  { summary, advice, code }: CsvProblem,
+): ProtocolError {
+  const column = columns?.[field - 1];
+  const named = column === undefined ? "" : ` (column ${quoted(column)})`;
+  return new ProtocolError(`${name}, line ${line}, field ${field}${named}: ${summary}`, {
+    advice,
+    section: "protocolerror-csv",
+    ...(code === undefined ? {} : { code }),
+  });
+}
+
+/**
+ * Creates the error for a problem in a file whose fields are not parsed.
+ *
+ * @param name the file's name
+ * @param row the row's number, from 1; 0 is the header row
+ * @param problem what is wrong and what was expected
+ * @returns the error
+ */
+export function csvRowError(name: string, row: number, { summary, advice, code }: CsvProblem): ProtocolError {
+  const where = row === 0 ? "the header row" : `row ${row}`;
+  return new ProtocolError(`${name}, ${where}: ${summary}`, {
+    advice,
+    section: "protocolerror-csv",
+    ...(code === undefined ? {} : { code }),
+  });
+}

@@ -1,0 +1,139 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import {
+  type ListGovernanceDataRequest,
+  ListGovernanceDataRequest_Type,
+} from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import {
+  GovernanceData_Type,
+  type GovernanceDataSchema,
+  type Proposal,
+  Vote_Value,
+} from "../../../gen/vega/governance_pb.js";
+import { invalidArgument, requireFound } from "../api-error.js";
+import type { World } from "../world/world.js";
+import {
+  askedIdentifier,
+  canBeIdentifier,
+  isWanted,
+  NO_IDENTIFIER,
+  type Query,
+  queryError,
+  withFields,
+} from "./filters.js";
+import { type DataMethods, listing, stream } from "./method.js";
+import { byBlock, withNodes } from "./pagination.js";
+import type { Streams } from "./streams.js";
+
+const PROPOSALS: Query = { message: "failed to get proposals" };
+
+const votesOf = (proposalId = "", partyId = ""): Query => ({
+  message: "failed to get votes",
+  inner: (cause) => `proposalID: ${proposalId}, partyID: ${partyId}: scany: query multiple result rows: ${cause}`,
+});
+
+/**
+ * Implements the methods for proposals and votes.
+ *
+ * @param world the network's current state
+ * @param streams the node's open streams
+ * @returns the methods of the data service that list, get and stream proposals and votes
+ */
+export function governanceMethods(world: World, streams: Streams): DataMethods {
+  const { records } = world;
+  return {
+    listGovernanceData: listing({
+      query: PROPOSALS,
+      from: () => byBlock(records.proposal),
+      where: proposalFilter,
+      answer: (page) => ({ connection: withNodes(page, (proposal) => governanceData(world, proposal)) }),
+    }),
+
+    async getGovernanceData({ proposalId, reference }) {
+      if (proposalId === undefined && reference === undefined) {
+        throw invalidArgument("missing proposal ID or reference");
+      }
+      const query: Query = {
+        message: "failed to get proposal",
+        inner: (cause) => `proposalID: ${proposalId ?? ""}, reference: ${reference ?? ""}: ${cause}`,
+      };
+      if (proposalId !== undefined && !canBeIdentifier(proposalId)) {
+        throw queryError(query, NO_IDENTIFIER, Code.InvalidArgument);
+      }
+      const found =
+        proposalId === undefined
+          ? [...records.proposal.latest.values()].find(({ value }) => value.reference === reference)
+          : records.proposal.latest.get(proposalId.toLowerCase());
+      const id = `proposalID: ${proposalId ?? ""}`;
+      return { data: governanceData(world, requireFound(found, query.message, id).value) };
+    },
+
+    observeGovernance: stream(streams, {
+      subject: "governance",
+      records: (event) => (event.case === "proposal" ? [event.value] : []),
+      where: ({ partyId }) => withFields({ partyId }),
+      messages: (proposals) => proposals.map((proposal) => ({ data: { proposal } })),
+    }),
+
+    listVotes: listing({
+      check({ partyId, proposalId }) {
+        if (partyId === undefined && proposalId === undefined) {
+          throw invalidArgument("missing proposal id and party id");
+        }
+      },
+      query: ({ partyId, proposalId }) => votesOf(proposalId, partyId),
+      from: () => byBlock(records.vote),
+      where: ({ partyId, proposalId }, query) =>
+        withFields({ partyId: askedIdentifier(partyId, query), proposalId: askedIdentifier(proposalId, query) }),
+      answer: (votes) => ({ votes }),
+    }),
+
+    observeVotes: stream(streams, {
+      subject: "vote",
+      records: (event) => (event.case === "vote" ? [event.value] : []),
+      where: ({ partyId, proposalId }) => withFields({ partyId, proposalId }),
+      messages: (votes) => votes.map((vote) => ({ vote })),
+    }),
+  };
+}
+
+/** Returns a proposal with its votes, and a batch proposal with its members. */
+function governanceData({ records }: World, proposal: Proposal): MessageInitShape<typeof GovernanceDataSchema> {
+  const votes = [...records.vote.latest.values()]
+    .map(({ value }) => value)
+    .filter(({ proposalId }) => proposalId === proposal.id);
+  const isBatch = proposal.batchTerms !== undefined;
+  const members = isBatch ? [...records.proposal.latest.values()].map(({ value }) => value) : [];
+  return {
+    proposal,
+    yes: votes.filter(({ value }) => value === Vote_Value.YES),
+    no: votes.filter(({ value }) => value === Vote_Value.NO),
+    proposalType: isBatch ? GovernanceData_Type.BATCH : GovernanceData_Type.SINGLE_OR_UNSPECIFIED,
+    proposals: members.filter(({ batchId }) => batchId === proposal.id),
+  };
+}
+
+const CHANGES = new Map<ListGovernanceDataRequest_Type, string>([
+  [ListGovernanceDataRequest_Type.NEW_MARKET, "newMarket"],
+  [ListGovernanceDataRequest_Type.UPDATE_MARKET, "updateMarket"],
+  [ListGovernanceDataRequest_Type.NETWORK_PARAMETERS, "updateNetworkParameter"],
+  [ListGovernanceDataRequest_Type.NEW_ASSET, "newAsset"],
+  [ListGovernanceDataRequest_Type.NEW_FREE_FORM, "newFreeform"],
+  [ListGovernanceDataRequest_Type.UPDATE_ASSET, "updateAsset"],
+  [ListGovernanceDataRequest_Type.UPDATE_MARKET_STATE, "updateMarketState"],
+  [ListGovernanceDataRequest_Type.UPDATE_REFERRAL_PROGRAM, "updateReferralProgram"],
+  [ListGovernanceDataRequest_Type.UPDATE_VOLUME_DISCOUNT_PROGRAM, "updateVolumeDiscountProgram"],
+]);
+
+/** Returns the predicate of a request. The members of a batch are listed only as part of the batch. */
+function proposalFilter(request: ListGovernanceDataRequest): (proposal: Proposal) => boolean {
+  const { proposalState, proposalType = ListGovernanceDataRequest_Type.UNSPECIFIED } = request;
+  const proposer = askedIdentifier(request.proposerPartyId, PROPOSALS);
+  const isAll = proposalType <= ListGovernanceDataRequest_Type.ALL;
+  return ({ batchId, state, partyId, reference, terms }) =>
+    batchId === undefined &&
+    isWanted(proposalState, state) &&
+    isWanted(proposer, partyId) &&
+    isWanted(request.proposalReference, reference) &&
+    (isAll || terms?.change.case === CHANGES.get(proposalType));
+}

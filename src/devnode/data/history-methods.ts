@@ -1,0 +1,253 @@
+import { fromJson } from "@bufbuild/protobuf";
+import { anyPack, StructSchema } from "@bufbuild/protobuf/wkt";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Table, type TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { CheckpointEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { archiveName, csvName } from "../../archive/export-names.js";
+import { RequestError } from "../../errors/index.js";
+import { ARCHIVE_TYPE } from "../../history/export-chunks.js";
+import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../../history/segments.js";
+import { type Profile, profileRules } from "../../schema/profile.js";
+import { type TableName, tableName } from "../../schema/table-names.js";
+import { writeArchiveFiles } from "../../zip/write-zip.js";
+import { apiError, invalidArgument, requireFound } from "../api-error.js";
+import type { History, Segment } from "../history/history.js";
+import { csvHeader } from "../tables/index.js";
+import type { World } from "../world/world.js";
+import { readPage, sortedListing, timelineListing, timePart, withNodes } from "./pagination.js";
+
+/** The address of a peer: the local node is none, and shares its segments with nobody. */
+const IPFS_ADDRESS = "/ip4/0.0.0.0/tcp/4001/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
+
+type HistoryService = Pick<
+  ServiceImpl<typeof TradingDataService>,
+  | "exportNetworkHistory"
+  | "getActiveNetworkHistoryPeerAddresses"
+  | "getMostRecentNetworkHistorySegment"
+  | "getNetworkHistoryBootstrapPeers"
+  | "getNetworkHistoryStatus"
+  | "listAllNetworkHistorySegments"
+>;
+
+/**
+ * Implements the methods for network history (specification, 4.1).
+ *
+ * @param history the history
+ * @param options `profile`: `specification`, the default, or `deployed`, by which CSV files always have the schema
+ *   version in their names and archives never, and no extensions are sent
+ * @returns the methods of the data service that export history and list its segments
+ */
+export function historyService(
+  history: Pick<History, "chainId" | "segments" | "read">,
+  { profile = "specification" }: { readonly profile?: Profile | undefined } = {},
+): HistoryService {
+  const { chainId } = history;
+  return {
+    async *exportNetworkHistory({ fromBlock, toBlock, table: tableNumber }, { responseHeader, signal }) {
+      if (tableNumber === Table.UNSPECIFIED) {
+        throw apiError(Code.Internal, "no table name for network history supplied", "empty table name");
+      }
+      const table = tableName(tableNumber);
+      if (table === undefined) {
+        throw apiError(Code.Internal, "failed to extract data from network history segment file", `${tableNumber}`);
+      }
+      const range = checkRange(history.segments(), { fromBlock, toBlock });
+      if (!range.valid) {
+        throw invalidArgument(
+          "could not to get contiguous history segments",
+          `heights ${fromBlock} to ${toBlock} do not lie within a continuous segment range`,
+        );
+      }
+      const wanted = { table, fromBlock, toBlock, profile, signal };
+      responseHeader.set(
+        "content-disposition",
+        `attachment;filename=${nameOfArchive(chainId, range.segments, wanted)}`,
+      );
+      const blocks = { fromBlock: String(fromBlock), toBlock: String(toBlock) };
+      let extensions =
+        profile === "deployed" ? [] : [anyPack(StructSchema, fromJson(StructSchema, { chainId, table, ...blocks }))];
+      for await (const data of writeArchive(history, wanted)) {
+        yield { contentType: ARCHIVE_TYPE, data, extensions };
+        extensions = [];
+      }
+    },
+
+    async getMostRecentNetworkHistorySegment() {
+      const newest = history.segments().at(-1);
+      // A node without segments has no files of them either (`ErrGetMostRecentHistorySegment` in datanode/api/errors.go).
+      const segment = requireFound(newest, "failed to get most recent history segment", "segment not found");
+      return { segment: segmentOf(segment), swarmKeySeed: chainId };
+    },
+
+    async getNetworkHistoryStatus() {
+      // A swarm's key is its seed's bytes in hexadecimal, filled with zeros to 32 bytes.
+      const key = Buffer.concat([Buffer.from(chainId), Buffer.alloc(32)])
+        .subarray(0, 32)
+        .toString("hex");
+      return {
+        ipfsAddress: IPFS_ADDRESS,
+        swarmKey: `/key/swarm/psk/1.0.0/\n/base16/\n${key}`,
+        swarmKeySeed: chainId,
+        connectedPeers: [],
+      };
+    },
+
+    getNetworkHistoryBootstrapPeers: () => ({ bootstrapPeers: [] }),
+    getActiveNetworkHistoryPeerAddresses: () => ({ ipAddresses: [] }),
+
+    async listAllNetworkHistorySegments() {
+      // As on deployed nodes, the newest comes first.
+      return { segments: history.segments().toReversed().map(segmentOf) };
+    },
+  };
+}
+
+function segmentOf({ fromHeight, toHeight, id, previousId, databaseVersion, chainId }: Segment) {
+  return { fromHeight, toHeight, historySegmentId: id, previousHistorySegmentId: previousId, databaseVersion, chainId };
+}
+
+/** The version of the network's engine that snapshots were taken by. */
+const CORE_VERSION = "v0.78.0";
+
+/**
+ * Implements the listings of the engine's snapshots, of which one is taken at the end of each segment, and of checkpoints,
+ * which the history alone has.
+ *
+ * @param history the history, with its segments
+ * @param world the network's current state; it has the blocks and the checkpoints
+ * @returns the methods of the data service
+ */
+export function snapshotMethods(
+  history: Pick<History, "segments">,
+  world: Pick<World, "blockAt" | "checkpoints">,
+): Pick<ServiceImpl<typeof TradingDataService>, "listCoreSnapshots" | "listCheckpoints"> {
+  return {
+    async listCoreSnapshots({ pagination }) {
+      const heights = history.segments().map(({ toHeight }) => toHeight);
+      const listing = sortedListing(heights, [/^\d{19}$/], (height) => [timePart(height)]);
+      const node = (blockHeight: bigint) => {
+        const blockHash = world.blockAt(blockHeight)?.hash ?? "";
+        return { blockHeight, blockHash, coreVersion: CORE_VERSION };
+      };
+      return {
+        coreSnapshots: withNodes(readPage(listing, pagination, { message: "failed to list core snapshots" }), node),
+      };
+    },
+
+    async listCheckpoints({ pagination }) {
+      const node = ({ hash, blockHash, blockHeight }: CheckpointEvent) => ({ hash, blockHash, atBlock: blockHeight });
+      const listing = timelineListing(world.checkpoints);
+      return { checkpoints: withNodes(readPage(listing, pagination, { message: "failed to get checkpoint" }), node) };
+    },
+  };
+}
+
+/** What {@link writeArchive} exports. */
+export interface WriteArchiveOptions {
+  readonly table: TableName;
+  /** First block; the first of a segment. */
+  readonly fromBlock: bigint;
+  /** Last block, inclusive; the last of a segment. */
+  readonly toBlock: bigint;
+  /** Whose names the files have; the specification's by default. */
+  readonly profile?: Profile | undefined;
+  /** Ends the work at once, with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The size of each part of an archive, in bytes. The last part may be smaller. */
+export const partSize = 1024 * 1024;
+
+/**
+ * Write an archive of CSV files, one file for each span of blocks with the same database schema (specification, 4.1).
+ * Like a deployed node, it deflates the files, puts sizes in data descriptors and writes no comment. The same history
+ * always gives the same bytes.
+ *
+ * Rows are made some at a time, and only as fast as the caller takes the parts. The work ends when the caller stops
+ * early.
+ *
+ * @param history the history
+ * @param options the table, the range of blocks and whose names the files have
+ * @returns the bytes of the archive, in parts of {@link partSize} bytes
+ * @throws {@link RequestError} if the range does not consist of whole segments
+ */
+export async function* writeArchive(
+  history: Pick<History, "chainId" | "segments" | "read">,
+  options: WriteArchiveOptions,
+): AsyncGenerator<Uint8Array, void> {
+  const range = checkRange(history.segments(), options);
+  if (!range.valid) {
+    throw new RequestError(`${range.problem}; ${nearestText(range.nearest)}`, {
+      advice: "Ask for whole history segments.",
+    });
+  }
+  const { table, profile = "specification", signal } = options;
+  const spans = schemaSpans(range.segments);
+  const files = spans.map((span) => {
+    const { fromBlock, toBlock, databaseVersion: schemaVersion } = span;
+    const versioned = profileRules[profile].names.versioned === "files" || spans.length > 1;
+    const name = { chainId: history.chainId, table, fromBlock, toBlock, ...(versioned && { schemaVersion }) };
+    return {
+      name: csvName(name, profile),
+      content: () => csvOf(history, table, span, signal),
+    };
+  });
+  yield* inParts(writeArchiveFiles(files));
+}
+
+/**
+ * Name the archive of a range of whole segments.
+ *
+ * @param chainId the identifier of the chain
+ * @param segments those of the range, at least one
+ * @param options the table, the range of blocks and whose name it is
+ * @returns the name; by the specification it has the schema version of the last block if the range crosses a change
+ */
+export function nameOfArchive(
+  chainId: string,
+  segments: readonly Segment[],
+  { table, fromBlock, toBlock, profile }: WriteArchiveOptions,
+): string {
+  const name = { chainId, table, fromBlock, toBlock };
+  const schemaVersion = segments.at(-1)?.databaseVersion;
+  return archiveName(segments[0]?.databaseVersion === schemaVersion ? name : { ...name, schemaVersion }, profile);
+}
+
+async function* csvOf(
+  history: Pick<History, "read">,
+  table: TableName,
+  { segments, databaseVersion }: SegmentSpan<Segment> & { readonly databaseVersion: bigint },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(csvHeader(table, databaseVersion));
+  for (const segment of segments) {
+    yield* history.read(table, segment, signal);
+  }
+}
+
+/**
+ * Put bytes into parts of one size.
+ *
+ * @param chunks the bytes, split anywhere
+ * @returns parts of {@link partSize} bytes; the last one may be smaller
+ */
+export async function* inParts(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  let part = new Uint8Array(partSize);
+  let length = 0;
+  for await (const chunk of chunks) {
+    for (let offset = 0; offset < chunk.length; ) {
+      const piece = chunk.subarray(offset, offset + partSize - length);
+      part.set(piece, length);
+      offset += piece.length;
+      length += piece.length;
+      if (length === partSize) {
+        yield part;
+        part = new Uint8Array(partSize);
+        length = 0;
+      }
+    }
+  }
+  if (length > 0) {
+    yield part.subarray(0, length);
+  }
+}

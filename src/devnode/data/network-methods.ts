@@ -1,0 +1,235 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import {
+  type NetworkLimitsSchema,
+  type Node,
+  NodeSchema,
+  NodeStatus,
+  ValidatorNodeStatus,
+} from "../../../gen/vega/vega_pb.js";
+import { apiError, invalidArgument, NO_RESOURCE, requireFound } from "../api-error.js";
+import { hashOf } from "../generated-history/seeded-values.js";
+import type { World } from "../world/world.js";
+import { epochOf, epochTimestamps } from "./epochs.js";
+import { canBeIdentifier, identifier, NO_IDENTIFIER, oneOf, queryError } from "./filters.js";
+import { type DataMethods, listing, stream } from "./method.js";
+import { keyPart, type PageOptions, readPagination, sorted, withNodes } from "./pagination.js";
+import type { Streams } from "./streams.js";
+
+/** The version of the interface. The part after the plus sign identifies the local node. */
+export const VERSION = "v0.78.0+tradewire.devnode";
+
+/** The only validator of the local network. No party delegates to it at the start. */
+const VALIDATOR_ID = hashOf("validator:0");
+
+/** Parameters are always listed in ascending order of their keys, which are the cursors (datanode/sqlstore/network_parameters.go). */
+const PARAMETERS: PageOptions = {
+  message: "failed to get network parameters",
+  alwaysAscending: true,
+  cursors: "text",
+};
+const ASSET = { message: "failed to get asset for ID" };
+const ASSETS = { message: "failed to get assets" };
+
+/**
+ * Implements the methods for the node and the network as a whole, and for network parameters (specification, 4.3).
+ *
+ * @param world the network's current state
+ * @param streams the node's open streams
+ * @returns methods of the data service; parties and hashes of transactions are compared case-sensitively, as on deployed
+ *   nodes
+ */
+export function networkMethods(world: World, streams: Streams): DataMethods {
+  return {
+    info: () => ({ version: VERSION }),
+    ping: () => ({}),
+    getVegaTime: () => ({ timestamp: world.block.time }),
+    getNetworkLimits: () => ({
+      // The data node does not store the limits of the newer kinds of proposals (datanode/entities/limits.go).
+      limits: {
+        ...networkLimits(world),
+        ...{ canProposeSpotMarket: false, canProposePerpetualMarket: false },
+        canUseAmm: false,
+      },
+    }),
+
+    async getEpoch({ id, block }) {
+      const { height } = world.block;
+      const current = epochOf(height);
+      // Future blocks, and block 0, belong to the current epoch.
+      const ofBlock = block === undefined || block === 0n || block > height ? current : epochOf(block);
+      const epoch = requireFound(
+        [id ?? ofBlock].find((seq) => seq <= current),
+        "failed to get epoch",
+      );
+      const delegations = [...world.records.delegationBalance.latest.values()]
+        .map(({ value }) => value)
+        .filter(({ epochSeq }) => epochSeq === String(epoch))
+        .map(({ party, nodeId, amount, epochSeq }) => ({ ...{ party, nodeId, amount, epochSeq } }));
+      const timestamps = epochTimestamps(world, epoch);
+      return { epoch: { seq: epoch, timestamps, validators: validators(), delegations } };
+    },
+
+    listNetworkParameters: listing({
+      query: PARAMETERS,
+      from: () => sorted(world.parameters, [keyPart.text], ([key]) => [key]),
+      answer: (page) => ({ networkParameters: withNodes(page, ([key, value]) => ({ key, value })) }),
+    }),
+
+    async getNetworkParameter({ key }) {
+      const value = requireFound(world.parameters.get(key), PARAMETERS.message);
+      return { networkParameter: { key, value } };
+    },
+
+    observeTransactionResults: stream(streams, {
+      subject: "transactionResult",
+      records: (event) => (event.case === "transactionResult" ? [event.value] : []),
+      where({ partyIds, hashes, status }) {
+        const isOfParty = oneOf(partyIds);
+        const hasHash = oneOf(hashes);
+        return (result) =>
+          isOfParty(result.partyId) && hasHash(result.hash) && (status === undefined || status === result.status);
+      },
+      messages: (transactionResults) => [{ transactionResults: [...transactionResults] }],
+    }),
+  };
+}
+
+/**
+ * Returns the limits of proposals, which the network parameters determine.
+ *
+ * @param world the network's current state
+ * @returns the limits
+ */
+export function networkLimits({ parameters }: World): MessageInitShape<typeof NetworkLimitsSchema> {
+  const from = (what: string) =>
+    BigInt(Date.parse(parameters.get(`limits.${what}.proposeEnabledFrom`) ?? "") || 0) * 1_000_000n;
+  return {
+    canProposeMarket: true,
+    canProposeAsset: true,
+    proposeMarketEnabled: true,
+    proposeAssetEnabled: true,
+    genesisLoaded: true,
+    proposeMarketEnabledFrom: from("markets"),
+    proposeAssetEnabledFrom: from("assets"),
+    canProposeSpotMarket: parameters.get("limits.markets.proposeSpotEnabled") === "1",
+    canProposePerpetualMarket: parameters.get("limits.markets.proposePerpetualEnabled") === "1",
+    canUseAmm: parameters.get("limits.markets.ammPoolEnabled") === "1",
+  };
+}
+
+/**
+ * Implements the methods for assets.
+ *
+ * @param world the network's current state
+ * @returns the methods of the data service that list assets and get one
+ */
+export function assetMethods(world: World): DataMethods {
+  /** Returns the asset that a listing is filtered by. */
+  function single(assetId: string) {
+    const inner = (cause: string) => `failed to get asset by ID: ${assetId}: ${cause}`;
+    if (!canBeIdentifier(assetId)) {
+      throw queryError({ ...ASSET, inner }, NO_IDENTIFIER, Code.InvalidArgument);
+    }
+    return requireFound(world.assets.get(assetId.toLowerCase()), ASSET.message, inner(NO_RESOURCE));
+  }
+
+  return {
+    listAssets: listing({
+      check: ({ assetId = "" }) => assetId === "" || single(assetId),
+      page: ({ assetId = "", pagination }) =>
+        readPagination(assetId === "" ? pagination : undefined, (reason) =>
+          queryError(ASSETS, `${reason}: invalid pagination`),
+        ),
+      query: { ...ASSETS, inner: (cause: string) => `${cause}: ${ASSETS.message}` },
+      from: ({ assetId = "" }) =>
+        sorted(assetId === "" ? world.assets.values() : [single(assetId)], [keyPart.id], ({ id }) => [id]),
+      answer: (assets) => ({ assets }),
+    }),
+
+    async getAsset({ assetId }) {
+      const id = identifier(assetId, "missing asset ID", "invalid asset ID");
+      return { asset: requireFound(world.assets.get(id), ASSET.message) };
+    },
+  };
+}
+
+/**
+ * Returns the only validator of the local network.
+ *
+ * @returns a list of one node, as in the responses of `GetEpoch` and `ListNodes`
+ */
+export function validators(): Node[] {
+  return [
+    create(NodeSchema, {
+      id: VALIDATOR_ID,
+      pubKey: hashOf("validator:0:key"),
+      tmPubKey: Buffer.from(hashOf("validator:0:consensus"), "hex").toString("base64"),
+      ethereumAddress: `0x${hashOf("validator:0:ethereum").slice(0, 40)}`,
+      name: "tradewire devnode",
+      stakedByOperator: "0",
+      stakedByDelegates: "0",
+      stakedTotal: "0",
+      maxIntendedStake: "0",
+      pendingStake: "0",
+      status: NodeStatus.VALIDATOR,
+      rankingScore: {
+        stakeScore: "0",
+        performanceScore: "0",
+        previousStatus: ValidatorNodeStatus.TENDERMINT,
+        status: ValidatorNodeStatus.TENDERMINT,
+        votingPower: 10,
+        rankingScore: "0",
+      },
+    }),
+  ];
+}
+
+/**
+ * Implements the methods for the network's nodes.
+ *
+ * @param world the network's current state
+ * @returns the methods of the data service that list and describe nodes
+ */
+export function nodeMethods(world: World): DataMethods {
+  return {
+    listNodes: listing({
+      query: { message: "failed to get nodes" },
+      from: () => sorted(validators(), [keyPart.id], ({ id }) => [id]),
+      answer: (nodes) => ({ nodes }),
+    }),
+
+    async getNode({ id }) {
+      if (id === "") {
+        throw invalidArgument("missing node id");
+      }
+      if (!canBeIdentifier(id)) {
+        throw invalidArgument(NO_IDENTIFIER);
+      }
+      const node = validators().find((each) => each.id === id.toLowerCase());
+      if (node === undefined) {
+        throw apiError(Code.NotFound, NO_RESOURCE);
+      }
+      return { node };
+    },
+
+    async getNetworkData() {
+      const uptime = Number(world.block.time - (world.blockAt(1n)?.time ?? world.block.time)) / 60e9;
+      return {
+        nodeData: {
+          stakedTotal: "0",
+          totalNodes: 1,
+          inactiveNodes: 1,
+          tendermintNodes: {
+            total: 1,
+            inactive: 1,
+            maximum: Number(world.parameters.get("network.validators.tendermint.number") ?? 0),
+          },
+          ersatzNodes: { maximum: 0 },
+          pendingNodes: {},
+          uptime,
+        },
+      };
+    },
+  };
+}

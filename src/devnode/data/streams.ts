@@ -1,0 +1,186 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Block, BlockEvent } from "../world/block-event.js";
+
+/** What a stream sends. The node's statistics count the open streams of each subject. */
+export type Subject =
+  | "account"
+  | "order"
+  | "position"
+  | "trade"
+  | "marginLevels"
+  | "ledgerMovements"
+  | "liquidityProvision"
+  | "governance"
+  | "vote"
+  | "marketData"
+  | "marketDepth"
+  | "marketDepthUpdates"
+  | "candle"
+  | "event"
+  | "transactionResult";
+
+/** The maximum number of buffered records of a stream. A single block may exceed it. */
+export const MAX_BUFFERED_RECORDS = 10_000;
+
+/** The declaration of a stream: messages of type S first, then messages of type M with records of type T. */
+export interface StreamDeclaration<T, M, S = never> {
+  readonly subject: Subject;
+  /** Aborted when the caller closes the stream. */
+  readonly signal: AbortSignal;
+  /** Returns the messages of the snapshot that is sent when the stream opens. None by default. */
+  readonly snapshot?: () => Iterable<S>;
+  /** Selects the records to send for a block; called when the block has been executed. */
+  readonly select: (blockEvents: readonly BlockEvent[]) => readonly T[];
+  /** Returns the message for the selected records of a block. */
+  readonly message: (records: readonly T[]) => M;
+  /** Creates the error that ends the stream if its reader is too slow; `undefined` for no error. `Internal` by default. */
+  readonly slowReaderError?: () => ConnectError | undefined;
+}
+
+/** The open streams of a node. */
+export interface Streams {
+  /** Sends the events of an executed block to all open streams. */
+  publish(block: Block, blockEvents: readonly BlockEvent[]): void;
+  /**
+   * Opens a stream: yields the snapshot, then one message for each block until the caller closes the stream. No block is
+   * lost between the snapshot and the first message. A block without selected records yields no message.
+   *
+   * @throws ConnectError when the reader is too slow
+   */
+  watch<T, M, S = never>(watched: StreamDeclaration<T, M, S>): AsyncGenerator<M | S, void>;
+  /** The number of open streams. */
+  open(subject: Subject): number;
+}
+
+interface Subscriber {
+  readonly subject: Subject;
+  publish(blockEvents: readonly BlockEvent[]): void;
+}
+
+/**
+ * Creates the streams of a node.
+ *
+ * @returns the streams, none of them open
+ *
+ * @example
+ * const heights = streams.watch({
+ *   subject: "event",
+ *   signal,
+ *   select: (happenings) => happenings.filter(({ event }) => event.case === "beginBlock"),
+ *   message: ([begun]) => begun?.block.height,
+ * });
+ */
+export function createStreams(): Streams {
+  const subscribers = new Set<Subscriber>();
+  return {
+    publish(_, blockEvents) {
+      for (const subscriber of subscribers) {
+        subscriber.publish(blockEvents);
+      }
+    },
+
+    async *watch<T, M, S = never>(watched: StreamDeclaration<T, M, S>) {
+      const { subject, signal, snapshot, message, slowReaderError = defaultSlowReaderError } = watched;
+      if (signal.aborted) {
+        return;
+      }
+      const waiting = createQueue(watched.select);
+      const subscriber = { subject, publish: waiting.publish };
+      // A caller that has disconnected may never read on, so the abort signal must wake the stream.
+      const stop = () => {
+        subscribers.delete(subscriber);
+        waiting.wake();
+      };
+      subscribers.add(subscriber);
+      signal.addEventListener("abort", stop);
+      try {
+        yield* [...(snapshot?.() ?? [])];
+        while (!signal.aborted) {
+          const records = waiting.shift();
+          if (records === "overflow") {
+            const error = slowReaderError();
+            if (error !== undefined) {
+              throw error;
+            }
+            return;
+          }
+          if (records === undefined) {
+            await waiting.next();
+          } else {
+            yield message(records);
+          }
+        }
+      } finally {
+        signal.removeEventListener("abort", stop);
+        subscribers.delete(subscriber);
+      }
+    },
+
+    open: (subject) => [...subscribers].filter((subscriber) => subscriber.subject === subject).length,
+  };
+}
+
+const defaultSlowReaderError = () =>
+  new ConnectError("the stream is read too slowly; records were lost", Code.Internal);
+
+/** The buffer of a stream: the records of each block that its reader has not taken yet. */
+function createQueue<T>(select: (blockEvents: readonly BlockEvent[]) => readonly T[]) {
+  const blocks: (readonly T[])[] = [];
+  let size = 0;
+  let hasOverflowed = false;
+  let wake = () => {};
+  return {
+    wake: () => wake(),
+
+    publish(blockEvents: readonly BlockEvent[]): void {
+      const records = hasOverflowed ? [] : select(blockEvents);
+      if (records.length === 0) {
+        return;
+      }
+      hasOverflowed = size > 0 && size + records.length > MAX_BUFFERED_RECORDS;
+      if (hasOverflowed) {
+        blocks.length = 0;
+      } else {
+        blocks.push(records);
+        size += records.length;
+      }
+      wake();
+    },
+
+    /** Removes and returns the records of the next block, if there are any. */
+    shift(): readonly T[] | undefined | "overflow" {
+      const records = blocks.shift();
+      size -= records?.length ?? 0;
+      return hasOverflowed ? "overflow" : records;
+    },
+
+    /** Waits for the next block, or until woken. */
+    next(): Promise<void> {
+      return new Promise((resolve) => {
+        wake = resolve;
+      });
+    },
+  };
+}
+
+/** The maximum number of records in one message of a snapshot, as on deployed nodes. */
+const SNAPSHOT_PAGE = 50;
+
+/** A page of a snapshot. */
+export interface SnapshotPage<T> {
+  readonly records: readonly T[];
+  readonly lastPage: boolean;
+}
+
+/**
+ * Splits the records of a stream's snapshot into pages.
+ *
+ * @param records the records
+ * @returns the pages, the last one marked; one empty page if there are no records
+ */
+export function snapshotPages<T>(records: readonly T[]): SnapshotPage<T>[] {
+  return Array.from({ length: Math.max(1, Math.ceil(records.length / SNAPSHOT_PAGE)) }, (_, page) => {
+    const end = (page + 1) * SNAPSHOT_PAGE;
+    return { records: records.slice(page * SNAPSHOT_PAGE, end), lastPage: end >= records.length };
+  });
+}

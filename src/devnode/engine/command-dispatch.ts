@@ -1,0 +1,254 @@
+import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { type CommandIdentifiers, commandIdentifiers, identifiers } from "../../transaction/command-identifiers.js";
+import { cancelTransfer, submitTransfer, withdraw } from "./banking.js";
+import type { ExecutionContext } from "./engine-state.js";
+import {
+  amendAmm,
+  amendLiquidity,
+  cancelAmm,
+  cancelLiquidity,
+  provideLiquidity,
+  submitAmm,
+} from "./liquidity-commands.js";
+import { updateMarginMode } from "./margins.js";
+import { submitOracleData } from "./oracle-data.js";
+import { cancelOrders } from "./order-commands.js";
+import {
+  applyReferralCode,
+  createReferralSet,
+  delegate,
+  joinTeam,
+  undelegate,
+  updateProfile,
+  updateReferralSet,
+} from "./party-commands.js";
+import { submitBatchProposal, submitProposal, vote } from "./proposals.js";
+import { amendAndTrigger, cancelStopOrders, submitAndTrigger, submitStopOrders } from "./stop-orders.js";
+
+/** A command of a transaction in a block. */
+export interface ExecutedCommand {
+  readonly command: InputData["command"];
+  /** Sender's public key, 64 hex digits in lower case. */
+  readonly partyId: string;
+  /** The transaction's signature, 64 bytes. The identifiers of new orders, transfers and so on are derived from it. */
+  readonly signature: Uint8Array;
+}
+
+/**
+ * Outcome of a command. `partial` means that some instructions of a batch failed. The key of an error names the
+ * instruction; it is empty for a command that is not a batch.
+ */
+export type Outcome =
+  | { readonly status: "success" }
+  | {
+      readonly status: "partial" | "failure";
+      readonly errors: readonly { readonly key: string; readonly error: string }[];
+    };
+
+/**
+ * Applies a command.
+ *
+ * @param block the block
+ * @param executed the command and its sender
+ * @returns the outcome
+ */
+export function applyCommand(block: ExecutionContext, { command, partyId, signature }: ExecutedCommand): Outcome {
+  const ids = commandIdentifiers(command, signature);
+  const [id = ""] = ids.submissions;
+  const context = { ...block, nextId: ids.next };
+  switch (command.case) {
+    case "orderSubmission":
+      return outcomeOfError(submitAndTrigger(context, partyId, command.value, id));
+    case "orderAmendment":
+      return outcomeOfError(amendAndTrigger(context, partyId, command.value));
+    case "orderCancellation":
+      return outcomeOfError(cancelOrders(context, partyId, command.value));
+    case "stopOrdersSubmission":
+      submitStopOrders(context, partyId, command.value, ids.stopOrders[0] ?? {});
+      return { status: "success" };
+    case "stopOrdersCancellation":
+      cancelStopOrders(context, partyId, command.value); // Outside a batch this command always succeeds.
+      return { status: "success" };
+    case "batchMarketInstructions":
+      return applyBatch(context, partyId, command.value, ids, (each) => updateMarginMode(context, partyId, each));
+    default: {
+      const all = identifiers(signature);
+      return outcomeOfError(applyNetworkCommand(context, partyId, command, () => all.next().value));
+    }
+  }
+}
+
+function outcomeOfError(error: string | undefined): Outcome {
+  return error === undefined ? { status: "success" } : { status: "failure", errors: [{ key: "", error }] };
+}
+
+/**
+ * Applies a command that is not about orders.
+ *
+ * @param context the block
+ * @param partyId the sender
+ * @param command the command
+ * @param next returns the next identifier for what the command creates
+ * @returns the error if the command fails, or if the local node does not support it
+ */
+export function applyNetworkCommand(
+  context: ExecutionContext,
+  partyId: string,
+  command: ExecutedCommand["command"],
+  next: () => string,
+): string | undefined {
+  switch (command.case) {
+    case "transfer":
+      return submitTransfer(context, partyId, command.value, next());
+    case "cancelTransfer":
+      return cancelTransfer(context, partyId, command.value);
+    case "proposalSubmission":
+      return submitProposal(context, partyId, command.value, next());
+    case "batchProposalSubmission":
+      return submitBatchProposal(context, partyId, command.value, next);
+    case "voteSubmission":
+      return vote(context, partyId, command.value);
+    case "withdrawSubmission":
+      return withdraw(context, partyId, command.value, next());
+    case "updatePartyProfile":
+      return updateProfile(context, partyId, command.value);
+    case "updateMarginMode":
+      return updateMarginMode(context, partyId, command.value);
+    case "delegateSubmission":
+      return delegate(context, partyId, command.value);
+    case "undelegateSubmission":
+      return undelegate(context, partyId, command.value);
+    case "oracleDataSubmission":
+      return submitOracleData(context, partyId, command.value);
+    default:
+      return applyMarketCommand(context, partyId, command, next);
+  }
+}
+
+/** Applies a command about referrals, teams, liquidity or AMMs. */
+function applyMarketCommand(
+  context: ExecutionContext,
+  partyId: string,
+  command: ExecutedCommand["command"],
+  next: () => string,
+): string | undefined {
+  switch (command.case) {
+    case "createReferralSet":
+      return createReferralSet(context, partyId, command.value, next());
+    case "updateReferralSet":
+      return updateReferralSet(context, partyId, command.value);
+    case "applyReferralCode":
+      return applyReferralCode(context, partyId, command.value);
+    case "joinTeam":
+      return joinTeam(context, partyId, command.value);
+    case "liquidityProvisionSubmission":
+      return provideLiquidity(context, partyId, command.value, next());
+    case "liquidityProvisionAmendment":
+      return amendLiquidity(context, partyId, command.value);
+    case "liquidityProvisionCancellation":
+      return cancelLiquidity(context, partyId, command.value);
+    case "submitAmm":
+      return submitAmm(context, partyId, command.value, next());
+    case "amendAmm":
+      return amendAmm(context, partyId, command.value);
+    case "cancelAmm":
+      return cancelAmm(context, partyId, command.value);
+    default:
+      return command.case === undefined
+        ? "the transaction has no command"
+        : `the local node does not carry out ${command.case} commands`;
+  }
+}
+
+/** An instruction of a batch. `execute` returns the error, if it fails. */
+interface Instruction {
+  readonly key: string;
+  readonly execute: () => string | undefined;
+}
+
+/**
+ * Applies a batch in the network's order: margin modes, order cancellations, amendments and submissions, stop order
+ * cancellations and submissions. Each instruction succeeds or fails on its own. An order can be amended only once per
+ * batch.
+ *
+ * Cancellations, amendments, submissions and stop orders share one index from "0", which is the key of their errors.
+ * Stop order cancellations have an index of their own, and margin modes use `updateMarginMode` (v0.78.0,
+ * `core/processor/batch_market_instructions_processor.go`). A rejected stop order is not an error.
+ *
+ * @param context the block
+ * @param partyId the sender
+ * @param batch the batch
+ * @param ids the identifiers of its orders and stop orders
+ * @param updateMarginMode applies a margin mode, and returns the error if it fails
+ * @returns the outcome
+ */
+export function applyBatch(
+  context: ExecutionContext,
+  partyId: string,
+  batch: BatchMarketInstructions,
+  ids: CommandIdentifiers,
+  updateMarginMode: (update: BatchMarketInstructions["updateMarginMode"][number]) => string | undefined,
+): Outcome {
+  const failedMarkets = new Set<string>();
+  const amended = new Set<string>();
+
+  /** Fails an instruction on a market whose margin mode could not be changed. */
+  const unlessFailed = (marketId: string | undefined, execute: () => string | undefined) => () =>
+    failedMarkets.has(marketId ?? "")
+      ? `Update margin mode transaction failed for market ${marketId}. Ignoring all transactions for the market`
+      : execute();
+
+  const modes = batch.updateMarginMode.map((update) => ({
+    key: "updateMarginMode",
+    execute() {
+      const error = updateMarginMode(update);
+      if (error !== undefined) {
+        failedMarkets.add(update.marketId);
+      }
+      return error;
+    },
+  }));
+  const counted = [
+    ...batch.cancellations.map((each) => unlessFailed(each.marketId, () => cancelOrders(context, partyId, each))),
+    ...batch.amendments.map((each) => () => {
+      if (amended.has(each.orderId)) {
+        return "order already amended in batch";
+      }
+      const error = unlessFailed(each.marketId, () => amendAndTrigger(context, partyId, each))();
+      if (error === undefined) {
+        amended.add(each.orderId);
+      }
+      return error;
+    }),
+    ...batch.submissions.map((each, index) =>
+      unlessFailed(each.marketId, () => submitAndTrigger(context, partyId, each, ids.submissions[index] ?? "")),
+    ),
+  ].map((execute, index) => ({ key: String(index), execute }));
+  const cancellations = batch.stopOrdersCancellation.map((each, index) => ({
+    key: String(index),
+    execute: unlessFailed(each.marketId, () => cancelStopOrders(context, partyId, each)),
+  }));
+  const stopOrders = batch.stopOrdersSubmission.map((each, index) => ({
+    key: String(index),
+    execute: unlessFailed(each.risesAbove?.orderSubmission?.marketId, () =>
+      unlessFailed(each.fallsBelow?.orderSubmission?.marketId, () => {
+        submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
+        return undefined;
+      })(),
+    ),
+  }));
+  return applyInstructions([...modes, ...counted, ...cancellations, ...stopOrders]);
+}
+
+/** Executes instructions in order and combines their errors into an outcome. */
+function applyInstructions(instructions: readonly Instruction[]): Outcome {
+  const errors = instructions.flatMap(({ key, execute }) => {
+    const error = execute();
+    return error === undefined ? [] : [{ key, error }];
+  });
+  if (errors.length === 0) {
+    return { status: "success" };
+  }
+  return { status: errors.length < instructions.length ? "partial" : "failure", errors };
+}

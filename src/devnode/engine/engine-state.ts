@@ -1,0 +1,273 @@
+import type { Asset } from "../../../gen/vega/assets_pb.js";
+import type { OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
+import type { DataSourceSpec } from "../../../gen/vega/data_source_pb.js";
+import type { AMM, PartyMarginModeUpdated, Transfer } from "../../../gen/vega/events/v1/events_pb.js";
+import type { Proposal, ProposalParameters, Vote } from "../../../gen/vega/governance_pb.js";
+import { type Market, Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
+import type {
+  Account,
+  LiquidityProvision,
+  MarginLevels,
+  MarketData,
+  Order,
+  PartyProfile,
+  Position,
+  StopOrder,
+  Withdrawal,
+} from "../../../gen/vega/vega_pb.js";
+import type { Block, Event } from "../world/block-event.js";
+
+/** Emits an event of the current block. */
+export type Emit = (event: Event) => void;
+
+/** A price level: the orders of one side at one price. */
+export interface Level {
+  readonly price: bigint;
+  /** Order identifiers, by time priority. */
+  readonly ids: Set<string>;
+}
+
+/** A party's position on a market, with the precision that the `Position` message drops. */
+export interface PartyPosition {
+  /** The position as it was last emitted. */
+  readonly position: Position;
+  /** Open volume; negative for a short position. */
+  readonly volume: bigint;
+  /** Average entry price in the market's decimals, times {@link PRECISION}. */
+  readonly entryPrice: bigint;
+  /** Realised profit and loss in units of the asset's last decimal, times {@link PRECISION}. */
+  readonly realisedPnl: bigint;
+  /** Position value (price times volume) at the last mark-to-market settlement. */
+  readonly settledValue: bigint;
+}
+
+/** Scale of the prices and amounts in a {@link PartyPosition}. */
+export const PRECISION = 10n ** 12n;
+
+/** A pending stop order. */
+export interface PendingStopOrder {
+  readonly stopOrder: StopOrder;
+  /** The order to submit when the stop order triggers. */
+  readonly submission: OrderSubmission;
+  /** Best price since submission, which a trailing stop order follows; 0 before the first trade. */
+  readonly bestPrice: bigint;
+}
+
+/** Reference prices of pegged orders: the best prices of orders that are not pegged; 0 for an empty side. */
+export interface ReferencePrices {
+  readonly bid: bigint;
+  readonly ask: bigint;
+}
+
+/** The state of a market: its order book, positions and stop orders. */
+export interface MarketState {
+  market: Market;
+  /** Settlement asset. */
+  readonly asset: string;
+  /** Power of ten that converts market prices to asset prices. */
+  readonly priceExponent: number;
+  /** Power of ten that converts price times size to units of the asset's last decimal. */
+  readonly amountExponent: number;
+  /** Tick size, in the market's decimals. */
+  tick: bigint;
+  /** Price levels of the order book, best price first. */
+  readonly buy: Level[];
+  readonly sell: Level[];
+  /** Active and parked orders, by identifier. */
+  readonly orders: Map<string, Order>;
+  /** Identifiers of the pegged orders among them, by arrival. */
+  readonly pegged: Set<string>;
+  /** Positions by party. */
+  readonly positions: Map<string, PartyPosition>;
+  /** Parties with a margin account in use: those with orders or a position. */
+  readonly parties: Set<string>;
+  /** Pending stop orders by identifier, in order of arrival. */
+  readonly stopOrders: Map<string, PendingStopOrder>;
+  /** Price of the last trade, which is also the mark price; 0 before the first trade. */
+  lastPrice: bigint;
+  /** Lower bound of the next expiry of an order or stop order, in Unix nanoseconds; `undefined` if none expires. */
+  nextExpiry: bigint | undefined;
+  /** Reference prices at the last repricing of pegged orders. */
+  references: ReferencePrices;
+  data: MarketData;
+  /** Height of the last block that changed the market. */
+  lastChangedHeight: bigint;
+  /** Whether the current block has changed the market. */
+  isChanged: boolean;
+  /** Whether the current block has trades that are not marked to market yet. */
+  isTraded: boolean;
+  /** Whether stop orders must be checked against a new last price. */
+  hasNewPrice: boolean;
+}
+
+/** A team of parties. */
+export interface Team {
+  readonly id: string;
+  readonly referrer: string;
+  readonly name: string;
+  readonly teamUrl: string;
+  readonly avatarUrl: string;
+  readonly closed: boolean;
+  readonly allowList: readonly string[];
+}
+
+/** A proposal that is open, or has passed and awaits its enactment. */
+export interface ActiveProposal {
+  readonly proposal: Proposal;
+  /** The proposals of a batch; empty for a single proposal. */
+  readonly members: readonly Proposal[];
+  readonly rules: ProposalParameters;
+  /** The latest vote of each party. */
+  readonly votes: readonly Vote[];
+}
+
+/**
+ * The engine's state. Its maps and sets change in place. Their values are immutable, except for markets and price levels:
+ * a change stores a new value.
+ */
+export interface State {
+  readonly markets: Map<string, MarketState>;
+  /** Accounts by name, see `accountName`. */
+  readonly accounts: Map<string, Account>;
+  readonly parties: Set<string>;
+  /** Assets by identifier. */
+  readonly assets: Map<string, Asset>;
+  /** Identifiers of the nodes that accept delegations. */
+  readonly validators: ReadonlySet<string>;
+  /** Network parameters by key. */
+  readonly parameters: Map<string, string>;
+  /** One-off transfers that are paid but not delivered, by identifier, in order of arrival. */
+  readonly scheduledTransfers: Map<string, Transfer>;
+  /** Pending recurring transfers by identifier, in order of arrival. */
+  readonly recurringTransfers: Map<string, Transfer>;
+  /** Remaining transfer fee discounts by `PARTY ASSET`, in units of the asset's last decimal. */
+  readonly feeDiscounts: Map<string, bigint>;
+  /** Governance tokens by party, in units of the token's last decimal. They are the weight of votes. */
+  readonly stakes: Map<string, bigint>;
+  /** By identifier, in order of arrival. */
+  readonly proposals: Map<string, ActiveProposal>;
+  /** Earliest end of opening auctions that governance started, by market, in Unix nanoseconds. */
+  readonly openingAuctions: Map<string, bigint>;
+  /** Active data sources of markets, by identifier. */
+  readonly dataSources: Map<string, DataSourceSpec>;
+  /** Referrer of each referral set, by set. */
+  readonly referralSets: Map<string, string>;
+  /** Referral set of each referee, by party. */
+  readonly referees: Map<string, string>;
+  /** By identifier. */
+  readonly teams: Map<string, Team>;
+  /** Team of each member, by party; the referrer is a member. */
+  readonly teamMembers: Map<string, string>;
+  /** Team that a member joins at the start of the next epoch, by party. */
+  readonly teamSwitches: Map<string, string>;
+  /** By party. */
+  readonly profiles: Map<string, PartyProfile>;
+  /** Delegations of the current epoch, by `PARTY NODE`. */
+  readonly delegations: Map<string, bigint>;
+  /** Delegations from the next epoch on, by `PARTY NODE`. */
+  readonly nextDelegations: Map<string, bigint>;
+  /** By identifier, in order of arrival. */
+  readonly withdrawals: Map<string, Withdrawal>;
+  /** Liquidity provisions by `PARTY MARKET`. */
+  readonly provisions: Map<string, LiquidityProvision>;
+  /** AMMs that are not cancelled, by `PARTY MARKET`. */
+  readonly amms: Map<string, AMM>;
+  /** Margin modes that parties chose, by `PARTY MARKET`. */
+  readonly marginModes: Map<string, PartyMarginModeUpdated>;
+  block: Block;
+}
+
+/** What a command needs to be applied: the state, the current block, and where its events go. */
+export interface ExecutionContext {
+  readonly state: State;
+  readonly block: Block;
+  readonly emit: Emit;
+  readonly startingBalance: string;
+  readonly maxStopOrders: number;
+  /** Whether the order of a stop order has the stop order's identifier. */
+  readonly keepsStopOrderIds: boolean;
+  /** Changed margin levels that are not emitted yet, by `PARTY MARKET`. */
+  readonly marginLevels: Map<string, MarginLevels>;
+  /** Returns the next identifier of the transaction or block: 64 hex digits in lower case. */
+  readonly nextId: () => string;
+}
+
+/**
+ * Copies a state. Changes to the copy do not affect the original.
+ *
+ * @param state the state
+ * @returns the copy, which shares immutable values with the original
+ */
+export function copyState(state: State): State {
+  return {
+    markets: new Map([...state.markets].map(([id, market]) => [id, copyMarket(market)])),
+    accounts: new Map(state.accounts),
+    parties: new Set(state.parties),
+    assets: new Map(state.assets),
+    validators: state.validators,
+    parameters: new Map(state.parameters),
+    scheduledTransfers: new Map(state.scheduledTransfers),
+    recurringTransfers: new Map(state.recurringTransfers),
+    feeDiscounts: new Map(state.feeDiscounts),
+    stakes: new Map(state.stakes),
+    proposals: new Map(state.proposals),
+    openingAuctions: new Map(state.openingAuctions),
+    dataSources: new Map(state.dataSources),
+    referralSets: new Map(state.referralSets),
+    referees: new Map(state.referees),
+    teams: new Map(state.teams),
+    teamMembers: new Map(state.teamMembers),
+    teamSwitches: new Map(state.teamSwitches),
+    profiles: new Map(state.profiles),
+    delegations: new Map(state.delegations),
+    nextDelegations: new Map(state.nextDelegations),
+    withdrawals: new Map(state.withdrawals),
+    provisions: new Map(state.provisions),
+    amms: new Map(state.amms),
+    marginModes: new Map(state.marginModes),
+    block: state.block,
+  };
+}
+
+function copyMarket(market: MarketState): MarketState {
+  const copyLevels = (levels: readonly Level[]) => levels.map(({ price, ids }) => ({ price, ids: new Set(ids) }));
+  return {
+    ...market,
+    buy: copyLevels(market.buy),
+    sell: copyLevels(market.sell),
+    orders: new Map(market.orders),
+    pegged: new Set(market.pegged),
+    positions: new Map(market.positions),
+    parties: new Set(market.parties),
+    stopOrders: new Map(market.stopOrders),
+  };
+}
+
+/** Returns whether orders on a market trade continuously. In auctions they only rest. */
+export function isContinuous({ market }: MarketState): boolean {
+  return market.tradingMode === Market_TradingMode.CONTINUOUS;
+}
+
+/** Returns whether a market accepts orders. */
+export function isOpen({ market: { state, tradingMode } }: MarketState): boolean {
+  return OPEN.includes(state) && tradingMode !== Market_TradingMode.NO_TRADING;
+}
+
+const OPEN: readonly Market_State[] = [
+  Market_State.ACTIVE,
+  Market_State.PENDING,
+  Market_State.SUSPENDED,
+  Market_State.SUSPENDED_VIA_GOVERNANCE,
+];
+
+/**
+ * Lowers a market's `nextExpiry` to the expiry of an order or stop order.
+ *
+ * @param market the market
+ * @param expiresAt Unix nanoseconds; 0 or `undefined` if it does not expire
+ */
+export function trackExpiry(market: MarketState, expiresAt: bigint | undefined): void {
+  if (expiresAt !== undefined && expiresAt > 0n && (market.nextExpiry === undefined || expiresAt < market.nextExpiry)) {
+    market.nextExpiry = expiresAt;
+  }
+}

@@ -1,0 +1,419 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type NewMarketConfiguration,
+  type Proposal,
+  ProposalError,
+  type ProposalParameters,
+  ProposalParametersSchema,
+  type ProposalTerms,
+} from "../../../gen/vega/governance_pb.js";
+import { Market_State } from "../../../gen/vega/markets_pb.js";
+import { isBelow, max, min } from "./decimal.js";
+import type { ExecutionContext, State } from "./engine-state.js";
+
+/** The rejection of a proposal. */
+export interface ProposalRejection {
+  readonly reason: ProposalError;
+  /** The network's error text. */
+  readonly details: string;
+}
+
+/** The change that a proposal asks for. */
+export type Change = ProposalTerms["change"];
+
+const SECOND = 1_000_000_000n;
+
+/** Network parameter prefixes of the rules for each kind of proposal (`core/governance/netparams.go`). */
+const PREFIX = {
+  newMarket: "market",
+  newSpotMarket: "market",
+  updateMarket: "updateMarket",
+  updateSpotMarket: "updateMarket",
+  updateMarketState: "updateMarket",
+  newAsset: "asset",
+  updateAsset: "updateAsset",
+  updateNetworkParameter: "updateNetParam",
+  newFreeform: "freeform",
+  newTransfer: "transfer",
+  cancelTransfer: "transfer",
+  updateReferralProgram: "referralProgram",
+  updateVolumeDiscountProgram: "VolumeDiscountProgram",
+  updateVolumeRebateProgram: "VolumeRebateProgram",
+} as const;
+
+/**
+ * Returns the rules for a kind of proposal from the network parameters.
+ *
+ * @param parameters the network parameters by key
+ * @param kind the kind of change
+ * @returns the rules, with times in nanoseconds and balances in units of the token's last decimal; `undefined` without
+ *   a kind
+ */
+export function proposalRules(
+  parameters: ReadonlyMap<string, string>,
+  kind: Change["case"],
+): ProposalParameters | undefined {
+  if (kind === undefined) {
+    return undefined;
+  }
+  const text = (name: string, fallback = "0") =>
+    parameters.get(`governance.proposal.${PREFIX[kind]}.${name}`) ?? fallback;
+  const time = (name: string) => parseDuration(text(name)) ?? 0n;
+  return create(ProposalParametersSchema, {
+    minClose: time("minClose"),
+    maxClose: time("maxClose"),
+    minEnact: kind === "newFreeform" ? 0n : time("minEnact"),
+    maxEnact: kind === "newFreeform" ? 0n : time("maxEnact"),
+    requiredParticipation: text("requiredParticipation"),
+    requiredMajority: text("requiredMajority"),
+    minProposerBalance: text("minProposerBalance"),
+    minVoterBalance: text("minVoterBalance"),
+    requiredParticipationLp: text("requiredParticipationLP"),
+    requiredMajorityLp: text("requiredMajorityLP"),
+    minEquityLikeShare: text("minProposerEquityLikeShare"),
+  });
+}
+
+/**
+ * Combines the rules of a batch: the strictest value of each applies (`core/types/governance_proposal.go`,
+ * SetProposalParams).
+ *
+ * @param all the rules of the batch's proposals, at least one
+ * @returns the rules, without enactment times, which each proposal has for itself
+ */
+export function strictestRules(all: readonly ProposalParameters[]): ProposalParameters {
+  const joined = all.reduce((strict, rules) => {
+    const next = create(ProposalParametersSchema, strict);
+    next.maxClose = min(strict.maxClose, rules.maxClose);
+    next.minClose = max(strict.minClose, rules.minClose);
+    for (const name of TEXTS) {
+      next[name] = isBelow(strict[name], rules[name]) ? rules[name] : strict[name];
+    }
+    return next;
+  });
+  return { ...joined, minEnact: 0n, maxEnact: 0n };
+}
+
+const TEXTS = [
+  ...(["requiredParticipation", "requiredMajority", "minProposerBalance", "minVoterBalance"] as const),
+  ...(["requiredParticipationLp", "requiredMajorityLp", "minEquityLikeShare"] as const),
+] as const;
+
+/**
+ * Validates a proposal before it opens (`core/governance/engine.go`, validateOpenProposal).
+ *
+ * @param context the block
+ * @param proposal the proposal
+ * @param rules the rules for it
+ * @returns the rejection; `undefined` for a valid proposal
+ */
+export function proposalRejection(
+  context: ExecutionContext,
+  proposal: Proposal,
+  rules: ProposalParameters,
+): ProposalRejection | undefined {
+  const { terms } = proposal;
+  if (terms === undefined) {
+    return undefined;
+  }
+  return (
+    timeRejection(context.block.time, terms, rules) ??
+    updateRejection(context, terms.change) ??
+    tokenRejection(context, proposal, rules) ??
+    changeRejection(context, terms)
+  );
+}
+
+function timeRejection(now: bigint, terms: ProposalTerms, rules: ProposalParameters): ProposalRejection | undefined {
+  const { CLOSE_TIME_TOO_SOON, CLOSE_TIME_TOO_LATE, ENACT_TIME_TOO_SOON, ENACT_TIME_TOO_LATE } = ProposalError;
+  const [close, enact] = [terms.closingTimestamp * SECOND, terms.enactmentTimestamp * SECOND];
+  const validation = terms.validationTimestamp * SECOND;
+  const isEnacted = terms.change.case !== "newFreeform";
+  const [minClose, maxClose] = [now + rules.minClose, now + rules.maxClose];
+  const [minEnact, maxEnact] = [now + rules.minEnact, now + rules.maxEnact];
+  const reason = ProposalError.INCOMPATIBLE_TIMESTAMPS;
+  if (close < minClose) {
+    return {
+      reason: CLOSE_TIME_TOO_SOON,
+      details: expected("closing time too soon", `> ${formatTime(minClose)},`, close),
+    };
+  }
+  if (close > maxClose) {
+    return {
+      reason: CLOSE_TIME_TOO_LATE,
+      details: expected("closing time too late", `< ${formatTime(maxClose)},`, close),
+    };
+  }
+  if (isEnacted && enact < minEnact) {
+    return {
+      reason: ENACT_TIME_TOO_SOON,
+      details: expected("enactment time too soon", `> ${formatTime(minEnact)},`, enact),
+    };
+  }
+  if (isEnacted && enact > maxEnact) {
+    return {
+      reason: ENACT_TIME_TOO_LATE,
+      details: expected("enactment time too late", `< ${formatTime(maxEnact)},`, enact),
+    };
+  }
+  if (terms.change.case === "newAsset" && close < validation) {
+    const what = "closing time cannot be before validation time";
+    return { reason, details: expected(what, `> ${formatTime(validation)}`, close) };
+  }
+  return isEnacted && enact < close
+    ? { reason, details: expected("enactment time cannot be before closing time", `> ${formatTime(close)}`, enact) }
+    : undefined;
+}
+
+const expected = (what: string, bound: string, got: bigint): string =>
+  `proposal ${what}, expected ${bound} got ${formatTime(got)}`;
+
+/** Rejects a proposal about a market that does not exist, or whose own proposal is still open. */
+function updateRejection({ state }: ExecutionContext, change: Change): ProposalRejection | undefined {
+  const id = marketOf(change);
+  if (id === undefined) {
+    return undefined;
+  }
+  const reason = ProposalError.INVALID_MARKET;
+  if (!state.markets.has(id)) {
+    return { reason, details: "market does not exist" };
+  }
+  return state.proposals.has(id) ? { reason, details: "original market proposal is still open" } : undefined;
+}
+
+/**
+ * Returns the market that a change is about.
+ *
+ * @param change the change
+ * @returns the market's identifier, in lower case; `undefined` for other changes
+ */
+export function marketOf(change: Change): string | undefined {
+  switch (change.case) {
+    case "updateMarket":
+    case "updateSpotMarket":
+      return change.value.marketId.toLowerCase();
+    case "updateMarketState":
+      return change.value.changes?.marketId.toLowerCase() ?? "";
+    default:
+      return undefined;
+  }
+}
+
+function tokenRejection(
+  { state }: ExecutionContext,
+  { partyId, terms }: Proposal,
+  rules: ProposalParameters,
+): ProposalRejection | undefined {
+  const isUpdate = terms !== undefined && marketOf(terms.change) !== undefined;
+  // The local node has no equity-like shares. A proposer who needs none needs no tokens either.
+  if (isUpdate && !isBelow("0", rules.minEquityLikeShare)) {
+    return undefined;
+  }
+  const reason = ProposalError.INSUFFICIENT_TOKENS;
+  const tokens = state.stakes.get(partyId);
+  if (tokens === undefined) {
+    return { reason, details: "no balance for party" };
+  }
+  return tokens < BigInt(rules.minProposerBalance)
+    ? {
+        reason,
+        details: `proposer have insufficient governance token, expected >= ${rules.minProposerBalance} got ${tokens}`,
+      }
+    : undefined;
+}
+
+function changeRejection({ state }: ExecutionContext, terms: ProposalTerms): ProposalRejection | undefined {
+  const { change } = terms;
+  const { parameters } = state;
+  switch (change.case) {
+    case "newMarket":
+      return newMarketRejection(state, change.value.changes) ?? auctionRejection(parameters, terms);
+    case "updateNetworkParameter": {
+      const { key = "", value = "" } = change.value.changes ?? {};
+      return parameterRejection(parameters, key, value);
+    }
+    case "updateMarketState": {
+      const market = state.markets.get(marketOf(change) ?? "");
+      return market !== undefined && FIXED.includes(market.market.state)
+        ? { reason: ProposalError.INVALID_MARKET, details: "market state does not allow for state update" }
+        : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Validates a proposed market (`core/governance/market.go`, validateNewMarketChange). The local node checks its
+ * product, asset, decimals and parent market.
+ *
+ * @param state the engine's state
+ * @param changes the market's configuration
+ * @returns the rejection; `undefined` for a valid market
+ */
+export function newMarketRejection(
+  state: State,
+  changes: NewMarketConfiguration | undefined,
+): ProposalRejection | undefined {
+  const product = changes?.instrument?.product;
+  if (changes === undefined || product?.case === undefined) {
+    return { reason: ProposalError.NO_PRODUCT, details: "missing product" };
+  }
+  if (product.case === "spot") {
+    return { reason: ProposalError.UNSUPPORTED_PRODUCT, details: "product type is not supported" };
+  }
+  const asset = state.assets.get(product.value.settlementAsset.toLowerCase());
+  if (asset === undefined) {
+    return { reason: ProposalError.INVALID_ASSET, details: "asset does not exist" };
+  }
+  if (changes.decimalPlaces + changes.positionDecimalPlaces > (asset.details?.decimals ?? 0n)) {
+    const details = "market decimal + position decimals must be less than or equal to asset decimals";
+    return { reason: ProposalError.TOO_MANY_MARKET_DECIMAL_PLACES, details };
+  }
+  return parentRejection(state, changes);
+}
+
+function parentRejection(
+  state: State,
+  { successor, instrument }: NewMarketConfiguration,
+): ProposalRejection | undefined {
+  if (successor === undefined) {
+    return undefined;
+  }
+  const reason = ProposalError.INVALID_SUCCESSOR_MARKET;
+  const parent = state.markets.get(successor.parentMarketId.toLowerCase())?.market;
+  if (parent === undefined) {
+    return { reason, details: "market to succeed does not exist" };
+  }
+  if (parent.successorMarketId !== undefined) {
+    return { reason, details: "the parent market was already succeeded by a prior proposal" };
+  }
+  const old = parent.tradableInstrument?.instrument?.product;
+  const product = instrument?.product;
+  if (old?.case !== "future" || product?.case !== "future") {
+    return { reason, details: "parent and successor markets must both be future markets" };
+  }
+  if (product.value.settlementAsset.toLowerCase() !== old.value.settlementAsset) {
+    return { reason, details: `successor market must use asset ${old.value.settlementAsset}` };
+  }
+  return product.value.quoteName === old.value.quoteName
+    ? undefined
+    : { reason, details: `successor market must use quote name ${old.value.quoteName}` };
+}
+
+/** Market states that do not allow a state update. */
+const FIXED: readonly Market_State[] = [
+  Market_State.CANCELLED,
+  Market_State.CLOSED,
+  Market_State.TRADING_TERMINATED,
+  Market_State.SETTLED,
+  Market_State.PROPOSED,
+];
+
+function auctionRejection(
+  parameters: ReadonlyMap<string, string>,
+  terms: ProposalTerms,
+): ProposalRejection | undefined {
+  const duration = (terms.enactmentTimestamp - terms.closingTimestamp) * SECOND;
+  const bound = (name: string) => parseDuration(parameters.get(`market.auction.${name}Duration`) ?? "");
+  const [minimum, maximum] = [bound("minimum"), bound("maximum")];
+  const got = formatDuration(duration);
+  if (minimum !== undefined && duration < minimum) {
+    const details = `proposal opening auction duration is too short, expected > ${formatDuration(minimum)}, got ${got}`;
+    return { reason: ProposalError.OPENING_AUCTION_DURATION_TOO_SMALL, details };
+  }
+  if (maximum !== undefined && duration > maximum) {
+    const details = `proposal opening auction duration is too long, expected < ${formatDuration(maximum)}, got ${got}`;
+    return { reason: ProposalError.OPENING_AUCTION_DURATION_TOO_LARGE, details };
+  }
+  return undefined;
+}
+
+/**
+ * Validates the value of a network parameter. The current value tells durations and numbers apart from text, which may
+ * have any value.
+ *
+ * @param parameters the network parameters by key
+ * @param key the parameter
+ * @param value its new value
+ * @returns the rejection; `undefined` for a valid value
+ */
+export function parameterRejection(
+  parameters: ReadonlyMap<string, string>,
+  key: string,
+  value: string,
+): ProposalRejection | undefined {
+  const current = parameters.get(key);
+  if (current === undefined) {
+    return { reason: ProposalError.NETWORK_PARAMETER_INVALID_KEY, details: "unknown key" };
+  }
+  const reason = ProposalError.NETWORK_PARAMETER_INVALID_VALUE;
+  const isNumber = /^-?\d+(\.\d+)?$/.test(current);
+  if (isNumber && !/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(value)) {
+    return { reason, details: `unable to validate ${key}: can't convert ${value} to decimal` };
+  }
+  if (!isNumber && parseDuration(current) !== undefined && parseDuration(value) === undefined) {
+    return { reason, details: `unable to validate ${key}: time: invalid duration ${JSON.stringify(value)}` };
+  }
+  return undefined;
+}
+
+/** Units of durations, in nanoseconds. */
+const UNITS = new Map([
+  ["h", 3_600_000_000_000n],
+  ["m", 60_000_000_000n],
+  ["s", 1_000_000_000n],
+  ["ms", 1_000_000n],
+  ["us", 1000n],
+  ["ns", 1n],
+]);
+
+/**
+ * Parses a duration in Go's format, as network parameters have it.
+ *
+ * @param text the duration, such as `48h0m0s` or `1.5s`
+ * @returns nanoseconds; `undefined` for malformed text
+ */
+export function parseDuration(text: string): bigint | undefined {
+  if (text === "0") {
+    return 0n;
+  }
+  if (!/^(\d+(\.\d+)?(h|ms|us|ns|m|s))+$/.test(text)) {
+    return undefined;
+  }
+  let sum = 0n;
+  for (const [, whole = "", , fraction = "", unit = ""] of text.matchAll(/(\d+)(\.(\d+))?(h|ms|us|ns|m|s)/g)) {
+    const scale = 10n ** BigInt(fraction.length);
+    sum += ((UNITS.get(unit) ?? 0n) * BigInt(whole + fraction)) / scale;
+  }
+  return sum;
+}
+
+/**
+ * Formats a duration in Go's format.
+ *
+ * @param nanoseconds the duration, in whole seconds
+ * @returns such as `48h0m0s`, `5m0s` or `-3s`
+ */
+export function formatDuration(nanoseconds: bigint): string {
+  const sign = nanoseconds < 0n ? "-" : "";
+  const seconds = (nanoseconds < 0n ? -nanoseconds : nanoseconds) / SECOND;
+  const [hours, minutes, rest] = [seconds / 3600n, (seconds / 60n) % 60n, seconds % 60n];
+  const head = hours > 0n ? `${hours}h${minutes}m` : minutes > 0n ? `${minutes}m` : "";
+  return `${sign}${head}${rest}s`;
+}
+
+/**
+ * Formats a time in Go's format.
+ *
+ * @param nanoseconds Unix nanoseconds
+ * @returns such as `2026-11-23 03:31:42.968354099 +0000 UTC`, without trailing zeros
+ */
+export function formatTime(nanoseconds: bigint): string {
+  const date = new Date(Number(nanoseconds / 1_000_000n));
+  const fraction = String(nanoseconds % SECOND)
+    .padStart(9, "0")
+    .replace(/0+$/, "");
+  const [day = "", clock = ""] = date.toISOString().split("T");
+  return `${day} ${clock.slice(0, 8)}${fraction === "" ? "" : `.${fraction}`} +0000 UTC`;
+}

@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { RequestError } from "../errors/index.js";
+import { fileError } from "../errors/node-errors.js";
+import { createFolder } from "../file/atomic-file.js";
+import { type LockInUse, STALE_MS, sweepLocks, takeLock } from "../file/lock-file.js";
+import { monotonicMs } from "../runtime/index.js";
+import { type Checkpoints, openCheckpoints } from "./checkpoint.js";
+import { type Journal, openJournal } from "./journal.js";
+import type { LocalNetwork } from "./local-network.js";
+
+/** The files of a local node in its data folder: the journal of its blocks, and checkpoints that shorten a restart. */
+export interface Storage {
+  readonly journal: Journal;
+  readonly checkpoints: Checkpoints;
+}
+
+/** A data folder that this node has locked. */
+export interface OpenStorage extends Storage {
+  /** Closes the journal and releases the lock. */
+  close(): Promise<void>;
+}
+
+/** What the blocks in a data folder depend on besides their transactions. */
+interface StorageKey {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly genesis: unknown;
+}
+
+/**
+ * Opens a data folder, creates it if it does not exist, and locks it.
+ *
+ * @param folder the folder's path
+ * @param key the settings that the journal records, and the genesis rows that checkpoints depend on as well
+ * @returns the open storage
+ * @throws {@link RequestError} if another node uses the folder, or it belongs to a node with other settings
+ * @throws {@link FileError} if the folder cannot be read or written
+ */
+export async function openStorage(folder: string, { settings, genesis }: StorageKey): Promise<OpenStorage> {
+  createFolder(folder);
+  const path = join(folder, "lock");
+  await sweepLocks(folder);
+  const lock = await takeLock(path).catch((reason: unknown) => {
+    throw fileError(reason, path);
+  });
+  if (!lock.held) {
+    throw folderInUse(folder, lock);
+  }
+  try {
+    const journal = openJournal(folder, settings, {
+      requireLock() {
+        if (!lock.isHeld()) {
+          throw lockLost(folder);
+        }
+      },
+    });
+    const checkpoints = openCheckpoints(folder, { settings, genesis }, journal);
+    const close = async () => {
+      journal[Symbol.dispose]();
+      await lock[Symbol.asyncDispose]();
+    };
+    return { journal, checkpoints, close };
+  } catch (reason) {
+    await lock[Symbol.asyncDispose]();
+    throw reason;
+  }
+}
+
+/**
+ * Restores a network from its storage: loads the latest checkpoint, then replays the journal's blocks after it.
+ *
+ * @param network the network, in the state in which it was created
+ * @param storage the journal and the checkpoints
+ * @throws {@link RequestError} if the journal cannot be read, or the network rejects a transaction of a stored block
+ */
+export function restoreNetwork(network: LocalNetwork, { journal, checkpoints }: Storage): void {
+  const startMs = monotonicMs();
+  const checkpoint = checkpoints.read();
+  if (checkpoint !== undefined) {
+    network.restore(checkpoint.state);
+  }
+  let hasReplayed = false;
+  for (const block of journal.read(checkpoint?.position)) {
+    network.replay(block);
+    hasReplayed = true;
+  }
+  network.chain.restart();
+  if (hasReplayed) {
+    checkpoints.blockAdded(monotonicMs() - startMs, network.save);
+  }
+}
+
+function lockLost(folder: string): RequestError {
+  return new RequestError(
+    `the lock of ${folder} was taken by another node, or removed, while this one was suspended, so it writes nothing more`,
+    { advice: "Stop this node, and start it again once that one has ended, or with another folder." },
+  );
+}
+
+function folderInUse(folder: string, { pid }: LockInUse): RequestError {
+  return new RequestError(
+    `${folder} is in use by ${pid === undefined ? "another node" : `the node of process ${pid}`}`,
+    {
+      advice: `Stop that node, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+    },
+  );
+}

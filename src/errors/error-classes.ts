@@ -1,0 +1,456 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { MAX_MESSAGE, truncate } from "./error-text.js";
+
+/** A JSON object that names its Protobuf type: `@type` is a type URL whose last segment is the type's full name. */
+export interface TypedObject {
+  readonly "@type": string;
+  readonly [field: string]: JsonValue;
+}
+
+/** The error object of the interface (specification, 7). */
+export interface ErrorObject {
+  /** The gRPC status code. */
+  readonly code: Code;
+  /** The node's message; may be empty. */
+  readonly message: string;
+  /** The details: known types are decoded, others are as received. */
+  readonly details: readonly TypedObject[];
+}
+
+/** The options that all error classes of this library share. */
+export interface TradewireErrorOptions {
+  /** The gRPC status code of the failure. */
+  readonly code: Code;
+  /** What the user can do, in one sentence: the second line of the message. */
+  readonly advice: string;
+  /** Facts that the first line adds in parentheses, such as the URL of the call. */
+  readonly notes?: readonly string[] | undefined;
+  /** The details of the node's error object: known types are decoded, others are as received. */
+  readonly details?: readonly TypedObject[] | undefined;
+  /** The error that caused this one. */
+  readonly cause?: unknown;
+  /** The section of docs/errors.md about the failure; by default the section of the class. */
+  readonly section?: ErrorSection;
+}
+
+/**
+ * The base class of all errors of this library.
+ *
+ * The first line of `message` says what went wrong, the second what to do, and the third where to read more.
+ */
+export abstract class TradewireError extends Error {
+  /** The gRPC status code, as in Connect's `Code`. */
+  readonly code: Code;
+  /** The first line of the message. */
+  readonly summary: string;
+  /** The second line of the message. */
+  readonly advice: string;
+  /** The details of the node's error object; empty if there are none. */
+  readonly details: readonly TypedObject[];
+  /** The page and section of the package's docs about such errors, for example `docs/errors.md#bannederror`. */
+  readonly docs: string;
+  /** The transport that carried the call, if there was a call. */
+  transport?: string;
+  /** The full name of the called method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
+  method?: string;
+  /** The two parts of the summary. Private, because `console.log` prints all public properties of an error. */
+  readonly #summary: { readonly headline: string; readonly notes: readonly string[] };
+
+  constructor(headline: string, options: TradewireErrorOptions) {
+    const notes = options.notes ?? [];
+    const summary = notes.length === 0 ? headline : `${headline} (${notes.join("; ")})`;
+    const docs = `docs/errors.md#${options.section ?? "tradewireerror"}`;
+    const message = `${summary}\n${options.advice}\nSee ${docs} of tradewire.`;
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = options.code;
+    this.summary = summary;
+    this.advice = options.advice;
+    this.docs = docs;
+    this.details = options.details ?? [];
+    this.#summary = { headline, notes };
+  }
+
+  /** The summary without its notes. */
+  get headline(): string {
+    return this.#summary.headline;
+  }
+
+  /** The facts in parentheses, such as the URL of the call and the failures over other transports. */
+  get notes(): readonly string[] {
+    return this.#summary.notes;
+  }
+
+  /**
+   * Returns the error as a plain object, for logs and other programs. The cause is omitted, because it may contain data
+   * that does not belong in a log.
+   *
+   * @returns the error's fields; `code` is the code's name, such as `INVALID_ARGUMENT`
+   */
+  toJSON(): {
+    name: string;
+    code: string;
+    message: string;
+    advice: string;
+    docs: string;
+    details: readonly TypedObject[];
+    transport?: string;
+    method?: string;
+  } {
+    return {
+      name: this.name,
+      code: codeName(this.code),
+      message: this.summary,
+      advice: this.advice,
+      docs: this.docs,
+      details: this.details,
+      ...(this.transport === undefined ? {} : { transport: this.transport }),
+      ...(this.method === undefined ? {} : { method: this.method }),
+    };
+  }
+}
+
+/**
+ * Returns the name of a gRPC status code as gRPC spells it.
+ *
+ * @param code the code, as in Connect's `Code`
+ * @returns the name, such as `INVALID_ARGUMENT`
+ */
+export function codeName(code: Code): string {
+  // Connect spells this code differently from google/rpc/code.proto.
+  return code === Code.Canceled ? "CANCELLED" : Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+/** The anchors of the sections of docs/errors.md that errors refer to: one per class, and one per topic of a class. */
+export const ERROR_SECTIONS = [
+  "tradewireerror",
+  "requesterror",
+  "requesterror-configuration",
+  "requesterror-missing-package",
+  "nodeerror",
+  "nodeerror-request-refused",
+  "nodeerror-not-found",
+  "nodeerror-credentials",
+  "nodeerror-not-offered",
+  "nodeerror-not-now",
+  "connectionerror-not-reached",
+  "connectionerror-lost",
+  "connectionerror-time-was-up",
+  "connectionerror-closed",
+  "connectionerror-not-listening",
+  "protocolerror",
+  "protocolerror-answer",
+  "protocolerror-archive",
+  "protocolerror-csv",
+  "protocolerror-too-large",
+  "protocolerror-another-history",
+  "commanderror",
+  "transactionerror",
+  "outcomeunknownerror",
+  "slowconsumererror",
+  "bannederror",
+  "fileerror",
+  "fileerror-exists-already",
+  "fileerror-not-there",
+  "fileerror-not-permitted",
+  "fileerror-disk-full",
+  "cancelederror",
+  "sinkerror",
+  "sinkerror-not-reached",
+  "sinkerror-credentials",
+  "sinkerror-in-the-way",
+  "sinkerror-full",
+  "divergenceerror",
+] as const;
+
+/** A section of docs/errors.md. */
+export type ErrorSection = (typeof ERROR_SECTIONS)[number];
+
+type Sections = Readonly<Partial<Record<Code, ErrorSection>>>;
+
+/** The section of a {@link NodeError} by its code. Codes that are missing here have the section of the class. */
+export const NODE_SECTIONS: Sections = {
+  [Code.InvalidArgument]: "nodeerror-request-refused",
+  [Code.OutOfRange]: "nodeerror-request-refused",
+  [Code.FailedPrecondition]: "nodeerror-request-refused",
+  [Code.NotFound]: "nodeerror-not-found",
+  [Code.Unauthenticated]: "nodeerror-credentials",
+  [Code.PermissionDenied]: "nodeerror-credentials",
+  [Code.Unimplemented]: "nodeerror-not-offered",
+  [Code.ResourceExhausted]: "nodeerror-not-now",
+  [Code.Unavailable]: "nodeerror-not-now",
+  [Code.Aborted]: "nodeerror-not-now",
+  [Code.DeadlineExceeded]: "nodeerror-not-now",
+};
+
+export const PROTOCOL_SECTIONS: Sections = {
+  [Code.Internal]: "protocolerror-answer",
+  [Code.Unimplemented]: "protocolerror-answer",
+  [Code.ResourceExhausted]: "protocolerror-too-large",
+  [Code.FailedPrecondition]: "protocolerror-another-history",
+};
+
+export const FILE_SECTIONS: Sections = {
+  [Code.AlreadyExists]: "fileerror-exists-already",
+  [Code.NotFound]: "fileerror-not-there",
+  [Code.PermissionDenied]: "fileerror-not-permitted",
+  [Code.ResourceExhausted]: "fileerror-disk-full",
+};
+
+export const SINK_SECTIONS: Sections = {
+  [Code.Unavailable]: "sinkerror-not-reached",
+  [Code.Aborted]: "sinkerror-in-the-way",
+  [Code.Unauthenticated]: "sinkerror-credentials",
+  [Code.PermissionDenied]: "sinkerror-credentials",
+  [Code.ResourceExhausted]: "sinkerror-full",
+};
+
+/** The options of a {@link RequestError}. */
+export interface RequestErrorOptions extends Omit<TradewireErrorOptions, "code"> {
+  /** The name of the invalid option, with which the headline starts. A command shows its own name for it. */
+  readonly option?: string | undefined;
+}
+
+/** The request is invalid, so it was not sent. */
+export class RequestError extends TradewireError {
+  /** Private, because `console.log` prints all public properties of an error. */
+  readonly #option: string | undefined;
+
+  constructor(headline: string, options: RequestErrorOptions) {
+    const { option, ...shared } = options;
+    super(headline, { code: Code.InvalidArgument, section: "requesterror", ...shared });
+    this.#option = option;
+  }
+
+  /** The name of the invalid option or field, such as `pollMs`, if the error is about one. */
+  get option(): string | undefined {
+    return this.#option;
+  }
+}
+
+/** The options of a {@link NodeError}, besides its error object. */
+export interface NodeErrorOptions extends Pick<TradewireErrorOptions, "cause" | "notes"> {
+  /** See {@link NodeError.isRefusal}; false by default. */
+  readonly isRefusal?: boolean | undefined;
+  /** See {@link NodeError.http}. */
+  readonly http?: HttpAnswer | undefined;
+}
+
+/** A failed HTTP response without an error object. Usually a proxy in front of the node has sent it. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** The target of a redirect; null if the response has no `location`. */
+  readonly location: string | null;
+}
+
+/** The node, or a proxy in front of it, answered with an error. */
+export class NodeError extends TradewireError {
+  /** The error object as the node sent it. */
+  readonly object: ErrorObject;
+  /**
+   * Whether the node itself refused the call: over gRPC with a status and no message before it, over REST with an error
+   * object that has a gRPC code. Otherwise a proxy may have answered, or the node may have failed after it had done what
+   * the call asks for.
+   */
+  readonly isRefusal: boolean;
+  /** The HTTP response, if it had no error object. */
+  readonly http: HttpAnswer | undefined;
+
+  /**
+   * @param object the error object as the node sent it
+   * @param options the cause, notes for the summary, and facts about the response
+   */
+  constructor(object: ErrorObject, { cause, notes, isRefusal = false, http }: NodeErrorOptions = {}) {
+    const message = truncate(messageWithReasons(object), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const said = message === "" ? ", without a message" : `: ${message}`;
+    super(`the node answered ${codeName(object.code)}${said}`, {
+      code: object.code,
+      advice: adviceFor(object, http),
+      notes,
+      details: object.details,
+      cause,
+      section: NODE_SECTIONS[object.code] ?? "nodeerror",
+    });
+    this.object = object;
+    this.isRefusal = isRefusal;
+    this.http = http;
+  }
+}
+
+/**
+ * Returns the node's message followed by the reasons from its details. The messages of deployed nodes only say
+ * `InvalidArgument error` or similar, and a `vega.ErrorDetail` has the reason.
+ */
+function messageWithReasons({ message, details }: ErrorObject): string {
+  const reasons = details.flatMap((detail) => {
+    const { message: reason, inner } = detail;
+    const texts = detail["@type"].endsWith("/vega.ErrorDetail") ? [reason, inner] : [];
+    return texts.filter((text) => typeof text === "string" && text !== "" && !message.includes(text));
+  });
+  const [first, ...others] = [...new Set([message, ...reasons])].filter((text) => text !== "");
+  return first === undefined ? "" : `${first}${others.map((text) => `: ${text}`).join("")}`;
+}
+
+/** The node is unreachable, the connection was lost, or the deadline passed. */
+export class ConnectionError extends TradewireError {
+  /** Whether there was a connection. Without one, no part of the call was sent. */
+  readonly connected: boolean;
+  /** Whether the call failed because the client or its transport was closed. */
+  readonly isClosed: boolean;
+
+  constructor(
+    headline: string,
+    options: TradewireErrorOptions & { readonly connected?: boolean; readonly isClosed?: boolean },
+  ) {
+    const { code, connected = true, isClosed = false } = options;
+    super(headline, {
+      section: isClosed ? "connectionerror-closed" : connectionSection(code, connected),
+      ...options,
+    });
+    this.connected = connected;
+    this.isClosed = isClosed;
+  }
+}
+
+/** A chunk, an archive, a CSV file or a response violates the interface. */
+export class ProtocolError extends TradewireError {
+  /** Whether the response was truncated, so that the same call may succeed. */
+  readonly isTruncated: boolean;
+
+  constructor(
+    headline: string,
+    options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code; readonly isTruncated?: boolean },
+  ) {
+    const { code = Code.DataLoss, isTruncated = false } = options;
+    super(headline, { code, section: PROTOCOL_SECTIONS[code] ?? "protocolerror", ...options });
+    this.isTruncated = isTruncated;
+  }
+}
+
+/** A file or folder of this machine could not be read or written. */
+export class FileError extends TradewireError {
+  constructor(headline: string, options: TradewireErrorOptions) {
+    super(headline, { section: FILE_SECTIONS[options.code] ?? "fileerror", ...options });
+  }
+}
+
+/** The caller gave up: its signal was aborted. */
+export class CanceledError extends TradewireError {
+  /** Whether a part of the call may have been sent. It is false only if certainly nothing was. */
+  readonly mayHaveBeenSent: boolean;
+
+  /**
+   * @param options what was canceled, by default the call; the cause; and whether a part of it may have been sent
+   */
+  constructor(options: { readonly what?: string; readonly cause?: unknown; readonly mayHaveBeenSent?: boolean } = {}) {
+    const { what = "the call" } = options;
+    super(`${what} was canceled`, {
+      code: Code.Canceled,
+      advice: `Nothing is wrong: the signal given to ${what} was aborted.`,
+      cause: options.cause,
+      section: "cancelederror",
+    });
+    this.mayHaveBeenSent = options.mayHaveBeenSent ?? true;
+  }
+}
+
+function connectionSection(code: Code, connected: boolean): ErrorSection {
+  if (code === Code.DeadlineExceeded) {
+    return "connectionerror-time-was-up";
+  }
+  return connected ? "connectionerror-lost" : "connectionerror-not-reached";
+}
+
+const CHECK_PATH = "Check the URL, also its path: nothing of the node's interface is there.";
+
+const FOLLOW = "Give the URL that it leads to, if that is the node's; a redirect to a login page asks for credentials.";
+
+function adviceFor({ code, message }: ErrorObject, http: HttpAnswer | undefined): string {
+  // grpc-gateway answers "Not Found" for paths that it does not know.
+  if (code === Code.NotFound && (http?.status === 404 || message === "Not Found")) {
+    return CHECK_PATH;
+  }
+  const isRedirect = http !== undefined && http.status >= 300 && http.status < 400 && http.location !== null;
+  return isRedirect ? FOLLOW : adviceForCode(code);
+}
+
+function adviceForCode(code: Code): string {
+  switch (code) {
+    case Code.InvalidArgument:
+    case Code.OutOfRange:
+    case Code.FailedPrecondition:
+      return "Correct the request; the message and the details say what the node refuses.";
+    case Code.NotFound:
+      return "Check the name or identifier; the node does not hold it.";
+    case Code.Unauthenticated:
+    case Code.PermissionDenied:
+      return "Give the credentials that the node, or what stands in front of it, asks for, as grpc.headers and rest.headers.";
+    case Code.Unimplemented:
+      return "Check the URL and the node's version: this method is not offered there.";
+    case Code.ResourceExhausted:
+    case Code.Unavailable:
+    case Code.Aborted:
+    case Code.DeadlineExceeded:
+      return "Try again later; the node could not serve this now.";
+    default:
+      return "The failure is on the node's side; try again, then another node, and tell who runs it.";
+  }
+}
+
+/** The node has banned this address for a time, because it kept calling after the node had refused calls as too many. */
+export class BannedError extends TradewireError {
+  /** The end of the ban, by this machine's clock. */
+  readonly until: Date;
+  /**
+   * Whether the node certainly did not execute the call: the call was not sent, or the node itself refused it. Otherwise
+   * a proxy in front of the node may have answered.
+   */
+  readonly isRefusal: boolean;
+
+  /**
+   * @param until the end of the ban
+   * @param cause the response that announced the ban
+   * @param isRefusal see {@link BannedError.isRefusal}
+   */
+  constructor(until: Date, cause?: unknown, isRefusal = true) {
+    super(`the node has banned this address for too many calls, until ${until.toISOString()}`, {
+      code: Code.PermissionDenied,
+      advice: "Wait until then: calls before are not sent. If others share the address, set limits.callsPerSecond.",
+      cause,
+      section: "bannederror",
+    });
+    this.until = until;
+    this.isRefusal = isRefusal;
+  }
+
+  override toJSON() {
+    return { ...super.toJSON(), until: this.until.toISOString() };
+  }
+}
+
+/**
+ * A sink of a sync could not be opened, read or written. The code says whether a retry helps: `UNAVAILABLE` if the sink is
+ * unreachable now, `ABORTED` if the same unit may be retried at once, and another code if a retry does not help.
+ */
+export class SinkError extends TradewireError {
+  constructor(summary: string, options: TradewireErrorOptions) {
+    super(summary, { section: SINK_SECTIONS[options.code] ?? "sinkerror", ...options });
+  }
+}
+
+/** A stream ended because its messages were read too slowly. Nodes drop consumers that do not keep up. */
+export class SlowConsumerError extends TradewireError {
+  /**
+   * @param of the name of the stream, such as `the stream of events`, and a description of what is missing
+   * @param cause the error that ended the stream
+   */
+  constructor(of: { readonly stream: string; missing(): string }, cause: TradewireError) {
+    super(`${of.stream} ended, as it was read too slowly: ${cause.summary}; ${of.missing()}`, {
+      code: Code.ResourceExhausted,
+      advice: "Do less while reading, or leave it to something that works beside it; or ask for less.",
+      cause,
+      section: "slowconsumererror",
+    });
+  }
+}

@@ -1,0 +1,117 @@
+import { types } from "node:util";
+import { Code } from "@connectrpc/connect";
+import { FileError } from "./error-classes.js";
+
+/**
+ * Returns whether a value is an error, also one of another realm: in Jest's environments and in contexts of `node:vm`,
+ * errors that Node throws are not instances of the local `Error`.
+ *
+ * @param value anything that was thrown
+ * @returns whether it is an error, or a `DOMException` such as the reason of a signal
+ */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value) || value instanceof DOMException;
+}
+
+/**
+ * Returns the codes of an error and of its causes.
+ *
+ * @param reason the error that was thrown
+ * @returns the codes that are strings, the outermost first; causes nested deeper than 8 are omitted
+ */
+export function errorCodes(reason: unknown): string[] {
+  return causesOf(reason).flatMap((error) => ("code" in error && typeof error.code === "string" ? [error.code] : []));
+}
+export function causesOf(reason: unknown): Error[] {
+  const errors: Error[] = [];
+  for (let cause = reason; isError(cause) && errors.length < 8; cause = cause.cause) {
+    errors.push(cause);
+  }
+  return errors;
+}
+
+/**
+ * Hex digits that look like a seed, or like one with a few digits missing. IDs in file names, such as the public key in the
+ * name of a ledger, follow a `_`. They are not secret, and the user needs them to find the file.
+ */
+const SEED = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}/gi;
+
+/**
+ * Quotes a path for an error. Masks what looks like a seed, because a user may pass a seed instead of a path.
+ *
+ * @param path the path
+ * @returns the path as JSON, with `***` for a seed
+ */
+export function quotedPath(path: string): string {
+  return JSON.stringify(path.replace(SEED, "***"));
+}
+
+/** Advice by the code of Node's error, such as `ENOENT`, that replaces the default advice. */
+export type FileAdvice = Readonly<Record<string, string>>;
+
+/** Advice for files that are only read. */
+export const READ_ADVICE: FileAdvice = {
+  ENOENT: "Check the path: there is nothing to read.",
+  EISDIR: "Give the path of a file.",
+  EACCES: "Check the permissions of the file and of the folders above it.",
+};
+
+/**
+ * Returns the error of a failed operation on a file or folder.
+ *
+ * @param reason the error that Node threw; its `code` selects the text
+ * @param path the path of the file or folder
+ * @param adviceByCode advice that replaces the default advice, which is for writing
+ * @returns the error, caused by `reason` unless `reason` shows what looks like a seed
+ */
+export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
+  const errno = isError(reason) && "code" in reason ? String(reason.code) : "";
+  const [code, what, advice] = describe(errno);
+  const message = isError(reason) ? reason.message : String(reason);
+  const said = what === "" ? message.replace(SEED, "***") : what;
+  return new FileError(`${quotedPath(path)}: ${said}`, {
+    code,
+    advice: adviceByCode[errno] ?? advice,
+    cause: path.search(SEED) === -1 ? reason : undefined,
+  });
+}
+
+function describe(errno: string): [Code, string, string] {
+  switch (errno) {
+    case "EEXIST":
+      return [Code.AlreadyExists, "it exists already", "Choose another name, or allow it to be replaced (force)."];
+    case "ENOENT":
+      return [Code.NotFound, "it does not exist", "Make the folder first, or choose another path."];
+    case "ENOTDIR":
+      return [Code.NotFound, "a part of the path is no folder", "Choose another path."];
+    case "EISDIR":
+      return [Code.AlreadyExists, "it is a folder", "Choose the path of a file, or a folder to put the file in."];
+    case "EACCES":
+    case "EPERM":
+      return [
+        Code.PermissionDenied,
+        "it must not be read or written",
+        "Check the permissions, or choose another folder.",
+      ];
+    case "EROFS":
+      return [Code.PermissionDenied, "the disk is read-only", "Choose a folder on another disk."];
+    case "ENOSPC":
+    case "EDQUOT":
+      return [Code.ResourceExhausted, "the disk is full", "Free some space, or choose a folder on another disk."];
+    case "EFBIG":
+      return [Code.ResourceExhausted, "the file is larger than the system allows", "Raise the limit, or export less."];
+    default:
+      return [Code.Unknown, "", "Check the path, the disk and the permissions."];
+  }
+}
+
+/**
+ * Returns whether an error has one of Node's codes.
+ *
+ * @param reason the error
+ * @param code the code, such as `ENOENT`
+ * @returns whether the error has that code
+ */
+export function hasErrorCode(reason: unknown, code: string): boolean {
+  return isError(reason) && "code" in reason && reason.code === code;
+}

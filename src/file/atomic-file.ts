@@ -1,0 +1,342 @@
+import { createHash } from "node:crypto";
+import { appendFileSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { type FileHandle, link, lstat, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import type { TradewireError } from "../errors/index.js";
+import { fileError, hasErrorCode, isError } from "../errors/node-errors.js";
+import { sweepTemporary, temporaryName } from "./temporary-files.js";
+
+/** How many bytes are buffered before they are written. */
+const WRITE_SIZE = 1024 * 1024;
+
+/** A saved file. */
+export interface SavedFile {
+  /** Absolute path of the file. */
+  readonly path: string;
+  /** Size in bytes. */
+  readonly bytes: number;
+  /** SHA-256 in hex. */
+  readonly sha256: string;
+}
+
+/** Where a file is saved. */
+export interface FileTarget {
+  /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
+  readonly target: string;
+  /**
+   * Returns the file's name if the target is a folder. Called once bytes arrive, or have ended.
+   *
+   * @returns the name
+   */
+  readonly fileName: () => string;
+  /** Whether an existing file is replaced. */
+  readonly force: boolean;
+  /**
+   * Called once the file is written and verified, right before it gets its name.
+   *
+   * @param saved the file as it will be
+   * @throws to prevent this; nothing is saved then
+   */
+  readonly beforeNaming?: ((saved: SavedFile) => Promise<void>) | undefined;
+}
+
+/** How a file is verified before it gets its name. */
+export interface FileVerification<T, F> {
+  /**
+   * Consumes the bytes to their end, which writes them.
+   *
+   * @param bytes the bytes; each chunk is written when it is consumed
+   * @returns what `verify` needs
+   * @throws if the bytes are invalid; nothing is saved then
+   */
+  consume(bytes: AsyncIterable<Uint8Array>): Promise<T>;
+  /**
+   * Verifies the file once it is written.
+   *
+   * @param path path of the file, which has a temporary name
+   * @param found what `consume` returned
+   * @returns the facts about the file
+   * @throws if the file is invalid; nothing is saved then
+   */
+  verify(path: string, found: T): F | Promise<F>;
+}
+
+/** Accepts any content. */
+const NO_VERIFICATION: FileVerification<void, void> = {
+  async consume(bytes) {
+    for await (const _ of bytes) {
+      // Consuming a chunk writes it.
+    }
+  },
+  verify: () => undefined,
+};
+
+/**
+ * Saves a file atomically: completely, or not at all.
+ *
+ * The bytes go to a temporary file in the target's folder. It gets its name only after the bytes have ended without an
+ * error and were verified. On failure it is removed. The temporary file of a killed process is removed when the next file
+ * is saved to the folder by a process of the same machine, since its boot (on Linux).
+ *
+ * @param bytes the content, split anywhere; its errors are thrown unchanged
+ * @param where the folder or file to write to, and whether an existing file is replaced
+ * @param verification verifies the content
+ * @returns path, size and checksum of the file, and what the verification found
+ * @throws {@link FileError} if the file cannot be written, or exists; errors of `bytes` and `verification` unchanged
+ */
+export async function saveAtomically<T, F>(
+  bytes: AsyncIterable<Uint8Array>,
+  where: FileTarget,
+  verification: FileVerification<T, F>,
+): Promise<SavedFile & { readonly found: F }> {
+  const { folder, name } = await locateTarget(where);
+  await sweepTemporary(folder);
+  const temporary = join(folder, await temporaryName());
+  const file = await withFileErrors(folder, open(temporary, "wx"));
+  try {
+    let path: string | undefined;
+    const choosePath = async () => {
+      const chosen = join(folder, name ?? where.fileName());
+      if (!where.force && (await exists(chosen))) {
+        throw fileExists(chosen);
+      }
+      return chosen;
+    };
+    const writer = createWriter(file, folder);
+    async function* writing(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of bytes) {
+        path ??= await choosePath();
+        if (writer.add(chunk) >= WRITE_SIZE) {
+          await writer.flush();
+        }
+        yield chunk;
+      }
+    }
+    const consumed = await verification.consume(writing());
+    path ??= await choosePath(); // There were no bytes.
+    const content = await writer.finish();
+    await withFileErrors(folder, file.sync());
+    const found = await verification.verify(temporary, consumed);
+    await where.beforeNaming?.({ path, ...content });
+    await (where.force ? withFileErrors(path, rename(temporary, path)) : nameNewFile(temporary, path));
+    await syncFolder(folder);
+    return { path, ...content, found };
+  } finally {
+    // Failures of the cleanup must not hide the first error.
+    await file.close().catch(() => undefined);
+    await rm(temporary).catch(() => undefined);
+  }
+}
+
+/**
+ * Saves a file as {@link saveAtomically} does, without verifying its content.
+ *
+ * @param bytes the content, split anywhere; its errors are thrown unchanged
+ * @param where the folder or file to write to, and whether an existing file is replaced
+ * @returns path, size and checksum of the file
+ * @throws {@link FileError} if the file cannot be written, or exists; errors of `bytes` unchanged
+ */
+export async function saveUnverified(bytes: AsyncIterable<Uint8Array>, where: FileTarget): Promise<SavedFile> {
+  const { found, ...saved } = await saveAtomically(bytes, where, NO_VERIFICATION);
+  return saved;
+}
+
+/**
+ * Writes a small file atomically, also with respect to a crash of the machine. Its folder is not swept.
+ *
+ * @param path path of the file, in a folder that exists
+ * @param text the content
+ * @param mode `create` leaves an existing file as it is, `replace` replaces it
+ * @returns whether the file was written
+ * @throws the system's error if it cannot be written
+ */
+export async function writeAtomically(path: string, text: string, mode: "create" | "replace"): Promise<boolean> {
+  const temporary = join(dirname(path), await temporaryName());
+  try {
+    const file = await open(temporary, "wx");
+    await file
+      .writeFile(text)
+      .then(() => file.sync())
+      .finally(() => file.close());
+    await (mode === "replace" ? rename(temporary, path) : link(temporary, path));
+    await syncFolder(dirname(path));
+    return true;
+  } catch (reason) {
+    if (mode === "create" && hasErrorCode(reason, "EEXIST")) {
+      return false;
+    }
+    throw reason;
+  } finally {
+    await rm(temporary, { force: true }).catch(() => undefined); // The next sweep removes it.
+  }
+}
+
+/**
+ * Replaces a file atomically and synchronously. It is not synced to disk. Only one process may write to the folder.
+ *
+ * @param path path of the file, in a folder that exists
+ * @param chunks the content
+ * @throws the system's error if it cannot be written
+ */
+export function replaceFileSync(path: string, chunks: readonly Uint8Array[]): void {
+  const temporary = `${path}.part`;
+  rmSync(temporary, { force: true }); // A killed process may have left one.
+  for (const chunk of chunks) {
+    appendFileSync(temporary, chunk, { mode: 0o600 });
+  }
+  renameSync(temporary, path);
+}
+
+/**
+ * Resolves a target to a folder and a name. A missing folder is created.
+ *
+ * @param where the folder or file to write to, and whether an existing file is replaced
+ * @returns the folder, and the file's name if the target contains one
+ * @throws {@link FileError} if the file exists, or the folder cannot be created
+ */
+export async function locateTarget({
+  target,
+  force,
+}: Pick<FileTarget, "target" | "force">): Promise<{ readonly folder: string; readonly name?: string }> {
+  const path = resolve(target);
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => undefined,
+  );
+  if (isFolder === true || /[/\\]$/.test(target)) {
+    createFolder(path);
+    return { folder: path };
+  }
+  if (isFolder === false && !force) {
+    throw fileExists(path);
+  }
+  return { folder: dirname(path), name: basename(path) };
+}
+
+/** Bytes that were added and not written yet. */
+interface WriteBuffer {
+  readonly chunks: Uint8Array[];
+  size: number;
+}
+
+/** Creates a writer that writes chunks to a file while further chunks arrive. */
+function createWriter(file: FileHandle, folder: string) {
+  const hash = createHash("sha256");
+  let total = 0;
+  let buffer: WriteBuffer = { chunks: [], size: 0 };
+  let written: Promise<unknown> = Promise.resolve();
+  /** Starts to write the buffer, once the previous one is written. */
+  const flush = async () => {
+    await written;
+    written = withFileErrors(folder, writeFully(file, buffer));
+    written.catch(() => undefined); // It is awaited before the next write.
+    buffer = { chunks: [], size: 0 };
+  };
+  return {
+    /** Adds a chunk. Returns the number of buffered bytes. */
+    add(chunk: Uint8Array): number {
+      buffer.chunks.push(chunk);
+      buffer.size += chunk.length;
+      total += chunk.length;
+      hash.update(chunk);
+      return buffer.size;
+    },
+    flush,
+    async finish() {
+      await flush();
+      await written;
+      return { bytes: total, sha256: hash.digest("hex") };
+    },
+  };
+}
+
+async function writeFully(file: FileHandle, { chunks, size }: WriteBuffer): Promise<void> {
+  const { bytesWritten } = await file.writev(chunks);
+  if (bytesWritten < size) {
+    // A full disk accepts only a part. Writing the rest then fails with the reason.
+    await file.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
+  }
+}
+
+/** Gives a file its name in one step, unless the name is taken. */
+async function nameNewFile(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch {
+    // The name is taken, or the file system has no links: then checking and renaming are two steps.
+    if (await exists(path)) {
+      throw fileExists(path);
+    }
+    await withFileErrors(path, rename(temporary, path));
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function fileExists(path: string): TradewireError {
+  return fileError(Object.assign(new Error("file exists"), { code: "EEXIST" }), path);
+}
+
+/**
+ * Syncs a folder to disk, so that the names in it survive a crash of the machine.
+ *
+ * @param folder path of the folder
+ */
+export async function syncFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder, "r");
+    await handle.sync().finally(() => handle.close());
+  } catch {
+    // Windows cannot open folders.
+  }
+}
+
+async function withFileErrors<T>(path: string, operation: Promise<T>): Promise<T> {
+  try {
+    return await operation;
+  } catch (reason) {
+    throw fileError(reason, path);
+  }
+}
+
+/**
+ * Creates a folder and its missing parents. An existing folder is left as it is.
+ *
+ * Node's own option, `recursive`, never returns if the system answers that a new folder does not exist although its
+ * parent does, as in `/proc`.
+ *
+ * @param path path of the folder
+ * @throws {@link FileError} if it cannot be created, or is not a folder
+ */
+export function createFolder(path: string): void {
+  try {
+    create(path);
+  } catch (reason) {
+    throw fileError(reason, path, {
+      EEXIST: "Give a folder: this is a file.",
+      ENOENT: "Choose a folder elsewhere: none can be made there.",
+    });
+  }
+}
+
+function create(path: string, parentExists = false): void {
+  try {
+    mkdirSync(path);
+  } catch (reason) {
+    const code = isError(reason) && "code" in reason ? reason.code : undefined;
+    if (code === "EEXIST" && statSync(path).isDirectory()) {
+      return;
+    }
+    const parent = dirname(path);
+    if (code !== "ENOENT" || parentExists || parent === path) {
+      throw reason;
+    }
+    create(parent);
+    create(path, true);
+  }
+}

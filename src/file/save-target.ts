@@ -1,0 +1,109 @@
+import { stat } from "node:fs/promises";
+import { parse } from "content-disposition";
+import { describeType } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { quotedPath } from "../errors/node-errors.js";
+import { assertKnownKeys } from "../input/assert.js";
+
+/**
+ * Where something is saved. A string is the path of a file if it ends in the extension of such files, and the path of a
+ * folder if it ends in a slash or such a folder exists; any other string is rejected. The objects accept any name.
+ */
+export type SaveTarget = string | { readonly folder: string } | { readonly file: string };
+
+/** Extensions of saved files. */
+export type Extension = ".zip" | ".csv";
+
+/**
+ * Resolves a target to the path of a file or a folder.
+ *
+ * @param target where something is saved
+ * @param extension the extension of files
+ * @param orElse returns the rest of the advice for a string that is neither
+ * @returns the path, which ends in a slash if it is a folder that may not exist yet
+ * @throws {@link RequestError} if it is neither, or a folder has the file's name
+ */
+export async function readTarget(
+  target: SaveTarget,
+  extension: Extension,
+  orElse: (path: string) => string = (path) =>
+    `; { folder: ${quotedPath(path)} } and { file: ${quotedPath(path)} } say which it is, whatever the name.`,
+): Promise<string> {
+  if (typeof target === "string") {
+    if (endsInSlash(target)) {
+      return target;
+    }
+    if (target.toLowerCase().endsWith(extension)) {
+      return fileAt(target);
+    }
+    if (await isFolder(target)) {
+      return target;
+    }
+    throw neither(target, extension, orElse);
+  }
+  if (typeof target !== "object" || target === null || "folder" in target === "file" in target) {
+    throw new RequestError(`the target is ${describeType(target)}, which says neither a folder nor a file`, {
+      advice: `Give { folder: "archives" }, { file: "archive${extension}" }, or a text such as "archives/".`,
+    });
+  }
+  if ("folder" in target) {
+    assertKnownKeys("the target", target, { folder: true });
+    const folder = pathIn("folder", target.folder);
+    return endsInSlash(folder) ? folder : `${folder}/`;
+  }
+  assertKnownKeys("the target", target, { file: true });
+  return fileAt(pathIn("file", target.file));
+}
+
+function endsInSlash(path: string): boolean {
+  return /[/\\]$/.test(path);
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}
+
+async function fileAt(path: string): Promise<string> {
+  if (endsInSlash(path) || (await isFolder(path))) {
+    throw new RequestError(`${quotedPath(path)} is a folder, and a file is to be saved there`, {
+      advice: `Give the path of a file, or { folder: ${quotedPath(path)} }.`,
+    });
+  }
+  return path;
+}
+
+function pathIn(name: string, path: unknown): string {
+  if (typeof path !== "string" || path === "") {
+    throw new RequestError(`${name} is ${path === "" ? "empty" : describeType(path)}`, {
+      option: name,
+      advice: "Give a path.",
+    });
+  }
+  return path;
+}
+
+function neither(path: string, extension: Extension, orElse: (path: string) => string): RequestError {
+  if (path === "") {
+    return new RequestError("the target is an empty text", {
+      advice: `Give the path of a folder, such as "archives/", or of a file, such as "archive${extension}".`,
+    });
+  }
+  const file = quotedPath(`${path}${extension}`);
+  return new RequestError(`${quotedPath(path)} is no folder that exists, and does not end in ${extension}`, {
+    advice: `Give ${quotedPath(`${path}/`)} for a folder, or ${file} for a file${orElse(path)}`,
+  });
+}
+
+/**
+ * Reads the file name from a response's headers. The server chooses it, so validate it before you use it.
+ *
+ * @param header the response header
+ * @returns the name in `content-disposition`, if any
+ */
+export function contentDispositionName(header: Headers): string | undefined {
+  const disposition = header.get("content-disposition");
+  return disposition === null ? undefined : parse(disposition).parameters["filename"];
+}

@@ -1,0 +1,251 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
+import { type ErrorObject, NodeError, ProtocolError, type TypedObject } from "../errors/index.js";
+import { assertIterable, assertKnownKeys } from "../input/assert.js";
+import { anyToObject, isTypeUrl } from "../json/any.js";
+import { parseEnvelope } from "../json/envelope.js";
+import { createErrorTail } from "../json/error-tail.js";
+import { createBodyValidator, httpBodyFromJson, quoteBodyStart } from "../json/http-body.js";
+import { parseJsonObjects } from "../json/json-stream.js";
+import { checkEnd, createArchiveEnd } from "../zip/archive-end.js";
+
+/** A part of an export's body (specification, 2.7). */
+export interface ExportResult {
+  /** The media type of the body. */
+  readonly contentType: string;
+  /** A part of the archive. */
+  readonly data: Uint8Array;
+  /** Application metadata, which the first chunk must contain. */
+  readonly extensions: readonly TypedObject[];
+}
+
+/** One chunk of an export's stream: a result or an error (specification, 2.7). */
+export type ExportChunk =
+  | { readonly result: ExportResult; readonly error?: undefined }
+  | { readonly error: ErrorObject; readonly result?: undefined };
+
+/**
+ * Converts the messages of a call to the chunks of an export (specification, 2.7). A message becomes a result, and the
+ * node's error status an error.
+ *
+ * @param messages the messages of `ExportNetworkHistory`, over any transport
+ * @returns the chunks; an error is the last one
+ * @throws {@link ConnectionError} and other errors of the messages, except a {@link NodeError}
+ *
+ * @example
+ * const service = client.service(TradingDataService);
+ * const chunks = exportChunks(service.exportNetworkHistory({ fromBlock: 1n, toBlock: 1000n, table: Table.TRADES }));
+ */
+export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGenerator<ExportChunk> {
+  assertIterable("messages", messages, "Give the stream that the method answers with.");
+  try {
+    for await (const message of messages) {
+      yield { result: resultOf(message) };
+    }
+  } catch (reason) {
+    if (!(reason instanceof NodeError)) {
+      throw reason;
+    }
+    yield { error: reason.object };
+  }
+}
+
+/**
+ * Converts a message of a call to a result (specification, 2.7).
+ *
+ * @param message one of the messages of `ExportNetworkHistory`
+ * @returns the result
+ */
+export function resultOf({ contentType, data, extensions }: HttpBody): ExportResult {
+  return { contentType, data, extensions: extensions.map(anyToObject) };
+}
+
+const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
+
+/**
+ * Reads the chunks of an export that was captured as JSON, for {@link assemble}. The capture contains envelopes
+ * `{"result": ...}` and `{"error": ...}` (specification, 2.7), as a gateway sends them, or the bare `HttpBody` objects
+ * that `grpcurl` prints. An object may span several lines, and white space between objects is optional.
+ *
+ * @param source the bytes of the capture, UTF-8, split anywhere
+ * @param options `maxBytes` is the maximum size of an object, 64 MiB by default
+ * @returns the chunks; an error is the last one
+ * @throws {@link ProtocolError} if the capture contains anything else, is truncated inside an object, or an object
+ *   exceeds the limit
+ *
+ * @example
+ * for await (const { data } of assemble(capturedChunks(process.stdin), { extensions: "optional" })) file.write(data);
+ */
+export function capturedChunks(
+  source: AsyncIterable<Uint8Array>,
+  options: { readonly maxBytes?: number } = {},
+): AsyncGenerator<ExportChunk> {
+  assertIterable("the source", source, "Give the bytes of the capture, such as process.stdin.");
+  assertKnownKeys("options", options, { maxBytes: true });
+  const { maxBytes = 64 * 1024 * 1024 } = options;
+  return exportChunks(bodies(source, maxBytes));
+}
+
+async function* bodies(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<HttpBody> {
+  for await (const object of parseJsonObjects(source, maxBytes)) {
+    if (isBody(object)) {
+      yield httpBodyFromJson(object);
+      continue;
+    }
+    const { result, error } = parseEnvelope(object);
+    if (error !== undefined) {
+      throw new NodeError(error);
+    }
+    yield httpBodyFromJson(result);
+  }
+}
+
+/** Whether an object is a bare body. Fields with default values may be omitted, so it can be empty. */
+function isBody(object: JsonObject): boolean {
+  return Object.keys(object).every((name) => BODY_FIELDS.has(name));
+}
+
+/** The media type of an export's body (specification, 4.1). */
+export const ARCHIVE_TYPE = "application/zip";
+
+/** The rules for a stream of chunks. */
+export interface AssembleOptions {
+  /**
+   * Whether the first chunk must contain extensions. The specification (2.7) requires them; deployed v0.78 nodes send
+   * none, and a raw HTTP body cannot contain any.
+   */
+  readonly extensions: "required" | "optional";
+}
+
+/**
+ * Checks a stream of chunks against the rules of an export (specification, 2.7 and 4.1), and returns its results.
+ *
+ * The data of all results, joined, is one ZIP archive. Only after the last result is it known to be complete.
+ *
+ * @param chunks the chunks of one export; their errors are thrown unchanged
+ * @param options whether the first chunk must contain extensions
+ * @returns the results; bytes after the archive are omitted
+ * @throws {@link NodeError} if a chunk is an error, or an error object follows the archive
+ * @throws {@link ProtocolError} if there are no chunks, extensions are missing, the content type is wrong, or the
+ *   archive is truncated, corrupt, or followed by other bytes
+ *
+ * @example
+ * for await (const { data } of assemble(chunks, { extensions: "required" })) file.write(data);
+ */
+export async function* assemble(
+  chunks: AsyncIterable<ExportChunk>,
+  options: AssembleOptions,
+): AsyncGenerator<ExportResult> {
+  assertIterable("chunks", chunks, "Give what exportChunks() or capturedChunks() gives.");
+  assertKnownKeys("options", options, { extensions: true });
+  const assembly = createAssembly(options);
+  for await (const { result, error } of chunks) {
+    if (error !== undefined) {
+      throw new NodeError(error);
+    }
+    const passed = assembly.push(result);
+    if (passed !== undefined) {
+      yield passed;
+    }
+  }
+  yield* assembly.finish();
+}
+
+/** Checks the results of an export one by one, as {@link assemble} does. */
+export interface Assembly {
+  /**
+   * Adds the next result.
+   *
+   * @param result the result
+   * @returns the result with the bytes, of this and of earlier results, that certainly belong to the archive; `undefined`
+   *   if there are none, except for the first result
+   * @throws as {@link assemble}
+   */
+  push(result: ExportResult): ExportResult | undefined;
+  /**
+   * Signals the end.
+   *
+   * @returns the bytes that were held back, if any
+   * @throws as {@link assemble}, after them
+   */
+  finish(): Iterable<ExportResult>;
+}
+
+/**
+ * Creates a check of an export's results.
+ *
+ * @param options whether the first result must contain extensions
+ * @returns the check, to which every result must be pushed
+ */
+export function createAssembly({ extensions }: AssembleOptions): Assembly {
+  const end = createArchiveEnd();
+  const tail = createErrorTail();
+  const checkBody = createBodyValidator(ARCHIVE_TYPE);
+  let last: ExportResult | undefined;
+  let number = 0;
+  let begun = false;
+  return {
+    push(result) {
+      number += 1;
+      checkBody(result);
+      checkExtensions(result, number, extensions);
+      last = result;
+      const free = tail.push(result.data);
+      if (!begun && free.length > 0) {
+        checkBeginning(free);
+        begun = true;
+      }
+      const data = end.push(free);
+      return data.length > 0 || number === 1 ? { ...result, data } : undefined;
+    },
+    *finish() {
+      if (last === undefined) {
+        throw broken(
+          "the stream of the export is empty: it held no chunk",
+          "Check the node; it ended the export with no data.",
+        );
+      }
+      const { rest, error } = tail.finish();
+      const data = end.push(rest);
+      if (data.length > 0) {
+        yield { ...last, data };
+      }
+      if (error !== undefined) {
+        throw error;
+      }
+      checkEnd(end);
+    },
+  };
+}
+
+function checkExtensions({ extensions }: ExportResult, number: number, rule: "required" | "optional"): void {
+  if (number === 1 && rule === "required" && extensions.length === 0) {
+    throw broken(
+      "the first chunk carries no extensions",
+      'Deployed v0.78 nodes send none: use --profile deployed (`profile` in the configuration), or set extensions to "optional".',
+    );
+  }
+  for (const { "@type": typeUrl } of extensions) {
+    if (!isTypeUrl(typeUrl)) {
+      throw broken(
+        `an extension of chunk ${number} has the @type ${JSON.stringify(typeUrl.slice(0, 80))}`,
+        "A type URL was expected, with a slash before the type's name; report it to who runs the node.",
+      );
+    }
+  }
+}
+
+function checkBeginning(data: Uint8Array): void {
+  const signature = Buffer.from([0x50, 0x4b]);
+  if (!signature.subarray(0, data.length).equals(data.subarray(0, 2))) {
+    throw broken(
+      `the body is no ZIP archive${quoteBodyStart(data)}`,
+      "Check that the URL is the node's own: something else may have answered.",
+    );
+  }
+}
+
+function broken(summary: string, advice: string): ProtocolError {
+  return new ProtocolError(summary, { code: Code.DataLoss, advice });
+}

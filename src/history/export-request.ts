@@ -1,0 +1,148 @@
+import { Table } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import type { ExportedRange } from "../archive/export-names.js";
+import { quoted } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { assertKnownKeys } from "../input/assert.js";
+import { mismatchError } from "../input/message-init.js";
+import { readTable, type TableName } from "../schema/table-names.js";
+import {
+  type BlockRange,
+  checkRange,
+  contiguousSpans,
+  nearestText,
+  type RangeCheck,
+  type SegmentHeights,
+  snapRange,
+} from "./segments.js";
+
+/** The request for an export (specification, 4.1). */
+export interface ExportRequest<Asked extends TableName = TableName> {
+  /** First block: the first of a history segment. */
+  readonly fromBlock: bigint | number;
+  /** Last block, inclusive: the last of a history segment. */
+  readonly toBlock: bigint | number;
+  /** The table, by its enum number, its enum name (`TABLE_TRADES`) or its name in archives (`trades`). */
+  readonly table: Table | Asked | `TABLE_${Uppercase<Asked>}`;
+}
+
+/**
+ * Validates the request for an export, as far as possible without the node (specification, 4.1).
+ *
+ * @param request the table and the blocks, inclusive
+ * @returns the table by name and enum number, and the range
+ * @throws {@link RequestError} if the table is unknown, a block is not a positive integer, or the range is
+ *   reversed
+ */
+export function readExportRequest(request: ExportRequest): ExportedRange & { tableNumber: Table } {
+  assertKnownKeys("request", request, { table: true, fromBlock: true, toBlock: true });
+  const { fromBlock, toBlock, table } = request;
+  const name = readTable(table);
+  const range = { fromBlock: readBlock(fromBlock, "fromBlock"), toBlock: readBlock(toBlock, "toBlock") };
+  requireOrder(range);
+  return { ...range, table: name, tableNumber: Table[upper(name)] };
+}
+
+/**
+ * Validates that a range does not end before it begins.
+ *
+ * @param range the range, inclusive
+ * @throws {@link RequestError} if it is reversed
+ */
+export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
+  if (fromBlock > toBlock) {
+    throw new RequestError(`fromBlock ${fromBlock} is behind toBlock ${toBlock}`, {
+      advice: "Give the first block of the range as fromBlock and its last as toBlock.",
+    });
+  }
+}
+
+/**
+ * Returns a function that resolves the range to export. With `check` or `snap`, its first call lists the node's
+ * segments, and later calls use the same answer.
+ *
+ * @param asked the requested table and range
+ * @param options `check` compares the range with the segments, `snap` widens it to their boundaries
+ * @param listSegments lists the node's segments, in order of height
+ * @returns the function; it throws a {@link RequestError} if the node's segments do not form the range
+ */
+export function exportRange(
+  asked: ExportedRange,
+  { check = false, snap = false }: { readonly check?: boolean | undefined; readonly snap?: boolean | undefined },
+  listSegments: () => Promise<readonly SegmentHeights[]>,
+): () => Promise<ExportedRange> {
+  let resolved: Promise<ExportedRange> | undefined;
+
+  async function take(): Promise<ExportedRange> {
+    if (!check && !snap) {
+      return asked;
+    }
+    const segments = await listSegments();
+    const found = (snap ? snapRange : checkRange)(segments, asked);
+    if (!found.valid) {
+      throw rangeError(found, segments, asked);
+    }
+    const [span = asked] = contiguousSpans(found.segments);
+    return { ...asked, fromBlock: span.fromBlock, toBlock: span.toBlock };
+  }
+
+  return () => {
+    resolved ??= take().catch((reason: unknown) => {
+      resolved = undefined; // A failure is not cached, so the next call retries.
+      throw reason;
+    });
+    return resolved;
+  };
+}
+
+/**
+ * Returns the error for a range that the node's segments do not form, with the ranges that can be exported instead.
+ *
+ * @param check the problem and the nearest range
+ * @param segments the node's segments, in order of height
+ * @param asked the requested range
+ * @param cause the error that was caught, if any
+ * @returns the error
+ */
+export function rangeError(
+  { problem, nearest }: Extract<RangeCheck<SegmentHeights>, { valid: false }>,
+  segments: readonly SegmentHeights[],
+  asked: BlockRange,
+  cause?: unknown,
+): RequestError {
+  const wider = snapRange(segments, asked);
+  const [widened] = wider.valid ? contiguousSpans(wider.segments) : [];
+  const snapped = widened === undefined ? "" : `; snap takes ${widened.fromBlock} to ${widened.toBlock}`;
+  return new RequestError(problem, { advice: `Correct the range: ${nearestText(nearest)}${snapped}.`, cause });
+}
+
+function upper(name: TableName): Uppercase<TableName> {
+  return name.toUpperCase() as Uppercase<TableName>;
+}
+
+/** Formats a value for an error. Callers without types can pass anything. */
+function shown(value: unknown): string {
+  return typeof value === "string" ? quoted(value) : String(value);
+}
+
+/**
+ * Validates the height of a block.
+ *
+ * @param value the height, from 1
+ * @param name name of the option, for the error
+ * @returns the height
+ * @throws {@link RequestError} if it is not a positive 64-bit integer
+ */
+export function readBlock(value: bigint | number, name: string): bigint {
+  const whole = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value) : 0n;
+  if (typeof value === "string" && /^\d{1,19}$/.test(value)) {
+    throw mismatchError(name, value, `a whole number, ${value}`);
+  }
+  if (whole < 1n || whole >= 2n ** 63n) {
+    throw new RequestError(`${name} is ${shown(value)}, which is no block`, {
+      option: name,
+      advice:
+        "Blocks are whole numbers from 1; history segments begin at 1, 1001, 2001 and so on where they are of 1000 blocks.",
+    });
+  }
+  return whole;
+}

@@ -1,0 +1,284 @@
+import { RequestError } from "../errors/error-classes.js";
+import { describeType, quoted, suggestNames } from "../errors/error-text.js";
+
+// Checks of arguments, for callers in plain JavaScript. They run on every call and in entries that do not load Zod, so
+// they are plain functions: each costs a small part of a microsecond. What is read once, such as a configuration or the
+// options of the local node, has a schema instead (schemas.ts).
+
+/**
+ * Throws if an argument is not an object, or has a key that does not exist.
+ *
+ * @param name the argument's name: `request`, `options`, or the name of a part of them
+ * @param value the argument
+ * @param known the keys that exist; keys of Protobuf messages that start with `$` are also valid
+ * @throws {@link RequestError} if the value is not an object, or has an unknown key
+ */
+export function assertKnownKeys<T extends object>(
+  name: string,
+  value: T,
+  known: { readonly [Key in keyof Required<T>]: true },
+): void {
+  assertObject(name, value);
+  for (const key in value) {
+    if (value[key] !== undefined && known[key] !== true && !key.startsWith("$")) {
+      throw unknownKeyError(withArticle(name), key, Object.keys(known));
+    }
+  }
+}
+
+/**
+ * Returns the error of an unknown key.
+ *
+ * @param owner what has the key, such as `the options`
+ * @param key the unknown key
+ * @param known the keys that exist
+ * @returns the error, which suggests the closest key
+ */
+export function unknownKeyError(owner: string, key: string, known: readonly string[]): RequestError {
+  const verbs = owner === "the options" ? ["have", "they do"] : ["has", "it does"];
+  return new RequestError(`${owner} ${verbs[0]} ${quoted(key)}, which ${verbs[1]} not know`, {
+    advice: suggestNames(key, known),
+  });
+}
+
+/**
+ * Throws if an argument is not an object.
+ *
+ * @param name the argument's name: `request`, `options`, `command`, or the name of a part of them
+ * @param value the argument
+ * @throws {@link RequestError} if the value is not an object
+ */
+export function assertObject(name: string, value: unknown): asserts value is object {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new RequestError(`${withArticle(name)} ${name === "options" ? "are" : "is"} ${describeType(value)}`, {
+      advice: "Give an object.",
+    });
+  }
+}
+
+/** Returns the name of an argument as it reads in a sentence. */
+function withArticle(name: string): string {
+  return name === "request" || name === "options" || name === "command" ? `the ${name}` : name;
+}
+
+/**
+ * Throws if an option is not one of a few values.
+ *
+ * @param name the option's name
+ * @param value the value; undefined is valid
+ * @param values the valid values
+ * @throws {@link RequestError} if the value is not one of them
+ */
+export function assertOneOf<T extends string | boolean>(
+  name: string,
+  value: T | undefined,
+  values: readonly T[],
+): void {
+  if (value !== undefined && !values.includes(value)) {
+    throw invalidValueError(name, value, `Give ${values.map((each) => formatValue(each)).join(" or ")}.`);
+  }
+}
+
+/**
+ * Throws if a value is not a string, or is empty.
+ *
+ * @param name the option's name
+ * @param value the value
+ * @param example a valid value, for the error
+ * @throws {@link RequestError} if the value is not a string, or is empty
+ */
+export function assertText(name: string, value: string, example: string): void {
+  if (typeof value !== "string" || value === "") {
+    throw invalidValueError(name, value, `Give a text such as ${quoted(example)}.`);
+  }
+}
+
+/**
+ * Throws if a value is not a string. The string may be secret, or empty.
+ *
+ * @param name the option's name
+ * @param value the value, which the error does not show
+ * @throws {@link RequestError} if the value is not a string
+ */
+export function assertString(name: string, value: unknown): asserts value is string {
+  if (typeof value !== "string") {
+    throw new RequestError(`${name} is ${describeType(value)}`, { advice: "Give a text.", option: name });
+  }
+}
+
+/**
+ * Throws if an option is neither a function nor undefined.
+ *
+ * @param name the option's name
+ * @param value the value
+ * @throws {@link RequestError} if the value is neither
+ */
+export function assertFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== "function") {
+    throw invalidValueError(name, value, "Give a function, or leave it out.");
+  }
+}
+
+/**
+ * Throws if a value is not an array.
+ *
+ * @param name the option's name
+ * @param value the value
+ * @param advice the advice of the error
+ * @throws {@link RequestError} if the value is not an array
+ */
+export function assertArray(name: string, value: unknown, advice: string): void {
+  if (!Array.isArray(value)) {
+    throw invalidValueError(name, value, advice);
+  }
+}
+
+/**
+ * Throws if a value cannot be iterated, for example as a stream.
+ *
+ * @param name the option's name
+ * @param value the value: any iterable or async iterable but a string
+ * @param advice the advice of the error
+ * @throws {@link RequestError} if the value cannot be iterated
+ */
+export function assertIterable(name: string, value: unknown, advice: string): void {
+  const isIterable =
+    typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
+  if (!isIterable) {
+    throw invalidValueError(name, value, advice);
+  }
+}
+
+/**
+ * Throws if a value is not a Protobuf descriptor of a kind.
+ *
+ * @param desc the value
+ * @param kind the required kind
+ * @param example a valid descriptor, for the error
+ * @throws {@link RequestError} if the value is a descriptor of another kind, or not a descriptor
+ */
+export function assertDescriptor(
+  desc: { readonly kind?: string } | undefined,
+  kind: "enum" | "message" | "rpc" | "service",
+  example: string,
+): void {
+  if (desc?.kind !== kind) {
+    const name = kind === "rpc" ? "method" : kind;
+    throw invalidValueError(`the descriptor of the ${name}`, desc, `Give one such as ${example}.`);
+  }
+}
+
+/**
+ * Returns the signal of an option.
+ *
+ * @param signal the option's value
+ * @returns the signal; one that is never aborted if the option is undefined
+ * @throws {@link RequestError} if the value is not an `AbortSignal`
+ */
+export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalidValueError("signal", signal, "Give the signal of an AbortController.");
+  }
+  return signal ?? new AbortController().signal;
+}
+
+/**
+ * Returns a positive integer.
+ *
+ * @param name the option's name
+ * @param value the value
+ * @param max the maximum
+ * @returns the value
+ * @throws {@link RequestError} if the value is not an integer from 1 to `max`
+ */
+export function parsePositiveInteger(name: string, value: number, max: number): number {
+  if (!isIntegerIn(value, 1, max)) {
+    throw invalidValueError(name, value, `Give a whole number from 1 to ${max}.`);
+  }
+  return value;
+}
+
+/**
+ * Returns whether a number is an integer in a range.
+ *
+ * @param value the number
+ * @param min the minimum
+ * @param max the maximum
+ * @returns whether it is a safe integer from `min` to `max`
+ */
+export function isIntegerIn(value: unknown, min: number, max: number): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max;
+}
+
+/**
+ * Returns the bytes of a chunk of a byte stream. Streams of `node:fs` give strings if they were opened with an encoding.
+ *
+ * @param name the stream's name
+ * @param chunk the chunk
+ * @returns the same bytes, not copied
+ * @throws {@link RequestError} if the chunk is not bytes
+ */
+export function parseChunk(name: string, chunk: unknown): Buffer {
+  if (!ArrayBuffer.isView(chunk)) {
+    throw new RequestError(`${name}: the source gave a ${typeof chunk} where bytes were expected`, {
+      advice: "Give it as bytes: a stream without an encoding.",
+    });
+  }
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+/** The maximum length of a chain's identifier, as in the network's consensus layer. */
+const MAX_CHAIN_ID_LENGTH = 50;
+
+/**
+ * Returns whether a text has the form of a chain's identifier: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. Signed messages,
+ * file names and terminals contain it unescaped.
+ *
+ * @param text the text, which may come from a node
+ * @returns whether it has that form
+ */
+export function isChainId(text: string): boolean {
+  return text.length <= MAX_CHAIN_ID_LENGTH && /^[A-Za-z0-9._-]+$/.test(text);
+}
+
+/**
+ * Throws if a text does not have the form of a chain's identifier.
+ *
+ * @param name the option's name, such as `chainId`
+ * @param text the text, of any length; the error shows its start
+ * @throws {@link RequestError} if {@link isChainId} returns false
+ */
+export function assertChainId(name: string, text: string): void {
+  if (typeof text !== "string" || !isChainId(text)) {
+    const found = typeof text === "string" ? quoted(text) : describeType(text);
+    throw new RequestError(`${name} is ${found}, which is no identifier of a chain`, {
+      advice: `An identifier has 1 to ${MAX_CHAIN_ID_LENGTH} characters of A-Z a-z 0-9 . _ -`,
+      option: name,
+    });
+  }
+}
+
+/**
+ * Returns the error of an option with an invalid value.
+ *
+ * @param name the option's name
+ * @param value its value
+ * @param advice the advice of the error
+ * @returns the error
+ */
+export function invalidValueError(name: string, value: unknown, advice: string): RequestError {
+  return new RequestError(`${name} is ${formatValue(value)}`, { advice, option: name });
+}
+
+/**
+ * Formats a value for an error.
+ *
+ * @param value the value
+ * @returns a string in quotes, `an object` for an object, and any other value as `String` formats it
+ */
+export function formatValue(value: unknown): string {
+  if (typeof value === "string") {
+    return quoted(value);
+  }
+  return typeof value === "object" && value !== null ? "an object" : String(value);
+}

@@ -1,0 +1,362 @@
+import { type DescEnum, type DescField, type DescMessage, type DescOneof, ScalarType } from "@bufbuild/protobuf";
+import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { closestName, describeType, quoted } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { assertObject, isIntegerIn, unknownKeyError } from "./assert.js";
+
+/**
+ * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
+ * values may be names, and 64-bit integers may be numbers.
+ *
+ * @param desc the message's descriptor
+ * @param init the initial values, or a message of the type, which is returned unchecked
+ * @param name the name for errors, such as `orderSubmission`
+ * @returns the initial values for protobuf-es: the same object if nothing had to be converted
+ * @throws {@link RequestError} if a field does not exist, or a value does not fit its field
+ */
+export function parseMessageInit<T>(desc: DescMessage, init: T, name = "request"): T {
+  assertObject(name, init);
+  return isOf(desc, init) ? init : parseFields(desc, init, name === "request" ? undefined : { name });
+}
+
+/** The parsers of the members of each message type, by name. */
+const parsers = new WeakMap<DescMessage, ReadonlyMap<string, ParseValue>>();
+
+function parsersOf(desc: DescMessage): ReadonlyMap<string, ParseValue> {
+  let known = parsers.get(desc);
+  if (known === undefined) {
+    known = new Map(desc.members.map((member) => [member.localName, memberParser(member)]));
+    parsers.set(desc, known);
+  }
+  return known;
+}
+
+function isOf(desc: DescMessage, init: object): boolean {
+  return "$typeName" in init && init.$typeName === desc.typeName;
+}
+
+function parseFields<T extends object>(desc: DescMessage, init: T, at: Place | undefined): T {
+  const known = parsersOf(desc);
+  let changed: Record<string, unknown> | undefined;
+  for (const name in init) {
+    const value: unknown = init[name];
+    if (value === undefined) {
+      continue;
+    }
+    const parse = known.get(name);
+    if (parse === undefined) {
+      throw unknownField(desc, name, at);
+    }
+    const parsed = value === null ? value : parse(value, at, name); // protobuf-es treats null as undefined.
+    if (parsed !== value) {
+      changed ??= {};
+      changed[name] = parsed;
+    }
+  }
+  return changed === undefined ? init : { ...init, ...changed };
+}
+
+function memberParser(member: DescField | DescOneof): ParseValue {
+  if (member.kind === "oneof") {
+    return oneofParser(member);
+  }
+  switch (member.fieldKind) {
+    case "list":
+      return listParser(valueParser(member));
+    case "map":
+      return mapParser(valueParser(member));
+    default:
+      return valueParser(member);
+  }
+}
+
+/** Returns the parser of a field's value, or of each value of its list or map. */
+function valueParser(field: DescField): ParseValue {
+  const { message, enum: values } = field;
+  if (values !== undefined) {
+    const number = scalarParser(ScalarType.INT32, false); // Negative numbers represent unknown names that a node has sent.
+    return (value, at, name) =>
+      typeof value === "number" ? number(value, at, name) : parseEnumValue(values, value, () => pathOf(at, name));
+  }
+  if (message === undefined) {
+    return scalarParser(field.scalar ?? ScalarType.STRING, "longAsString" in field && field.longAsString);
+  }
+  const [wrapped] = message.fields;
+  if (field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(message) && wrapped !== undefined) {
+    return valueParser(wrapped);
+  }
+  const isJson = message.typeName === "google.protobuf.Struct" && field.parent.typeName !== "google.protobuf.Value";
+  return (value, at, name) => {
+    if (!isObject(value)) {
+      throw mismatchError(pathOf(at, name), value, "an object");
+    }
+    if (isJson || isOf(message, value)) {
+      return value;
+    }
+    if ("$typeName" in value) {
+      throw mismatchError(pathOf(at, name), value, `a ${message.typeName}, not a ${String(value.$typeName)}`);
+    }
+    return parseFields(message, value, { outer: at, name });
+  };
+}
+
+function listParser(parse: ParseValue): ParseValue {
+  return (value, at, name) => {
+    if (!Array.isArray(value)) {
+      throw mismatchError(pathOf(at, name), value, "a list");
+    }
+    const place = { outer: at, name };
+    const parsed = value.map((item: unknown, index) => parse(item, place, `[${index}]`));
+    return parsed.every((item, index) => item === value[index]) ? value : parsed;
+  };
+}
+
+function mapParser(parse: ParseValue): ParseValue {
+  return (value, at, name) => {
+    if (!isObject(value)) {
+      throw mismatchError(pathOf(at, name), value, "an object");
+    }
+    const place = { outer: at, name };
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, parse(item, place, key)]));
+  };
+}
+
+function oneofParser({ fields }: DescOneof): ParseValue {
+  const members = new Map(fields.map((field) => [field.localName, valueParser(field)]));
+  return (choice, at, name) => {
+    if (!isObject(choice)) {
+      throw mismatchError(pathOf(at, name), choice, `one of ${[...members.keys()].join(", ")}, as { case, value }`);
+    }
+    const { case: chosen, value, ...others }: { readonly case?: unknown; readonly value?: unknown } = choice;
+    for (const other in others) {
+      throw unknownKeyError(pathOf(at, name), other, ["case", "value"]);
+    }
+    if (chosen === undefined) {
+      return choice;
+    }
+    const member = String(chosen);
+    const parse = members.get(member);
+    if (parse === undefined) {
+      throw unknownKeyError(pathOf(at, name), member, [...members.keys()]);
+    }
+    if (value === undefined || value === null) {
+      throw mismatchError(pathOf(at, member), value, "its value; an object of no fields is {}");
+    }
+    const parsed = parse(value, at, member); // Paths are those of Protobuf's JSON, which does not name the oneof.
+    return parsed === value ? choice : { case: chosen, value: parsed };
+  };
+}
+
+function unknownField(desc: DescMessage, name: string, at: Place | undefined): RequestError {
+  const where = at === undefined ? "the request" : pathOf(at.outer, at.name);
+  const oneof = desc.fields.find((field) => field.localName === name)?.oneof;
+  if (oneof === undefined) {
+    const names = desc.members.map(({ localName }) => localName);
+    return unknownKeyError(where, name, names);
+  }
+  return new RequestError(`${where} has ${quoted(name)}, which is one of a choice, ${oneof.localName}`, {
+    advice: `Give ${oneof.localName}: { case: ${quoted(name)}, value }.`,
+  });
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Parses the value of a field.
+ *
+ * @param value the value
+ * @param at the place of the message that has the field
+ * @param name the field's name
+ * @returns the value for protobuf-es
+ * @throws {@link RequestError} if it does not fit the field
+ */
+export type ParseValue = (value: unknown, at: Place | undefined, name: string) => unknown;
+
+/**
+ * Returns the parser of a scalar type.
+ *
+ * @param type the type
+ * @param longAsString whether the field holds 64-bit integers as strings
+ * @returns the parser
+ */
+export function scalarParser(type: ScalarType, longAsString: boolean): ParseValue {
+  switch (type) {
+    case ScalarType.STRING:
+      return text;
+    case ScalarType.BOOL:
+      return trueOrFalse;
+    case ScalarType.BYTES:
+      return bytes;
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return number;
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return longAsString ? longText : longInteger(-(2n ** 63n), 2n ** 63n - 1n);
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return longAsString ? longText : longInteger(0n, 2n ** 64n - 1n);
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return integer(0, 2 ** 32 - 1);
+    default:
+      return integer(-(2 ** 31), 2 ** 31 - 1);
+  }
+}
+
+const text: ParseValue = (value, at, name) => {
+  if (typeof value !== "string") {
+    const isNumber = typeof value === "number" || typeof value === "bigint";
+    throw mismatchError(pathOf(at, name), value, isNumber ? `a text, ${quoted(String(value))}` : "a text");
+  }
+  return value;
+};
+
+const trueOrFalse: ParseValue = (value, at, name) => {
+  if (typeof value !== "boolean") {
+    throw mismatchError(pathOf(at, name), value, "true or false");
+  }
+  return value;
+};
+
+const bytes: ParseValue = (value, at, name) => {
+  if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
+    throw mismatchError(pathOf(at, name), value, "a Uint8Array");
+  }
+  return value;
+};
+
+const number: ParseValue = (value, at, name) => {
+  if (typeof value !== "number") {
+    throw mismatchError(pathOf(at, name), value, `a number${meant(value)}`);
+  }
+  return value;
+};
+
+/** A 64-bit integer in a field of strings. protobuf-es validates it when it serializes the message. */
+const longText: ParseValue = (value) =>
+  typeof value === "bigint" || typeof value === "number" ? String(value) : value;
+
+function integer(min: number, max: number): ParseValue {
+  return (value, at, name) => {
+    if (!isIntegerIn(value, min, max)) {
+      throw mismatchError(pathOf(at, name), value, `a whole number${meant(value) || ` from ${min} to ${max}`}`);
+    }
+    return value;
+  };
+}
+
+function longInteger(min: bigint, max: bigint): ParseValue {
+  return (value, at, name) => {
+    const long = typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
+    if (typeof long !== "bigint" || long < min || long > max) {
+      const number = meant(value);
+      throw mismatchError(
+        pathOf(at, name),
+        value,
+        `a whole number${number === "" ? ` from ${min} to ${max}` : `${number}n`}`,
+      );
+    }
+    return long;
+  };
+}
+
+/** Returns the number that a string contains, for the advice. */
+function meant(value: unknown): string {
+  return typeof value === "string" && /^-?\d{1,20}$/.test(value) ? `, ${value}` : "";
+}
+
+/** The numbers of each enum's values, by their full names and by their names without the prefix. */
+const numbers = new WeakMap<DescEnum, ReadonlyMap<string, number>>();
+
+/**
+ * Parses an enum value. Accepts numbers that the definitions lack, because a newer node may know them.
+ *
+ * @param desc the enum's descriptor
+ * @param value the number, the full name (`SIDE_BUY`), or the name without its prefix (`BUY`)
+ * @param path the path of the value, for errors
+ * @returns the number
+ * @throws {@link RequestError} if the name is unknown, or the number is not an integer from 0 to 2^31 - 1
+ */
+export function parseEnumValue(desc: DescEnum, value: unknown, path: string | (() => string)): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 31) {
+    return value;
+  }
+  const number = typeof value === "string" ? numbersOf(desc).get(value) : undefined;
+  if (number === undefined) {
+    throw unknownEnumValueError(desc, value, typeof path === "string" ? path : path());
+  }
+  return number;
+}
+
+function numbersOf(desc: DescEnum): ReadonlyMap<string, number> {
+  let known = numbers.get(desc);
+  if (known === undefined) {
+    known = new Map(
+      desc.values.flatMap(({ name, localName, number }) => [
+        [name, number],
+        [localName, number],
+      ]),
+    );
+    numbers.set(desc, known);
+  }
+  return known;
+}
+
+function unknownEnumValueError(desc: DescEnum, value: unknown, path: string): RequestError {
+  const names = desc.values.map(({ name }) => name);
+  const near = typeof value === "string" ? closestName(value, [...numbersOf(desc).keys()]) : undefined;
+  const shown = typeof value === "string" ? quoted(value) : typeof value === "number" ? value : describeType(value);
+  return new RequestError(`${path} is ${shown}, which is no value of ${desc.typeName}`, {
+    option: path,
+    advice: `${near === undefined ? "" : `Did you mean ${near}? `}Choose from: ${names.join(", ")}.`,
+  });
+}
+
+/** The place of a message in a request: its name, and the place of the message that contains it. */
+export interface Place {
+  readonly outer?: Place | undefined;
+  readonly name: string;
+}
+
+/**
+ * Returns the path of a value.
+ *
+ * @param at the place of the message or list that contains it; `undefined` for the request itself
+ * @param name its name there, such as `price`, or `[0]` in a list
+ * @returns the path, such as `stopOrdersSubmission.risesAbove.price`
+ */
+export function pathOf(at: Place | undefined, name: string): string {
+  return at === undefined ? name : `${pathOf(at.outer, at.name)}${name.startsWith("[") ? "" : "."}${name}`;
+}
+
+/**
+ * Returns the error of a value that does not fit its field or option.
+ *
+ * @param path the path of the value
+ * @param value the value
+ * @param expected what belongs there, such as `a whole number`
+ * @returns the error
+ */
+export function mismatchError(path: string, value: unknown, expected: string): RequestError {
+  return new RequestError(`${path} is ${withType(value)}`, { advice: `Give ${expected}.`, option: path });
+}
+
+/** Formats a value with its type, because `"1"` and `1` look alike. */
+function withType(value: unknown): string {
+  switch (typeof value) {
+    case "string":
+      return `the text ${quoted(value)}`;
+    case "number":
+      return Number.isNaN(value) ? "NaN" : `the number ${value}`;
+    case "bigint":
+      return `the number ${value}`;
+    case "boolean":
+      return String(value);
+    default:
+      return describeType(value);
+  }
+}

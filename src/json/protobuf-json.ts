@@ -1,0 +1,262 @@
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  type Registry,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { Code } from "@connectrpc/connect";
+import { ProtocolError } from "../errors/index.js";
+import { assertDescriptor } from "../input/assert.js";
+import { isJsonObject } from "./json-values.js";
+
+/** Functions that return the replacement of a value, by the kind of its field. Values of other kinds remain unchanged. */
+export interface Replacements {
+  readonly enums?: (value: JsonValue, field: DescField, type: DescEnum) => JsonValue;
+  /** For integers of 64 bits. */
+  readonly longs?: (value: JsonValue, field: DescField) => JsonValue;
+  readonly floats?: (value: JsonValue, field: DescField) => JsonValue;
+  readonly doubles?: (value: JsonValue, field: DescField) => JsonValue;
+  /** Is called with the type of each message that has fields, at any depth. */
+  readonly onMessage?: (type: DescMessage) => void;
+}
+
+/** The kinds of the scalars that can be replaced. */
+const KINDS: Partial<Record<ScalarType, "longs" | "floats" | "doubles">> = {
+  [ScalarType.INT64]: "longs",
+  [ScalarType.UINT64]: "longs",
+  [ScalarType.SINT64]: "longs",
+  [ScalarType.FIXED64]: "longs",
+  [ScalarType.SFIXED64]: "longs",
+  [ScalarType.FLOAT]: "floats",
+  [ScalarType.DOUBLE]: "doubles",
+};
+
+/**
+ * Replaces values of a message in Protobuf's JSON, by the kinds of their fields: at any depth, in lists, maps, wrappers and
+ * in each `Any` of a known type.
+ *
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON; modified in place
+ * @param registry the types that an `Any` may contain
+ * @param replacements the functions that return replacements
+ * @returns the message: `json` itself, or its replacement if the message is a wrapper
+ */
+export function replaceValues(
+  desc: DescMessage,
+  json: JsonValue,
+  registry: Registry,
+  replacements: Replacements,
+): JsonValue {
+  function inMessage(type: DescMessage, value: JsonValue, field: DescField | undefined): JsonValue {
+    if (isWrapperDesc(type)) {
+      const [inner] = type.fields;
+      return scalar(inner.scalar, value, field ?? inner);
+    }
+    if (!isJsonObject(value)) {
+      return value;
+    }
+    if (type.typeName === "google.protobuf.Any") {
+      const url = value["@type"];
+      const held = typeof url === "string" ? registry.getMessage(url.slice(url.lastIndexOf("/") + 1)) : undefined;
+      if (held !== undefined && hasCustomJsonRepresentation(held)) {
+        if (value["value"] !== undefined) {
+          value["value"] = inMessage(held, value["value"], field);
+        }
+      } else if (held !== undefined) {
+        inMessage(held, value, field);
+      }
+      return value;
+    }
+    if (hasCustomJsonRepresentation(type)) {
+      return value;
+    }
+    replacements.onMessage?.(type);
+    const fields = replaceable(type);
+    for (const name of Object.keys(value)) {
+      const each = fields.get(name);
+      const content = value[name];
+      if (each !== undefined && content !== undefined) {
+        value[name] = inField(each, content);
+      }
+    }
+    return value;
+  }
+
+  function inField(field: DescField, value: JsonValue): JsonValue {
+    if (field.fieldKind === "list" && Array.isArray(value)) {
+      return value.map((item) => one(field, item));
+    }
+    if (field.fieldKind === "map" && isJsonObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(field, item)]));
+    }
+    return one(field, value);
+  }
+
+  function one(field: DescField, value: JsonValue): JsonValue {
+    if (field.enum !== undefined) {
+      const isNull = field.enum.typeName === "google.protobuf.NullValue";
+      return isNull ? value : (replacements.enums?.(value, field, field.enum) ?? value);
+    }
+    return field.message === undefined ? scalar(field.scalar, value, field) : inMessage(field.message, value, field);
+  }
+
+  function scalar(type: ScalarType | undefined, value: JsonValue, field: DescField): JsonValue {
+    const kind = kindOf(type);
+    return kind === undefined ? value : (replacements[kind]?.(value, field) ?? value);
+  }
+
+  return inMessage(desc, json, undefined);
+}
+
+const fieldsOf = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
+
+/** Returns the fields of a message type that may contain replaceable values, by their names in JSON. */
+function replaceable(type: DescMessage): ReadonlyMap<string, DescField> {
+  const known = fieldsOf.get(type);
+  if (known !== undefined) {
+    return known;
+  }
+  const fields = type.fields.filter(
+    (field) => field.enum !== undefined || field.message !== undefined || kindOf(field.scalar) !== undefined,
+  );
+  const byName = new Map(fields.flatMap((field) => [[field.jsonName, field] as const, [field.name, field] as const]));
+  fieldsOf.set(type, byName);
+  return byName;
+}
+
+function kindOf(type: ScalarType | undefined): "longs" | "floats" | "doubles" | undefined {
+  return type === undefined ? undefined : KINDS[type];
+}
+
+/**
+ * The first number that represents an unknown name. Protobuf's JSON has enum values by name. protobuf-es drops a name that
+ * the definitions lack, so that the field has its default, which is a different value. Here, such a name is assigned a
+ * number from the end of the range that no definition uses. The number is valid in this process only.
+ */
+const FIRST_UNKNOWN = -(2 ** 31);
+/** The maximum number of unknown names. No version of the definitions adds so many: a server that sends more is no node. */
+const MAX_UNKNOWN = 10_000;
+const unknownNames: string[] = [];
+const numbersOfUnknown = new Map<string, number>();
+
+/**
+ * Returns the name of an enum value, as the node sent it.
+ *
+ * A node of a newer version may send names that the definitions lack. JSON transmits them (REST, or gRPC with the JSON
+ * codec): the field then has a negative number that represents the name in this process, and this function returns the
+ * name. Protobuf's binary form transmits only the number.
+ *
+ * @param desc the enum's descriptor, such as `StopOrder_StatusSchema`
+ * @param value the value of a field
+ * @returns the full name, such as `STATUS_PENDING`; the number in digits if it has no name
+ *
+ * @example
+ * import { vega } from "tradewire/api";
+ *
+ * enumName(vega.StopOrder_StatusSchema, stopOrder.status); // "STATUS_PENDING"
+ */
+export function enumName(desc: DescEnum, value: number): string {
+  assertDescriptor(desc, "enum", "StopOrder_StatusSchema");
+  return desc.value[value]?.name ?? unknownNames[value - FIRST_UNKNOWN] ?? String(value);
+}
+
+/**
+ * Returns the number that represents an unknown name of an enum value; {@link enumName} returns its name.
+ *
+ * @param value the value in Protobuf's JSON
+ * @param field the field, for errors
+ * @param type the enum's descriptor
+ * @returns the number for an unknown name; any other value unchanged
+ * @throws {@link ProtocolError} if a text cannot be the name of an enum value, or there are too many unknown names
+ */
+export function encodeUnknownEnumName(value: JsonValue, field: DescField, type: DescEnum): JsonValue {
+  return typeof value === "string" && !namesOf(type).has(value) ? numberOfUnknown(value, field) : value;
+}
+
+const knownNames = new WeakMap<DescEnum, ReadonlySet<string>>();
+
+function namesOf(type: DescEnum): ReadonlySet<string> {
+  const names = knownNames.get(type) ?? new Set(type.values.map(({ name }) => name));
+  knownNames.set(type, names);
+  return names;
+}
+
+/**
+ * Returns the name for a number from {@link encodeUnknownEnumName}.
+ *
+ * @param value the value in Protobuf's JSON
+ * @returns the name for such a number; any other value unchanged
+ */
+export function decodeUnknownEnumName(value: JsonValue): JsonValue {
+  return typeof value === "number" ? (unknownNames[value - FIRST_UNKNOWN] ?? value) : value;
+}
+
+function numberOfUnknown(name: string, field: DescField): number {
+  const known = numbersOfUnknown.get(name);
+  if (known !== undefined) {
+    return known;
+  }
+  if (!/^[A-Za-z_]\w{0,199}$/.test(name)) {
+    throw new ProtocolError(
+      `${field.name} is ${JSON.stringify(name.slice(0, 40))}, which is no name of an enum value`,
+      {
+        code: Code.Internal,
+        advice: "The node's answer does not fit its definitions; report it to who runs the node.",
+      },
+    );
+  }
+  if (unknownNames.length >= MAX_UNKNOWN) {
+    throw new ProtocolError(`the node has sent more than ${MAX_UNKNOWN} unknown names of enum values`, {
+      code: Code.ResourceExhausted,
+      advice: "Check that the URL is the node's own: no version of its definitions has that many.",
+    });
+  }
+  const number = FIRST_UNKNOWN + unknownNames.length;
+  unknownNames.push(name);
+  numbersOfUnknown.set(name, number);
+  return number;
+}
+
+/**
+ * Throws if a 64-bit integer was sent as a JSON number that JSON.parse may have rounded.
+ *
+ * @param value the value in Protobuf's JSON
+ * @param field the field, for the error
+ * @returns the value
+ * @throws {@link ProtocolError} if it is a number beyond 2^53
+ */
+export function exactLong(value: JsonValue, { name }: DescField): JsonValue {
+  if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+    throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which cannot be read exactly`, {
+      code: Code.Internal,
+      advice: "The node must write integers of 64 bits as text; report it to who runs the node.",
+    });
+  }
+  return value;
+}
+
+/**
+ * Rounds a number to the float that its digits represent. Go and other languages print the fewest digits that identify a
+ * float. As a double, these digits are another number, and for the largest float, 3.4028235e38, protobuf-es rejects it.
+ *
+ * @param value the value in Protobuf's JSON
+ * @returns the float that is nearest to a number; any other value and a number beyond all floats unchanged
+ */
+export function nearestFloat(value: JsonValue): JsonValue {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  const float = typeof number === "number" ? Math.fround(number) : Number.NaN;
+  return Number.isFinite(float) ? float : value;
+}
+
+/**
+ * Returns a negative zero as text, because JSON.stringify drops the sign of the number.
+ *
+ * @param value the value in Protobuf's JSON
+ * @returns `"-0"` for negative zero; any other value unchanged
+ */
+export function signedZero(value: JsonValue): JsonValue {
+  return Object.is(value, -0) ? "-0" : value;
+}

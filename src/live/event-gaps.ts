@@ -1,0 +1,160 @@
+import { ProtocolError } from "../errors/index.js";
+import { setBounded } from "../signal/collections.js";
+import type { LiveEvent } from "./event-types.js";
+
+/**
+ * A gap in a stream of events: the connection was lost there. Events of blocks after `afterBlock` and before
+ * `beforeBlock` may be missing; they can be had from network history, once a segment has them.
+ */
+export interface Gap {
+  readonly gap: {
+    /**
+     * The block before that of the last event: of that block, more may have been to come. `undefined` where nothing had
+     * come.
+     */
+    readonly afterBlock: bigint | undefined;
+    /** The block behind that of the first event after the gap: of that block, some may have been sent before. */
+    readonly beforeBlock: bigint;
+  };
+}
+
+/** Maximum number of blocks whose hashes are stored, to distinguish repeated events from those of another history. */
+const MAX_STORED_BLOCKS = 1000;
+
+/** Finds gaps and repeated events in a stream by the positions of its events. */
+export interface GapTracker {
+  /** Returns the gap before an event, if there is one, and whether the event was received before the gap. */
+  track(event: LiveEvent): { readonly gap: Gap | undefined; readonly isRepeated: boolean };
+  /** Reports that the connection was lost. */
+  connectionLost(): void;
+  /** Returns the last block whose events have certainly all arrived. */
+  lastCompleteBlock(): bigint | undefined;
+}
+
+/** The connection that events arrive over. */
+type Connection =
+  /** No event has arrived over this connection or an earlier one. */
+  | { readonly kind: "no event"; readonly last: undefined }
+  /** The latest event of this connection. */
+  | { readonly kind: "receiving"; readonly last: LiveEvent }
+  /** The connection was lost, and the next event comes after a gap. `last` is the latest event before the gap. */
+  | { readonly kind: "after loss"; readonly last: LiveEvent | undefined };
+
+/** What was received over earlier connections. */
+interface Earlier {
+  /** The number of connections that were lost. */
+  readonly connections: number;
+  /** The latest event of all of them. */
+  readonly last: LiveEvent | undefined;
+}
+
+/**
+ * Creates a tracker of the positions of events. Its memory does not grow with the number of events.
+ *
+ * Nodes may send the events of a block in another order than that of their identifiers, because they process each type
+ * separately. So neither the first nor the last block of a connection is known to be complete, whatever its `beginBlock`
+ * and `endBlock` events suggest. An event is known to be repeated only if it does not come after all events of earlier
+ * connections, and events of its block were among them.
+ *
+ * @returns the tracker, before the first event
+ */
+export function createGapTracker(): GapTracker {
+  const blocks = new Map<bigint, StoredBlock>();
+  /** The highest block whose hash was dropped. */
+  let highestDropped = -1n;
+  /** All events from this block on, up to the last one of the earlier connections, have arrived. */
+  let completeFrom = 0n;
+  let connection: Connection = { kind: "no event", last: undefined };
+  let earlier: Earlier = { connections: 0, last: undefined };
+
+  return {
+    track(event) {
+      const { block, blockHash } = event;
+      const gap = connection.kind === "after loss" ? gapBefore(event, connection.last) : undefined;
+      const isRepeated =
+        earlier.last !== undefined &&
+        !isBehind(event, earlier.last) &&
+        isOfEarlierConnection(event, blocks.get(block), {
+          last: earlier.last,
+          connections: earlier.connections,
+          highestDropped,
+          completeFrom,
+        });
+      const isFirst = connection.kind !== "receiving";
+      if (isFirst && (earlier.last === undefined || block >= earlier.last.block)) {
+        completeFrom = block + 1n; // If the connection starts further back, what came before is as complete as it was.
+      }
+      if (connection.kind !== "receiving" || isBehind(event, connection.last)) {
+        connection = { kind: "receiving", last: event };
+      }
+      if (!blocks.has(block)) {
+        const stored = { hash: blockHash, connection: earlier.connections };
+        const dropped = setBounded(blocks, block, stored, MAX_STORED_BLOCKS);
+        highestDropped = dropped !== undefined && dropped > highestDropped ? dropped : highestDropped;
+      }
+      return { gap, isRepeated };
+    },
+    connectionLost() {
+      const { last } = connection;
+      const isLatest = last !== undefined && (earlier.last === undefined || isBehind(last, earlier.last));
+      earlier = { connections: earlier.connections + 1, last: isLatest ? last : earlier.last };
+      connection = { kind: "after loss", last };
+    },
+    lastCompleteBlock: () => blockBefore(connection.last),
+  };
+}
+
+interface StoredBlock {
+  readonly hash: string;
+  /** The number of the connection over which its first event arrived. */
+  readonly connection: number;
+}
+
+/**
+ * Returns whether an event that does not come after those of earlier connections was among them. Throws if it belongs to
+ * another history, for example after the chain was restarted.
+ */
+function isOfEarlierConnection(
+  { id, block, blockHash }: LiveEvent,
+  stored: StoredBlock | undefined,
+  earlier: {
+    readonly last: LiveEvent;
+    readonly connections: number;
+    readonly highestDropped: bigint;
+    readonly completeFrom: bigint;
+  },
+): boolean {
+  if (stored === undefined) {
+    if (block <= earlier.highestDropped) {
+      throw otherHistory(`event ${id} is too far behind event ${earlier.last.id} to tell whether it came before`);
+    }
+    if (block >= earlier.completeFrom) {
+      throw otherHistory(`event ${id} was not among those that came of the blocks up to event ${earlier.last.id}`);
+    }
+    return false;
+  }
+  if (stored.hash !== blockHash) {
+    throw otherHistory(`event ${id} is of another block ${block} than the one that came before`);
+  }
+  return stored.connection !== earlier.connections;
+}
+
+function gapBefore({ block }: LiveEvent, last: LiveEvent | undefined): Gap {
+  const before = last !== undefined && last.block > block ? last.block : block;
+  return { gap: { afterBlock: blockBefore(last), beforeBlock: before + 1n } };
+}
+
+function blockBefore(event: LiveEvent | undefined): bigint | undefined {
+  return event && event.block - 1n;
+}
+
+/** Returns whether an event comes after another by its block and its sequence number. */
+function isBehind(event: LiveEvent, other: LiveEvent): boolean {
+  return event.block > other.block || (event.block === other.block && event.sequence > other.sequence);
+}
+
+function otherHistory(summary: string): ProtocolError {
+  return new ProtocolError(summary, {
+    advice: "The node's chain has begun anew, or the address leads to nodes of different chains. Begin anew, too.",
+  });
+}

@@ -1,0 +1,82 @@
+import * as z from "zod";
+import { quoted } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { isSegmentId } from "../history/segment-chain.js";
+import type { BlockRange } from "../history/segments.js";
+import { isChainId } from "../input/assert.js";
+import { type TableName, tableNames } from "../schema/table-names.js";
+import { isDigest, type PartOfSegment } from "./segment-rows.js";
+
+/** How far a table was followed: to a row of a segment, or to the end of one. */
+export interface FollowPosition extends BlockRange {
+  readonly chainId: string;
+  readonly table: TableName;
+  readonly segmentId: string;
+  /** `undefined` where the segment came whole. */
+  readonly part: PartOfSegment | undefined;
+}
+
+/** Maximum number of characters of a cursor: of its parts, the identifiers are the longest. */
+const MAX_CURSOR = 600;
+
+const positionSchema = [
+  z.literal(1), // The version of the form.
+  z.string().refine(isChainId),
+  z.enum(tableNames),
+  z.int().min(1),
+  z.int().min(1),
+  z.string().refine(isSegmentId),
+] as const;
+const cursorSchema = z.union([
+  z.tuple(positionSchema),
+  z.tuple([...positionSchema, z.int().min(0), z.string().refine(isDigest)]),
+]);
+
+/**
+ * Writes a position as a cursor: letters, digits, `-` and `_`, at most 600 of them.
+ *
+ * @param position the position
+ * @returns the cursor
+ */
+export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, part }: FollowPosition): string {
+  const parts: z.infer<typeof cursorSchema> = [1, chainId, table, Number(fromBlock), Number(toBlock), segmentId];
+  return Buffer.from(JSON.stringify(part === undefined ? parts : [...parts, part.rows, part.digest])).toString(
+    "base64url",
+  );
+}
+
+/**
+ * Reads a cursor.
+ *
+ * @param cursor what {@link writeCursor} has written
+ * @param wanted the table that is to be followed
+ * @returns the position
+ * @throws {@link RequestError} if it is no cursor, or one of another table
+ */
+export function readCursor(cursor: string, wanted: TableName): FollowPosition {
+  const parts = cursorSchema.safeParse(contentOf(cursor)).data;
+  if (parts === undefined || parts[3] > parts[4]) {
+    throw new RequestError(`${quoted(String(cursor), 80)} is no cursor of a follow`, {
+      advice: "Give the cursor that came with rows, unchanged; or none, to begin anew.",
+    });
+  }
+  const [, chainId, table, fromBlock, toBlock, segmentId, rows, digest] = parts;
+  if (table !== wanted) {
+    throw new RequestError(`the cursor is of the table ${table}, but ${wanted} is to be followed`, {
+      advice: "Keep a cursor for each table.",
+    });
+  }
+  const part = rows === undefined || digest === undefined ? undefined : { rows, digest };
+  return { chainId, table, fromBlock: BigInt(fromBlock), toBlock: BigInt(toBlock), segmentId, part };
+}
+
+function contentOf(cursor: string): unknown {
+  if (typeof cursor !== "string" || cursor.length > MAX_CURSOR || !/^[A-Za-z0-9_-]+$/.test(cursor)) {
+    return undefined;
+  }
+  try {
+    return JSON.parse(Buffer.from(cursor, "base64url").toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,252 @@
+import { Code } from "@connectrpc/connect";
+import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
+import { quoted } from "../errors/error-text.js";
+import { ProtocolError } from "../errors/index.js";
+import { createGapTracker, type Gap } from "./event-gaps.js";
+import { busEventTypeName, type EventType, type LiveEvent, type LiveEventOf, parseEvent } from "./event-types.js";
+import {
+  type EventsRequest,
+  type ObserveOptions,
+  type ParsedEventsRequest,
+  parseEventsRequest,
+  parseObserveOptions,
+} from "./events-request.js";
+import {
+  createRepeatedRequests,
+  isNotOffered,
+  type LiveCalls,
+  observeCall,
+  type RequestSchedule,
+} from "./live-call.js";
+import { readAhead, type Source } from "./read-ahead.js";
+
+export type { Gap } from "./event-gaps.js";
+export type { EventOrigin, EventType, LiveEvent, LiveEventOf, UnknownEvent } from "./event-types.js";
+export type { EventsRequest, ObserveOptions as EventsOptions } from "./events-request.js";
+
+/** The gaps among what a stream gives: none where a loss is thrown. */
+type GapIf<R extends boolean> = true extends R ? Gap : never;
+
+/** The event bus of a node. */
+export interface Events {
+  /**
+   * Observes events, from now on. Earlier events, and those while there is no connection, are not sent.
+   *
+   * They come in the order in which the node sends them, each once. A `Gap` among them, which has the key `gap`, says
+   * where some may be missing; without `reconnect` the loss is thrown instead.
+   *
+   * The type `order` alone misses both ends of an order: the node sends a cancellation as `cancelledOrders` and an
+   * expiry as `expiredOrders`, which names no party. With `lifecycle`, each of these orders comes as one more event of the
+   * kind `order`: the last known version of the order, with the status `CANCELLED` or `EXPIRED`, and with the origin of the
+   * event that ended it. Of an order that was placed before the stream began, only the identifiers and the status are
+   * known. With a party, its live orders are read first, from the data node.
+   *
+   * @param request the types, by name; the party, and the market (64 hex digits each); `lifecycle`
+   * @param options a signal, request headers, whether a lost connection is made again, and how many events may wait
+   * @returns the events; the stream is opened when they are asked for, and ends when the loop is left
+   * @throws {@link RequestError} at once, if a type is unknown, another value is invalid, or `lifecycle` is set
+   *   without the type `order`
+   * @throws {@link ConnectionError} while iterating, if the node cannot be reached or the connection is lost: the
+   *   error says from which block on events may be missing
+   * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
+   *   slowly
+   * @throws {@link ProtocolError} while iterating, if an event's id is no `BLOCK-SEQUENCE`, or it is of another chain
+   *   than the configuration's or the events' before
+   * @throws {@link NodeError} while iterating, if the node refuses the request
+   * @throws {@link CanceledError} while iterating, if the signal was aborted
+   *
+   * @example
+   * for await (const event of client.events({ types: ["order", "trade"], partyId }, { reconnect: true })) {
+   *   if ("gap" in event) console.warn("events may be missing", event.gap);
+   *   else if (event.kind === "trade") console.log(event.block, event.value.price);
+   * }
+   *
+   * @example
+   * for await (const { value } of client.events({ types: ["order"], lifecycle: true, partyId })) {
+   *   console.log(value.id, value.status);
+   * }
+   */
+  events<const T extends EventType, R extends boolean = false>(
+    request: EventsRequest<T> & { readonly types: readonly T[] },
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEventOf<T> | GapIf<R>>;
+  /**
+   * Observes events of all types, from now on. An event of a type that this release does not know has the kind `unknown`.
+   *
+   * @param request the filters, as above
+   * @param options as above
+   * @returns the events, as above
+   *
+   * @example
+   * for await (const { id, kind: type, txHash } of client.events()) console.log(id, type, txHash);
+   */
+  events<R extends boolean = false>(
+    request?: EventsRequest,
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEvent | GapIf<R>>;
+}
+
+/**
+ * Creates the event bus of a node.
+ *
+ * @param calls how the node is called
+ * @returns the event bus
+ */
+export function createEvents(calls: LiveCalls): Events {
+  const node: EventBusNode = { bus: "data node" };
+
+  function events<const T extends EventType, R extends boolean = false>(
+    request: EventsRequest<T> & { readonly types: readonly T[] },
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEventOf<T> | GapIf<R>>;
+  function events<R extends boolean = false>(
+    request?: EventsRequest,
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEvent | GapIf<R>>;
+  function events(request: EventsRequest = {}, options: ObserveOptions = {}): AsyncIterable<LiveEvent | Gap> {
+    const asked = parseEventsRequest(request);
+    const observing = parseObserveOptions(options);
+    if (!asked.lifecycle) {
+      return readAhead(eventSource(calls, asked, observing, node), observing);
+    }
+    const joined: Source<LiveEvent | Gap> = async function* (signal, isLate) {
+      const { joinLifecycle, withOrderEndTypes: withEnds } = await import("./order-lifecycle.js");
+      const batches = eventSource(calls, withEnds(asked), observing, node)(signal, isLate);
+      yield* joinLifecycle(batches, asked, { ...observing, signal, records: calls.records });
+    };
+    return readAhead(joined, observing);
+  }
+  return { events };
+}
+
+let definitions: Promise<typeof import("./event-definitions.js")> | undefined;
+
+/** Loads the definitions of all events, once: they are large. */
+function loadDefinitions(): Promise<typeof import("./event-definitions.js")> {
+  definitions ??= import("./event-definitions.js");
+  return definitions;
+}
+
+/**
+ * The requests for batches in addition to the one after each answer. A data node takes one request for each batch, and one
+ * more each second. Without a request it sends nothing, collects new events into one large batch, and ends the stream
+ * after 5 s (v0.78.0, `observeEventsWithAck` in datanode/api/event_observer.go). The requests sent ahead make up for late
+ * timers.
+ */
+const BATCH_SCHEDULE: RequestSchedule = { everyMs: 1000, ahead: 2 };
+
+/** The events that are asked for, with the gaps among them. */
+function eventSource(
+  calls: LiveCalls,
+  asked: ParsedEventsRequest,
+  options: ObserveOptions,
+  node: EventBusNode,
+): Source<LiveEvent | Gap> {
+  return async function* (signal, isLate) {
+    const { BusEventType, CoreService, TradingDataService } = await loadDefinitions();
+    const { types, partyId, marketId, batchSize } = asked;
+    const type = types?.map((name) => BusEventType[busEventTypeName(name)]) ?? [BusEventType.ALL];
+    const request = { type, partyId, marketId, batchSize: BigInt(batchSize) };
+    const reader = createEventReader(types, calls.chainId);
+    let repeatRequest = (): void => {};
+    let hasAnswered = false;
+    const call = {
+      onGap: reader.onGap,
+      missing: reader.missing,
+      headers: options.headers,
+      timeoutMs: options.timeoutMs,
+      reconnect: options.reconnect ?? false,
+      stream: "the stream of events",
+      requests(connection: AbortSignal) {
+        const { requests, repeat } = createRepeatedRequests(
+          request,
+          connection,
+          batchSize > 0 ? BATCH_SCHEDULE : undefined,
+        );
+        repeatRequest = repeat;
+        return requests;
+      },
+      read(answer: EventAnswer) {
+        hasAnswered = true;
+        if (batchSize > 0) {
+          repeatRequest();
+        }
+        return reader.read(answer);
+      },
+    };
+    if (node.bus === "data node") {
+      try {
+        yield* observeCall(calls, { ...call, method: TradingDataService.method.observeEventBus }, signal, isLate);
+        return;
+      } catch (reason) {
+        if (hasAnswered || !isNotOffered(reason)) {
+          throw reason;
+        }
+      }
+    }
+    try {
+      yield* observeCall(calls, { ...call, method: CoreService.method.observeEventBus }, signal, isLate);
+    } catch (reason) {
+      throw !hasAnswered && isNotOffered(reason) ? noEvents(reason) : reason;
+    } finally {
+      node.bus = hasAnswered ? "core" : node.bus;
+    }
+  };
+}
+
+/** Which service of a node streams events: that of its data node, or that of its core where there is no data node. */
+interface EventBusNode {
+  bus: "data node" | "core";
+}
+
+/** The failure where neither service streams events. Each reason may be that the answer opens no WebSocket. */
+function noEvents(cause: unknown): ProtocolError {
+  const why = cause instanceof ProtocolError ? `: ${cause.summary}` : "";
+  return new ProtocolError(`the node offers no stream of events${why}`, {
+    code: Code.Unimplemented,
+    advice:
+      "Over REST only a data node streams events, over a WebSocket: give the URL of one, let what stands in front of it pass WebSockets, or use gRPC.",
+    cause,
+  });
+}
+
+type EventAnswer = { readonly events: readonly BusEvent[] };
+
+/** Reads the events of answers: those of the requested types, each once, and the gaps before them. */
+function createEventReader(types: readonly EventType[] | undefined, chainId: string | undefined) {
+  const requested: ReadonlySet<string> | undefined = types && new Set(types);
+  const tracker = createGapTracker();
+  let chain = chainId;
+  return {
+    read({ events }: EventAnswer): readonly (LiveEvent | Gap)[] {
+      const items: (LiveEvent | Gap)[] = [];
+      for (const sent of events) {
+        const event = parseEvent(sent);
+        chain ??= event.chainId;
+        assertChain(event, chain);
+        const { gap, isRepeated } = tracker.track(event);
+        if (gap !== undefined) {
+          items.push(gap);
+        }
+        // Skips the events of other types that a node sends: they are no sign of a gap.
+        if (!isRepeated && requested?.has(event.kind) !== false) {
+          items.push(event);
+        }
+      }
+      return items;
+    },
+    onGap: () => tracker.connectionLost(),
+    missing() {
+      const block = tracker.lastCompleteBlock();
+      return `events ${block === undefined ? "" : `after block ${block} `}may be missing`;
+    },
+  };
+}
+
+function assertChain({ id, chainId }: LiveEvent, expected: string): void {
+  if (chainId !== expected) {
+    throw new ProtocolError(`event ${id} is of the chain ${quoted(chainId)}, not of ${quoted(expected)}`, {
+      advice: "Check the address of the node, and chainId in the configuration.",
+    });
+  }
+}

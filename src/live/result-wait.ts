@@ -1,0 +1,211 @@
+import type {
+  StopOrderEvent,
+  TransactionResult,
+  TransactionResult_Status,
+} from "../../gen/vega/events/v1/events_pb.js";
+import { monotonicMs } from "../runtime/index.js";
+import { setBounded } from "../signal/collections.js";
+import type { BlockWatch } from "./block-watch.js";
+import { isOfSameCommand, type Sent } from "./sent-transaction.js";
+import type { Outcome } from "./transaction-outcome.js";
+
+/** How the wait for a result ended. */
+export type Ending =
+  | {
+      readonly kind: "seen";
+      readonly result: TransactionResult;
+      readonly block: bigint;
+      /** The stop orders that it brought, by identifier, as far as their events came. */
+      readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
+    }
+  /** Results of these blocks may not have come, and it was in none of those that came. */
+  | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint }
+  /** All results came, up to the last block in which the network could take it. */
+  | {
+      readonly kind: "too old";
+      readonly block: bigint;
+      /** The times of the blocks that ended during the wait, in Unix nanoseconds; `undefined` for those that did not come. */
+      readonly times: readonly (bigint | undefined)[];
+      /** How long the wait took by this machine's clock, in milliseconds. */
+      readonly tookMs: number;
+      /** The hash of a result of the same party for an equal command; `undefined` if there was none. */
+      readonly similar: string | undefined;
+    }
+  /** Results may not have come, but its records were found. */
+  | { readonly kind: "proved"; readonly outcome: Proof }
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "time up" };
+
+/** A running wait for the result of a transaction. */
+export interface ResultWait {
+  readonly ended: Promise<Ending>;
+  /**
+   * Reports that the submission has ended. Before that, the wait does not end for lack of a result.
+   *
+   * @param txHash the hash by which the node knows the transaction; its result may have come already
+   */
+  submitted(txHash: string): void;
+  close(): void;
+}
+
+/** When a wait for a result ends without one. */
+export interface WaitLimits {
+  readonly signal: AbortSignal;
+  /** The last block in which the network takes the transaction; `undefined` if that is not known. */
+  readonly lastBlock?: bigint | undefined;
+  /**
+   * Looks for records of the transaction. It is called with each block after results may not have come; some blocks later
+   * the wait ends. Without it, the wait goes on for all the time.
+   */
+  readonly lookUp?: (() => Promise<Proof | undefined>) | undefined;
+}
+
+/** An outcome that records prove. */
+type Proof = Exclude<Outcome, { readonly status: "unknown" }>;
+
+/**
+ * How many blocks are waited for after results of others may not have come. A network takes a transaction into one of its
+ * next blocks; that it was in one of those that were missed is likely then.
+ */
+const BLOCKS_AFTER_LOSS = 5;
+
+/** How many blocks beyond its own a result waits for the events of its stop orders, which a node may send later. */
+const BLOCKS_FOR_STOP_ORDERS = 1n;
+
+/** `TransactionResult.Status.FAILURE`, whose definitions are those of the whole interface. */
+const FAILURE: TransactionResult_Status = 3;
+
+/** How many results of the same party are kept, until the node has said under which hash it knows the transaction. */
+const MAX_OTHER_RESULTS = 1000;
+
+/** A result and its block. */
+interface Placed {
+  readonly result: TransactionResult;
+  readonly block: bigint;
+}
+
+/** The state of the wait. */
+type State =
+  | { readonly kind: "waiting" }
+  /** Its result came; the events of its stop orders may follow. */
+  | ({ readonly kind: "seen" } & Placed)
+  /** Results may not have come; that many blocks are still waited for. */
+  | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint; readonly left: number }
+  /** All results came, and it cannot be in a later block. The submission may still be under way. */
+  | Omit<Extract<Ending, { readonly kind: "too old" }>, "similar">;
+
+/** The submission, and the hash whose result is waited for: the computed one, and after the submission the node's. */
+interface SubmissionState {
+  readonly kind: "under way" | "ended";
+  readonly txHash: string;
+}
+
+function createEnding(): { readonly ended: Promise<Ending>; readonly end: (ending: Ending) => void } {
+  let end: (ending: Ending) => void = () => undefined;
+  const ended = new Promise<Ending>((resolve) => {
+    end = resolve;
+  });
+  return { ended, end: (ending) => end(ending) };
+}
+
+/**
+ * Waits for the result of a transaction. The wait has begun when this returns.
+ *
+ * @param watch follows the blocks
+ * @param sent the transaction
+ * @param limits when it ends without a result
+ * @returns the wait, which has to be closed
+ */
+export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
+  const { signal, lastBlock, lookUp } = limits;
+  const awaited = new Set(
+    sent.parts.flatMap(({ id, brings }) => (id !== undefined && brings === "stop order" ? [id] : [])),
+  );
+  const stopOrders = new Map<string, StopOrderEvent>();
+  const others = new Map<string, Placed>();
+  const startedAt = monotonicMs();
+  const times: (bigint | undefined)[] = [];
+  const { ended, end } = createEnding();
+  let submission: SubmissionState = { kind: "under way", txHash: sent.txHash };
+  let similar: string | undefined;
+  let state: State = { kind: "waiting" };
+
+  /** Ends the wait if the known facts suffice. When it is late, a result suffices without its stop orders. */
+  function settle(isLate = false): void {
+    if (state.kind === "seen") {
+      const isComplete = isLate || [...awaited].every((id) => stopOrders.has(id));
+      if (isComplete || state.result.statusDetail === FAILURE) {
+        end({ ...state, stopOrders });
+      }
+    } else if (state.kind === "too old" && submission.kind === "ended") {
+      end({ ...state, similar });
+    }
+  }
+
+  function transition(next: State): void {
+    state = next;
+    settle();
+  }
+
+  const timeUp = () => {
+    settle(true);
+    end(state.kind === "missed" ? { kind: "missed", from: state.from, to: state.to } : { kind: "time up" });
+  };
+  signal.addEventListener("abort", timeUp, { once: true });
+  const stop = watch.observe({
+    result(result, block) {
+      const hash = result.hash.toUpperCase();
+      if (hash === submission.txHash) {
+        transition({ kind: "seen", result, block });
+      } else if (sent.publicKey !== undefined && result.partyId.toLowerCase() === sent.publicKey) {
+        similar ??= isOfSameCommand(sent, result) ? hash : undefined;
+        setBounded(others, hash, { result, block }, MAX_OTHER_RESULTS);
+      }
+    },
+    stopOrder(event) {
+      const id = event.stopOrder?.id ?? "";
+      if (awaited.has(id) && !stopOrders.has(id)) {
+        stopOrders.set(id, event); // The first one says whether it was rejected; what follows is another matter.
+        settle();
+      }
+    },
+    ended(block, time) {
+      if (state.kind === "waiting" && lastBlock !== undefined) {
+        times.push(time);
+      }
+      if (state.kind === "seen") {
+        settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
+      } else if (state.kind === "missed") {
+        state = { ...state, left: state.left - 1 };
+        if (lookUp !== undefined && state.left <= 0) {
+          timeUp();
+        }
+        void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
+      } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
+        transition({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
+      }
+    },
+    missed(from, to) {
+      if (state.kind === "waiting" || state.kind === "missed") {
+        const first = state.kind === "missed" ? state.from : from;
+        state = { kind: "missed", from: first, to, left: BLOCKS_AFTER_LOSS + 1 };
+      }
+    },
+    failed(error) {
+      settle(true);
+      end({ kind: "failed", error });
+    },
+  });
+  return {
+    ended,
+    submitted(hash) {
+      submission = { kind: "ended", txHash: hash };
+      const seen = others.get(hash);
+      transition(state.kind === "seen" || seen === undefined ? state : { kind: "seen", ...seen });
+    },
+    close() {
+      signal.removeEventListener("abort", timeUp);
+      stop();
+    },
+  };
+}

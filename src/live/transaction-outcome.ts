@@ -1,0 +1,252 @@
+import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
+import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import {
+  commandIdentifiers,
+  STOP_ORDER_HALVES,
+  type StopOrderIdentifiers,
+} from "../transaction/command-identifiers.js";
+
+/** The outcome of a transaction. It is observed, never inferred: what could not be observed is `unknown`. */
+export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
+
+interface KnownOutcome {
+  /** 64 hex digits in upper case. */
+  readonly txHash: string;
+  /** The height of the block that executed it; `undefined` if only records show it, or where no block took it. */
+  readonly block: bigint | undefined;
+  /**
+   * What the outcome was read from: the network's `result` for the transaction; `records` of what it brought, such as its
+   * order, that the data node stores; or all `blocks` in which the network could have taken it, none of which has it.
+   */
+  readonly evidence: "result" | "records" | "blocks";
+  /**
+   * The outcome of each part of a batch, or of each stop order of a pair. A command of one part has one. There are none
+   * where the node does not say which of them failed.
+   */
+  readonly parts: readonly OutcomePart[];
+}
+
+/** The whole command was executed. */
+export interface ExecutedOutcome extends KnownOutcome {
+  readonly status: "executed";
+}
+
+/** Nothing of the command was executed (`failed`), or only some parts of it (`partial`). */
+export interface FailedOutcome extends KnownOutcome {
+  readonly status: "failed" | "partial";
+  /** Why, in the network's words. */
+  readonly reason: string;
+}
+
+/** The outcome could not be observed. */
+export interface UnknownOutcome {
+  readonly status: "unknown";
+  readonly txHash: string;
+  /** Why it is not known. */
+  readonly reason: string;
+  /** The places that were searched, and what was found there. */
+  readonly lookedAt: readonly Trace[];
+}
+
+/** A part of a command. */
+export interface OutcomePart {
+  /** The field of the command that holds it, such as `submissions[1]` of a batch, or `risesAbove` of a pair. */
+  readonly path: string;
+  readonly status: "executed" | "failed";
+  /** Why it failed; `undefined` if it did not. */
+  readonly reason: string | undefined;
+  /** What it brings, if that has an identifier; `undefined` for other parts. */
+  readonly brings: Brought | undefined;
+  /** The identifier of what it brings, 64 hex digits; `undefined` for other parts, or without the signature. */
+  readonly id: string | undefined;
+}
+
+/** What a command brings that has an identifier of its own. */
+export type Brought = "order" | "stop order" | "transfer" | "withdrawal" | "proposal";
+
+/** A place where something may be known of a transaction. */
+export interface Trace {
+  readonly place: "events" | "records" | Brought | "spam statistics" | "last block" | "data node";
+  /** What was found there, for people. */
+  readonly found: string;
+}
+
+/** A part of a command before its outcome is known. */
+export interface CommandPart extends Pick<OutcomePart, "path" | "id" | "brings"> {
+  /** The number of its instruction in a batch, by which the network names its errors. Both halves of a pair have one. */
+  readonly instruction: number;
+  /** The market of the order or stop order that it brings, as the command names it; `undefined` for other parts. */
+  readonly marketId?: string | undefined;
+}
+
+/** The command of a transaction's result, or of its input data. */
+export type SentCommandValue = TransactionResult["transaction"] | InputData["command"];
+
+/**
+ * Lists the parts of a command in the order in which the network executes them.
+ *
+ * @param command the command
+ * @param signature the transaction's signature, 64 bytes; without it, no identifiers are known
+ * @returns the parts; a command that is neither a batch nor a submission of stop orders is one part, with an empty path
+ */
+export function commandParts(command: SentCommandValue, signature: Uint8Array | undefined): readonly CommandPart[] {
+  const ids = signature && commandIdentifiers(command, signature);
+  switch (command.case) {
+    case "batchMarketInstructions":
+      return batchParts(command.value, ids);
+    case "stopOrdersSubmission":
+      return stopOrderParts(command.value, "", 0, ids?.stopOrders[0]);
+    default: {
+      const brings = broughtBy(command.case);
+      const marketId = command.case === "orderSubmission" ? command.value.marketId : undefined;
+      return [{ path: "", id: brings && ids?.submissions[0], brings, instruction: 0, marketId }];
+    }
+  }
+}
+
+/**
+ * Tells what a command with one identifier brings.
+ *
+ * @param command the kind of the command
+ * @returns what it brings; `undefined` for commands that bring nothing, several things, or stop orders
+ */
+export function broughtBy(command: string | undefined): Brought | undefined {
+  switch (command) {
+    case "orderSubmission":
+      return "order";
+    case "transfer":
+      return "transfer";
+    case "withdrawSubmission":
+      return "withdrawal";
+    case "proposalSubmission":
+    case "batchProposalSubmission":
+    case "proposal": // These two are the names in the network's results.
+    case "batchProposal":
+      return "proposal";
+    default:
+      return undefined;
+  }
+}
+
+function batchParts(
+  batch: Extract<SentCommandValue, { readonly case: "batchMarketInstructions" }>["value"],
+  ids: ReturnType<typeof commandIdentifiers> | undefined,
+): readonly CommandPart[] {
+  const { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation, stopOrdersSubmission } =
+    batch;
+  const lists = { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation };
+  const plain = Object.entries(lists).flatMap(([name, list]) =>
+    list.map((_: unknown, index: number) => ({ path: `${name}[${index}]`, isOrder: name === "submissions", index })),
+  );
+  return [
+    ...plain.map(({ path, isOrder, index }, instruction) =>
+      isOrder
+        ? {
+            path,
+            id: ids?.submissions[index],
+            brings: "order" as const,
+            instruction,
+            marketId: submissions[index]?.marketId,
+          }
+        : { path, id: undefined, brings: undefined, instruction },
+    ),
+    ...stopOrdersSubmission.flatMap((pair, index) =>
+      stopOrderParts(pair, `stopOrdersSubmission[${index}].`, plain.length + index, ids?.stopOrders[index]),
+    ),
+  ];
+}
+
+function stopOrderParts(
+  pair: {
+    readonly [Half in (typeof STOP_ORDER_HALVES)[number]]?:
+      | { readonly orderSubmission?: { readonly marketId: string } | undefined }
+      | undefined;
+  },
+  prefix: string,
+  instruction: number,
+  ids: StopOrderIdentifiers | undefined,
+): readonly CommandPart[] {
+  return STOP_ORDER_HALVES.filter((half) => pair[half] !== undefined).map((half) => ({
+    path: `${prefix}${half}`,
+    id: ids?.[half],
+    brings: "stop order" as const,
+    instruction,
+    marketId: pair[half]?.orderSubmission?.marketId,
+  }));
+}
+
+/**
+ * Reads the outcome of a transaction from its result.
+ *
+ * @param result the result, as the node reports it
+ * @param block the height of its block
+ * @param txHash 64 hex digits
+ * @param parts the parts of the command that was sent; those of the result's copy of the command where that is not known
+ * @returns the outcome; `undefined` if the status is unknown or contradicts itself
+ */
+export function outcomeOfResult(
+  result: TransactionResult,
+  block: bigint,
+  txHash: string,
+  parts: readonly CommandPart[],
+): ExecutedOutcome | FailedOutcome | undefined {
+  const status = statusOf(result);
+  if (status === undefined) {
+    return undefined;
+  }
+  const known = { txHash: txHash.toUpperCase(), block, evidence: "result" as const };
+  if (status === "executed") {
+    return { ...known, status, parts: parts.map((part) => partOutcome(part, undefined)) };
+  }
+  const { error = "", errors = [] } = result.extra.case === "failure" ? result.extra.value : {};
+  const byInstruction = new Map(errors.map(({ key, errors: texts }) => [key, texts.join(", ")]));
+  const said = [...byInstruction].map(([key, text]) => (key === "" ? text : `${key}: ${text}`)).join("; ");
+  const reason = error || said || "the node gives no reason";
+  const isBatch = result.transaction.case === "batchMarketInstructions";
+  if (status === "partial" && isBatch && !parts.some(({ instruction }) => byInstruction.has(String(instruction)))) {
+    return { ...known, status, reason, parts: [] };
+  }
+  return {
+    ...known,
+    status,
+    reason,
+    // The errors of a batch have the number of their instruction. Without such errors, none of it was executed.
+    parts: parts.map((part) => {
+      const own = isBatch ? byInstruction.get(String(part.instruction)) : reason;
+      return partOutcome(part, own ?? (status === "partial" ? undefined : reason));
+    }),
+  };
+}
+
+/**
+ * Makes the outcome of a part.
+ *
+ * @param part the part
+ * @param reason why it failed; `undefined` if it was executed
+ * @returns its outcome
+ */
+export function partOutcome(part: Omit<CommandPart, "instruction">, reason: string | undefined): OutcomePart {
+  const { path, brings, id } = part;
+  return { path, brings, id, status: reason === undefined ? "executed" : "failed", reason };
+}
+
+/** The values of `TransactionResult.Status`, whose definitions are those of the whole interface. */
+const STATUS: readonly ("none" | "executed" | "partial" | "failed")[] = ["none", "executed", "partial", "failed"];
+
+/**
+ * Whether it was carried out. Older nodes give the boolean alone, which is true for a part, too. What contradicts itself
+ * says nothing.
+ */
+function statusOf({ statusDetail, status, extra }: TransactionResult): "executed" | "failed" | "partial" | undefined {
+  const said = STATUS[statusDetail];
+  switch (said) {
+    case "none":
+      return status ? (extra.case === "failure" ? "partial" : "executed") : "failed";
+    case "executed":
+      return status ? said : undefined;
+    case "failed":
+      return status ? undefined : said;
+    default:
+      return said;
+  }
+}

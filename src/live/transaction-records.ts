@@ -1,0 +1,286 @@
+import { isMessage } from "@bufbuild/protobuf";
+import { type StopOrder, StopOrder_RejectionReason, StopOrder_Status } from "../../gen/client/vega/vega_pb.js";
+import type { ListEntitiesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { OrderAmendmentSchema, OrderCancellationSchema } from "../../gen/vega/commands/v1/commands_pb.js";
+import { type Transfer, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
+import { type Proposal, Proposal_State, ProposalError } from "../../gen/vega/governance_pb.js";
+import {
+  LiquidityProvision_Status,
+  type Order,
+  Order_Status,
+  OrderError,
+  type Withdrawal,
+  Withdrawal_Status,
+} from "../../gen/vega/vega_pb.js";
+import { debitedParty, type Sent } from "./sent-transaction.js";
+
+/**
+ * What a record that the data node stores says of the transaction that made it. `open` leaves it open: an order may
+ * be stopped for a reason that is not known.
+ */
+export type RecordState =
+  | { readonly status: "executed" | "open"; readonly reason?: undefined; readonly text: string }
+  | { readonly status: "failed"; readonly reason: string; readonly text: string };
+
+/** The records of one transaction. */
+type Records = Omit<ListEntitiesResponse, "$typeName" | "$unknown">;
+
+/**
+ * Reads the records that decide whether a transaction was executed. Others, such as ledger entries, also come of
+ * transactions that failed. Records of other parties decide nothing: what trades with an order, and what a stop order
+ * submits once it is triggered, has the hash of the transaction that caused it.
+ *
+ * @param records the records that the data node stores of a transaction
+ * @param sent what is known of the transaction. Without its command, only records decide of kinds that no batch has: a part
+ *   of a batch that failed leaves no record
+ * @returns what each record says
+ */
+export function recordStates(records: Records, sent: Pick<Sent, "command" | "publicKey" | "message">): RecordState[] {
+  const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations } = records;
+  const { command, publicKey } = sent;
+  const isOwn = (party: string, owner = publicKey) =>
+    owner === undefined || party.toLowerCase() === owner.toLowerCase();
+  const states: Readonly<Record<string, readonly RecordState[]>> = {
+    transfer: transfers.filter(({ from }) => isOwn(from, debitedParty(sent))).map(transferState),
+    withdrawal: withdrawals.filter(({ partyId }) => isOwn(partyId)).map(withdrawalState),
+    proposal: proposals.filter(({ partyId }) => isOwn(partyId)).map(proposalState),
+    liquidityProvision: liquidityProvisions
+      .filter(({ partyId }) => isOwn(partyId))
+      .map(({ status }) =>
+        stateOf(`STATUS_${LiquidityProvision_Status[status]}`, status === LiquidityProvision_Status.REJECTED),
+      ),
+    vote: votes.filter(({ partyId }) => isOwn(partyId)).map(() => EXECUTED),
+    delegation: delegations.filter(({ party }) => isOwn(party)).map(() => EXECUTED),
+  };
+  if (command === undefined) {
+    return hasBatchRecords(records) ? [] : Object.values(states).flat();
+  }
+  const changed = records.orders.filter(({ partyId }) => isOwn(partyId)).flatMap((order) => changeState(order, sent));
+  return [...changed, ...(states[RECORDS_OF[command] ?? ""] ?? [])];
+}
+
+/**
+ * Returns whether a batch may have brought the records of a transaction.
+ *
+ * @param records the records
+ * @returns whether there are orders or trades among them
+ */
+export function hasBatchRecords({ orders, trades }: Pick<Records, "orders" | "trades">): boolean {
+  return orders.length > 0 || trades.length > 0;
+}
+
+/** Which records decide about a command. Orders, and changes of them, are found by identifier instead. */
+const RECORDS_OF: Readonly<Record<string, string>> = {
+  transfer: "transfer",
+  cancelTransfer: "transfer",
+  withdrawSubmission: "withdrawal",
+  proposalSubmission: "proposal",
+  batchProposalSubmission: "proposal",
+  liquidityProvisionSubmission: "liquidityProvision",
+  liquidityProvisionAmendment: "liquidityProvision",
+  liquidityProvisionCancellation: "liquidityProvision",
+  voteSubmission: "vote",
+  delegateSubmission: "delegation",
+  undelegateSubmission: "delegation",
+};
+
+/**
+ * What an order says of the amendment or cancellation under whose hash it is recorded. An amendment that fails may stop all
+ * orders of the party under isolated margin (v0.78.0, `core/execution/future/market.go`), so that proves nothing.
+ */
+function changeState(order: Order, { message }: Pick<Sent, "message">): readonly RecordState[] {
+  const { id, status, reason = 0, version } = order;
+  const text = orderText(order);
+  if (isMessage(message, OrderCancellationSchema)) {
+    const isNamed = message.orderId === "" || message.orderId.toLowerCase() === id.toLowerCase();
+    return isNamed && status === Order_Status.CANCELLED ? [stateOf(text, false)] : [];
+  }
+  if (!isMessage(message, OrderAmendmentSchema) || message.orderId.toLowerCase() !== id.toLowerCase()) {
+    return [];
+  }
+  const isStopped = status === Order_Status.STOPPED && reason !== OrderError.SELF_TRADING && reason !== 0;
+  const isOpen = isStopped || [Order_Status.UNSPECIFIED, Order_Status.REJECTED].includes(status) || version <= 1n;
+  return [isOpen ? { status: "open", text } : stateOf(text, false)];
+}
+
+const EXECUTED: RecordState = { status: "executed", text: "recorded" };
+
+/**
+ * Reads what a transfer says of the transaction that made it.
+ *
+ * @param transfer the transfer as the data node stores it
+ * @returns what it says
+ */
+export function transferState({ status, reason }: Pick<Transfer, "status" | "reason">): RecordState {
+  return stateOf(`STATUS_${Transfer_Status[status]}`, status === Transfer_Status.REJECTED, reason);
+}
+
+/**
+ * Reads what a withdrawal says of the transaction that made it.
+ *
+ * @param withdrawal the withdrawal as the data node stores it
+ * @returns what it says
+ */
+export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordState {
+  return stateOf(`STATUS_${Withdrawal_Status[status]}`, status === Withdrawal_Status.REJECTED);
+}
+
+/**
+ * Reads what a proposal says of the transaction that made it.
+ *
+ * @param proposal the proposal as the data node stores it
+ * @returns what it says
+ */
+export function proposalState(proposal: Pick<Proposal, "state" | "reason" | "errorDetails">): RecordState {
+  const { state, reason, errorDetails } = proposal;
+  const why = errorDetails || nameOf(ProposalError, reason, "PROPOSAL_ERROR_");
+  return stateOf(`STATE_${Proposal_State[state]}`, state === Proposal_State.REJECTED, why);
+}
+
+/** An order, as far as it says what became of its submission. */
+type OrderRecord = Pick<Order, "status" | "reason" | "version" | "size" | "remaining" | "icebergOrder">;
+
+/**
+ * For which reasons a submission fails that leaves a stopped order (v0.78.0, `IsStoppingOrder` in `core/types/matching.go`
+ * and the callers of `unregisterAndReject` in `core/execution/future/market.go` and `core/execution/spot/market.go`).
+ */
+const FAILING_STOPS: readonly number[] = [
+  OrderError.NON_PERSISTENT_ORDER_OUT_OF_PRICE_BOUNDS,
+  OrderError.POST_ONLY_ORDER_WOULD_TRADE,
+  OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION,
+];
+
+/**
+ * For which reasons, or for none, only an order is stopped that was accepted: it was not filled at once, it met an order of
+ * the same party (`core/matching/orderbook.go`), or its market or party was closed out; or the party's isolated margin did
+ * not suffice any more when it was in the book (`handleIsolatedMarginInsufficientOrderMargin`).
+ */
+const ACCEPTED_STOPS: readonly number[] = [
+  OrderError.UNSPECIFIED,
+  OrderError.SELF_TRADING,
+  OrderError.ISOLATED_MARGIN_CHECK_FAILED,
+];
+
+/**
+ * Reads what an order says of its submission. The record is the latest one: an amendment, which makes another version, may
+ * have stopped or rejected an order that was accepted.
+ *
+ * @param order the order as the data node stores it
+ * @returns what it says. A submission that was rejected after a part of it had traded is left open
+ */
+export function orderState(order: OrderRecord): RecordState {
+  const { status, reason = 0, version } = order;
+  const text = orderText(order);
+  if (version > 1n) {
+    return { status: "executed", text };
+  }
+  const isFilled = filledSize(order) > 0n;
+  switch (status) {
+    case Order_Status.UNSPECIFIED:
+      return { status: "open", text };
+    case Order_Status.REJECTED:
+      return isFilled ? { status: "open", text } : { status: "failed", reason: orderReason(order), text };
+    case Order_Status.STOPPED:
+      if (isFilled || ACCEPTED_STOPS.includes(reason)) {
+        return { status: "executed", text };
+      }
+      return FAILING_STOPS.includes(reason)
+        ? { status: "failed", reason: orderReason(order), text }
+        : { status: "open", text };
+    default:
+      return { status: "executed", text };
+  }
+}
+
+/** How much of an order was traded, in units of its size. */
+function filledSize({ size, remaining, icebergOrder }: OrderRecord): bigint {
+  return size - remaining - (icebergOrder?.reservedRemaining ?? 0n);
+}
+
+function orderReason({ status, reason }: Pick<Order, "status" | "reason">): string {
+  return nameOf(OrderError, reason, "ORDER_ERROR_") || `STATUS_${Order_Status[status]}`;
+}
+
+function orderText(order: OrderRecord): string {
+  const filled = filledSize(order);
+  return [
+    `STATUS_${Order_Status[order.status] ?? order.status}`,
+    nameOf(OrderError, order.reason, "ORDER_ERROR_"),
+    order.version > 1n ? `version ${order.version}` : "",
+    filled > 0n ? `${filled} of ${order.size} traded` : "",
+  ]
+    .filter((part) => part !== "")
+    .join(", ");
+}
+
+function stateOf(name: string, isRejected: boolean, why: string | undefined = ""): RecordState {
+  const text = why === "" ? name : `${name}, ${why}`;
+  return isRejected ? { status: "failed", reason: why === "" ? name : why, text } : { status: "executed", text: name };
+}
+
+/** The name of a reason as the definitions write it; empty where there is none. */
+function nameOf(names: Readonly<Record<number, string>>, reason: number | undefined, prefix: string): string {
+  return reason === undefined || reason === 0 ? "" : `${prefix}${names[reason] ?? reason}`;
+}
+
+/**
+ * Reads when the block of a transaction was.
+ *
+ * @param records the records of the transaction
+ * @returns the block's time in Unix nanoseconds, cut to microseconds; `undefined` if no record has it
+ */
+export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: Records): bigint | undefined {
+  const times = [
+    ...[...ledgerEntries, ...trades, ...transfers, ...votes].map(({ timestamp }) => timestamp),
+    ...orders.map(({ createdAt, updatedAt }) => (updatedAt === 0n ? createdAt : updatedAt)),
+  ];
+  return times.find((time) => time > 0n);
+}
+
+/** How many orders are described one by one. */
+const MAX_DESCRIBED = 5;
+
+/**
+ * Describes the records of a transaction for people.
+ *
+ * @param records the records
+ * @returns how many of each kind there are, such as `1 orders, 2 ledgerEntries`, and the first orders with their statuses;
+ *   empty where there are none
+ */
+export function describeRecords(records: Records): string {
+  const counts = Object.entries(records).flatMap(([name, list]) =>
+    Array.isArray(list) && list.length > 0 ? [`${list.length} ${name}`] : [],
+  );
+  const orders = records.orders.slice(0, MAX_DESCRIBED).map((order) => `order ${order.id} is ${orderText(order)}`);
+  return [counts.join(", "), ...orders].filter((part) => part !== "").join("; ");
+}
+
+/** Whether the network accepted a stop order. */
+export type StopOrderState =
+  | { readonly kind: "accepted" }
+  | { readonly kind: "rejected"; readonly reason: string }
+  /** It could not be read. */
+  | { readonly kind: "unread"; readonly why: string };
+
+/**
+ * Reads whether the network accepted a stop order.
+ *
+ * @param stopOrder the stop order, at any time of its life
+ * @returns whether it was accepted; `undefined` if it is missing, or has no status
+ */
+export function stopOrderState(
+  stopOrder: Pick<StopOrder, "status" | "rejectionReason"> | undefined,
+): Extract<StopOrderState, { readonly kind: "accepted" | "rejected" }> | undefined {
+  switch (stopOrder?.status) {
+    case undefined:
+    case StopOrder_Status.UNSPECIFIED:
+      return undefined;
+    case StopOrder_Status.REJECTED:
+      return {
+        kind: "rejected",
+        reason: `REJECTION_REASON_${StopOrder_RejectionReason[stopOrder.rejectionReason ?? 0] ?? stopOrder.rejectionReason}`,
+      };
+    default:
+      return { kind: "accepted" };
+  }
+}

@@ -1,0 +1,425 @@
+import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
+import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { CanceledError, NodeError, TradewireError } from "../errors/index.js";
+import { describeLag, measureLag } from "../history/data-node-lag.js";
+import { toConnectOptions } from "../input/call-options.js";
+import { timeoutSignal } from "../runtime/index.js";
+import { debitedParty, ownerMismatch, type Sent } from "./sent-transaction.js";
+import {
+  type Brought,
+  type CommandPart,
+  type ExecutedOutcome,
+  type Outcome,
+  type OutcomePart,
+  partOutcome,
+  type Trace,
+} from "./transaction-outcome.js";
+import {
+  describeRecords,
+  hasBatchRecords,
+  orderState,
+  proposalState,
+  type RecordState,
+  recordStates,
+  recordTime,
+  type StopOrderState,
+  stopOrderState,
+  transferState,
+  withdrawalState,
+} from "./transaction-records.js";
+
+/** What was found of a transaction, and what it proves. */
+export interface Traces {
+  readonly lookedAt: readonly Trace[];
+  /** The outcome that the records prove; `undefined` if there are none, or where they leave it open. */
+  readonly proof: Exclude<Outcome, { readonly status: "unknown" }> | undefined;
+  /** Why the records that were found leave it open, and what to do; `undefined` if none were found. */
+  readonly doubt: string | undefined;
+  /** Whether a block has a transaction with its hash: its result does not come any more. */
+  readonly isExecuted: boolean;
+}
+
+type DataMethod =
+  | "getVegaTime"
+  | "getOrder"
+  | "getStopOrder"
+  | "getTransfer"
+  | "getWithdrawal"
+  | "getGovernanceData"
+  | "listEntities";
+
+/** The calls that find traces. They throw the library's errors. */
+export interface TraceServices {
+  readonly core: Pick<ConnectClient<typeof CoreService>, "getSpamStatistics" | "lastBlockHeight" | "getVegaTime">;
+  readonly data: Pick<ConnectClient<typeof TradingDataService>, DataMethod>;
+  /** Finds the block of a time, in Unix nanoseconds, among those that were observed. */
+  readonly blockAt: (time: bigint) => bigint | undefined;
+  /** Further headers of the requests. */
+  readonly headers?: CallOptions["headers"];
+  /** Ends all looks. */
+  readonly deadline?: AbortSignal | undefined;
+  /** What an earlier search for the same transaction found. It is reported where a place cannot be read again. */
+  readonly earlier?: readonly Trace[] | undefined;
+}
+
+/** Maximum time for one look, in milliseconds. */
+const LOOKUP_TIMEOUT_MS = 5_000;
+
+/** The longest time that is kept for the looks after a wait, in milliseconds. */
+const FINAL_LOOKUPS_MS = 3_000;
+
+/**
+ * Splits the time for an outcome: the wait for its result ends early enough to look for its traces afterwards.
+ *
+ * @param limitMs the time for both, in milliseconds
+ * @returns the time for the wait, in milliseconds
+ */
+export function resultWaitMs(limitMs: number): number {
+  return Math.max(1, Math.ceil(limitMs - Math.min(FINAL_LOOKUPS_MS, limitMs / 2)));
+}
+
+/** How many orders and stop orders of one transaction are looked at. A batch has at most 50 instructions on v0.78.0. */
+const MAX_LOOKUPS = 50;
+
+/**
+ * Looks for traces of a transaction whose result did not come: the records of what it brought, by its hash and by the
+ * identifiers that are derived from its signature; how many transactions of its key the block that it is tied to has
+ * served; and whether that block is too old.
+ *
+ * @param services the node's
+ * @param sent what is known of the transaction
+ * @returns what was found, and what it proves. A look that fails is reported as one
+ */
+export async function findTraces(services: TraceServices, sent: Sent): Promise<Traces> {
+  const { core } = services;
+  const { publicKey, blockHeight } = sent;
+  const looks: Promise<Trace>[] = [];
+  const states = new Map<CommandPart, RecordState>();
+  let byHash: readonly RecordState[] = [];
+  let hasRecords: boolean | undefined;
+  let isOpenBatch = false;
+  let isCut = false;
+  let block: bigint | undefined;
+
+  function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): Promise<Trace> {
+    const earlier = services.earlier?.[place === "records" ? 0 : looks.length + 1]; // In the order of `lookedAt`.
+    const looking = ask(lookOptions(services))
+      .catch((reason: unknown) => failureText(reason, earlier?.found))
+      .then((found) => ({ place, found }));
+    looks.push(looking);
+    return looking;
+  }
+
+  async function lookByHash(options: CallOptions): Promise<string> {
+    const request = { transactionHash: sent.txHash.toLowerCase() };
+    const records = await services.data.listEntities(request, options).catch((reason: unknown) => {
+      isCut = options.signal?.aborted === true;
+      throw reason;
+    });
+    const found = describeRecords(records);
+    hasRecords = found !== "";
+    isOpenBatch = sent.command === undefined && hasBatchRecords(records);
+    const time = recordTime(records);
+    const at = time === undefined ? undefined : services.blockAt(time);
+    if (at !== undefined && blockHeight !== undefined && at <= blockHeight) {
+      return `${found}, but of block ${at}, and the transaction is tied to block ${blockHeight}`;
+    }
+    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent);
+    block ??= at;
+    return hasRecords ? found : "none";
+  }
+
+  for (const part of sent.parts.slice(0, MAX_LOOKUPS)) {
+    const { id, brings } = part;
+    if (id !== undefined && brings !== undefined) {
+      void look(brings, async (options) => {
+        const found = await lookFor(services.data, sent, { ...part, brings, id }, options);
+        if (found === undefined) {
+          return "none";
+        }
+        const at = found.time === undefined ? undefined : services.blockAt(found.time);
+        const isEarlier = at !== undefined && blockHeight !== undefined && at <= blockHeight;
+        const state = isEarlier ? earlier(found.state, at, blockHeight) : found.state;
+        setState(part, state);
+        block ??= isEarlier ? undefined : at;
+        return `${brings} ${id} is ${state.text}`;
+      });
+    }
+  }
+  const byIdentifier = [...looks];
+  function setState(part: CommandPart, state: RecordState | undefined): void {
+    if (state !== undefined) {
+      states.set(part, state);
+    }
+  }
+  if (publicKey !== undefined && blockHeight !== undefined) {
+    void look("spam statistics", async (options) => {
+      const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, options);
+      const state = statistics?.pow?.blockStates.find((each) => each.blockHeight === blockHeight);
+      return `block ${blockHeight} has served ${state?.transactionsSeen ?? 0n} transactions of the key`;
+    });
+  }
+  void look("last block", async (options) => {
+    const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, options);
+    const isTooOld = blockHeight !== undefined && height >= blockHeight + BigInt(past);
+    const age = isTooOld ? "is too old to be taken now" : "may still be taken";
+    return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
+  });
+  void look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
+  await Promise.all(byIdentifier); // Whatever has an identifier then has its records by hash, too.
+  const records = await look("records", lookByHash);
+  const others = (await Promise.all(looks)).filter((trace) => trace !== records);
+  const known = { txHash: sent.txHash, block, evidence: "records" as const };
+  const doubt = doubtOf({ sent, states, isOpenBatch, hasRecords, isCut });
+  const proof = doubt === undefined ? proofOf(known, sent.parts, states, byHash) : undefined;
+  const isExecuted = hasRecords === true;
+  const isUndecided = isExecuted && proof === undefined && doubt === undefined;
+  return {
+    lookedAt: [records, ...others],
+    proof,
+    doubt: isUndecided ? undecided(sent.parts, states) : doubt,
+    isExecuted,
+  };
+}
+
+/** What a record says that is of a block in which the transaction cannot be. */
+function earlier({ text }: RecordState, block: bigint, tiedTo: bigint): RecordState {
+  return { status: "open", text: `${text}, but of block ${block}, and the transaction is tied to block ${tiedTo}` };
+}
+
+/** Names the parts whose outcome no record shows, although a block has the transaction. */
+function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPart, RecordState>): string {
+  const open = parts.filter((part) => (states.get(part)?.status ?? "open") === "open");
+  const paths = open.flatMap(({ path }) => (path === "" ? [] : [path]));
+  const what = paths.length === 0 ? "it" : paths.join(", ");
+  return `a block has it, but records do not tell what became of ${what}: look at the orders and positions that it would have changed before you send it again`;
+}
+
+/** Why what was found does not tell what became of the transaction with this very hash. */
+function doubtOf(found: {
+  readonly sent: Sent;
+  readonly states: ReadonlyMap<CommandPart, RecordState>;
+  readonly isOpenBatch: boolean;
+  /** Whether there are records with its hash; `undefined` if that could not be read. */
+  readonly hasRecords: boolean | undefined;
+  /** Whether the time was up before the records with its hash came. */
+  readonly isCut: boolean;
+}): string | undefined {
+  const { sent, states, isOpenBatch, hasRecords, isCut } = found;
+  if (isOpenBatch) {
+    return "by the hash alone, it may be a batch of which a part failed, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)";
+  }
+  const [first] = states;
+  // The signature, and so the identifiers, do not depend on the proof of work, but the hash does.
+  const isOfOther = hasRecords === false || (hasRecords === undefined && sent.isHashOfNode === true);
+  if (first === undefined || !(isOfOther || isCut)) {
+    return undefined;
+  }
+  const [{ id, brings }, { text }] = first;
+  if (isCut) {
+    return `${brings} ${id} is ${text}, but the time was up before the records with the hash ${sent.txHash} were read: allow more time`;
+  }
+  return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, such as one with another proof of work, may have brought it; do not send the command again before you have looked at that`;
+}
+
+/**
+ * Reads whether the network accepted a stop order.
+ *
+ * @param services the node's
+ * @param sent the transaction that submitted it
+ * @param id its identifier, 64 hex digits
+ * @param part the part of the command that brings it
+ * @returns whether it did, or why that could not be read
+ */
+export async function readStopOrder(
+  services: TraceServices,
+  sent: Sent,
+  id: string,
+  part: Pick<CommandPart, "marketId">,
+): Promise<StopOrderState> {
+  try {
+    const state = await askStopOrder(services.data, sent, { ...part, id }, lookOptions(services));
+    return state ?? { kind: "unread", why: `the data node does not have stop order ${id}` };
+  } catch (reason) {
+    return { kind: "unread", why: `stop order ${id} ${failureText(reason)}` };
+  }
+}
+
+async function askStopOrder(
+  data: TraceServices["data"],
+  sent: Sent,
+  { id, marketId }: Pick<CommandPart, "marketId"> & { readonly id: string },
+  options: CallOptions,
+): Promise<StopOrderState | undefined> {
+  const stopOrder = (await data.getStopOrder({ orderId: id }, options)).order?.stopOrder;
+  if (stopOrder?.id.toLowerCase() !== id) {
+    return undefined;
+  }
+  const other = ownerMismatch(sent, { marketId }, stopOrder);
+  return other === undefined ? stopOrderState(stopOrder) : { kind: "unread", why: `stop order ${id} ${other}` };
+}
+
+/**
+ * Reads the height of the node's last block.
+ *
+ * @param services the node's
+ * @returns the height, or why it could not be read
+ */
+export async function readLastBlock(services: TraceServices): Promise<bigint | string> {
+  try {
+    return (await services.core.lastBlockHeight({}, lookOptions(services))).height;
+  } catch (reason) {
+    return failureText(reason);
+  }
+}
+
+/** Looks for what a part of a command brings. */
+async function lookFor(
+  data: TraceServices["data"],
+  sent: Sent,
+  part: CommandPart & { readonly brings: Brought; readonly id: string },
+  options: CallOptions,
+): Promise<{ readonly state: RecordState; readonly time?: bigint } | undefined> {
+  const { brings, id } = part;
+  if (brings === "stop order") {
+    const state = await askStopOrder(data, sent, part, options);
+    return state && { state: toRecord(state) };
+  }
+  const found = await readRecord(data, brings, id, options);
+  if (found?.id.toLowerCase() !== id) {
+    return undefined;
+  }
+  const owner = brings === "transfer" ? debitedParty(sent) : sent.publicKey;
+  const other = ownerMismatch({ publicKey: owner }, part, found);
+  return other === undefined ? found : { state: { status: "open", text: `${found.state.text}, but ${other}` } };
+}
+
+/** A record by an identifier, and whom it names. */
+interface OwnedRecord {
+  readonly id: string;
+  readonly partyId: string;
+  readonly marketId?: string;
+  readonly state: RecordState;
+  readonly time?: bigint;
+}
+
+async function readRecord(
+  data: TraceServices["data"],
+  brings: Exclude<Brought, "stop order">,
+  id: string,
+  options: CallOptions,
+): Promise<OwnedRecord | undefined> {
+  switch (brings) {
+    case "order": {
+      const { order } = await data.getOrder({ orderId: id }, options);
+      return (
+        order && {
+          id: order.id,
+          partyId: order.partyId,
+          marketId: order.marketId,
+          state: orderState(order),
+          time: order.createdAt,
+        }
+      );
+    }
+    case "transfer": {
+      const transfer = (await data.getTransfer({ transferId: id }, options)).transferNode?.transfer;
+      return (
+        transfer && {
+          id: transfer.id,
+          partyId: transfer.from,
+          state: transferState(transfer),
+          time: transfer.timestamp,
+        }
+      );
+    }
+    case "withdrawal": {
+      const { withdrawal } = await data.getWithdrawal({ id }, options);
+      return withdrawal && { id: withdrawal.id, partyId: withdrawal.partyId, state: withdrawalState(withdrawal) };
+    }
+    case "proposal": {
+      const { data: found } = await data.getGovernanceData({ proposalId: id }, options);
+      const proposal = found?.proposal;
+      return (
+        proposal && {
+          id: proposal.id,
+          partyId: proposal.partyId,
+          state: proposalState(proposal),
+          time: proposal.timestamp,
+        }
+      );
+    }
+  }
+}
+
+function toRecord(state: StopOrderState): RecordState {
+  if (state.kind === "unread") {
+    return { status: "open", text: state.why };
+  }
+  const text = `${state.kind}${textOf(state)}`;
+  return state.kind === "rejected" ? { status: "failed", reason: state.reason, text } : { status: "executed", text };
+}
+
+function textOf(state: StopOrderState): string {
+  return state.kind === "rejected" ? `, ${state.reason}` : "";
+}
+
+/** What records prove: of each part, where each part brings something; else of the only part, by the transaction's hash. */
+function proofOf(
+  known: Pick<ExecutedOutcome, "txHash" | "block" | "evidence">,
+  parts: readonly CommandPart[],
+  states: ReadonlyMap<CommandPart, RecordState>,
+  byHash: readonly RecordState[],
+): Traces["proof"] {
+  const outcomes = parts.flatMap((part): OutcomePart[] => {
+    const state = states.get(part) ?? (parts.length === 1 && part.path === "" ? onlyState(byHash) : undefined);
+    return state === undefined || state.status === "open" ? [] : [partOutcome(part, state.reason)];
+  });
+  if (parts.length > 0) {
+    return outcomes.length === parts.length ? { ...known, ...statusOf(outcomes), parts: outcomes } : undefined;
+  }
+  const settled = byHash.flatMap(({ status, reason }) => (status === "open" ? [] : [{ status, reason }]));
+  return settled.length > 0 && settled.length === byHash.length
+    ? { ...known, ...statusOf(settled), parts: [] }
+    : undefined;
+}
+
+/** What the records of one hash say together, where they agree. */
+function onlyState(states: readonly RecordState[]): RecordState | undefined {
+  const [first] = states;
+  return states.every(({ status }) => status === first?.status) ? first : undefined;
+}
+
+/** The status of a whole whose parts have these. */
+function statusOf(parts: readonly { readonly status: "executed" | "failed"; readonly reason?: string | undefined }[]) {
+  const reasons = parts.flatMap(({ reason }) => (reason === undefined ? [] : [reason]));
+  if (reasons.length === 0) {
+    return { status: "executed" as const };
+  }
+  const status = reasons.length === parts.length ? ("failed" as const) : ("partial" as const);
+  return { status, reason: [...new Set(reasons)].join(", ") };
+}
+
+function lookOptions({ headers, deadline }: Pick<TraceServices, "headers" | "deadline">): CallOptions {
+  const look = timeoutSignal(LOOKUP_TIMEOUT_MS);
+  return toConnectOptions({ signal: deadline === undefined ? look : AbortSignal.any([look, deadline]), headers });
+}
+
+function failureText(reason: unknown, earlier?: string): string {
+  if (reason instanceof NodeError && reason.code === Code.NotFound) {
+    return "none";
+  }
+  return earlier === undefined || earlier.startsWith(UNREAD)
+    ? `${UNREAD}: ${lookFailure(reason)}`
+    : `${earlier} when the wait began; ${UNREAD} again: ${lookFailure(reason)}`;
+}
+
+const UNREAD = "could not be read";
+
+function lookFailure(reason: unknown): string {
+  if (reason instanceof CanceledError) {
+    return "the time was up";
+  }
+  return reason instanceof TradewireError ? reason.summary : String(reason);
+}

@@ -1,0 +1,56 @@
+import { Table, TableSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { suggestNames } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { formatValue } from "../input/assert.js";
+
+/** The name of an export table, as in archives and CSV files: `trades` is `TABLE_TRADES` (specification, 2.8). */
+export type TableName = Lowercase<Exclude<keyof typeof Table, "UNSPECIFIED">>;
+
+const numbers = new Map<string, Table>(
+  TableSchema.values
+    .filter(({ number }) => number !== Table.UNSPECIFIED)
+    .map(({ localName, number }) => [localName.toLowerCase(), number]),
+);
+
+/** The names of all export tables, in the order of their enum numbers. */
+export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
+
+/**
+ * Returns whether a text is the name of an export table (specification, 2.8).
+ *
+ * @param name such as `trades`
+ * @returns whether it is one of `tableNames`
+ */
+export function isTableName(name: string): name is TableName {
+  return numbers.has(name);
+}
+
+/**
+ * Returns the name of an export table (specification, 2.8).
+ *
+ * @param table the enum number
+ * @returns the name; `undefined` for `TABLE_UNSPECIFIED` and for numbers of no table
+ */
+export function tableName(table: Table): TableName | undefined {
+  return tableNames.find((name) => numbers.get(name) === table);
+}
+
+/**
+ * Parses a table.
+ *
+ * @param table its enum number, its enum name (`TABLE_TRADES`) or its name in archives (`trades`)
+ * @returns the name in archives
+ * @throws {@link RequestError} if there is no such table; the error names the nearest
+ */
+export function readTable(table: Table | string): TableName {
+  const text = String(table)
+    .replace(/^TABLE_/, "")
+    .toLowerCase();
+  const name = typeof table === "number" ? tableName(table) : text;
+  if (name === undefined || !isTableName(name)) {
+    throw new RequestError(`${formatValue(table)} is not a table that can be exported`, {
+      advice: suggestNames(text, tableNames),
+    });
+  }
+  return name;
+}

@@ -1,0 +1,132 @@
+import { BannedError, TradewireError } from "../errors/index.js";
+import { reactionTo } from "../errors/reaction.js";
+import { monotonicMs, unixMs } from "../runtime/index.js";
+import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
+import type { ReportEvent } from "./sync-events.js";
+
+/** A failure, and when the next attempt is due. Times are those of `monotonicMs()`, as the machine's clock may be set. */
+interface Backoff {
+  readonly error: TradewireError;
+  /** Failures since the last success. */
+  readonly failures: number;
+  readonly retryAt: number;
+}
+
+/** Whether a node or a sink can be used now. */
+export type AvailabilityState =
+  | { readonly kind: "available" }
+  /** It answers, but its last call failed. */
+  | ({ readonly kind: "backoff" } & Backoff)
+  /** It does not answer. `timedOut` tells that it has not done so for as long as it is retried. */
+  | ({ readonly kind: "unreachable"; readonly since: number; readonly timedOut: boolean } & Backoff);
+
+/** Tracks whether a node or a sink can be used. */
+export interface Availability {
+  readonly state: AvailabilityState;
+  /** Records that it has answered. */
+  recordSuccess(): void;
+  /**
+   * Records a failure.
+   *
+   * @param error the failure
+   * @param isUnreachable whether it did not answer at all
+   * @returns whole milliseconds until the next attempt
+   */
+  recordFailure(error: TradewireError, isUnreachable: boolean): number;
+}
+
+/** How long calls are retried, where waits are reported, and what cancels them. */
+export interface RetryContext {
+  /** How long an unreachable node or sink is retried, in milliseconds. */
+  readonly retryForMs: number;
+  readonly report: ReportEvent;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Creates the record of one node or sink, which is available at first.
+ *
+ * @param retryForMs how long it is retried while unreachable, in milliseconds; the last attempt is made at the end of it
+ * @returns the record
+ */
+export function createAvailability(retryForMs: number): Availability {
+  let state: AvailabilityState = { kind: "available" };
+  return {
+    get state() {
+      return state;
+    },
+    recordSuccess() {
+      state = { kind: "available" };
+    },
+    recordFailure(error, isUnreachable) {
+      const now = monotonicMs();
+      if (state.kind === "unreachable" && state.retryAt > now) {
+        state = { ...state, error };
+        return Math.ceil(state.retryAt - now); // Calls that were in flight fail together and count as one.
+      }
+      const failures = (state.kind === "available" ? 0 : state.failures) + 1;
+      const since = state.kind === "unreachable" ? state.since : isUnreachable ? now : undefined;
+      const leftMs = since === undefined ? Number.POSITIVE_INFINITY : since + retryForMs - now;
+      const timedOut = leftMs <= 0;
+      const requestedMs = error instanceof BannedError ? error.until.getTime() - unixMs() : 0;
+      const limitMs = timedOut ? Number.POSITIVE_INFINITY : Math.ceil(leftMs);
+      const delayMs = Math.min(Math.max(backoffMs(failures), requestedMs), limitMs);
+      const backoff = { error, failures, retryAt: now + delayMs };
+      state =
+        since === undefined ? { kind: "backoff", ...backoff } : { kind: "unreachable", since, timedOut, ...backoff };
+      return delayMs;
+    },
+  };
+}
+
+/**
+ * Records that something is unreachable, reports the wait, and waits until the next attempt is due.
+ *
+ * @param availability of what is unreachable
+ * @param error the failure
+ * @param retryContext where the wait is reported, and what cancels it
+ * @throws `error` if it has been unreachable for too long; {@link CanceledError}
+ */
+export async function waitAfterFailure(
+  availability: Availability,
+  error: TradewireError,
+  { report, signal }: Pick<RetryContext, "report" | "signal">,
+): Promise<void> {
+  const againMs = availability.recordFailure(error, true);
+  if (availability.state.kind === "unreachable" && availability.state.timedOut) {
+    throw error;
+  }
+  report({ kind: "waiting", error, againMs });
+  await wait(againMs, signal);
+}
+
+/**
+ * Runs an action that concerns no single unit, such as reading the history, and retries it while a node or the sink is
+ * unreachable.
+ *
+ * @param action the action
+ * @param retryContext how long it is retried, where waits are reported, and what cancels them
+ * @param mayRetry whether an error is worth a retry; by default, those that the table of reactions says to repeat
+ * @returns the result of the action
+ * @throws the last error of the action once `retryForMs` have passed, and other errors at once; {@link CanceledError}
+ */
+export async function retryWhileUnavailable<T>(
+  action: () => Promise<T>,
+  retryContext: RetryContext,
+  mayRetry: (error: TradewireError) => boolean = (error) => reactionTo(error).repeat,
+): Promise<T> {
+  const { retryForMs, signal } = retryContext;
+  const availability = createAvailability(retryForMs);
+  for (;;) {
+    throwIfAborted(signal);
+    try {
+      return await action();
+    } catch (reason) {
+      throwIfAborted(signal);
+      if (!(reason instanceof TradewireError) || !mayRetry(reason)) {
+        throw reason;
+      }
+      await waitAfterFailure(availability, reason, retryContext);
+    }
+  }
+}

@@ -1,0 +1,396 @@
+import { deepStrictEqual } from "node:assert/strict";
+import { createHash } from "node:crypto";
+import type { UnknownPart } from "../../archive/typed-rows.js";
+import type { CsvRow } from "../../csv/csv-format.js";
+import { encodeCsv } from "../../csv/encode-csv.js";
+import { RequestError } from "../../errors/index.js";
+import type { TableName } from "../../schema/table-names.js";
+import { type ColumnType, type TableColumn, tableSchema } from "../../schema/table-schema.js";
+import type { FetchUnit, Sink, SinkOpening } from "../sink.js";
+import { targetOf } from "../sinks/sink-columns.js";
+import type { LedgerEntry, Measures, Unit } from "../unit.js";
+
+/** A file of a unit. */
+export interface CsvFixture {
+  readonly columns: readonly string[];
+  readonly rows: readonly CsvRow[];
+}
+
+/** How a file arrives. */
+export interface FetchBehaviour {
+  /** Fails with `error` after so many bytes. */
+  readonly failAfter?: number;
+  readonly error?: Error;
+  /** How many rows are said to have arrived; all by default. */
+  readonly rows?: bigint;
+  /** Is waited for once the header has gone. */
+  readonly gate?: Promise<void>;
+}
+
+/** Asks for a file, and counts how often it was asked. */
+export interface CountedFetch {
+  readonly fetch: FetchUnit;
+  readonly calls: () => number;
+}
+
+/** How many rows a made-up file has. */
+const ROWS = 16;
+/** The sizes of the pieces in which a file arrives, in turn: values and characters are cut anywhere. */
+const PIECES = [1, 2, 3, 5, 64, 1000, 30_000];
+
+/**
+ * Make a unit. Segments have ten blocks.
+ *
+ * @param table the table
+ * @param first the number of its first segment, from 1 on
+ * @param options its last segment, the schema version, and what tells another history
+ * @returns the unit
+ */
+export function unitAt(
+  table: TableName,
+  first: number,
+  { last = first, version = 116, fork = "" }: { last?: number; version?: number; fork?: string } = {},
+): Unit {
+  return {
+    chainId: CHAIN,
+    table,
+    fromBlock: BigInt(first - 1) * 10n + 1n,
+    toBlock: BigInt(last) * 10n,
+    segmentId: `segment-${last}${fork}`,
+    previousSegmentId: first === 1 ? "" : `segment-${first - 1}${fork}`,
+    schemaVersion: BigInt(version),
+  };
+}
+
+/**
+ * Make up a file with all kinds of values.
+ *
+ * @param table the table
+ * @param options the schema version, and a number from which keys are made, so that no two files have the same
+ * @returns the file
+ */
+export function generateCsv(
+  table: TableName,
+  { version = 116, from = 0, rows = ROWS }: { version?: number; from?: number; rows?: number } = {},
+): CsvFixture {
+  const { columns, key } = tableSchema(table, version);
+  const values = columns.map((column) => edgeValues(column));
+  const row = (number: number) =>
+    columns.map((column, index) => {
+      const list = values[index] ?? [];
+      return key.includes(column.name)
+        ? keyValue(column, from + number)
+        : (list[(number + index) % list.length] ?? null);
+    });
+  return {
+    columns: columns.map(({ name }) => name),
+    rows: Array.from({ length: rows }, (_, number) => row(number)),
+  };
+}
+
+/**
+ * Say how the rows of a file are to stand in a sink.
+ *
+ * @param table the table
+ * @param csv the file
+ * @returns the rows by the names of the sink's columns
+ */
+export function rowsOf(table: TableName, { columns, rows }: CsvFixture): ReadRow[] {
+  const names = columns.map((column) => targetOf(table, column)?.name ?? column);
+  return rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index] ?? "", value])));
+}
+
+/**
+ * Find the columns of a table whose texts may differ, as they are floating-point numbers.
+ *
+ * @param table the table
+ * @returns their names
+ */
+export function floatsOf(table: TableName): ReadonlySet<string> {
+  return new Set(tableSchema(table, 116).columns.flatMap(({ name, type }) => (type === "float8" ? [name] : [])));
+}
+
+/**
+ * Make a node's answer of a file.
+ *
+ * @param csv the file
+ * @param arrival how it arrives
+ * @returns asks for it
+ */
+export function fetchOf(csv: CsvFixture, arrival: FetchBehaviour = {}): CountedFetch {
+  let calls = 0;
+  return {
+    calls: () => calls,
+    async fetch() {
+      calls += 1;
+      const bytes = await bytesOf(csv);
+      let ended = false;
+      const sha256 = createHash("sha256").update(bytes).digest("hex");
+      const measures: Measures = {
+        rows: arrival.rows ?? BigInt(csv.rows.length),
+        bytes: BigInt(bytes.length),
+        sha256,
+      };
+      async function* content(): AsyncGenerator<Uint8Array> {
+        const limit = arrival.failAfter ?? bytes.length;
+        let turn = 0;
+        for (let from = 0; from < limit; turn += 1) {
+          const to = Math.min(limit, from + (PIECES[turn % PIECES.length] ?? 1));
+          yield bytes.subarray(from, to);
+          from = to;
+          if (from > bytes.indexOf(0x0a)) {
+            await arrival.gate;
+          }
+        }
+        if (arrival.error !== undefined) {
+          throw arrival.error;
+        }
+        ended = true;
+      }
+      return {
+        columns: csv.columns,
+        content: content(),
+        measures() {
+          if (!ended) {
+            throw new RequestError("the file has not ended", { advice: "Read it to its end before." });
+          }
+          return measures;
+        },
+      };
+    },
+  };
+}
+
+/**
+ * Write a file.
+ *
+ * @param csv the file
+ * @returns its bytes
+ */
+export async function bytesOf({ columns, rows }: CsvFixture): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of encodeCsv(columns, rows)) {
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** A value of a key's column, another one for each row where its type has as many. */
+function keyValue(column: TableColumn, number: number): string {
+  if (column.values !== undefined || column.code !== undefined) {
+    const values = edgeValues(column).filter((value) => value !== null);
+    return values[number % values.length] ?? "";
+  }
+  switch (column.holds) {
+    case "id":
+      return `\\x${number.toString(16).padStart(64, "0")}`;
+    case "time":
+      return `2023-10-19 08:13:00.${String(number).padStart(6, "0").replace(/0+$/, "") || "5"}+00`;
+    case "flag":
+      return number % 2 === 0 ? "t" : "f";
+    case "text":
+      return `key "${number}", é`;
+    default:
+      return String(number);
+  }
+}
+
+/** A row by the names of its columns: values as `COPY` writes them, such as `t` or `\x0a`, and `null` for NULL. */
+export type ReadRow = Readonly<Record<string, string | null>>;
+
+/** A place for a sink, which is new in each case, and how to look into it. */
+export interface SinkHost {
+  /** Make a sink on the place. Each call makes another one on the same place. */
+  makeSink(): Sink;
+  /**
+   * Read the rows of a table by other means than the sink, such as the database's own client. No sink may be needed to be
+   * open.
+   *
+   * @param table the table
+   * @returns the rows in any order, values as `COPY` writes them, so that nothing is lost or rounded; `_from_block` may be
+   *   left out. `null` where there is no such table
+   */
+  readRows(table: TableName): Promise<readonly ReadRow[] | null>;
+}
+
+/** A promise that every sink keeps. */
+export interface SinkCase {
+  readonly name: string;
+  /** Whether two sinks are open on one place at once. Where that cannot be, leave these cases out, and tell users so. */
+  readonly sideBySide: boolean;
+  /**
+   * Try it.
+   *
+   * @param host a new place
+   * @throws an `AssertionError` where the promise is broken
+   */
+  run(host: SinkHost): Promise<void>;
+}
+
+/** The chain that the cases are about. */
+export const CHAIN = "contract-chain";
+
+/** An opened sink, and what it has told of. */
+export interface OpenedSink {
+  readonly sink: Sink;
+  readonly reported: readonly UnknownPart[];
+}
+
+/**
+ * Make a case.
+ *
+ * @param name what is promised
+ * @param run tries it
+ * @param sideBySide whether it opens two sinks at once
+ * @returns the case
+ */
+export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, sideBySide = false): SinkCase {
+  return { name, sideBySide, run };
+}
+
+/**
+ * Use an opened sink, and close it.
+ *
+ * @param host the place
+ * @param tables the tables that it is opened for
+ * @param use uses it
+ * @param opening what else it is opened with
+ */
+export async function withOpened(
+  host: SinkHost,
+  tables: readonly TableName[],
+  use: (opened: OpenedSink) => Promise<void>,
+  opening: Partial<SinkOpening> = {},
+): Promise<void> {
+  const reported: UnknownPart[] = [];
+  const sink = host.makeSink();
+  try {
+    await sink.open({
+      chainId: CHAIN,
+      tables,
+      onUnknown: (unknown) => reported.push(unknown),
+      unknownColumns: "add",
+      signal: new AbortController().signal,
+      ...opening,
+    });
+    await use({ sink, reported });
+  } finally {
+    await sink[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * Read the ledger of a table.
+ *
+ * @param sink the sink
+ * @param table the table
+ * @param behind only entries that begin behind this block; all by default
+ * @returns the entries
+ */
+export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigint): Promise<LedgerEntry[]> {
+  const entries: LedgerEntry[] = [];
+  for await (const entry of sink.entries(table, behind)) {
+    entries.push(entry);
+  }
+  return entries;
+}
+
+/** The options of a plain load, with a signal that nobody aborts. */
+export function loadOptions(replace = false): { readonly replace: boolean; readonly signal: AbortSignal } {
+  return { replace, signal: new AbortController().signal };
+}
+
+/**
+ * Compare the rows of a table with those that are to be there, in any order.
+ *
+ * @param host the place
+ * @param table the table
+ * @param expected the rows; other columns than theirs have to be NULL or not there
+ * @param floats the columns of floating-point numbers, whose texts may differ
+ */
+export async function expectRows(
+  host: SinkHost,
+  table: TableName,
+  expected: readonly ReadRow[],
+  floats: ReadonlySet<string> = new Set(),
+): Promise<void> {
+  const found = (await host.readRows(table)) ?? [];
+  const comparable = (row: ReadRow) =>
+    JSON.stringify(
+      Object.entries(row)
+        .filter(([name, value]) => value !== null && name !== "_from_block")
+        .map(([name, value]) => [name, floats.has(name) ? floatText(value) : value])
+        .sort(([a], [b]) => ((a ?? "") < (b ?? "") ? -1 : 1)),
+    );
+  deepStrictEqual(found.map(comparable).sort(), expected.map(comparable).sort(), `rows of ${table}`);
+}
+
+function floatText(value: string | null): string {
+  const number = Number(value);
+  return Object.is(number, -0) ? "-0" : String(number);
+}
+
+const DIGITS = "1234567890".repeat(90);
+
+/**
+ * Values at the edges of their types, as PostgreSQL writes them; of huge whole numbers those that every sink has to take.
+ * Beyond 38 digits, a sink takes a number as it is, or refuses the unit.
+ */
+const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
+  int2: ["0", "-32768", "32767"],
+  int4: ["0", "-2147483648", "2147483647"],
+  int8: ["0", "-9223372036854775808", "9223372036854775807", "9007199254740993"],
+  hugeint: ["0", "-1", "9".repeat(38), `-${"9".repeat(38)}`, "18446744073709551616"],
+  numeric: ["0", "0.1", "-123456789012345678901234567890.123456789", "1.50", `${DIGITS}.${DIGITS}`, "NaN"],
+  "numeric(1000,16)": ["0.0000000000000000", "-0.1000000000000000", `${DIGITS}.1234567890123456`, "NaN"],
+  float8: ["0", "-0", "0.1", "1e+300", "5e-324", "-1.7976931348623157e+308", "NaN", "Infinity", "-Infinity"],
+  bool: ["t", "f"],
+  text: [
+    "",
+    "plain",
+    'He said "x", and left',
+    '"',
+    "two\nlines",
+    "return\rand\r\nboth",
+    "tab\tand  spaces ",
+    " leading",
+    "NULL",
+    "\\N",
+    "\\.",
+    "back\\slash\\n",
+    "'; DROP TABLE trades; --",
+    "Žluťoučký 馬 🐎 e\u0301",
+    "separators \u2028 and \u2029, \u00a0, \ufeff",
+    "true",
+    "long ".repeat(20_000),
+  ],
+  bytea: ["\\x", "\\x00", "\\xff00ff", `\\x${"0a0d2c22".repeat(64)}`],
+  timestamptz: [
+    "2023-10-19 08:13:00.123456+00",
+    "1970-01-01 00:00:00+00",
+    "1969-12-31 23:59:59.999999+00",
+    "0001-01-01 00:00:00+00",
+    "9999-12-31 23:59:59.999999+00",
+    "2024-02-29 12:00:00.5+00",
+  ],
+  jsonb: [
+    "{}",
+    "[]",
+    "null",
+    '""',
+    "12345678901234567890.12345678901234567890",
+    '{"a": [1, null, true, {"b": "x, \\"y\\"\\n"}]}',
+    '"🐎"',
+  ],
+};
+
+/**
+ * List values for a column, those at the edges of its type among them.
+ *
+ * @param column the column
+ * @returns the values as `COPY` writes them; `null`, for NULL, is the first where the column may have it
+ */
+export function edgeValues(column: TableColumn): (string | null)[] {
+  const known = column.values ?? (column.code && Object.keys(column.code.names)) ?? EDGES[column.type] ?? [];
+  return column.nullable ? [null, ...known] : [...known];
+}

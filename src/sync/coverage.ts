@@ -1,0 +1,323 @@
+import { Code } from "@connectrpc/connect";
+import { SinkError } from "../errors/index.js";
+import type { BlockRange } from "../history/segments.js";
+import { monotonicMs } from "../runtime/index.js";
+import type { TableName } from "../schema/table-names.js";
+import type { MergedHistory } from "./node-history.js";
+import type { CoverageComparison, CoverageQuery, Divergence, Sink, TableSummary } from "./sink.js";
+import type { LedgerEntry, MissingSegment, Segment } from "./unit.js";
+import { firstEndingAt, segmentEndingAt } from "./unit.js";
+
+/**
+ * The relation of a ledger entry to a node's history: it matches its segments, lies before or after all of them, begins
+ * with one of them and ends after the last, or diverges.
+ */
+export type EntryRelation = "matching" | "before" | "after" | "overhanging" | "diverged";
+
+/** A step of {@link matchLedger}, in the order of the blocks. */
+export type LedgerMatch =
+  | { readonly kind: "entry"; readonly entry: LedgerEntry; readonly relation: EntryRelation; readonly foreign: boolean }
+  /** A segment within the range that no matching entry covers. */
+  | { readonly kind: "missing"; readonly segment: Segment };
+
+/**
+ * Walks through the ledger of a table and the segments of a node in parallel. Memory does not grow with the ledger.
+ *
+ * @param entries the ledger of a table, in the order of the blocks
+ * @param segments the node's segments, oldest first, without gaps
+ * @param range only segments within it can be missing
+ * @param replaceFrom from this block on, entries that diverge from the history or end after it are foreign
+ * @returns each entry and each missing segment, the missing ones in the order of their blocks
+ * @throws {@link SinkError} if entries overlap or are out of order; errors of `entries` unchanged
+ */
+export async function* matchLedger(
+  entries: AsyncIterable<LedgerEntry>,
+  segments: readonly Segment[],
+  range: BlockRange,
+  replaceFrom?: bigint | undefined,
+): AsyncGenerator<LedgerMatch, void, undefined> {
+  let next = 0;
+  let before: LedgerEntry | undefined;
+  function* missingUpTo(end: number): Generator<LedgerMatch> {
+    for (; next < end; next += 1) {
+      const segment = segments[next];
+      if (segment && range.fromBlock <= segment.fromBlock && segment.toBlock <= range.toBlock) {
+        yield { kind: "missing", segment };
+      }
+    }
+  }
+  for await (const entry of entries) {
+    if (before !== undefined && entry.fromBlock <= before.toBlock) {
+      throw disordered(before, entry);
+    }
+    before = entry;
+    const relation = relationOf(entry, segments);
+    const replaced = replaceFrom !== undefined && entry.fromBlock >= replaceFrom && segments.length > 0;
+    const foreign = replaced && relation !== "matching" && relation !== "before";
+    if (relation === "matching" || (relation === "overhanging" && !foreign)) {
+      yield* missingUpTo(firstEndingAt(segments, entry.fromBlock));
+      next = Math.max(next, firstEndingAt(segments, entry.toBlock + 1n));
+    }
+    yield { kind: "entry", entry, relation, foreign };
+  }
+  yield* missingUpTo(segments.length);
+}
+
+/**
+ * Returns the relation of a ledger entry to a node's history. If the node has dropped the first segments of an entry,
+ * the others decide.
+ *
+ * @param entry the entry
+ * @param segments the node's segments, oldest first, without gaps
+ * @returns the relation; `after` if there are no segments
+ */
+export function relationOf(entry: LedgerEntry, segments: readonly Segment[]): EntryRelation {
+  const [first, last] = [segments[0], segments.at(-1)];
+  if (first === undefined || last === undefined || entry.fromBlock > last.toBlock) {
+    return "after";
+  }
+  if (entry.toBlock < first.fromBlock) {
+    const adjacent = entry.toBlock === first.fromBlock - 1n;
+    return adjacent && entry.segmentId !== first.previousId ? "diverged" : "before";
+  }
+  const start = segments[firstEndingAt(segments, entry.fromBlock)];
+  const begins =
+    entry.fromBlock < first.fromBlock ||
+    (start?.fromBlock === entry.fromBlock && start.previousId === entry.previousSegmentId);
+  if (entry.toBlock > last.toBlock) {
+    return begins ? "overhanging" : "diverged";
+  }
+  return begins && segmentEndingAt(segments, entry.toBlock)?.id === entry.segmentId ? "matching" : "diverged";
+}
+
+/**
+ * Describes where a ledger entry diverges from a history.
+ *
+ * @param entry the entry
+ * @param segments the node's segments
+ * @returns the entry, with the node's segment that ends with the same block, if there is one
+ */
+export function divergenceAt(entry: LedgerEntry, segments: readonly Segment[]): Divergence {
+  const segment = segmentEndingAt(segments, entry.toBlock);
+  return { entry, ...(segment && { segment }) };
+}
+
+function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): SinkError {
+  return new SinkError(
+    `the ledger of ${table} has a unit from block ${fromBlock} behind one of blocks ${before.fromBlock} to ${before.toBlock}`,
+    {
+      code: Code.DataLoss,
+      advice: "The ledger was changed by something else. Restore it, or sync into a new place.",
+    },
+  );
+}
+
+/**
+ * Compares a sink with a history: by the sink's own `compareCoverage`, or by reading its ledger once, table by table.
+ * Time grows with the entries and segments, memory only with `limit`.
+ *
+ * @param sink the sink, opened
+ * @param query the history, the tables, the range, the limit of the lists, and from where another history is replaced
+ * @returns what the sink has, what it lacks, and where the histories diverge
+ * @throws `SinkError` if the ledger cannot be read or is broken
+ *
+ * @example
+ * const range = { fromBlock: 1n, toBlock: 2n ** 63n - 1n };
+ * const { missing, divergence } = await compareCoverage(sink, { history, tables: ["trades"], range, limit: 1000 });
+ */
+export function compareCoverage(
+  sink: Pick<Sink, "entries" | "compareCoverage">,
+  query: CoverageQuery,
+): Promise<CoverageComparison> {
+  return sink.compareCoverage === undefined ? compareLedger(sink, query) : sink.compareCoverage(query);
+}
+
+/**
+ * Does the same as {@link compareCoverage} by reading the ledger. A sink can test its own comparison against this one.
+ *
+ * @param sink the sink, opened
+ * @param query as for `compareCoverage`
+ * @returns as `compareCoverage`
+ * @throws `SinkError` as `compareCoverage`
+ */
+export async function compareLedger(sink: Pick<Sink, "entries">, query: CoverageQuery): Promise<CoverageComparison> {
+  const tables: TableSummary[] = [];
+  let missing: MissingSegment[] = [];
+  let foreign: LedgerEntry[] = [];
+  let divergence: Divergence | undefined;
+  for (const table of query.tables) {
+    const found = await compareTable(sink, table, query);
+    tables.push(found.survey);
+    missing = missing.concat(found.missing);
+    foreign = foreign.concat(found.foreign);
+    if (
+      found.divergence !== undefined &&
+      (divergence === undefined || isBefore(found.divergence.entry, divergence.entry))
+    ) {
+      divergence = found.divergence;
+    }
+  }
+  // Sorting is stable, so that tables keep their order.
+  missing.sort((a, b) => compare(a.segment.fromBlock, b.segment.fromBlock));
+  foreign.sort((a, b) => compare(a.fromBlock, b.fromBlock));
+  return {
+    tables,
+    missing: missing.slice(0, query.limit),
+    foreign: foreign.slice(0, query.limit),
+    ...(divergence && { divergence }),
+  };
+}
+
+async function compareTable(
+  sink: Pick<Sink, "entries">,
+  table: TableName,
+  { history: { segments }, range, limit, replaceFrom, behind }: CoverageQuery,
+) {
+  const missing: MissingSegment[] = [];
+  const foreign: LedgerEntry[] = [];
+  let divergence: Divergence | undefined;
+  let [units, rows, bytes, absent] = [0n, 0n, 0n, 0n];
+  let [first, last]: (LedgerEntry | undefined)[] = [];
+  for await (const step of matchLedger(sink.entries(table, behind), segments, range, replaceFrom)) {
+    if (step.kind === "missing") {
+      absent += 1n;
+      if (missing.length < limit) {
+        missing.push({ table, segment: step.segment });
+      }
+      continue;
+    }
+    const { entry, relation } = step;
+    [units, rows, bytes] = [units + 1n, rows + entry.rows, bytes + entry.bytes];
+    first ??= entry;
+    last = entry;
+    if (step.foreign && foreign.length < limit) {
+      foreign.push(entry);
+    } else if (!step.foreign && relation === "diverged" && divergence === undefined) {
+      divergence = divergenceAt(entry, segments);
+    }
+  }
+  const survey: TableSummary = {
+    table,
+    units,
+    rows,
+    bytes,
+    ...(first && { fromBlock: first.fromBlock }),
+    ...(last && { toBlock: last.toBlock }),
+    missing: absent,
+  };
+  return { survey, missing, foreign, divergence };
+}
+
+function isBefore(a: LedgerEntry, b: LedgerEntry): boolean {
+  return a.fromBlock < b.fromBlock;
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** How often the whole ledger is compared, in milliseconds, as other programs may have changed it. */
+const WHOLE_MS = 3_600_000;
+
+/** A block up to which all tables are complete, so that only later blocks are compared. */
+interface CompletePrefix {
+  readonly block: bigint;
+  /** First block of the history that was compared. Older segments may appear later. */
+  readonly fromBlock: bigint;
+  readonly tables: ReadonlyMap<TableName, TableSummary>;
+  /** The identity of the sink. */
+  readonly identity: string | undefined;
+  /** When the whole ledger was compared. */
+  readonly wholeAt: number;
+}
+
+/**
+ * Returns a function that compares a sink with a history that only grows. Blocks that were complete in all tables are
+ * compared again only once an hour, or when the history begins earlier (because a node with older segments is back), or
+ * when the sink has another identity (as after a reconnect). Later blocks are compared in each call.
+ *
+ * @param sink the sink, opened
+ * @returns compares. All queries have the same tables and range, and each history continues the previous one
+ */
+export function createIncrementalComparison(
+  sink: Pick<Sink, "entries" | "identity" | "compareCoverage">,
+): (query: Omit<CoverageQuery, "behind">) => Promise<CoverageComparison> {
+  let settled: CompletePrefix | undefined;
+  return async (query) => {
+    const now = monotonicMs();
+    const fromBlock = query.history.segments[0]?.fromBlock ?? 0n;
+    // Read before the ledger, so that a change in between is noticed in the next call.
+    const identity = await sink.identity?.();
+    if (
+      settled !== undefined &&
+      (now - settled.wholeAt >= WHOLE_MS || fromBlock < settled.fromBlock || identity !== settled.identity)
+    ) {
+      settled = undefined;
+    }
+    const found = await compareCoverage(sink, settled === undefined ? query : behind(query, settled.block));
+    const tables = found.tables.map((table) => sum(settled?.tables.get(table.table), table));
+    const complete = completeUpTo(query, found);
+    if (complete !== undefined) {
+      const byName = new Map(tables.map((table) => [table.table, table]));
+      settled = { block: complete, fromBlock, tables: byName, identity, wholeAt: settled?.wholeAt ?? now };
+    }
+    return { ...found, tables };
+  };
+}
+
+function behind(query: CoverageQuery, block: bigint): CoverageQuery {
+  const { chainId, segments } = query.history;
+  const left = segments.slice(firstEndingAt(segments, block + 1n));
+  return { ...query, history: { chainId, segments: left }, behind: block };
+}
+
+/** Returns the block up to which nothing is missing and after which the tables are empty, if there is one. */
+function completeUpTo({ history, replaceFrom, limit }: CoverageQuery, found: CoverageComparison): bigint | undefined {
+  const { missing, divergence, tables } = found;
+  const [oldest] = missing;
+  const isListed = oldest !== undefined || (limit > 0 && tables.every((table) => table.missing === 0n));
+  if (replaceFrom !== undefined || divergence !== undefined || !isListed) {
+    return undefined;
+  }
+  const block = oldest === undefined ? history.segments.at(-1)?.toBlock : oldest.segment.fromBlock - 1n;
+  return tables.every(({ toBlock = 0n }) => toBlock <= (block ?? 0n)) ? block : undefined;
+}
+
+function sum(before: TableSummary | undefined, now: TableSummary): TableSummary {
+  if (before === undefined || before.units === 0n) {
+    return now;
+  }
+  return {
+    ...before,
+    ...now,
+    units: before.units + now.units,
+    rows: before.rows + now.rows,
+    bytes: before.bytes + now.bytes,
+    ...(before.fromBlock !== undefined && { fromBlock: before.fromBlock }),
+  };
+}
+
+/**
+ * Lists missing segments that some node has, in case all listed ones belong to unreachable nodes: only the oldest are
+ * listed, and there may be more than the limit.
+ *
+ * @param sink the sink, opened
+ * @param query the query, with the merged history of the nodes
+ * @param found the result of the query
+ * @returns the result; in that case, with the missing segments from the first block that a node has, followed by the
+ *   oldest that none has
+ */
+export async function includeAvailable(
+  sink: Pick<Sink, "entries" | "compareCoverage">,
+  query: CoverageQuery & { readonly history: MergedHistory },
+  found: CoverageComparison,
+): Promise<CoverageComparison> {
+  const { range, limit, history } = query;
+  const { availableFrom: fromBlock } = history;
+  const isHidden = found.missing.length >= limit && found.missing.every(({ segment }) => segment.toBlock < fromBlock);
+  if (!isHidden || fromBlock > range.toBlock) {
+    return found;
+  }
+  const { missing } = await compareCoverage(sink, { ...query, range: { ...range, fromBlock } });
+  return { ...found, missing: [...missing, ...found.missing.slice(0, 1)] };
+}

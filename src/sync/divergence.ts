@@ -1,0 +1,98 @@
+import { Code } from "@connectrpc/connect";
+import { quoted } from "../errors/error-text.js";
+import { RequestError, TradewireError } from "../errors/index.js";
+import type { Divergence } from "./sink.js";
+import type { Segment, Unit } from "./unit.js";
+
+/**
+ * The histories of a sink and a node diverge, or the history of a node has changed. Nothing was changed in the sink.
+ */
+export class DivergenceError extends TradewireError {
+  /** Where the sink's history diverges from the node's; absent if the node's own history has changed. */
+  readonly divergence: Divergence | undefined;
+
+  constructor(summary: string, advice: string, divergence?: Divergence) {
+    super(summary, { code: Code.FailedPrecondition, advice, section: "divergenceerror" });
+    this.divergence = divergence;
+  }
+}
+
+/** Maximum number of characters of a segment's identifier in an error. */
+const MAX_ID = 100;
+
+/**
+ * Creates the error of a sink whose history diverges from the node's.
+ *
+ * @param sinkName the name of the sink
+ * @param divergence the place
+ * @returns the error, which names both sides
+ */
+export function divergenceError(sinkName: string, divergence: Divergence): DivergenceError {
+  const { entry, segment } = divergence;
+  const { table, fromBlock, toBlock, segmentId, previousSegmentId } = entry;
+  const has = `${sinkName} has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} behind ${shown(previousSegmentId)}`;
+  const node =
+    segment === undefined
+      ? "the node has no segment that ends there, or names another one before its first"
+      : `the node has ${segmentText(segment)}`;
+  return new DivergenceError(
+    `the histories part: ${has}, and ${node}`,
+    `Check that the node is of the same network. To take the node's history from there on, sync with replaceFrom ${fromBlock} (--replace-from); nothing was changed.`,
+    divergence,
+  );
+}
+
+/**
+ * Creates the error of a node whose history has changed.
+ *
+ * @param node the name of the node
+ * @param how what it had, and what it has
+ * @returns the error
+ */
+export function historyChangedError(node: string, how: string): DivergenceError {
+  return new DivergenceError(
+    `the history of ${node} has changed: ${how}`,
+    "Start the sync again: it compares what is there with the node's history, and says where they part.",
+  );
+}
+
+/**
+ * Creates the error of a node that has another segment at the end of a queued unit.
+ *
+ * @param node the name of the node
+ * @param unit the unit, as planned
+ * @param segment the node's segment
+ * @returns the error, which names both sides
+ */
+export function unitDivergenceError(node: string, unit: Unit, segment: Segment): DivergenceError {
+  const { table, fromBlock, toBlock, segmentId, previousSegmentId } = unit;
+  const planned = `the queue has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} behind ${shown(previousSegmentId)}`;
+  return new DivergenceError(
+    `the histories part: ${planned}, and ${node} has ${segmentText(segment)}`,
+    "Check that the worker's nodes are of the network that was planned from. Nothing was changed, and the unit was put back.",
+  );
+}
+
+/**
+ * Checks that a sink holds the node's chain, or is empty.
+ *
+ * @param sinkName the name of the sink
+ * @param held the chain that it holds, if any
+ * @param chainId the node's chain; empty if the node has no history yet
+ * @throws {@link RequestError} naming both
+ */
+export function assertSameChain(sinkName: string, held: string | undefined, chainId: string): void {
+  if (held !== undefined && chainId !== "" && held !== chainId) {
+    throw new RequestError(`${sinkName} holds the chain ${quoted(held)}, and the node's is ${quoted(chainId)}`, {
+      advice: "Check the node's URL, or give the other chain a place of its own.",
+    });
+  }
+}
+
+function segmentText({ id, fromBlock, toBlock, previousId }: Segment): string {
+  return `segment ${shown(id)} of blocks ${fromBlock} to ${toBlock} behind ${shown(previousId)}`;
+}
+
+function shown(id: string): string {
+  return id === "" ? "none" : quoted(id, MAX_ID);
+}

@@ -1,0 +1,182 @@
+import type { TradewireError } from "../errors/index.js";
+import { monotonicMs } from "../runtime/index.js";
+import { throwIfAborted, wait } from "../signal/wait.js";
+import { type Availability, createAvailability } from "./availability.js";
+import { nodeName } from "./node-history.js";
+import type { ReportEvent } from "./sync-events.js";
+import type { SyncClient } from "./sync-options.js";
+import type { Unit } from "./unit.js";
+
+/** A node that units are fetched from. */
+export interface SyncNode {
+  readonly client: SyncClient;
+  /** Its name in events. */
+  readonly name: string;
+}
+
+/** The nodes of a sync, which share the load. */
+export interface NodePool {
+  /**
+   * Takes the next node: of those that have the unit, the least busy one that is available. If all are unreachable, it
+   * waits, and then lets one call at a time find out whether a node is back.
+   *
+   * @param unit the unit
+   * @param avoid a node that is taken only if there is no other
+   * @returns the node, to be released with `release`; `undefined` if no node has the unit
+   * @throws the error of the nodes once they have been unreachable for too long; {@link CanceledError} if the signal
+   *   was aborted
+   */
+  take(unit: Unit, avoid: SyncNode | undefined): Promise<SyncNode | undefined>;
+  /** Releases a node. */
+  release(node: SyncNode): void;
+  /** Records that the node has answered. */
+  recordSuccess(node: SyncNode): void;
+  /**
+   * Records that a call failed, so that the node gets no calls for a while.
+   *
+   * @param node the node
+   * @param error the failure
+   * @param isUnreachable whether it did not answer at all
+   */
+  recordFailure(node: SyncNode, error: TradewireError, isUnreachable: boolean): void;
+}
+
+/** How nodes are taken. */
+export interface NodePoolOptions {
+  /** How long unreachable nodes are retried, in milliseconds. */
+  readonly retryForMs: number;
+  readonly report: ReportEvent;
+  /** Cancels all waits. */
+  readonly signal: AbortSignal;
+  /** Returns whether a node has a unit. It is called each time, because the answer may change. */
+  readonly has: (client: SyncClient, unit: Unit) => boolean;
+}
+
+interface PoolEntry extends SyncNode {
+  readonly availability: Availability;
+  /** Calls in flight. */
+  busy: number;
+  /** The number of the last take: the least recently used of equal nodes comes first. */
+  lastTaken: number;
+}
+
+/**
+ * Creates the pool of a sync's nodes.
+ *
+ * @param clients at least one
+ * @param options how long unreachable nodes are retried, and which node has which unit
+ * @returns the pool
+ */
+export function createNodePool(
+  clients: readonly SyncClient[],
+  { retryForMs, report, signal, has }: NodePoolOptions,
+): NodePool {
+  const entries = clients.map((client, index): PoolEntry => {
+    const name = nodeName(client, index, clients.length);
+    return { client, name, availability: createAvailability(retryForMs), busy: 0, lastTaken: 0 };
+  });
+  const waiting = new Set<() => void>();
+  let taken = 0;
+  /** When the wait that was reported last ends: all calls that wait together report it once. */
+  let reportedUntil = 0;
+
+  function entryOf(node: SyncNode): PoolEntry | undefined {
+    return entries.find((entry) => entry === node);
+  }
+
+  function choose(candidates: readonly PoolEntry[], avoid: SyncNode | undefined): PoolEntry | undefined {
+    const now = monotonicMs();
+    // An unreachable node gets one call at a time until it has answered.
+    const usable = candidates.filter(
+      ({ availability: { state }, busy }) => state.kind !== "unreachable" || (state.retryAt <= now && busy === 0),
+    );
+    const rank = (entry: PoolEntry) => [
+      retryAtOf(entry) > now ? 1 : 0,
+      entry === avoid ? 1 : 0,
+      entry.busy,
+      entry.lastTaken,
+    ];
+    return usable.sort((a, b) => compareRanks(rank(a), rank(b)))[0];
+  }
+
+  function wakeAll(): void {
+    for (const wake of waiting) {
+      wake();
+    }
+  }
+
+  /** Waits until the first attempt at one of the nodes is due, or one has answered. All of them are unreachable. */
+  async function waitForAny(candidates: readonly PoolEntry[]): Promise<void> {
+    const now = monotonicMs();
+    const state = candidates[0]?.availability.state;
+    const until = Math.min(...candidates.map(retryAtOf).map((retryAt) => (retryAt > now ? retryAt : Infinity)));
+    if (state !== undefined && state.kind !== "available" && until !== Infinity && until !== reportedUntil) {
+      reportedUntil = until;
+      report({ kind: "waiting", error: state.error, againMs: Math.ceil(until - now) });
+    }
+    let wake: (() => void) | undefined;
+    try {
+      await wait(Math.ceil(until - now), signal, (end) => {
+        wake = end;
+        waiting.add(end);
+      });
+    } finally {
+      if (wake !== undefined) {
+        waiting.delete(wake);
+      }
+    }
+  }
+
+  return {
+    async take(unit, avoid) {
+      for (;;) {
+        throwIfAborted(signal);
+        const candidates = entries.filter(({ client }) => has(client, unit));
+        const [first] = candidates;
+        if (first === undefined) {
+          return undefined;
+        }
+        const { state } = first.availability;
+        if (state.kind === "unreachable" && candidates.every(hasTimedOut)) {
+          throw state.error;
+        }
+        const node = choose(candidates, avoid);
+        if (node !== undefined) {
+          taken += 1;
+          node.busy += 1;
+          node.lastTaken = taken;
+          return node;
+        }
+        await waitForAny(candidates);
+      }
+    },
+    release(node) {
+      const entry = entryOf(node);
+      if (entry !== undefined) {
+        entry.busy -= 1;
+        wakeAll();
+      }
+    },
+    recordSuccess(node) {
+      entryOf(node)?.availability.recordSuccess();
+      wakeAll();
+    },
+    recordFailure(node, error, isUnreachable) {
+      entryOf(node)?.availability.recordFailure(error, isUnreachable);
+    },
+  };
+}
+
+/** Returns when the next attempt is due; 0 if the node is available. */
+function retryAtOf({ availability: { state } }: PoolEntry): number {
+  return state.kind === "available" ? 0 : state.retryAt;
+}
+
+function hasTimedOut({ availability: { state } }: PoolEntry): boolean {
+  return state.kind === "unreachable" && state.timedOut;
+}
+
+function compareRanks(a: readonly number[], b: readonly number[]): number {
+  const index = a.findIndex((value, at) => value !== b[at]);
+  return index === -1 ? 0 : (a[index] ?? 0) - (b[index] ?? 0);
+}

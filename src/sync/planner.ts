@@ -1,0 +1,241 @@
+import { monotonicMs } from "../runtime/index.js";
+import { wait } from "../signal/wait.js";
+import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
+import { createIncrementalComparison, includeAvailable } from "./coverage.js";
+import { divergenceError } from "./divergence.js";
+import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
+import type { CoverageComparison, Sink, TableSummary } from "./sink.js";
+import type { ParsedSyncOptions, SyncClient } from "./sync-options.js";
+import type { MissingSegment } from "./unit.js";
+import { type NodeHistory, type Unit, unitsOf } from "./unit.js";
+import { unitUnavailable } from "./unit-loader.js";
+
+/** The nodes, the sink, and the part of the history that a plan is made for. */
+export interface PlannerOptions
+  extends Pick<ParsedSyncOptions, "tables" | "range" | "segmentsPerExport" | "replaceFrom" | "follow" | "pollMs"> {
+  readonly clients: readonly SyncClient[];
+  /** The work source opens it before the first comparison. */
+  readonly sink: Sink;
+  readonly retryContext: RetryContext;
+}
+
+/** The latest history of the nodes. */
+export interface PlannerHistory {
+  readonly current: MergedHistory;
+  /** Returns whether `pollMs` have passed since the last reading. */
+  isDue(): boolean;
+  /** Returns the milliseconds until the next reading is due. */
+  dueInMs(): number;
+  /**
+   * Reads the history again, and reports unreachable nodes.
+   *
+   * @throws {@link DivergenceError} if it is another history; errors of the nodes once `retryForMs` have passed
+   */
+  refresh(): Promise<void>;
+}
+
+/** What a work source holds when the planner looks at it. */
+export interface WorkState {
+  /** Units that were accepted and are neither loaded nor failed for good. */
+  readonly pending: number;
+  /** Units that the next comparison still lists as missing, although they need no planning: pending or failed ones. */
+  readonly known: number;
+  /** How many more units the source accepts now. */
+  readonly capacity: number;
+  /** Returns whether a missing segment belongs to a known unit. */
+  hasSegment(missing: MissingSegment): boolean;
+}
+
+/** Where planned units go: to a loader in this process, or into a queue that workers take them from. */
+export interface WorkSource {
+  /** Number of missing segments that one comparison lists, besides those of known units. */
+  readonly comparisonLimit: number;
+  /** Returns the present state. Called before each step of the planner. */
+  inspect(): Promise<WorkState>;
+  /** Called with the result of each comparison. */
+  onCompared?(tables: readonly TableSummary[]): Promise<void>;
+  /** Called before a divergence is thrown. */
+  onDivergence?(): Promise<void>;
+  /** Called after the history was read again while following: failed units may be planned again. */
+  onHistoryRead?(): void;
+  /** Accepts units, no more than there is capacity for, in the order in which they are to be loaded. */
+  accept(units: readonly Unit[]): Promise<void>;
+  /** Waits until the state may have changed. */
+  waitForProgress(): Promise<void>;
+  /** Reports that nothing is missing, and waits until the history should be read again. */
+  waitWhileIdle(): Promise<void>;
+}
+
+/** The chain that was planned, and what the sink has of it when nothing is left to do. */
+export interface PlanResult {
+  readonly chainId: string;
+  readonly tables: readonly TableSummary[];
+}
+
+/** What the planner knows of the units that the sink lacks. */
+type Plan =
+  /** Units still to be accepted. `isFullyListed` tells that the comparison listed all missing segments. */
+  | { readonly kind: "pending"; readonly backlog: readonly Unit[]; readonly isFullyListed: boolean }
+  /** Units are missing, but no node has them now. */
+  | { readonly kind: "unavailable"; readonly unit: Unit }
+  | { readonly kind: "complete"; readonly tables: readonly TableSummary[] };
+
+/** The plan before the first comparison, and after each new history. */
+const UNPLANNED: Plan = { kind: "pending", backlog: [], isFullyListed: false };
+
+/**
+ * Compares the nodes' history with the sink again and again, and hands the missing units to a work source, until nothing
+ * is missing. With `follow`, it continues with new segments until it throws.
+ *
+ * @param options the nodes, the sink, the tables and the range
+ * @param openSource opens the sink, and returns where the units go; called once, after the first reading of the history
+ * @returns the final state of the tables; `undefined` if the nodes have no history yet and are not followed
+ * @throws {@link DivergenceError} if the histories diverge; errors of the nodes, of the sink and of the work source
+ */
+export async function runPlanner(
+  options: PlannerOptions,
+  openSource: (history: PlannerHistory) => Promise<WorkSource>,
+): Promise<PlanResult | undefined> {
+  const history = await readFirstHistory(options);
+  if (history === undefined) {
+    return undefined;
+  }
+  const { follow, retryContext } = options;
+  const source = await openSource(history);
+  const compare = createComparison(options, history, source);
+  const unitAvailability = createAvailability(retryContext.retryForMs);
+
+  /** Waits until the plan may have to change, and returns the plan to go on with. */
+  const nextPlan = async (current: Plan): Promise<Plan> => {
+    if (current.kind === "unavailable") {
+      const [offline] = history.current.unreachable;
+      await waitAfterFailure(unitAvailability, offline?.error ?? unitUnavailable(current.unit), retryContext);
+      await history.refresh();
+      return UNPLANNED;
+    }
+    if (current.kind === "complete") {
+      await source.waitWhileIdle();
+    } else if (!follow || !history.isDue()) {
+      await source.waitForProgress();
+      return current;
+    }
+    await history.refresh();
+    source.onHistoryRead?.();
+    return current.kind === "pending" ? { ...current, isFullyListed: false } : UNPLANNED;
+  };
+
+  for (let plan = UNPLANNED; ; plan = await nextPlan(plan)) {
+    const state = await source.inspect();
+    if (isComparisonDue(plan, state)) {
+      plan = await compare(state);
+    }
+    if (plan.kind === "complete" && !follow) {
+      return { chainId: history.current.chainId, tables: plan.tables };
+    }
+    if (plan.kind === "pending" && plan.backlog.length > 0 && state.capacity > 0) {
+      unitAvailability.recordSuccess();
+      await source.accept(plan.backlog.slice(0, state.capacity));
+      plan = { ...plan, backlog: plan.backlog.slice(state.capacity) };
+    }
+  }
+}
+
+/** A comparison is due once the backlog is handed over; if it was the whole rest, once the work source has finished it. */
+function isComparisonDue(plan: Plan, { pending, capacity }: WorkState): boolean {
+  return plan.kind === "pending" && plan.backlog.length === 0 && (plan.isFullyListed ? pending === 0 : capacity > 0);
+}
+
+/** Reads the history until the nodes name their chain; returns `undefined` if they do not and are not followed. */
+async function readFirstHistory(options: PlannerOptions): Promise<PlannerHistory | undefined> {
+  const { clients, follow, pollMs, retryContext } = options;
+  const { report, signal } = retryContext;
+  let readAt = monotonicMs();
+
+  async function read(known?: NodeHistory): Promise<MergedHistory> {
+    readAt = monotonicMs();
+    const found = await retryWhileUnavailable(() => readHistory(clients, signal, known), retryContext);
+    reportNodes(found, report);
+    return found;
+  }
+
+  let current = await read();
+  while (current.chainId === "") {
+    if (!follow) {
+      return undefined;
+    }
+    report({ kind: "idle", againMs: pollMs });
+    await wait(pollMs, signal);
+    current = await read(current);
+  }
+  return {
+    get current() {
+      return current;
+    },
+    isDue: () => monotonicMs() - readAt >= pollMs,
+    dueInMs: () => Math.max(0, pollMs - (monotonicMs() - readAt)),
+    async refresh() {
+      current = await read(current);
+    },
+  };
+}
+
+/** Returns a function that compares the history with the sink, and makes units of the missing segments. */
+function createComparison(
+  options: PlannerOptions,
+  history: PlannerHistory,
+  source: WorkSource,
+): (state: WorkState) => Promise<Plan> {
+  const { sink, tables, range, replaceFrom, segmentsPerExport, retryContext } = options;
+  const compareIncrementally = createIncrementalComparison(sink);
+
+  async function compare(limit: number): Promise<CoverageComparison> {
+    const query = {
+      history: history.current,
+      tables,
+      range,
+      limit,
+      ...(replaceFrom !== undefined && { replaceFrom }),
+    };
+    const found = await compareIncrementally(query);
+    if (found.divergence !== undefined) {
+      await source.onDivergence?.();
+      throw divergenceError(sink.name, found.divergence);
+    }
+    return includeAvailable(sink, query, found);
+  }
+
+  /** Removes units of another history that no unit of the nodes' history replaces. Returns whether there were any. */
+  async function removeForeign({ foreign }: CoverageComparison): Promise<boolean> {
+    const { segments, unreachable } = history.current;
+    const [first, last] = [segments[0], segments.at(-1)];
+    if (unreachable.length > 0 || first === undefined || last === undefined) {
+      return false; // An unreachable node may have what is outside of the other nodes' blocks.
+    }
+    let removed = false;
+    for (const entry of foreign) {
+      const isWithin = range.fromBlock <= entry.fromBlock && entry.toBlock <= range.toBlock;
+      if (isWithin && (entry.toBlock < first.fromBlock || entry.fromBlock > last.toBlock)) {
+        await sink.remove(entry);
+        removed = true;
+      }
+    }
+    return removed;
+  }
+
+  return async (state) => {
+    const limit = source.comparisonLimit + state.known * segmentsPerExport;
+    const found = await retryWhileUnavailable(() => compare(limit), retryContext);
+    const { chainId, segments, isAvailable } = history.current;
+    retryContext.report({ kind: "planned", history: { chainId, segments }, tables: found.tables });
+    await source.onCompared?.(found.tables);
+    const removed = await retryWhileUnavailable(() => removeForeign(found), retryContext);
+    const missing = found.missing.filter((segment) => !state.hasSegment(segment));
+    const units = unitsOf(chainId, missing, segmentsPerExport, isAvailable);
+    const [unit] = units;
+    const backlog = units.filter(isAvailable);
+    if (backlog.length > 0 || removed || state.pending > 0) {
+      return { kind: "pending", backlog, isFullyListed: found.missing.length < limit };
+    }
+    return unit === undefined ? { kind: "complete", tables: found.tables } : { kind: "unavailable", unit };
+  };
+}

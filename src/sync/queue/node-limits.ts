@@ -1,0 +1,181 @@
+import { Code } from "@connectrpc/connect";
+import { BannedError, SinkError, type TradewireError } from "../../errors/index.js";
+import { unixMs } from "../../runtime/index.js";
+import { wait } from "../../signal/wait.js";
+import type { SyncClient } from "../sync-options.js";
+import type { QueueDatabase } from "./queue-database.js";
+import { type CallBudget, jittered, type QueueTimings } from "./queue-options.js";
+
+/** Whether a node may be called: at once, as the probe that finds out whether it is back, or not before some time. */
+export type NodeAccess = { readonly kind: "free" | "probe" } | { readonly kind: "rests"; readonly ms: number };
+
+/** How often a call waits while others have used up the budget in advance. */
+const MAX_WAITS = 60;
+/** A probe without a result for this time has ended with its worker. */
+const PROBE_MS = 60_000;
+/** Maximum length of the error that is stored with a node. */
+const MAX_ERROR = 500;
+
+/**
+ * Adds nodes to the queue's tables.
+ *
+ * @param db the queue
+ * @param names the names of the nodes
+ */
+export async function registerNodes(db: QueueDatabase, names: readonly string[]): Promise<void> {
+  const sql = `INSERT INTO ${db.schema}.tradewire_nodes (node) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING`;
+  await db.query("entering the nodes", sql, [names]);
+}
+
+/**
+ * Takes a call from the budget that all workers share, which is a token bucket. If it is empty, the call is reserved in
+ * advance, and waits for its time.
+ *
+ * @param db the queue
+ * @param node the name of the node
+ * @param budget the limits
+ * @param signal cancels the wait
+ * @throws {@link SinkError} if others have used up the budget for too long; {@link CanceledError}
+ */
+export async function takeCallToken(
+  db: QueueDatabase,
+  node: string,
+  budget: CallBudget,
+  signal: AbortSignal,
+): Promise<void> {
+  const { rate, burst } = budget;
+  const level = "least($3, coalesce(tokens, $3) + $2 * greatest(0, extract(epoch FROM clock_timestamp() - filled_at)))";
+  const sql = `UPDATE ${db.schema}.tradewire_nodes SET tokens = ${level} - 1, filled_at = clock_timestamp()
+    WHERE node = $1 AND ${level} > -$3 RETURNING greatest(0, -tokens) / $2 * 1000 AS ms`;
+  for (let attempt = 0; attempt < MAX_WAITS; attempt += 1) {
+    const [row] = await db.query<{ ms: number }>("asking for a call", sql, [node, rate, burst]);
+    if (row !== undefined) {
+      if (row.ms > 0) {
+        await wait(row.ms, signal);
+      }
+      return;
+    }
+    await wait(jittered((burst / rate) * 1000), signal);
+  }
+  throw new SinkError(`the budget of calls of ${node} was used up for ${MAX_WAITS} times as long as it lasts`, {
+    code: Code.Aborted,
+    advice: "Run fewer workers, or raise the calls a second where the node allows it.",
+  });
+}
+
+/**
+ * Returns whether a node may be called. After failures it gets no calls for a while; then one call of all workers
+ * probes it.
+ *
+ * @param db the queue
+ * @param node the name of the node
+ * @returns whether, or how long it gets no calls
+ */
+export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess> {
+  const table = `${db.schema}.tradewire_nodes`;
+  const [state] = await db.query<{ failures: number; ms: number }>(
+    "looking at a node",
+    `SELECT failures, coalesce(greatest(0, extract(epoch FROM rest_until - now())), 0)::float8 * 1000 AS ms FROM ${table} WHERE node = $1`,
+    [node],
+  );
+  if (state === undefined || state.failures === 0) {
+    return { kind: "free" };
+  }
+  if (state.ms > 0) {
+    return { kind: "rests", ms: state.ms };
+  }
+  const probe = await db.query(
+    "probing a node",
+    `UPDATE ${table} SET probe_until = now() + interval '${PROBE_MS} ms' WHERE node = $1 AND failures > 0
+       AND (rest_until IS NULL OR rest_until <= now()) AND (probe_until IS NULL OR probe_until < now()) RETURNING 1`,
+    [node],
+  );
+  return probe.length === 1 ? { kind: "probe" } : { kind: "rests", ms: 1000 };
+}
+
+/**
+ * Records for all workers that a node answers again.
+ *
+ * @param db the queue
+ * @param node the name of the node
+ */
+export async function markReachable(db: QueueDatabase, node: string): Promise<void> {
+  const sql = `UPDATE ${db.schema}.tradewire_nodes SET failures = 0, error = NULL, rest_until = NULL, probe_until = NULL
+    WHERE node = $1 AND failures > 0`;
+  await db.query("saying that a node answers", sql, [node]);
+}
+
+/**
+ * Ends a probe, whatever its result, so that other workers may probe the node.
+ *
+ * @param db the queue
+ * @param node the name of the node
+ */
+export async function endProbe(db: QueueDatabase, node: string): Promise<void> {
+  const sql = `UPDATE ${db.schema}.tradewire_nodes SET probe_until = NULL WHERE node = $1`;
+  await db.query("ending a probe", sql, [node]);
+}
+
+/**
+ * Records for all workers that a node is unreachable, or asks for a pause. The delay before its next call doubles with
+ * each failure; calls that fail during the delay count as one.
+ *
+ * @param db the queue
+ * @param node the name of the node
+ * @param error the failure of its call
+ * @param nodeBackoffMs the first and the longest delay
+ * @returns whether the node was available before this failure, so that the unit may be its cause
+ */
+export async function markUnreachable(
+  db: QueueDatabase,
+  node: string,
+  error: TradewireError,
+  [first, longest]: QueueTimings["nodeBackoffMs"],
+): Promise<boolean> {
+  const asked = error instanceof BannedError ? Math.max(0, error.until.getTime() - unixMs()) : 0;
+  const rows = await db.query<{ failures: number }>(
+    "saying that a node fails",
+    `UPDATE ${db.schema}.tradewire_nodes SET failures = failures + 1, error = $2, probe_until = NULL, rest_until = now() +
+       greatest(least($3 * 2.0 ^ least(failures, 20), $4) * (0.5 + random() / 2), $5) * interval '1 ms'
+     WHERE node = $1 AND (rest_until IS NULL OR rest_until <= now()) RETURNING failures`,
+    [node, error.summary.slice(0, MAX_ERROR), first, longest, asked],
+  );
+  return rows[0]?.failures === 1;
+}
+
+/**
+ * Returns the names of nodes, by which all workers share what they know about them.
+ *
+ * @param clients the clients of the nodes
+ * @returns a name for each
+ */
+export function nodeNames(clients: readonly SyncClient[]): string[] {
+  return clients.map(({ name }, index) => name ?? (clients.length === 1 ? "the node" : `node ${index + 1}`));
+}
+
+/**
+ * Returns clients whose listings are taken from the calls that all planners and workers share.
+ *
+ * @param db the queue
+ * @param clients the clients of the nodes
+ * @param budget the limits
+ * @param signal cancels the wait for a call
+ * @returns the clients
+ */
+export function withListingBudget(
+  db: QueueDatabase,
+  clients: readonly SyncClient[],
+  budget: CallBudget,
+  signal: AbortSignal,
+): SyncClient[] {
+  const names = nodeNames(clients);
+  return clients.map((client, index) => ({
+    name: names[index],
+    exportNetworkHistory: (request, options) => client.exportNetworkHistory(request, options),
+    ...(client.dataNodeLag && { dataNodeLag: client.dataNodeLag.bind(client) }),
+    async listSegments(options) {
+      await takeCallToken(db, names[index] ?? "", budget, options?.signal ?? signal);
+      return client.listSegments(options);
+    },
+  }));
+}

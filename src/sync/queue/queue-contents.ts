@@ -1,0 +1,233 @@
+import { Code } from "@connectrpc/connect";
+import { SinkError } from "../../errors/index.js";
+import type { BlockRange } from "../../history/segments.js";
+import type { ReportEvent } from "../sync-events.js";
+import type { MissingSegment, Unit } from "../unit.js";
+import { attemptedBefore, DEAD_LETTER_QUEUE, UNIT_QUEUE, unitOfJob } from "./jobs.js";
+import type { QueryRunner, QueueDatabase } from "./queue-database.js";
+
+// pg-boss has no method that lists the jobs of a queue. Only the statements of this file read its table `job`, and none of
+// them changes it.
+
+/** What is in a queue. */
+export interface QueueContents {
+  /** Units that wait, including those that wait for another attempt. */
+  readonly waiting: number;
+  /** Units that workers have claimed. */
+  readonly active: number;
+  /** Units that failed in all attempts. */
+  readonly deadLetters: readonly DeadLetter[];
+  /** Returns whether a missing segment belongs to a unit in the queue. */
+  hasSegment(missing: MissingSegment): boolean;
+}
+
+/** A unit that failed in all attempts. */
+export interface DeadLetter {
+  readonly id: string;
+  readonly unit: Unit;
+  /** Number of attempts. */
+  readonly tries: number;
+  /** The error of the last attempt, in one line. */
+  readonly error: string;
+  /** What to do about it. */
+  readonly advice: string;
+  /** A gRPC status code. */
+  readonly code: number;
+  /** The node that was asked. */
+  readonly node: string | undefined;
+  /** When the last attempt failed, ISO 8601 in UTC. */
+  readonly at: string;
+}
+
+/** A unit that a worker has claimed. */
+export interface ActiveJob {
+  readonly data: unknown;
+  /** Attempts before this one. */
+  readonly retries: number;
+}
+
+/** Maximum number of dead letters that are read. */
+export const MAX_DEAD_LETTERS = 1000;
+
+/** How many preceding ranges are compared with a segment: a longer range that is further away is queued twice. */
+const MAX_PRECEDING_RANGES = 8;
+
+/**
+ * Reads what is in a queue: no more than a planner puts into it, and the dead letters.
+ *
+ * @param db the queue
+ * @returns the contents
+ * @throws {@link SinkError} if the database cannot be read, or a job is not a unit
+ */
+export async function readQueueContents(db: QueueDatabase): Promise<QueueContents> {
+  const sql = `SELECT state = 'active' AS active, data FROM ${db.schema}.job WHERE name = $1 AND state <= 'active'`;
+  const jobs = await db.query<{ active: boolean; data: unknown }>("looking at the queue", sql, [UNIT_QUEUE]);
+  const deadLetters = await readDeadLetters(db);
+  const active = jobs.filter((job) => job.active).length;
+  const units = [...jobs.map(({ data }) => unitOfJob(data).unit), ...deadLetters.map(({ unit }) => unit)];
+  const rangesOf = new Map<string, BlockRange[]>();
+  for (const unit of units) {
+    const ranges = rangesOf.get(unit.table) ?? [];
+    ranges.push(unit);
+    rangesOf.set(unit.table, ranges);
+  }
+  for (const ranges of rangesOf.values()) {
+    ranges.sort((a, b) => (a.fromBlock < b.fromBlock ? -1 : a.fromBlock > b.fromBlock ? 1 : 0));
+  }
+  return {
+    waiting: jobs.length - active,
+    active,
+    deadLetters,
+    hasSegment: ({ table, segment }) => overlapsAny(rangesOf.get(table) ?? [], segment),
+  };
+}
+
+/**
+ * Reads the dead letters, the oldest first.
+ *
+ * @param db the queue
+ * @returns at most {@link MAX_DEAD_LETTERS} of them
+ */
+export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> {
+  const rows = await db.query<{ id: string; data: unknown; tries: number; output: unknown; at: string }>(
+    "reading the dead letters",
+    `SELECT id, data, retry_limit + 1 AS tries, output,
+       to_char(created_on AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at
+     FROM ${db.schema}.job WHERE name = $1 AND state < 'active' ORDER BY created_on, id LIMIT ${MAX_DEAD_LETTERS}`,
+    [DEAD_LETTER_QUEUE],
+  );
+  return rows.map(({ id, data, tries, output, at }) => {
+    const fields = new Map<string, unknown>(
+      Object.entries(typeof output === "object" && output !== null ? output : {}),
+    );
+    const [message, advice, code, node] = ["message", "advice", "code", "node"].map((name) => fields.get(name));
+    return {
+      id,
+      unit: unitOfJob(data).unit,
+      tries: attemptedBefore(data) + tries,
+      error: typeof message === "string" ? message : "it was under way for too long",
+      advice: typeof advice === "string" ? advice : "Look into the logs of the workers.",
+      code: typeof code === "number" ? code : 0,
+      node: typeof node === "string" ? node : undefined,
+      at,
+    };
+  });
+}
+
+/**
+ * Returns whether there is a unit to claim. It costs less than an attempt to claim one.
+ *
+ * @param db the queue
+ * @returns whether a unit is due
+ */
+export async function isJobDue(db: QueueDatabase): Promise<boolean> {
+  const sql = `SELECT FROM ${db.schema}.job WHERE name = $1 AND state < 'active' AND start_after < now() LIMIT 1`;
+  return (await db.query("looking for units", sql, [UNIT_QUEUE])).length === 1;
+}
+
+/**
+ * Counts the units that wait.
+ *
+ * @param db the queue
+ * @returns those that may be claimed now, and those that wait for their next attempt
+ */
+export async function countWaiting(db: QueueDatabase): Promise<{ readonly waiting: number; readonly backoff: number }> {
+  const [counts] = await db.query<{ waiting: number; backoff: number }>(
+    "reading how the queue stands",
+    `SELECT (count(*) FILTER (WHERE start_after <= now()))::int AS waiting,
+       (count(*) FILTER (WHERE start_after > now()))::int AS backoff
+     FROM ${db.schema}.job WHERE name = $1 AND state < 'active'`,
+    [UNIT_QUEUE],
+  );
+  return counts ?? { waiting: 0, backoff: 0 };
+}
+
+/**
+ * Reads those of some jobs that workers have claimed.
+ *
+ * @param db the queue
+ * @param ids of the jobs
+ * @returns the claimed jobs, by their ids
+ */
+export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]): Promise<Map<string, ActiveJob>> {
+  const rows = await db.query<{ id: string; data: unknown; retries: number }>(
+    "reading how the queue stands",
+    `SELECT id, data, retry_count AS retries FROM ${db.schema}.job
+     WHERE name = $1 AND id = ANY ($2::uuid[]) AND state = 'active'`,
+    [UNIT_QUEUE, ids],
+  );
+  return new Map(rows.map(({ id, data, retries }) => [id, { data, retries: attemptedBefore(data) + retries }]));
+}
+
+/**
+ * Selects those of some jobs that are in a state.
+ *
+ * @param runner in a transaction
+ * @param db the queue
+ * @param state pg-boss's name of the state
+ * @param ids of the jobs
+ * @returns the ids of those in that state
+ */
+export async function jobsInState(
+  runner: QueryRunner,
+  { schema }: QueueDatabase,
+  state: "active" | "failed",
+  ids: readonly string[],
+): Promise<string[]> {
+  const { rows } = await runner.query<{ id: string }>(
+    `SELECT id FROM ${schema}.job WHERE name = $1 AND id = ANY ($2::uuid[]) AND state::text = $3`,
+    [UNIT_QUEUE, ids, state],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * Throws if so many units failed that the cause is not the units.
+ *
+ * @param deadLetters of the queue
+ * @throws {@link SinkError} with the failure of the first one
+ */
+export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
+  const [first] = deadLetters;
+  if (first !== undefined && deadLetters.length >= MAX_DEAD_LETTERS) {
+    throw new SinkError(`${MAX_DEAD_LETTERS} units were tried too often, the first one for: ${first.error}`, {
+      code: Code.FailedPrecondition,
+      advice: `It is not the units that are wrong. ${first.advice} Then put them back with --retry-failed.`,
+    });
+  }
+}
+
+/**
+ * Reports each dead letter once.
+ *
+ * @param deadLetters of the queue
+ * @param reported the ids of those that were reported; new ones are added
+ * @param report called for each new one
+ */
+export function reportDeadLetters(
+  deadLetters: readonly DeadLetter[],
+  reported: Set<string>,
+  report: ReportEvent,
+): void {
+  for (const { id, unit, error, advice, code, tries } of deadLetters) {
+    if (!reported.has(id)) {
+      reported.add(id);
+      report({ kind: "failed", unit, error: new SinkError(error, { code, advice }), attempt: tries });
+    }
+  }
+}
+
+/** Returns whether a range overlaps one of the sorted ranges. These may overlap each other if they were planned anew. */
+function overlapsAny(ranges: readonly BlockRange[], { fromBlock, toBlock }: BlockRange): boolean {
+  let [low, high] = [0, ranges.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ranges[middle]?.fromBlock ?? 0n) <= toBlock) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  // Of the ranges that begin before the end, only the nearest are compared: few ranges are long.
+  return ranges.slice(Math.max(0, low - MAX_PRECEDING_RANGES), low).some((range) => range.toBlock >= fromBlock);
+}

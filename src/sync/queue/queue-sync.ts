@@ -1,0 +1,226 @@
+import { Code } from "@connectrpc/connect";
+import type { Client } from "pg";
+import { SinkError } from "../../errors/index.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { throwIfAborted, wait } from "../../signal/wait.js";
+import { type RetryContext, retryWhileUnavailable } from "../availability.js";
+import { assertSameChain } from "../divergence.js";
+import { type PlannerHistory, runPlanner, type WorkSource } from "../planner.js";
+import { type TableSummary, withSink } from "../sink.js";
+import { createReporter, type ReportEvent } from "../sync-events.js";
+import { type FailedUnit, parseClients, type SyncClient, type SyncSummary } from "../sync-options.js";
+import type { Unit } from "../unit.js";
+import { expireClaimsInTurn } from "./claims.js";
+import { jobOf, type RetryPolicy, UNIT_QUEUE } from "./jobs.js";
+import { acquireLeadership, type Leadership } from "./leader-election.js";
+import { nodeNames, registerNodes, withListingBudget } from "./node-limits.js";
+import { assertFewDeadLetters, type DeadLetter, readQueueContents, reportDeadLetters } from "./queue-contents.js";
+import { executorOf, installQueue, openQueueDatabase, type QueueDatabase, targetOfSink } from "./queue-database.js";
+import { type ParsedQueueOptions, parseQueueOptions, type QueueOptions, type QueueTimings } from "./queue-options.js";
+import { storePlan } from "./stored-plan.js";
+
+/**
+ * Fills a queue beside the sink with the units that the sink lacks, for workers to load. One of several planners leads; the
+ * others wait, and one of them takes over however the leader ends.
+ *
+ * A unit that has failed in all attempts becomes a dead letter; the others are loaded. If the histories of the sink and
+ * the node diverge, the units that wait in the queue are removed, and nothing else is changed.
+ *
+ * @param clients the node, or several nodes of one network. Planners and workers must call a node by the same name
+ * @param options the sink, which is opened, and closed at the end; the tables, the range, and limits
+ * @returns the state of the tables once nothing is missing, waiting or in flight except for dead letters, which are
+ *   `failed`. With `follow`, the planner goes on until it throws
+ * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
+ * @throws `RequestError` if an option is wrong, or the sink holds another chain
+ * @throws {@link SinkError} if the database cannot be used; errors of the node once it was retried for `retryForMs`
+ * @throws `CanceledError` if the signal was aborted. What waits in the queue stays, and workers go on with it
+ *
+ * @example
+ * const { failed } = await queueSync(client, { sink: postgresSink("postgres://me@db.example/history") });
+ */
+export function queueSync(clients: SyncClient | readonly SyncClient[], options: QueueOptions): Promise<SyncSummary> {
+  const sink = options?.sink;
+  return withSink(sink, async () => {
+    const parsed = parseQueueOptions(options);
+    const nodes = parseClients(clients);
+    const signal = parsed.signal ?? new AbortController().signal;
+    throwIfAborted(signal);
+    await using db = await openQueueDatabase(targetOfSink(sink));
+    return await planWhileLeader(db, nodes, sink, { ...parsed, signal });
+  });
+}
+
+/** What the leader plans with. */
+interface LeaderContext {
+  readonly db: QueueDatabase;
+  readonly clients: readonly SyncClient[];
+  readonly sink: QueueOptions["sink"];
+  /** Opens the sink for a chain, unless it is open. */
+  readonly open: (chainId: string) => Promise<void>;
+  readonly report: ReportEvent;
+  readonly options: ParsedQueueOptions;
+  readonly leadership: Leadership;
+}
+
+/** Waits for the leadership and plans, again after each loss of the leadership. */
+async function planWhileLeader(
+  db: QueueDatabase,
+  clients: readonly SyncClient[],
+  sink: QueueOptions["sink"],
+  options: ParsedQueueOptions & { readonly signal: AbortSignal },
+): Promise<SyncSummary> {
+  const { timings, retryForMs, signal } = options;
+  const report = createReporter(options.hooks);
+  let openedChain: string | undefined;
+
+  /** The sink is opened in the first term as leader. From then on it has its tables, and holds one chain. */
+  async function open(chainId: string): Promise<void> {
+    if (openedChain !== undefined) {
+      assertSameChain(sink.name, openedChain, chainId);
+      return;
+    }
+    const { tables, unknownColumns } = options;
+    const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => report({ kind: "unknown", unknown });
+    await sink.open({ chainId, tables, unknownColumns, onUnknown, signal });
+    openedChain = chainId;
+  }
+
+  let installed = false;
+  for (;;) {
+    await using leadership = await acquireLeadership(db, { timings, retryForMs, report, signal });
+    try {
+      if (!installed) {
+        await installQueue(db);
+        await registerNodes(db, nodeNames(clients));
+        installed = true;
+      }
+      await leadership.announce();
+      return await planAsLeader({ db, clients, sink, open, report, options, leadership });
+    } catch (reason) {
+      throwIfAborted(signal);
+      // An error after the loss of the leadership may be a consequence of the loss.
+      if (await leadership.isLeader()) {
+        throw reason;
+      }
+    }
+  }
+}
+
+/**
+ * The planner stops adding units at the first number of waiting units, and adds more once fewer than the second wait.
+ * pg-boss sorts all of them for each unit that is claimed.
+ */
+const [HIGH_WATER_MARK, LOW_WATER_MARK] = [2000, 1000];
+/** Missing segments that one comparison lists, besides those in the queue. The backlog is then queued in batches. */
+const COMPARISON_LIMIT = 20_000;
+/** Units that one statement inserts. */
+const INSERT_BATCH = 1000;
+/** How often pg-boss maintains its own tables. */
+const MAINTENANCE_MS = 60_000;
+
+/** What a term as leader has seen so far. */
+interface LeaderResults {
+  /** The tables at the first comparison. */
+  first?: readonly TableSummary[];
+  deadLetters: readonly DeadLetter[];
+}
+
+async function planAsLeader(context: LeaderContext): Promise<SyncSummary> {
+  const { db, clients, sink, report, options, leadership } = context;
+  const { signal } = leadership;
+  const retryContext = { retryForMs: options.retryForMs, report, signal };
+  const results: LeaderResults = { deadLetters: [] };
+  const planned = await runPlanner(
+    { ...options, clients: withListingBudget(db, clients, options.budget, signal), sink, retryContext },
+    (history) => openQueueWork(context, history, results),
+  );
+  const tables = planned?.tables ?? [];
+  const failed = results.deadLetters.map(failedUnit);
+  return { chainId: "", tables, ...planned, ...loadedSince(results.first ?? tables, tables), failed };
+}
+
+/** Opens the sink, and returns a work source whose units go into the queue. */
+async function openQueueWork(
+  { db, open, report, options, leadership }: LeaderContext,
+  history: PlannerHistory,
+  results: LeaderResults,
+): Promise<WorkSource> {
+  const { timings, replaceFrom, attempts, retryForMs } = options;
+  const { client, signal } = leadership;
+  const { chainId } = history.current;
+  const retryContext = { retryForMs, report, signal };
+  const retryPolicy = { replace: replaceFrom !== undefined, attempts, retrySeconds: timings.retrySeconds };
+  await retryWhileUnavailable(() => open(chainId), retryContext);
+  await client.query(`UPDATE ${db.schema}.tradewire_queue SET chain_id = $1`, [chainId]);
+  const maintain = createMaintenance(db, timings, retryContext);
+  const reported = new Set<string>();
+
+  return {
+    comparisonLimit: COMPARISON_LIMIT,
+    async inspect() {
+      await maintain();
+      const { waiting, active, deadLetters, hasSegment } = await readQueueContents(db);
+      assertFewDeadLetters(deadLetters);
+      reportDeadLetters(deadLetters, reported, report);
+      results.deadLetters = deadLetters;
+      const pending = waiting + active;
+      const capacity = waiting < LOW_WATER_MARK ? HIGH_WATER_MARK - waiting : 0;
+      return { pending, known: pending + deadLetters.length, capacity, hasSegment };
+    },
+    async onCompared(tables) {
+      results.first ??= tables;
+      await storePlan(db, client, tables);
+    },
+    onDivergence: () => db.boss.purgeQueue(UNIT_QUEUE), // These units were planned from a history that is not valid.
+    accept: (units) => insertUnits(db, client, units, retryPolicy),
+    waitForProgress: () => wait(timings.checkMs, signal),
+    async waitWhileIdle() {
+      if (!history.isDue()) {
+        const ms = history.dueInMs();
+        report({ kind: "idle", againMs: Math.round(ms) });
+        await wait(Math.max(timings.checkMs, ms), signal);
+      }
+    },
+  };
+}
+
+/** Returns a function that expires claims, and lets pg-boss maintain its tables, when that is due. */
+function createMaintenance(db: QueueDatabase, timings: QueueTimings, retryContext: RetryContext): () => Promise<void> {
+  const startedAt = monotonicMs();
+  let maintainedAt = startedAt;
+  return async () => {
+    // After an outage, no worker has sent a heartbeat for a while.
+    if (monotonicMs() - startedAt > timings.leaseMs) {
+      await retryWhileUnavailable(() => expireClaimsInTurn(db, timings), retryContext);
+    }
+    if (monotonicMs() - maintainedAt >= MAINTENANCE_MS) {
+      maintainedAt = monotonicMs();
+      await db.boss.maintain();
+    }
+  };
+}
+
+/** Inserts through the connection that holds the leadership. A unit that is in the queue stays as it is. */
+async function insertUnits(db: QueueDatabase, client: Client, units: readonly Unit[], retryPolicy: RetryPolicy) {
+  for (let start = 0; start < units.length; start += INSERT_BATCH) {
+    const jobs = units.slice(start, start + INSERT_BATCH).map((unit) => jobOf(unit, retryPolicy));
+    try {
+      await db.boss.insert(jobs, { db: executorOf(client) });
+    } catch (reason) {
+      throw db.errorOf(reason, "filling the queue");
+    }
+  }
+}
+
+function loadedSince(first: readonly TableSummary[], last: readonly TableSummary[]) {
+  const sum = (tables: readonly TableSummary[], of: "units" | "rows" | "bytes") =>
+    tables.reduce((total, table) => total + table[of], 0n);
+  const units = Number(sum(last, "units") - sum(first, "units"));
+  return { units, rows: sum(last, "rows") - sum(first, "rows"), bytes: sum(last, "bytes") - sum(first, "bytes") };
+}
+
+function failedUnit({ unit, error, advice, code, tries }: DeadLetter): FailedUnit {
+  const known = Code[code] === undefined ? Code.Unknown : code;
+  const summary = `${error} (tried ${tries} times by workers)`;
+  return { unit, error: new SinkError(summary, { code: known, advice }) };
+}

@@ -1,0 +1,221 @@
+import { Code } from "@connectrpc/connect";
+import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
+import { quoted } from "../../../errors/error-text.js";
+import { RequestError, SinkError } from "../../../errors/index.js";
+import { isTableName, type TableName } from "../../../schema/table-names.js";
+import type { LedgerEntry, Unit } from "../../unit.js";
+
+/** The version of the ledger's form. */
+export const LEDGER_FORMAT = 1;
+
+/** How many entries are read at once. */
+const PAGE = 10_000;
+
+const LEDGER = `CREATE TABLE IF NOT EXISTS tradewire_ledger (
+  chain_id VARCHAR NOT NULL,
+  table_name VARCHAR NOT NULL,
+  from_block BIGINT NOT NULL,
+  to_block BIGINT NOT NULL,
+  segment_id VARCHAR NOT NULL,
+  previous_segment_id VARCHAR NOT NULL,
+  schema_version BIGINT NOT NULL,
+  rows BIGINT NOT NULL,
+  bytes BIGINT NOT NULL,
+  sha256 VARCHAR NOT NULL,
+  loaded_at TIMESTAMPTZ NOT NULL
+)`;
+const SYNC = "CREATE TABLE IF NOT EXISTS tradewire_sync (format INTEGER NOT NULL, chain_id VARCHAR NOT NULL)";
+
+const COLUMNS =
+  "chain_id, table_name, from_block, to_block, segment_id, previous_segment_id, schema_version, rows, bytes, sha256, loaded_at";
+
+/**
+ * Make the ledger where it is missing.
+ *
+ * @param connection to the database, in a transaction
+ * @param name of the sink, for errors
+ * @param chainId the chain that the sink is to hold
+ * @throws {@link RequestError} where it holds another one; {@link SinkError} where the ledger is of a newer form
+ */
+export async function createLedger(connection: DuckDBConnection, name: string, chainId: string): Promise<void> {
+  await connection.run(SYNC);
+  await connection.run(LEDGER);
+  const held = await readLedgerChain(connection, name);
+  if (held === undefined) {
+    await connection.run("INSERT INTO tradewire_sync VALUES ($1, $2)", [LEDGER_FORMAT, chainId]);
+  } else if (held !== chainId) {
+    throw otherChainError(name, held, chainId);
+  }
+}
+
+/**
+ * Make the error of a sink that holds another chain.
+ *
+ * @param name of the sink
+ * @param held the chain that it holds
+ * @param chainId the chain that it is to hold
+ * @returns the error
+ */
+export function otherChainError(name: string, held: string, chainId: string): RequestError {
+  return new RequestError(`${name} holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
+    advice: "Choose another sink for this chain: one holds one chain. Nothing was changed.",
+  });
+}
+
+/**
+ * Read which chain a database holds.
+ *
+ * @param connection to the database
+ * @param name of the sink, for errors
+ * @returns the chain; `undefined` where there is no ledger
+ * @throws {@link SinkError} where the ledger is of a newer form
+ */
+export async function readLedgerChain(connection: DuckDBConnection, name: string): Promise<string | undefined> {
+  const tables = await connection.runAndReadAll(
+    "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = 'tradewire_sync'",
+  );
+  if (tables.currentRowCount === 0) {
+    return undefined;
+  }
+  const [found] = (await connection.runAndReadAll("SELECT format, chain_id FROM tradewire_sync")).getRows();
+  if (found === undefined) {
+    return undefined;
+  }
+  checkFormat(name, Number(found[0]));
+  return String(found[1]);
+}
+
+/**
+ * Check that a ledger is of a form that this release knows.
+ *
+ * @param name of the sink
+ * @param format the version of the ledger's form
+ * @throws {@link SinkError} where it is newer
+ */
+export function checkFormat(name: string, format: number): void {
+  if (format !== LEDGER_FORMAT) {
+    throw new SinkError(`the ledger of ${name} has the form ${format}, and this release knows ${LEDGER_FORMAT}`, {
+      code: Code.FailedPrecondition,
+      advice: "Install the release that made it, or a newer one. Nothing was changed.",
+    });
+  }
+}
+
+/**
+ * Read a table's entries, in the order of the blocks. Each page is a query of its own, so that no transaction stays open
+ * while they are used.
+ *
+ * @param read opens a connection and reads
+ * @param table the table
+ * @param behind only entries that begin behind this block
+ */
+export async function* readEntries(
+  read: <T>(use: (connection: DuckDBConnection) => Promise<T>) => Promise<T>,
+  table: TableName,
+  behind = -1n,
+): AsyncGenerator<LedgerEntry> {
+  for (let after = behind; ; ) {
+    const page = await read((connection) =>
+      select(connection, "table_name = $1 AND from_block > $2 ORDER BY from_block LIMIT $3", [table, after, PAGE]),
+    );
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) {
+      return;
+    }
+    after = last.fromBlock;
+  }
+}
+
+/**
+ * Find the entries whose blocks are partly or wholly those of a unit.
+ *
+ * @param connection to the database
+ * @param unit the unit
+ * @returns the entries
+ */
+export function overlappingEntries(
+  connection: DuckDBConnection,
+  { table, fromBlock, toBlock }: Unit,
+): Promise<LedgerEntry[]> {
+  const where = "table_name = $1 AND from_block <= $2 AND to_block >= $3 ORDER BY from_block";
+  return select(connection, where, [table, toBlock, fromBlock]);
+}
+
+/**
+ * Write an entry.
+ *
+ * @param connection to the database, in the transaction of the rows
+ * @param entry the entry
+ */
+export async function insertEntry(connection: DuckDBConnection, entry: LedgerEntry): Promise<void> {
+  const { chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion } = entry;
+  const unit = [chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion];
+  await connection.run(
+    `INSERT INTO tradewire_ledger (${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, CAST($11 AS TIMESTAMPTZ))`,
+    [...unit, entry.rows, entry.bytes, entry.sha256, entry.loadedAt],
+  );
+}
+
+/**
+ * Remove an entry and its rows.
+ *
+ * @param connection to the database, in a transaction
+ * @param entry the entry
+ * @returns whether it was there
+ */
+export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<boolean> {
+  const { table, fromBlock, toBlock, segmentId } = entry;
+  const removed = await connection.run(
+    "DELETE FROM tradewire_ledger WHERE table_name = $1 AND from_block = $2 AND to_block = $3 AND segment_id = $4",
+    [table, fromBlock, toBlock, segmentId],
+  );
+  if (removed.rowsChanged === 0) {
+    return false;
+  }
+  await connection.run(`DELETE FROM ${table} WHERE _from_block = $1`, [fromBlock]);
+  return true;
+}
+
+/**
+ * Remove rows that stand where a unit is to be loaded, though the ledger has no unit there: somebody has changed it.
+ *
+ * @param connection to the database, in the transaction of the rows
+ * @param unit the unit, where the ledger has none that overlaps it
+ */
+export async function removeOrphanRows(
+  connection: DuckDBConnection,
+  { table, fromBlock, toBlock }: Unit,
+): Promise<void> {
+  await connection.run(`DELETE FROM ${table} WHERE _from_block BETWEEN $1 AND $2`, [fromBlock, toBlock]);
+}
+
+async function select(connection: DuckDBConnection, where: string, values: DuckDBValue[]): Promise<LedgerEntry[]> {
+  const query = `SELECT ${COLUMNS.replace("loaded_at", "epoch_ms(loaded_at)")} FROM tradewire_ledger WHERE ${where}`;
+  const result = await connection.runAndReadAll(query, values);
+  return result.getRows().map((row) => {
+    const text = (index: number) => String(row[index]);
+    const number = (index: number) => BigInt(text(index));
+    const [, name] = row;
+    return {
+      chainId: text(0),
+      table: tableOf(name),
+      fromBlock: number(2),
+      toBlock: number(3),
+      segmentId: text(4),
+      previousSegmentId: text(5),
+      schemaVersion: number(6),
+      rows: number(7),
+      bytes: number(8),
+      sha256: text(9),
+      loadedAt: new Date(Number(row[10])).toISOString(),
+    };
+  });
+}
+
+function tableOf(name: DuckDBValue | undefined): TableName {
+  if (typeof name === "string" && isTableName(name)) {
+    return name;
+  }
+  throw new RangeError(`the ledger has an entry of no known table: ${String(name)}`);
+}

@@ -1,0 +1,105 @@
+import { Code } from "@connectrpc/connect";
+import { MAX_MESSAGE, truncate } from "../../../errors/error-text.js";
+import { RequestError, SinkError, TradewireError } from "../../../errors/index.js";
+import { isError } from "../../../errors/node-errors.js";
+
+/** The oldest version of DuckDB whose types and settings the sinks use. */
+const MIN_VERSION = [1, 5] as const;
+
+/**
+ * Loads DuckDB. Its package is an optional peer whose range in package.json is `*`: every release of it is a prerelease in
+ * the sense of semver, such as `1.5.6-r.1`, which no range of versions matches beyond the patch that it names. The version is
+ * therefore checked here.
+ *
+ * @returns the module `@duckdb/node-api`
+ * @throws {@link RequestError} when the package is not installed, or holds a DuckDB before 1.5
+ */
+export async function loadDuckdb() {
+  const duckdb = await import("@duckdb/node-api").catch((cause: unknown): never => {
+    throw new RequestError("the package @duckdb/node-api cannot be loaded, which a sync into DuckDB or Parquet needs", {
+      advice: "Install it: npm install @duckdb/node-api",
+      cause,
+      section: "requesterror-missing-package",
+    });
+  });
+  const version = duckdb.version();
+  const [major = 0, minor = 0] = version.replace(/^v/u, "").split(".").map(Number);
+  if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
+    throw new RequestError(
+      `the package @duckdb/node-api holds DuckDB ${version}, but ${MIN_VERSION.join(".")} or later is needed`,
+      {
+        advice: "Install a newer one: npm install @duckdb/node-api@latest",
+        section: "requesterror-missing-package",
+      },
+    );
+  }
+  return duckdb;
+}
+
+const PERMISSIONS = "Check the permissions of the file and its folder.";
+const DAMAGED =
+  "The file is damaged. Take it from a backup, or remove() its unit with the library's sink and sync again.";
+
+/**
+ * What DuckDB's messages mean: a part of the message, the code, and what to do. The first that fits is taken. Those that
+ * quote a value come first: it is the node's, and may be any text.
+ */
+const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[] = [
+  [/^Invalid Input Error: Cannot execute statement/u, Code.PermissionDenied, PERMISSIONS],
+  [/^Invalid Input Error: (?:No magic bytes|File '[^']*' too small to be a Parquet)/u, Code.DataLoss, DAMAGED],
+  [
+    /^(?:Conversion|Invalid Input|Constraint) Error/u,
+    Code.DataLoss,
+    "Tell who runs the node, or install a newer release: the network may have changed its tables.",
+  ],
+  [
+    /lock on file|Conflicting lock/u,
+    Code.Unavailable,
+    "Wait until that process has closed the file: DuckDB lets one process at a time write to it, and others read it meanwhile only where nobody writes.",
+  ],
+  [/different configuration|Unique file handle/u, Code.Unavailable, "Close what has opened the file in this process."],
+  [/version number|newer version|storage version/u, Code.FailedPrecondition, "Install a newer @duckdb/node-api."],
+  [/not a valid DuckDB/u, Code.FailedPrecondition, "Choose another path: the file is not overwritten."],
+  [/conflict/iu, Code.Aborted, "Try the same again at once: another transaction was in the way."],
+  [/No space left/u, Code.ResourceExhausted, "Free some space on the disk."],
+  [/^Out of Memory/u, Code.ResourceExhausted, "Give the sink a larger memoryLimit."],
+  [/Permission denied|read-only|Read-only/u, Code.PermissionDenied, PERMISSIONS],
+  [/No such file/u, Code.NotFound, "Check the path."],
+  [/magic bytes|too small to be a Parquet|TProtocol|ZSTD|Parquet file|parquet file|corrupt/u, Code.DataLoss, DAMAGED],
+];
+const OTHER = "Check the file, the disk and the permissions.";
+
+/**
+ * Make an error of the sink of what DuckDB threw.
+ *
+ * @param reason what was thrown; errors of this library stay as they are
+ * @param where the sink's name and what was done
+ * @returns the error
+ */
+export function duckdbError(reason: unknown, where: string): TradewireError {
+  if (reason instanceof TradewireError) {
+    return reason;
+  }
+  const said = isError(reason) ? reason.message : String(reason);
+  const [, code, advice] = MEANINGS.find(([part]) => part.test(said)) ?? [undefined, Code.Unknown, OTHER];
+  // What stands behind the first paragraph are hints for who wrote the SQL.
+  const [first = ""] = said.split(/\n\s*\n|\n(?:Possible |Column .* is being)/u);
+  const line = truncate(first.replace(/ ?See also https:\S+/u, "").trim(), MAX_MESSAGE).replace(/\p{Cc}+/gu, " ");
+  return new SinkError(`${where}: ${line}`, { code, advice, cause: reason });
+}
+
+/**
+ * Await work of DuckDB.
+ *
+ * @param where the sink's name and what is done, for errors
+ * @param work what is awaited
+ * @returns what it returns
+ * @throws {@link SinkError} where DuckDB fails
+ */
+export async function inDuckdb<T>(where: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (reason) {
+    throw duckdbError(reason, where);
+  }
+}

@@ -1,0 +1,346 @@
+import { Code } from "@connectrpc/connect";
+import type { Client, Pool, PoolClient, PoolConfig } from "pg";
+import { CanceledError, RequestError } from "../../../errors/index.js";
+import { linkedController, onAbort } from "../../../signal/abort.js";
+import { SEARCH_PATH } from "./postgres-catalog.js";
+import { FetchError, sinkError } from "./postgres-errors.js";
+import type { Target } from "./postgres-target.js";
+
+/** The connections of a sink. */
+export interface Connections extends AsyncDisposable {
+  readonly copyFrom: Packages["copyFrom"];
+  /**
+   * Runs a function in a transaction with READ COMMITTED. The search path has only PostgreSQL's own functions, so
+   * tables are named with their schema. The transaction is committed when the function returns, and rolled back if it
+   * throws.
+   *
+   * @param what the purpose, for errors, such as `loading trades`
+   * @param options a signal that ends all waits by closing the connection; `spare` uses the connection that is
+   *   reserved for short changes, so that these do not wait for loads
+   * @param use called with the connection
+   * @returns the result of the function
+   * @throws {@link SinkError}, {@link CanceledError}; errors of this library that the function threw, unchanged
+   */
+  transaction<T>(
+    what: string,
+    options: { readonly signal?: AbortSignal | undefined; readonly spare?: boolean },
+    use: (client: PoolClient) => Promise<T>,
+  ): Promise<T>;
+}
+
+/** How many transactions of a pool may run at a time. */
+interface PoolSlots {
+  readonly loading: Slots;
+  readonly spare: Slots;
+}
+
+/**
+ * The slots of each pool. Sinks that share a pool share its slots, because otherwise their loads would wait for each
+ * other's spare connection. The listener for lost connections stays, because connections may end after the sink, and an
+ * error without a listener would end the process.
+ */
+const pools = new WeakMap<Pool, PoolSlots>();
+
+/**
+ * Prepares the connections. Nothing is connected before the first transaction.
+ *
+ * @param target where to connect
+ * @param signal cancels everything in flight
+ * @param onLost called when a connection was lost, whoever used it
+ * @returns the connections, which end when they are disposed of; a pool of the caller stays open
+ * @throws {@link RequestError} if a package is missing, or the caller's pool is too small
+ */
+export async function openConnections(
+  target: Target,
+  signal: AbortSignal,
+  onLost: () => void = () => undefined,
+): Promise<Connections> {
+  const { makePool, copyFrom } = await loadPackages();
+  const own = "connect" in target.pool ? undefined : makePool(target.pool);
+  const pool = own ?? (target.pool as Pool);
+  if (pool.options.max < 2) {
+    throw new RequestError("the pool for PostgreSQL has a single connection", {
+      advice: "Give a pool with `max` of 2 or more: one connection is kept for short changes.",
+    });
+  }
+  const { loading, spare } = slotsOf(pool);
+  pool.on("error", onLost);
+  const closing = linkedController(signal);
+  const begin = beginSql();
+
+  return {
+    copyFrom,
+    async transaction(what, options, use) {
+      const ending = linkedController(options.signal);
+      const leave = onAbort(closing.signal, () => ending.abort());
+      const slots = options.spare === true ? spare : loading;
+      try {
+        if (closing.signal.aborted) {
+          throw new CanceledError();
+        }
+        await slots.take(ending.signal);
+        try {
+          return await inTransaction(pool, begin, ending.signal, use);
+        } finally {
+          slots.give();
+        }
+      } catch (reason) {
+        if (ending.signal.aborted) {
+          throw new CanceledError({ cause: reason });
+        }
+        if (reason instanceof FetchError) {
+          throw reason.reason;
+        }
+        const error = sinkError(reason, `${target.name}, ${what}`, target.secrets);
+        if (error.code === Code.Unavailable) {
+          onLost();
+        }
+        throw error;
+      } finally {
+        leave();
+        ending.abort(); // Removes the listener from the caller's signal.
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      pool.removeListener("error", onLost);
+      if (own !== undefined && !own.ending) {
+        await own.end();
+      }
+    },
+  };
+}
+
+async function inTransaction<T>(
+  pool: Pool,
+  begin: string,
+  signal: AbortSignal,
+  use: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connected(pool, signal);
+  let held = true;
+  const release = (destroy: boolean) => {
+    if (held) {
+      held = false;
+      client.release(destroy);
+    }
+  };
+  const onError = () => release(true); // The pending query fails by itself; without a listener the process would end.
+  client.on("error", onError);
+  const leave = onAbort(signal, () => release(true));
+  try {
+    signal.throwIfAborted();
+    await client.query(begin);
+    const result = await use(client);
+    signal.throwIfAborted();
+    await client.query("COMMIT");
+    return result;
+  } catch (reason) {
+    if (held) {
+      await client.query("ROLLBACK").catch(() => release(true));
+    }
+    throw reason;
+  } finally {
+    leave();
+    client.removeListener("error", onError);
+    release(false);
+  }
+}
+
+/** Returns a connection of the pool. One that arrives after the abort is released. */
+function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const leave = onAbort(signal, () => reject(signal.reason));
+    pool.connect().then(
+      (client) => {
+        leave();
+        if (signal.aborted) {
+          client.release();
+        }
+        resolve(client);
+      },
+      (reason: unknown) => {
+        leave();
+        reject(reason);
+      },
+    );
+  });
+}
+
+/**
+ * Keeps lost connections of a pool from ending the process.
+ *
+ * @param pool the pool, before it connects
+ */
+export function surviveLoss(pool: Pool): void {
+  pool.on("error", () => undefined); // Lost while idle, for example because the server restarted: the pool has dropped it.
+  // Lost before the caller could listen. Its first statement fails, too.
+  pool.on("connect", (client) => client.on("error", () => undefined));
+}
+
+function slotsOf(pool: Pool): PoolSlots {
+  const known = pools.get(pool);
+  const slots = known ?? { loading: createSlots(pool.options.max - 1), spare: createSlots(1) };
+  if (known === undefined) {
+    pools.set(pool, slots);
+    surviveLoss(pool);
+  }
+  return slots;
+}
+
+/** Limits concurrent work. Callers wait in their order, until their signals are aborted. */
+export interface Slots {
+  take(signal: AbortSignal): Promise<void>;
+  give(): void;
+}
+
+/**
+ * Creates slots.
+ *
+ * @param count how many callers may hold one
+ * @returns the slots, all of them free
+ */
+export function createSlots(count: number): Slots {
+  const waiting: (() => void)[] = [];
+  let free = count;
+  return {
+    take(signal: AbortSignal): Promise<void> {
+      return new Promise((resolve, reject) => {
+        signal.throwIfAborted();
+        if (free > 0) {
+          free -= 1;
+          resolve();
+          return;
+        }
+        const leave = onAbort(signal, () => {
+          waiting.splice(waiting.indexOf(enter), 1);
+          reject(signal.reason);
+        });
+        const enter = () => {
+          leave();
+          resolve();
+        };
+        waiting.push(enter);
+      });
+    },
+    give(): void {
+      const next = waiting.shift();
+      if (next === undefined) {
+        free += 1;
+      } else {
+        next();
+      }
+    },
+  };
+}
+
+/** How long a lock is awaited. Locks that are held longer belong to other work; the transaction is then retried. */
+const LOCK_TIMEOUT_MS = 30_000;
+
+/**
+ * How long a transaction may be idle between two statements. A frozen process holds no lock for longer, and so for less
+ * than the lock timeout of others. Transactions that fetch a unit lift the limit by {@link idleTimeoutSql}.
+ */
+const IDLE_TIMEOUT_MS = 10_000;
+/** How often the server checks during a long statement whether the client is still connected. */
+const LOOK_MS = 10_000;
+
+/**
+ * Returns the statements that begin a transaction. They override settings of the operator only in this transaction, so
+ * that the connections of a caller's pool can be used, too.
+ *
+ * @returns the statements
+ */
+export function beginSql(): string {
+  return [
+    "BEGIN ISOLATION LEVEL READ COMMITTED",
+    `SET LOCAL search_path TO ${SEARCH_PATH}`,
+    "SET LOCAL client_encoding TO 'UTF8'",
+    "SET LOCAL datestyle TO 'ISO, YMD'",
+    "SET LOCAL timezone TO 'UTC'",
+    "SET LOCAL bytea_output TO 'hex'",
+    "SET LOCAL statement_timeout TO 0",
+    idleTimeoutSql(false),
+    // PostgreSQL 17 or later has it.
+    "SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL",
+    // Other systems may refuse it.
+    `SELECT set_config('client_connection_check_interval', '${LOOK_MS}', true) WHERE version() ~ 'linux|darwin|bsd'`,
+    `SET LOCAL lock_timeout TO ${LOCK_TIMEOUT_MS}`,
+    // The server notices within two minutes that a machine is gone, and releases its locks.
+    "SET LOCAL tcp_keepalives_idle TO 60",
+    "SET LOCAL tcp_keepalives_interval TO 10",
+    "SET LOCAL tcp_keepalives_count TO 6",
+  ].join("; ");
+}
+
+/**
+ * Returns the statement that lifts or restores the limit of idle time for the rest of a transaction.
+ *
+ * @param isUnlimited whether the limit is lifted
+ * @returns the statement
+ */
+export function idleTimeoutSql(isUnlimited: boolean): string {
+  return `SET LOCAL idle_in_transaction_session_timeout TO ${isUnlimited ? 0 : IDLE_TIMEOUT_MS}`;
+}
+
+/**
+ * Loads the packages for PostgreSQL. They are optional peers.
+ *
+ * @returns functions that create pools and connections of `pg`, and a COPY of `pg-copy-streams`
+ * @throws {@link RequestError} if one is not installed
+ */
+export async function loadPackages() {
+  const [pg, { from }] = await Promise.all([
+    import("pg").catch((reason: unknown) => missing("pg", reason)),
+    import("pg-copy-streams").catch((reason: unknown) => missing("pg-copy-streams", reason)),
+  ]);
+  /**
+   * Sets the safe search path before the first statement. After a failure on this side, for example without a password,
+   * it closes the connection, which would keep the process alive.
+   */
+  class EndingClient extends pg.Client {
+    constructor(...options: ConstructorParameters<typeof pg.Client>) {
+      super(...options);
+      // A connection can be lost before the pool listens to it, and an error without a listener would end the process.
+      // Its statement fails, too.
+      this.on("error", () => undefined);
+    }
+
+    override connect(): Promise<Client>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
+      if (callback === undefined) {
+        return super.connect();
+      }
+      super.connect((error: Error) => {
+        if (error) {
+          this.end().catch(() => undefined);
+          callback(error);
+          return;
+        }
+        this.query(`SET search_path TO ${SEARCH_PATH}`).then(
+          () => callback(error),
+          (reason: Error) => {
+            this.end().catch(() => undefined);
+            callback(reason);
+          },
+        );
+      });
+      return undefined;
+    }
+  }
+  const makePool = (config: PoolConfig): Pool => new pg.Pool({ ...config, Client: EndingClient });
+  return { makePool, Client: pg.Client, copyFrom: from };
+}
+
+/** The result of {@link loadPackages}. */
+export type Packages = Awaited<ReturnType<typeof loadPackages>>;
+
+function missing(name: string, cause: unknown): never {
+  throw new RequestError(`the package ${name} cannot be loaded, which a sync into PostgreSQL needs`, {
+    advice: "Install it: npm install pg pg-copy-streams",
+    cause,
+    section: "requesterror-missing-package",
+  });
+}

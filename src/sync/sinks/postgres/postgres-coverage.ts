@@ -1,0 +1,360 @@
+import type { PoolClient } from "pg";
+import { RequestError } from "../../../errors/index.js";
+import type { BlockRange } from "../../../history/segments.js";
+import { isTableName, type TableName } from "../../../schema/table-names.js";
+import { divergenceAt } from "../../coverage.js";
+import type { CoverageComparison, CoverageQuery, TableCoverage, TableSummary } from "../../sink.js";
+import type { MissingSegment, Segment } from "../../unit.js";
+import type { Packages } from "./postgres-connections.js";
+import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
+import { copyCsv } from "./postgres-units.js";
+
+/** Memory of a survey in the server: for the hashes of 300,000 segments, which then go through the ledger in one pass. */
+const COMPARISON_MEMORY = "256MB";
+/** Segments that are sent at once. */
+const SENT = 1000;
+
+/**
+ * Answer what a sink has that holds nothing.
+ *
+ * @param query what is asked
+ * @returns all of the history as missing
+ */
+export function emptyCoverage({ history: { segments }, tables, range, limit }: CoverageQuery): CoverageComparison {
+  const { low, high } = placesWithin(segments, range);
+  const absent = segments.slice(low, high + 1);
+  const missing = absent
+    .slice(0, limit)
+    .flatMap((segment) => tables.map((table) => ({ table, segment })))
+    .slice(0, limit);
+  const none = { units: 0n, rows: 0n, bytes: 0n, missing: BigInt(absent.length) };
+  return { tables: tables.map((table) => ({ table, ...none })), missing, foreign: [] };
+}
+
+/**
+ * Compare the ledger with a history in the database. The node's segments go into a table that ends with the
+ * transaction; the ledger is read once, and again only for what is missing or of another history.
+ *
+ * @param client in a transaction
+ * @param within the schema
+ * @param copyFrom of `pg-copy-streams`
+ * @param query what is asked
+ * @returns what is there, what is missing, and where the histories part
+ */
+export async function compareCoverageInSql(
+  client: PoolClient,
+  within: string,
+  copyFrom: Packages["copyFrom"],
+  query: CoverageQuery,
+): Promise<CoverageComparison> {
+  const { history, tables, limit } = query;
+  const { segments } = history;
+  await client.query(`SET LOCAL work_mem TO '${COMPARISON_MEMORY}'; SET LOCAL jit TO off; CREATE TEMP TABLE pg_temp.tradewire_segment
+    (n int4, from_block int8, to_block int8, id text COLLATE "C", previous_id text COLLATE "C") ON COMMIT DROP`);
+  const names = ["n", "from_block", "to_block", "id", "previous_id"];
+  await copyCsv(client, copyFrom, "pg_temp.tradewire_segment", names, csvOf(segments));
+  await client.query("ANALYZE pg_temp.tradewire_segment");
+  const range = placesWithin(segments, query.range);
+  const judged = relationSql(within, query);
+  const values = [tables, segments[0]?.previousId ?? ""];
+
+  const sums = await client.query<SumRow>(
+    `SELECT table_name, count(*)::text AS units, sum(rows)::text AS rows, sum(bytes)::text AS bytes,
+       min(from_block)::text AS from_block, max(to_block)::text AS to_block,
+       coalesce(sum(greatest(0, least(last, ${range.high}) - greatest(first, ${range.low}) + 1)) FILTER (WHERE covers), 0)::text AS covered,
+       bool_or(diverged) AS diverged, bool_or(is_foreign) AS is_foreign
+     FROM (${judged}) AS e GROUP BY table_name`,
+    values,
+  );
+  const found = new Map(sums.rows.map((row) => [row.table_name, row]));
+  const surveys = tables.map((table) => tableSummary(table, found.get(table), BigInt(range.high - range.low + 1)));
+  const listed = (condition: string, most: number) =>
+    client.query<LedgerRow>(
+      `SELECT ${ENTRY} FROM (${judged}) AS e WHERE ${condition} ORDER BY e.from_block, array_position($1, e.table_name) LIMIT ${most}`,
+      values,
+    );
+  const diverged = sums.rows.some((row) => row.diverged) ? (await listed("diverged", 1)).rows.map(entryOf) : [];
+  const foreign = sums.rows.some((row) => row.is_foreign) ? (await listed("is_foreign", limit)).rows.map(entryOf) : [];
+  const lacking = surveys.filter(({ missing }) => missing > 0n).map(({ table }) => table);
+  const sound = sums.rows.every((row) => !row.diverged && !row.is_foreign);
+  const missing =
+    lacking.length === 0
+      ? []
+      : sound
+        ? placesIn(
+            segments.slice(range.low, range.high + 1),
+            (await client.query<GapRow>(gapsSql(within, blocksOf(segments, range), limit, query.behind), [lacking]))
+              .rows,
+            query,
+          )
+        : missingSegments(
+            segments,
+            (await client.query<MissingRow>(missingSql(judged, range, limit), [...values, lacking])).rows,
+          );
+  const [entry] = diverged;
+  return { tables: surveys, missing, foreign, ...(entry && { divergence: divergenceAt(entry, segments) }) };
+}
+
+interface SumRow {
+  readonly table_name: string;
+  readonly units: string;
+  readonly rows: string;
+  readonly bytes: string;
+  readonly from_block: string;
+  readonly to_block: string;
+  readonly covered: string;
+  readonly diverged: boolean;
+  readonly is_foreign: boolean;
+}
+
+interface MissingRow {
+  readonly table_name: string;
+  readonly n: number;
+}
+
+interface GapRow {
+  readonly table_name: string;
+  /** First and last block. */
+  readonly low: string;
+  readonly high: string;
+}
+
+function missingSegments(segments: readonly Segment[], rows: readonly MissingRow[]): MissingSegment[] {
+  return rows.flatMap(({ table_name: table, n }) => {
+    const segment = segments[n];
+    return segment !== undefined && isTableName(table) ? [{ table, segment }] : [];
+  });
+}
+
+/** The segments of gaps, the oldest first, then in the order of the tables; no more than are wanted. */
+function placesIn(segments: readonly Segment[], rows: readonly GapRow[], { tables, limit }: CoverageQuery) {
+  const gaps = tables.flatMap((table) =>
+    rows
+      .filter(({ table_name }) => table_name === table)
+      .map(({ low, high }) => ({
+        table,
+        from: firstFrom(segments, BigInt(low)),
+        to: firstFrom(segments, BigInt(high) + 1n),
+      })),
+  );
+  const starts = [...new Set(gaps.map(({ from }) => from))].sort((a, b) => a - b);
+  const found: MissingSegment[] = [];
+  for (let n = starts[0] ?? segments.length; n < segments.length && found.length < limit; ) {
+    const segment = segments[n];
+    const lacking = gaps.filter(({ from, to }) => from <= n && n < to);
+    found.push(...lacking.flatMap(({ table }) => (segment === undefined ? [] : [{ table, segment }])));
+    const place = n;
+    n = lacking.length > 0 ? n + 1 : (starts.find((start) => start > place) ?? segments.length);
+  }
+  return found.slice(0, limit);
+}
+
+/** The place of the first segment that begins with the block or behind it. */
+function firstFrom(segments: readonly Segment[], block: bigint): number {
+  let [low, high] = [0, segments.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((segments[middle]?.fromBlock ?? block) < block) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+function blocksOf(segments: readonly Segment[], { low, high }: SegmentIndexes): BlockRange {
+  return { fromBlock: segments[low]?.fromBlock ?? 0n, toBlock: segments[high]?.toBlock ?? -1n };
+}
+
+/** The segments that lie wholly within a range. */
+function placesWithin(segments: readonly Segment[], { fromBlock, toBlock }: CoverageQuery["range"]): SegmentIndexes {
+  const low = segments.findIndex((segment) => fromBlock <= segment.fromBlock);
+  const high = segments.findLastIndex((segment) => segment.toBlock <= toBlock);
+  return low < 0 || high < low ? { low: 0, high: -1 } : { low, high };
+}
+
+function tableSummary(table: TableName, sums: SumRow | undefined, wanted: bigint): TableSummary {
+  return sums === undefined
+    ? { table, units: 0n, rows: 0n, bytes: 0n, missing: wanted }
+    : {
+        table,
+        units: BigInt(sums.units),
+        rows: BigInt(sums.rows),
+        bytes: BigInt(sums.bytes),
+        fromBlock: BigInt(sums.from_block),
+        toBlock: BigInt(sums.to_block),
+        missing: wanted - BigInt(sums.covered),
+      };
+}
+
+async function* csvOf(segments: readonly Segment[]): AsyncGenerator<Uint8Array, void, undefined> {
+  yield Buffer.from("n,from_block,to_block,id,previous_id\n");
+  for (let start = 0; start < segments.length; start += SENT) {
+    const lines = segments
+      .slice(start, start + SENT)
+      .map(({ fromBlock, toBlock, id, previousId }, index) =>
+        [start + index, fromBlock, toBlock, csvText(id), csvText(previousId)].join(","),
+      );
+    yield Buffer.from(`${lines.join("\n")}\n`);
+  }
+}
+
+function csvText(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`;
+}
+
+/** Places of segments in the history, both ends inclusive; `high` is below `low` where there are none. */
+export interface SegmentIndexes {
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * Select the ledger's entries with how they stand to the history: whether they part from it, are to be replaced, or
+ * cover segments of it, and which. An entry may begin before the node's first segment, or end behind its last one.
+ *
+ * A unit of one segment is found by its last block, one of several by both ends: numbers are quicker than identifiers.
+ *
+ * @param within the schema
+ * @param query what is asked
+ * @returns the query, which takes the tables as `$1` and the identifier before the first segment as `$2`
+ */
+export function relationSql(
+  within: string,
+  { history: { segments }, replaceFrom, behind = -1n }: CoverageQuery,
+): string {
+  const [first, last] = [segments[0]?.fromBlock ?? 0n, segments.at(-1)?.toBlock ?? -1n];
+  const replaced = replaceFrom === undefined || segments.length === 0 ? "false" : `l.from_block >= ${replaceFrom}`;
+  return `
+    SELECT s.*, relation = 'diverged' AND NOT replaced AS diverged,
+      relation IN ('after', 'overhanging', 'diverged') AND replaced AS is_foreign,
+      relation = 'matching' OR (relation = 'overhanging' AND NOT replaced) AS covers
+    FROM (
+      SELECT l.*, coalesce(CASE WHEN b.from_block = l.from_block THEN b.n END, a.n, 0) AS first,
+        coalesce(b.n, ${segments.length - 1}) AS last, ${replaced} AS replaced,
+        CASE
+          WHEN l.from_block > ${last} THEN 'after'
+          WHEN l.to_block < ${first} THEN
+            CASE WHEN l.to_block = ${first - 1n} AND l.segment_id <> $2 THEN 'diverged' ELSE 'before' END
+          WHEN l.from_block >= ${first} AND l.previous_segment_id IS DISTINCT FROM
+            CASE WHEN b.from_block = l.from_block THEN b.previous_id ELSE a.previous_id END THEN 'diverged'
+          WHEN l.to_block > ${last} THEN 'overhanging'
+          WHEN l.segment_id IS DISTINCT FROM b.id THEN 'diverged'
+          ELSE 'matching'
+        END AS relation
+      FROM ${within}.tradewire_ledger AS l
+      LEFT JOIN pg_temp.tradewire_segment AS b ON b.to_block = l.to_block
+      LEFT JOIN pg_temp.tradewire_segment AS a
+        ON a.from_block = CASE WHEN l.from_block IS DISTINCT FROM b.from_block THEN l.from_block END
+      WHERE l.table_name = ANY ($1::text[]) AND l.from_block > ${behind}
+    ) AS s`;
+}
+
+/**
+ * Select the oldest places that no entry covers: the gaps between the entries, the oldest of those, and their places.
+ *
+ * @param judged of {@link relationSql}
+ * @param places those that are asked for
+ * @param limit how many
+ * @returns the query, which takes the tables that lack any as `$3`
+ */
+export function missingSql(judged: string, { low, high }: SegmentIndexes, limit: number): string {
+  return `
+    WITH marks AS (
+      SELECT table_name, first, last FROM (${judged}) AS e
+      WHERE covers AND table_name = ANY ($3::text[]) AND last >= ${low} AND first <= ${high}
+      UNION ALL SELECT name, ${high + 1}, ${high + 1} FROM unnest($3::text[]) AS name
+    ), gaps AS (
+      SELECT table_name, coalesce(lag(last) OVER by_place + 1, ${low}) AS low, first - 1 AS high
+      FROM marks WINDOW by_place AS (PARTITION BY table_name ORDER BY first)
+    ), oldest AS (
+      SELECT *, array_position($1::text[], table_name) AS place FROM gaps WHERE low <= high
+      ORDER BY low, place LIMIT ${limit}
+    )
+    SELECT table_name, n FROM oldest, generate_series(low, least(high, low + ${limit - 1})) AS n
+    ORDER BY n, place LIMIT ${limit}`;
+}
+
+/**
+ * Select the oldest gaps between the entries of each table, where all of these are of the history: by an index alone,
+ * in its order, and no further than to the last gap that is wanted.
+ *
+ * @param within the schema
+ * @param range the blocks
+ * @param limit how many gaps of each table
+ * @param behind all segments up to this block are there
+ * @returns the query, which takes the tables as `$1`
+ */
+export function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
+  const wanted = `l.table_name = t.name AND l.from_block > ${behind} AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
+  return `
+    SELECT t.name AS table_name, g.low::text, g.high::text FROM unnest($1::text[]) AS t (name), LATERAL (
+      (SELECT before + 1 AS low, from_block - 1 AS high FROM (
+         SELECT l.from_block, lag(l.to_block, 1, ${fromBlock - 1n}) OVER (ORDER BY l.from_block) AS before
+         FROM ${within}.tradewire_ledger AS l WHERE ${wanted}
+       ) AS entries WHERE from_block > before + 1 ORDER BY from_block LIMIT ${limit})
+      UNION ALL
+      SELECT coalesce((SELECT l.to_block FROM ${within}.tradewire_ledger AS l WHERE ${wanted}
+        ORDER BY l.from_block DESC LIMIT 1), ${fromBlock - 1n}) + 1, ${toBlock}
+    ) AS g WHERE g.low <= g.high`;
+}
+
+/** The most parts that a range is cut into. */
+const MAX_PARTS = 10_000;
+/** The largest number that the database's arithmetic takes. */
+const MAX_INT8 = 2n ** 63n - 1n;
+
+/**
+ * Count the blocks of each part of a range that units cover.
+ *
+ * @param client in a transaction
+ * @param within the schema
+ * @param tables the tables
+ * @param range the blocks, both ends inclusive
+ * @param parts in how many parts the range is cut, 1 to 10,000
+ * @returns one for each table, in their order
+ * @throws {@link RequestError} where there are too many parts, or too many blocks for so many parts
+ */
+export async function countCoveredBlocks(
+  client: PoolClient,
+  within: string,
+  tables: readonly TableName[],
+  { fromBlock, toBlock }: BlockRange,
+  parts: number,
+): Promise<TableCoverage[]> {
+  const length = toBlock - fromBlock + 1n;
+  if (!Number.isInteger(parts) || parts < 1 || parts > MAX_PARTS || length < 1n || length * BigInt(parts) > MAX_INT8) {
+    throw new RequestError(`blocks ${fromBlock} to ${toBlock} cannot be counted in ${parts} parts`, {
+      advice: `Give a range of blocks that there are, and 1 to ${MAX_PARTS} parts.`,
+    });
+  }
+  // The part whose beginning is the last one that is not behind the place.
+  const partOf = (place: string) => `((${place} + 1) * ${parts} - 1) / ${length}`;
+  const begin = (part: string) => `(${part} * ${length} / ${parts})`;
+  const { rows } = await client.query<{ table_name: string; part: string; blocks: string }>(
+    `WITH placed AS (
+       SELECT table_name, greatest(from_block, ${fromBlock}) - ${fromBlock} AS first,
+         least(to_block, ${toBlock}) - ${fromBlock} AS last
+       FROM ${within}.tradewire_ledger
+       WHERE table_name = ANY ($1::text[]) AND to_block >= ${fromBlock} AND from_block <= ${toBlock}
+     ), indexed AS (
+       SELECT table_name, first, last, ${partOf("first")} AS low, ${partOf("last")} AS high FROM placed
+     ), counted AS (
+       SELECT table_name, low AS part, sum(last - first + 1) AS blocks FROM indexed WHERE low = high GROUP BY 1, 2
+       UNION ALL
+       SELECT table_name, part, sum(least(last + 1, ${begin("(part + 1)")}) - greatest(first, ${begin("part")}))
+       FROM indexed, generate_series(low, high) AS part WHERE low < high GROUP BY 1, 2
+     )
+     SELECT table_name, part::text, sum(blocks)::text AS blocks FROM counted GROUP BY 1, 2`,
+    [tables],
+  );
+  const counted = new Map(tables.map((table) => [String(table), new Array<number>(parts).fill(0)]));
+  for (const { table_name, part, blocks } of rows) {
+    const counts = counted.get(table_name);
+    if (counts !== undefined) {
+      counts[Number(part)] = Number(blocks);
+    }
+  }
+  return tables.map((table) => ({ table, blocks: counted.get(table) ?? [] }));
+}

@@ -1,0 +1,166 @@
+import { Code } from "@connectrpc/connect";
+import type { PoolClient } from "pg";
+import { quoted } from "../../../errors/error-text.js";
+import { RequestError, SinkError } from "../../../errors/index.js";
+import { isTableName } from "../../../schema/table-names.js";
+import type { LedgerEntry } from "../../unit.js";
+
+/** The version of the ledger's form. */
+const FORMAT = 1;
+const OLDEST_SERVER = 140_000;
+
+/** The statements that make the ledger, with what stands before its names. It is one of a chain; ids are compared byte by byte. */
+export const ledgerSql = (before: string) => [
+  `CREATE TABLE ${before}tradewire_sync (
+  only_one bool PRIMARY KEY DEFAULT true CHECK (only_one),
+  format int4 NOT NULL,
+  chain_id text NOT NULL,
+  made_at timestamptz NOT NULL DEFAULT now()
+)`,
+  `CREATE TABLE ${before}tradewire_ledger (
+  chain_id text NOT NULL,
+  table_name text COLLATE "C" NOT NULL,
+  from_block int8 NOT NULL,
+  to_block int8 NOT NULL CHECK (to_block >= from_block),
+  segment_id text COLLATE "C" NOT NULL,
+  previous_segment_id text COLLATE "C" NOT NULL,
+  schema_version int8 NOT NULL,
+  rows int8 NOT NULL,
+  bytes int8 NOT NULL,
+  sha256 bytea NOT NULL,
+  loaded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (table_name, from_block) INCLUDE (to_block)
+)`,
+];
+
+/** A row of the ledger, as {@link ENTRY} selects it. */
+export interface LedgerRow {
+  readonly chain_id: string;
+  readonly table_name: string;
+  readonly from_block: string;
+  readonly to_block: string;
+  readonly segment_id: string;
+  readonly previous_segment_id: string;
+  readonly schema_version: string;
+  readonly rows: string;
+  readonly bytes: string;
+  readonly sha256: string;
+  readonly loaded_at: string;
+}
+
+/** The columns of a {@link LedgerRow}, of a table that is called `e` in the query. */
+export const ENTRY = `e.chain_id, e.table_name, e.from_block::text, e.to_block::text, e.segment_id,
+  e.previous_segment_id, e.schema_version::text, e.rows::text, e.bytes::text, encode(e.sha256, 'hex') AS sha256,
+  to_char(e.loaded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS loaded_at`;
+
+/**
+ * Read a row of the ledger.
+ *
+ * @param row the row
+ * @returns the entry
+ * @throws {@link SinkError} where it is of no table
+ */
+export function entryOf(row: LedgerRow): LedgerEntry {
+  if (!isTableName(row.table_name)) {
+    throw new SinkError(`the ledger has a unit of ${quoted(row.table_name)}, which is no table`, {
+      code: Code.DataLoss,
+      advice: "The ledger was changed by something else, or by a newer release. Install that.",
+    });
+  }
+  return {
+    chainId: row.chain_id,
+    table: row.table_name,
+    fromBlock: BigInt(row.from_block),
+    toBlock: BigInt(row.to_block),
+    segmentId: row.segment_id,
+    previousSegmentId: row.previous_segment_id,
+    schemaVersion: BigInt(row.schema_version),
+    rows: BigInt(row.rows),
+    bytes: BigInt(row.bytes),
+    sha256: row.sha256,
+    loadedAt: row.loaded_at,
+  };
+}
+
+/**
+ * Check that a server can hold a sync.
+ *
+ * @param client connected to it
+ * @throws {@link SinkError} where it is older than PostgreSQL 14, or its database is not of UTF-8
+ */
+export async function checkServer(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ version: number; name: string; encoding: string }>(
+    "SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS name, current_setting('server_encoding') AS encoding",
+  );
+  const [server] = rows;
+  if (server === undefined || server.version < OLDEST_SERVER) {
+    throw new SinkError(`the server is PostgreSQL ${server?.name ?? "of an unknown version"}`, {
+      code: Code.FailedPrecondition,
+      advice: "Take PostgreSQL 14 or later.",
+    });
+  }
+  if (server.encoding !== "UTF8") {
+    throw new SinkError(`the database's encoding is ${server.encoding}, not UTF8`, {
+      code: Code.FailedPrecondition,
+      advice: "Create another database: CREATE DATABASE history ENCODING 'UTF8' TEMPLATE template0.",
+    });
+  }
+}
+
+/**
+ * Read which chain the schema holds.
+ *
+ * @param client in a transaction
+ * @param within the schema
+ * @returns the chain's identifier; `undefined` where nothing is held
+ * @throws {@link SinkError} where the ledger is of a newer release
+ */
+export async function readChain(client: PoolClient, within: string): Promise<string | undefined> {
+  const { rows } = await client.query<{ format: number; chain_id: string }>(
+    `SELECT format, chain_id FROM ${within}.tradewire_sync`,
+  );
+  const [sync] = rows;
+  if (sync !== undefined && sync.format > FORMAT) {
+    throw new SinkError(`the ledger is of format ${sync.format}, and this release knows ${FORMAT}`, {
+      code: Code.FailedPrecondition,
+      advice: "Install the release that made it, or a later one.",
+    });
+  }
+  return sync?.chain_id;
+}
+
+/**
+ * Say which chain the schema holds, where it holds none yet.
+ *
+ * @param client in a transaction
+ * @param within the schema
+ * @param chainId the chain
+ * @throws {@link RequestError} where it holds another
+ */
+export async function claimChain(client: PoolClient, within: string, chainId: string): Promise<void> {
+  const held = await readChain(client, within);
+  if (held === undefined) {
+    await client.query(`INSERT INTO ${within}.tradewire_sync (format, chain_id) VALUES ($1, $2)`, [FORMAT, chainId]);
+  } else if (held !== chainId) {
+    throw new RequestError(`the schema holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
+      advice: "Give another schema: each holds one chain.",
+    });
+  }
+}
+
+/**
+ * Name the ledger, so that another one has another name. A server that was restored, or another one in its place, began at
+ * another time, to the microsecond; within the same server, a ledger that was restored has another number or file.
+ *
+ * @param client in a transaction
+ * @param within the schema
+ * @returns the name
+ */
+export async function readIdentity(client: PoolClient, within: string): Promise<string> {
+  const { rows } = await client.query<{ identity: string }>(
+    `SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, c.oid, c.relfilenode) AS identity
+     FROM pg_class c, pg_database d WHERE c.oid = $1::regclass AND d.datname = current_database()`,
+    [`${within}.tradewire_ledger`],
+  );
+  return rows[0]?.identity ?? "";
+}

@@ -1,0 +1,189 @@
+import { Code } from "@connectrpc/connect";
+import { csvName } from "../../../archive/export-names.js";
+import { reportUnknown } from "../../../archive/typed-rows.js";
+import { quoted } from "../../../errors/error-text.js";
+import { SinkError } from "../../../errors/index.js";
+import { monotonicMs } from "../../../runtime/index.js";
+import type { TableName } from "../../../schema/table-names.js";
+import { wait } from "../../../signal/wait.js";
+import type { SinkOpening } from "../../sink.js";
+import type { Unit } from "../../unit.js";
+import { checkAddedCount, checkAddedName, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../sink-columns.js";
+import type { Connections } from "./postgres-connections.js";
+import { isServerError } from "./postgres-errors.js";
+
+/** Adds the columns and values that a newer node sends. */
+export interface UnknownColumns {
+  /**
+   * Returns the table's columns for those of a CSV file. Missing columns are added, each in a short transaction of its
+   * own, because a change of a table waits for loads, and loads wait for the change.
+   */
+  columns(unit: Unit, names: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * Adds the enum value that a COPY has failed for. Returns whether that was the cause: the unit can then be loaded
+   * again.
+   */
+  value(unit: Unit, reason: unknown, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Maximum number of enum values that are added to a type. */
+const MAX_ADDED_VALUES = 200;
+/** How long a change is retried while the table is being loaded, and how long each attempt may block loads. */
+const CHANGE_RETRY_MS = 5 * 60_000;
+const CHANGE_LOCK_MS = 1000;
+const CHANGE_PAUSE_MS = 500;
+/** Maximum length of an enum value, in bytes. */
+const MAX_VALUE = 63;
+
+/**
+ * Creates the handler of columns and values that this release does not know.
+ *
+ * @param connections of the sink
+ * @param within the schema
+ * @param opening whether they are added, and where they are reported
+ * @returns the handler
+ */
+export function createUnknownColumns(
+  connections: Connections,
+  within: string,
+  { onUnknown, unknownColumns }: SinkOpening,
+): UnknownColumns {
+  const reports = new Map<TableName, ReturnType<typeof reportUnknown>>();
+  const there = new Map<TableName, Promise<Set<string>>>();
+
+  /** Reports each column once. */
+  function report(unit: Unit, column: string, value?: string): void {
+    const { table } = unit;
+    const report = reports.get(table) ?? reportUnknown(onUnknown, { file: csvName(unit), table });
+    reports.set(table, report);
+    report(column, value);
+  }
+
+  function columnsOf(table: TableName, signal: AbortSignal): Promise<Set<string>> {
+    return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, async (client) => {
+      const { rows } = await client.query<{ name: string }>(
+        "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
+        [`${within}.${table}`],
+      );
+      return new Set(rows.map(({ name }) => name));
+    });
+  }
+
+  async function change(what: string, statement: string, signal: AbortSignal): Promise<void> {
+    const until = monotonicMs() + CHANGE_RETRY_MS;
+    for (;;) {
+      try {
+        return await connections.transaction(what, { signal, spare: true }, async (client) => {
+          await client.query(`SET LOCAL lock_timeout TO ${CHANGE_LOCK_MS}`);
+          await client.query(statement);
+        });
+      } catch (reason) {
+        if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || monotonicMs() > until) {
+          throw reason;
+        }
+        await wait(CHANGE_PAUSE_MS, signal);
+      }
+    }
+  }
+
+  return {
+    async columns(unit, names, signal) {
+      const { table } = unit;
+      const targets = names.map((name) => targetOf(table, name)?.name ?? name);
+      const unknown = names.filter((name) => targetOf(table, name) === undefined);
+      if (unknown.length === 0) {
+        return targets;
+      }
+      for (const name of unknown) {
+        report(unit, name);
+        checkAddedName(table, name);
+        if (unknownColumns === "fail") {
+          throw refused(table, `the column ${quoted(name)}`);
+        }
+      }
+      let found = await (there.get(table) ?? columnsOf(table, signal));
+      if (unknown.some((name) => !found.has(name))) {
+        found = await columnsOf(table, signal); // Another sync may have added them.
+      }
+      const lacking = unknown.filter((name) => !found.has(name));
+      if (lacking.length > 0) {
+        checkAddedCount(table, found.size + lacking.length - sinkColumns(table).length - [FROM_BLOCK].length);
+      }
+      for (const name of lacking) {
+        const statement = `ALTER TABLE ${within}.${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;
+        await change(`adding a column to ${table}`, statement, signal);
+        found.add(name);
+      }
+      there.set(table, Promise.resolve(found));
+      return targets;
+    },
+
+    async value(unit, reason, signal) {
+      const cause = reason instanceof SinkError ? reason.cause : reason;
+      const found = unknownValue(unit.table, cause);
+      if (found === undefined) {
+        return false;
+      }
+      const { column, type, value } = found;
+      report(unit, column, value);
+      if (unknownColumns === "fail") {
+        throw refused(unit.table, `${quoted(value)} in the column ${column}`);
+      }
+      const count = await connections.transaction(`reading ${type}`, { signal, spare: true }, async (client) => {
+        const { rows } = await client.query<{ count: number }>(
+          "SELECT count(*)::int FROM pg_enum WHERE enumtypid = $1::regtype",
+          [`${within}.${type}`],
+        );
+        return rows[0]?.count ?? 0;
+      });
+      if (count >= MAX_ADDED_VALUES || Buffer.byteLength(value) > MAX_VALUE) {
+        throw tooMany(type);
+      }
+      const literal = `'${value.replaceAll("'", "''")}'`;
+      await change(
+        `adding a value to ${type}`,
+        `ALTER TYPE ${within}.${type} ADD VALUE IF NOT EXISTS ${literal}`,
+        signal,
+      );
+      return true;
+    },
+  };
+}
+
+/**
+ * Reads from an error of COPY which value an enum type lacks. The message may be in any language, but has the type and
+ * then the value, in quotes; the context has the column.
+ */
+function unknownValue(table: TableName, reason: unknown) {
+  if (!isServerError(reason) || reason.code !== "22P02" || reason.routine !== "enum_in") {
+    return undefined;
+  }
+  for (const { name: column, type, values } of sinkColumns(table)) {
+    const at = reason.message.indexOf(`${type}`);
+    const [, value] =
+      /^\W*?:\s*(?:"|«\s*|»|„|“|「)(.+?)(?:"|\s*»|«|“|”|」)$/su.exec(reason.message.slice(at + type.length)) ?? [];
+    if (
+      values !== undefined &&
+      at >= 0 &&
+      value !== undefined &&
+      new RegExp(`\\b${column}\\b`, "u").test(reason.where ?? "")
+    ) {
+      return { column, type, value };
+    }
+  }
+  return undefined;
+}
+
+function refused(table: TableName, what: string): SinkError {
+  return new SinkError(`${what} of ${table} is not known to this release`, {
+    code: Code.Unimplemented,
+    advice: "Install a newer release, or let unknown columns be added.",
+  });
+}
+
+function tooMany(type: string): SinkError {
+  return new SinkError(`the node sends more unknown values of ${type}, or longer ones, than can be added`, {
+    code: Code.FailedPrecondition, // The cause is the unit, and others may be loaded.
+    advice: `At most ${MAX_ADDED_VALUES} of ${MAX_VALUE} bytes are added. Check the node, or install a newer release, which may know them.`,
+  });
+}

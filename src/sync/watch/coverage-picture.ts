@@ -1,0 +1,238 @@
+import type { BlockRange } from "../../history/segments.js";
+import { yieldToEventLoop } from "../../runtime/index.js";
+import type { TableName } from "../../schema/table-names.js";
+import type { Sink, TableCoverage } from "../sink.js";
+
+/** Maximum number of columns of the picture. */
+export const MAX_COLUMNS = 600;
+
+/** One table of the picture. */
+export interface PictureRow {
+  readonly table: TableName;
+  /** The coverage of each column in whole percent: 100 only if nothing is missing, 0 only if everything is. */
+  readonly there: readonly number[];
+  /** The columns with units in flight. */
+  readonly underWay: readonly number[];
+  /** The columns with failed units. */
+  readonly failed: readonly number[];
+}
+
+/** The coverage of tables by blocks, with units in flight and failed ones. */
+export interface Picture extends BlockRange {
+  /** Column `i` begins with the block `fromBlock + i * blocksPerColumn`; the last one ends with `toBlock`. */
+  readonly blocksPerColumn: number;
+  readonly columns: number;
+  readonly rows: readonly PictureRow[];
+}
+
+/** The part of the sink's coverage that a picture needs. */
+export interface PictureQuery {
+  readonly tables: readonly TableName[];
+  readonly range: BlockRange;
+  readonly parts: number;
+}
+
+/** The position of a unit in the picture. */
+type Place = BlockRange & { readonly table: TableName };
+
+/**
+ * Creates the picture of a history that grows. If it would have more than `MAX_COLUMNS` columns, each two are merged
+ * into one, so that the counts stay exact.
+ *
+ * @param tables its rows
+ * @returns functions that change and show it
+ */
+export function createPicture(tables: readonly TableName[]) {
+  const emptyRows = () => new Map(tables.map((table) => [table, new Float64Array(MAX_COLUMNS)]));
+  let rows = emptyRows();
+  /** While the sink is read: what was loaded since, which the result may lack. */
+  let meanwhile: typeof rows | undefined;
+  let range: BlockRange | undefined;
+  let width = 1;
+  let ends = new Float64Array();
+
+  const add = (row: Float64Array | undefined, { fromBlock, toBlock }: Place) => {
+    if (row !== undefined && range !== undefined) {
+      const columns = row.subarray(0, ends.length);
+      addBlocks(columns, ends, Number(fromBlock - range.fromBlock), Number(toBlock - range.fromBlock));
+    }
+  };
+  const halve = () => {
+    width *= 2;
+    for (const row of rows.values()) {
+      row.set(row.map((_, column) => (row[2 * column] ?? 0) + (row[2 * column + 1] ?? 0)));
+    }
+  };
+  const touched = (places: readonly Place[], table: TableName): number[] => {
+    const own = places.filter((place) => place.table === table);
+    if (own.length === 0) {
+      return [];
+    }
+    const row = new Float64Array(ends.length);
+    for (const place of own) {
+      add(row, place);
+    }
+    return [...row.keys()].filter((column) => row[column] !== 0);
+  };
+
+  return {
+    /** Extends the picture to a history whose segments have about `blocks` blocks, an integer. */
+    extend({ fromBlock, toBlock }: BlockRange, blocks: number): void {
+      if (range === undefined || fromBlock < range.fromBlock) {
+        const segments = (Number(toBlock - fromBlock) + 1) / blocks;
+        range = { fromBlock, toBlock };
+        width = blocks * Math.ceil(segments / MAX_COLUMNS);
+        rows = emptyRows();
+      }
+      range = { fromBlock: range.fromBlock, toBlock };
+      const length = Number(toBlock - range.fromBlock) + 1;
+      while (length > width * MAX_COLUMNS) {
+        halve();
+      }
+      ends = Float64Array.from({ length: Math.ceil(length / width) }, (_, column) => (column + 1) * width);
+    },
+    /** Adds a loaded unit. */
+    add(place: Place): void {
+      add(rows.get(place.table), place);
+      add(meanwhile?.get(place.table), place);
+    },
+    /**
+     * Replaces the coverage by the sink's. A second call does nothing while the first one is running.
+     *
+     * @returns whether the sink was read: not without a history
+     */
+    async cover(read: (query: PictureQuery) => Promise<readonly TableCoverage[]>): Promise<boolean> {
+      if (range === undefined || meanwhile !== undefined) {
+        return false;
+      }
+      const [{ fromBlock }, asked, parts] = [range, width, ends.length];
+      const since = emptyRows();
+      meanwhile = since;
+      try {
+        const found = await read({
+          tables,
+          range: { fromBlock, toBlock: fromBlock + BigInt(parts * width) - 1n },
+          parts,
+        });
+        if (range.fromBlock === fromBlock && width === asked) {
+          for (const { table, blocks } of found) {
+            const loaded = since.get(table);
+            rows.get(table)?.forEach((_, column, row) => {
+              row[column] = Math.max(loaded?.[column] ?? 0, blocks[column] ?? 0);
+            });
+          }
+        }
+        return true;
+      } finally {
+        meanwhile = undefined;
+      }
+    },
+    /** Returns the picture; `undefined` without a history. */
+    show(underWay: readonly Place[], failed: readonly Place[]): Picture | undefined {
+      if (range === undefined) {
+        return undefined;
+      }
+      const length = Number(range.toBlock - range.fromBlock) + 1;
+      const percent = (blocks: number, column: number) => {
+        const of = Math.min(width, length - column * width);
+        return blocks <= 0 ? 0 : blocks >= of ? 100 : Math.min(99, Math.max(1, Math.round((blocks / of) * 100)));
+      };
+      return {
+        ...range,
+        blocksPerColumn: width,
+        columns: ends.length,
+        rows: [...rows].map(([table, row]) => ({
+          table,
+          there: [...row.subarray(0, ends.length).map(percent)],
+          underWay: touched(underWay, table),
+          failed: touched(failed, table),
+        })),
+      };
+    },
+  };
+}
+
+/** How many entries are read before the event loop continues: a ledger of millions may come from memory. */
+const ENTRIES_AT_ONCE = 1000;
+
+/**
+ * Counts the covered blocks of each part of a range: the data of the picture. A sink that has its own `coverage`
+ * answers itself; of others the ledger is read once, in constant memory.
+ *
+ * @param sink the sink, opened or inspected; its errors are thrown unchanged
+ * @param tables the tables
+ * @param range the blocks, both ends inclusive
+ * @param parts number of parts that the range is divided into, at least 1
+ * @returns one for each of the tables, in their order, with the number of covered blocks of each part
+ *
+ * @example
+ * const [trades] = await coverageOf(sink, ["trades"], { fromBlock: 1n, toBlock: 3000n }, 3);
+ * console.log(trades?.blocks); // [1000, 1000, 0]: the third part is missing
+ */
+export async function coverageOf(
+  sink: Sink,
+  tables: readonly TableName[],
+  range: BlockRange,
+  parts: number,
+): Promise<TableCoverage[]> {
+  if (sink.coverage !== undefined) {
+    return await sink.coverage(tables, range, parts);
+  }
+  const ends = endsOfParts(range, parts);
+  const found: TableCoverage[] = [];
+  for (const table of tables) {
+    const blocks = new Float64Array(parts);
+    let read = 0;
+    for await (const entry of sink.entries(table)) {
+      read += 1;
+      if (read % ENTRIES_AT_ONCE === 0) {
+        await yieldToEventLoop();
+      }
+      addBlocks(blocks, ends, Number(entry.fromBlock - range.fromBlock), Number(entry.toBlock - range.fromBlock));
+    }
+    found.push({ table, blocks: [...blocks] });
+  }
+  return found;
+}
+
+/**
+ * Returns where the parts of a range end.
+ *
+ * @returns for each part, the number of blocks of the range before its end
+ */
+export function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): Float64Array {
+  const length = Number(toBlock - fromBlock) + 1;
+  return Float64Array.from({ length: parts }, (_, part) => Math.floor(((part + 1) * length) / parts));
+}
+
+/**
+ * Adds blocks to the parts that contain them.
+ *
+ * @param blocks the number of blocks of each part
+ * @param ends where the parts end; see `endsOfParts`
+ * @param first the first block, counted from the first of the range; it may lie outside
+ * @param last the last block, inclusive
+ */
+export function addBlocks(blocks: Float64Array, ends: Float64Array, first: number, last: number): void {
+  for (let part = firstBehind(ends, first); part < blocks.length; part += 1) {
+    const [start, end] = [ends[part - 1] ?? 0, ends[part] ?? 0];
+    if (start > last) {
+      return;
+    }
+    blocks[part] = (blocks[part] ?? 0) + Math.max(0, Math.min(end, last + 1) - Math.max(start, first));
+  }
+}
+
+/** Returns the index of the first of ascending ends that lies after a block. */
+export function firstBehind(ends: Float64Array, block: number): number {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ends[middle] ?? 0) > block) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}

@@ -1,0 +1,163 @@
+/** A decimal number of any precision: `value * 10^exponent`. */
+export interface Decimal {
+  readonly value: bigint;
+  readonly exponent: number;
+}
+
+/**
+ * Reads a whole number as the network does: decimal digits with an optional sign.
+ *
+ * @returns the number; `undefined` if the text is none
+ */
+export function integer(text: string): bigint | undefined {
+  return /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
+}
+
+/**
+ * Reads an unsigned number of 256 bits as the network does (`libs/num/uint.go`). A negative number wraps around.
+ *
+ * @returns the number; `undefined` if the text is no whole number or has more than 256 bits
+ */
+export function uint256(text: string): bigint | undefined {
+  const value = integer(text);
+  if (value === undefined || value >= 1n << 256n || value <= -(1n << 256n)) {
+    return undefined;
+  }
+  return BigInt.asUintN(256, value);
+}
+
+/**
+ * Returns whether the network takes an unsigned number for a negative one: if its highest bit is set.
+ *
+ * @param value the number
+ */
+export function isNegative(value: bigint): boolean {
+  return value >= 1n << 255n;
+}
+
+/**
+ * The largest exponent of a decimal number. The network takes larger ones, and then works out all of the digits: with
+ * `1e10000000` its check takes seconds, with `1e50000000` minutes.
+ */
+const MAX_EXPONENT = 100_000n;
+
+/**
+ * Reads a decimal number as the network does: digits with an optional sign, point and exponent.
+ *
+ * @returns the number; `undefined` if the text is none, or its exponent is larger than a node can work with
+ */
+export function decimal(text: string): Decimal | undefined {
+  const [, digits = "", exponent = "0"] = /^([^eE]*)(?:[eE](.*))?$/s.exec(text) ?? [];
+  const point = digits.indexOf(".");
+  const value = integer(digits.replace(".", ""));
+  const shift = integer(exponent);
+  if (value === undefined || shift === undefined || shift < -MAX_EXPONENT || shift > MAX_EXPONENT) {
+    return undefined;
+  }
+  return { value, exponent: Number(shift) - (point < 0 ? 0 : digits.length - point - 1) };
+}
+
+/**
+ * Compares two decimal numbers.
+ *
+ * @returns a negative number, 0 or a positive number, if the first is less than, equal to or greater than the second
+ */
+export function compare(first: Decimal, second: Decimal): number {
+  const [a, b] = [signOf(first), signOf(second)];
+  if (a !== b || a === 0) {
+    return a - b;
+  }
+  const difference = magnitude(first) - magnitude(second);
+  if (difference !== 0) {
+    return difference * a; // Numbers of any exponent are compared without writing all of their digits.
+  }
+  const exponent = Math.min(first.exponent, second.exponent);
+  const [left, right] = [digitsAt(first, exponent), digitsAt(second, exponent)];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Returns the sign of a decimal number: -1, 0 or 1. */
+export function signOf({ value }: Decimal): number {
+  return value > 0n ? 1 : value < 0n ? -1 : 0;
+}
+
+/** Returns a whole number as a decimal one. */
+export function whole(value: number): Decimal {
+  return { value: BigInt(value), exponent: 0 };
+}
+
+function magnitude({ value, exponent }: Decimal): number {
+  return String(value < 0n ? -value : value).length + exponent;
+}
+
+function digitsAt({ value, exponent }: Decimal, at: number): bigint {
+  return value * 10n ** BigInt(exponent - at);
+}
+
+/**
+ * A floating-point number: decimal, possibly with underscores between digits. The network takes hexadecimal numbers, too,
+ * which are refused here.
+ */
+const FLOAT = /^[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d){0,9})?$/;
+
+/**
+ * Reads a floating-point number of 64 bits as the network does (Go's `strconv.ParseFloat`).
+ *
+ * @returns the number, infinite if it is out of range; `undefined` if the text is none
+ */
+export function float64(text: string): number | undefined {
+  if (/^nan$/i.test(text)) {
+    return Number.NaN;
+  }
+  if (/^[+-]?inf(?:inity)?$/i.test(text)) {
+    return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  }
+  return FLOAT.test(text) ? Number(text.replaceAll("_", "")) : undefined;
+}
+
+/**
+ * Returns whether a text is a floating-point number as the network reads them without a limit (Go's `big.Float`), and of
+ * which sign.
+ *
+ * @returns -1, 0 or 1; `undefined` if the text is no number
+ */
+export function floatSign(text: string): number | undefined {
+  if (!FLOAT.test(text) && !/^[+-]?[iI]nf$/.test(text)) {
+    return undefined;
+  }
+  const [digits = ""] = text.split(/e/i);
+  return /[1-9f]/.test(digits) ? (text.startsWith("-") ? -1 : 1) : 0;
+}
+
+/** The longest duration, in nanoseconds. */
+const MAX_DURATION = 2 ** 63;
+
+const NANOSECONDS: Readonly<Record<string, number>> = {
+  ns: 1,
+  us: 1e3,
+  "\u00b5s": 1e3,
+  "\u03bcs": 1e3,
+  ms: 1e6,
+  s: 1e9,
+  m: 6e10,
+  h: 3.6e12,
+};
+
+/**
+ * Returns whether a text is a duration as the network reads them (Go's `time.ParseDuration`): `1m30s`.
+ *
+ * @param text the text
+ */
+export function isDuration(text: string): boolean {
+  if (/^[+-]?0$/.test(text)) {
+    return true;
+  }
+  if (!/^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/.test(text)) {
+    return false;
+  }
+  let total = 0;
+  for (const [, amount = "", unit = ""] of text.matchAll(/([\d.]+)([^\d.+-]+)/g)) {
+    total += Number(amount) * (NANOSECONDS[unit] ?? 0);
+  }
+  return total < MAX_DURATION;
+}

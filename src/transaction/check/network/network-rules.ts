@@ -1,0 +1,211 @@
+import type { Problem } from "../field-rules.js";
+import { compare, type Decimal, decimal, integer, isNegative, signOf, uint256, whole } from "./go-numbers.js";
+
+/** The network's messages that several rules use (`commands/errors.go`). */
+export const MESSAGE = {
+  required: "is required",
+  positive: "must be positive",
+  positiveOrZero: "must be positive or zero",
+  negativeOrZero: "must be negative or zero",
+  notValid: "is not a valid value",
+  notANumber: "is not a valid number",
+  notAnInteger: "not a valid integer",
+  notAFloat: "not a valid float",
+  notSupported: "is not supported",
+  mismatching: "is mismatching",
+  publicKey: "should be a valid vega public key",
+  id: "should be a valid Vega ID",
+  hex: "should be hex encoded",
+  ethereumAddress: "is not a valid ethereum address",
+  referenceTooLong: "reference is too long",
+  from0To1: "must be between 0 and 1",
+  above0To1: "must be between 0 (excluded) and 1 (included)",
+  atMost100: "must be at most 100",
+} as const;
+
+/** Returns a message for a value that breaks a rule. */
+type Refuse<T> = (value: T) => string | undefined;
+
+export const ZERO = whole(0);
+export const ONE = whole(1);
+
+/** Returns whether a text is 64 hex digits: a public key or an identifier. */
+export function isId(text: string): boolean {
+  return /^[0-9a-f]{64}$/i.test(text);
+}
+
+/** Returns whether a text is hex digits in pairs. */
+export function isHex(text: string): boolean {
+  return /^(?:[0-9a-f]{2})*$/i.test(text);
+}
+
+/** Returns whether a text is an Ethereum address. */
+export function isEthereumAddress(text: string): boolean {
+  return /^(?:0x)?[0-9a-f]{40}$/i.test(text);
+}
+
+/** Returns the length of a text as the network counts it: in bytes. */
+export function byteLength(text: string): number {
+  return Buffer.byteLength(text);
+}
+
+/** Checks that a field is set. */
+export function* required(at: Field, value: { readonly length: number }): NetworkProblems {
+  if (value.length === 0) {
+    yield at.problem(MESSAGE.required);
+  }
+}
+
+/** Checks an identifier that has to be set. */
+export function* requiredId(at: Field, value: string, message: string = MESSAGE.id): NetworkProblems {
+  if (value === "") {
+    yield at.problem(MESSAGE.required);
+  } else if (!isId(value)) {
+    yield at.problem(message);
+  }
+}
+
+/** Checks a text by its longest length. */
+export function* atMostBytes(at: Field, value: string, most: number, message: string): NetworkProblems {
+  if (byteLength(value) > most) {
+    yield at.problem(message);
+  }
+}
+
+/**
+ * Checks the number of an enumeration that has to be set.
+ *
+ * @param values the generated enumeration
+ */
+export function* requiredEnum(at: Field, value: number, values: object): NetworkProblems {
+  if (value === 0) {
+    yield at.problem(MESSAGE.required);
+  }
+  yield* knownEnum(at, value, values);
+}
+
+/** Checks that an enumeration has a number. */
+export function* knownEnum(
+  at: Field,
+  value: number,
+  values: object,
+  message: string = MESSAGE.notValid,
+): NetworkProblems {
+  if (!Object.values(values).includes(value)) {
+    yield at.problem(message);
+  }
+}
+
+/** Checks a decimal number. */
+export function* decimalRule(
+  at: Field,
+  text: string,
+  refuse: Refuse<Decimal>,
+  notANumber: string = MESSAGE.notANumber,
+): NetworkProblems {
+  const value = decimal(text);
+  const message = value === undefined ? notANumber : refuse(value);
+  if (message !== undefined) {
+    yield at.problem(message);
+  }
+}
+
+/** Checks a decimal number that has to be set. */
+export function requiredDecimal(at: Field, text: string, refuse: Refuse<Decimal>): Iterable<NetworkProblem> {
+  return text === "" ? required(at, text) : decimalRule(at, text, refuse);
+}
+
+/** Checks a whole number that has to be set. */
+export function* requiredInteger(
+  at: Field,
+  text: string,
+  refuse: Refuse<bigint>,
+  notANumber: string = MESSAGE.notANumber,
+): NetworkProblems {
+  const value = integer(text);
+  const message = text === "" ? MESSAGE.required : value === undefined ? notANumber : refuse(value);
+  if (message !== undefined) {
+    yield at.problem(message);
+  }
+}
+
+/** Checks an unsigned number above 0 that has to be set. */
+export function* requiredPositiveUint(
+  at: Field,
+  text: string,
+  notANumber: string = MESSAGE.notANumber,
+): NetworkProblems {
+  const value = uint256(text);
+  if (text === "") {
+    yield at.problem(MESSAGE.required);
+  } else if (value === undefined) {
+    yield at.problem(notANumber);
+  } else if (value === 0n || isNegative(value)) {
+    yield at.problem(MESSAGE.positive);
+  }
+}
+
+export const positiveInteger: Refuse<bigint> = (value) => (value <= 0n ? MESSAGE.positive : undefined);
+export const positiveDecimal: Refuse<Decimal> = (value) => (signOf(value) <= 0 ? MESSAGE.positive : undefined);
+export const positiveOrZero: Refuse<Decimal> = (value) => (signOf(value) < 0 ? MESSAGE.positiveOrZero : undefined);
+export const from0To1: Refuse<Decimal> = (value) =>
+  signOf(value) < 0 || compare(value, ONE) > 0 ? MESSAGE.from0To1 : undefined;
+export const above0To1: Refuse<Decimal> = (value) =>
+  signOf(value) <= 0 || compare(value, ONE) > 0 ? MESSAGE.above0To1 : undefined;
+
+/** A problem that the network's own check of a command finds. The message is the network's text. */
+export interface NetworkProblem extends Problem {
+  /** The name that the network gives the field in its refusal, such as `transfer.kind.factor`. */
+  readonly property: string;
+}
+
+/** The problems that a check finds, in the order in which the network reports them. */
+export type NetworkProblems = Generator<NetworkProblem>;
+
+/** The name that the network uses for a problem that belongs to no field. */
+const NO_PROPERTY = "*";
+
+/** A field of a command: its path in Protobuf's JSON, and its name in the network's refusals. */
+export class Field {
+  readonly path: string;
+  readonly property: string;
+
+  constructor(path: string, property = snakeCase(path)) {
+    this.path = path;
+    this.property = property;
+  }
+
+  /**
+   * Returns a field of the message in this one.
+   *
+   * @param name the field's name in Protobuf's JSON
+   * @param property the network's name of it, where that is not `name` in snake case
+   */
+  field(name: string, property = snakeCase(name)): Field {
+    return new Field(`${this.path}.${name}`, `${this.property}.${property}`);
+  }
+
+  /** Returns the element of this list at an index. */
+  item(index: number): Field {
+    return new Field(`${this.path}[${index}]`, `${this.property}.${index}`);
+  }
+
+  /** Returns this field under another name of the network's. */
+  named(property: string): Field {
+    return new Field(this.path, property);
+  }
+
+  /** Returns a problem with this field. */
+  problem(message: string): NetworkProblem {
+    return { path: this.path, property: this.property, message };
+  }
+
+  /** Returns a problem that the network names no field for. */
+  general(message: string): NetworkProblem {
+    return { path: this.path, property: NO_PROPERTY, message };
+  }
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,325 @@
+import {
+  CancelAMM_Method,
+  UndelegateSubmission_Method,
+  UpdateMarginMode_Mode,
+} from "../../../gen/client/vega/commands/v1/commands_pb.js";
+import { Vote_Value } from "../../../gen/client/vega/governance_pb.js";
+import { AccountType } from "../../../gen/client/vega/vega_pb.js";
+import type {
+  AmendAMM,
+  SubmitAMM,
+  SubmitAMM_ConcentratedLiquidityParameters,
+  Transfer,
+  UpdateMarginMode,
+  WithdrawSubmission,
+} from "../../../gen/vega/commands/v1/commands_pb.js";
+import { quoted } from "../../errors/error-text.js";
+import { invalidValueError } from "../../input/assert.js";
+import {
+  atMost,
+  both,
+  type Command,
+  decimal,
+  fieldProblems,
+  identifier,
+  known,
+  listProblems,
+  nonEmpty,
+  optional,
+  type Problem,
+  positiveDecimal,
+  positiveWhole,
+  present,
+  type Rule,
+  reference,
+  specified,
+  upToOne,
+  whereSet,
+} from "./field-rules.js";
+import { HALTING_AMENDMENT } from "./halting-commands.js";
+
+const NAME = atMost(100);
+const URL = atMost(200);
+
+/**
+ * Checks a command that is not about orders. Mostly, each field is checked by itself.
+ *
+ * @param command the command by its name and its message
+ * @returns the problems
+ * @throws {@link RequestError} if there is no command of this name
+ */
+export function* otherProblems(command: Command): Generator<Problem> {
+  const at = command.case;
+  switch (command.case) {
+    case "withdrawSubmission":
+      yield* withdrawalProblems(command.value, at);
+      break;
+    case "voteSubmission":
+      yield* fieldProblems(command.value, { proposalId: identifier, value: both(specified, known(Vote_Value)) }, at);
+      break;
+    case "liquidityProvisionSubmission":
+      yield* fieldProblems(
+        command.value,
+        { marketId: identifier, commitmentAmount: positiveWhole, fee: decimal, reference },
+        at,
+      );
+      break;
+    case "liquidityProvisionAmendment": {
+      const rules = { commitmentAmount: optional(positiveWhole), fee: optional(decimal) };
+      yield* fieldProblems(command.value, { marketId: identifier, reference, ...rules }, at);
+      break;
+    }
+    case "liquidityProvisionCancellation":
+      yield* fieldProblems(command.value, { marketId: identifier }, at);
+      break;
+    case "delegateSubmission":
+      yield* fieldProblems(command.value, { nodeId: identifier, amount: positiveWhole }, at);
+      break;
+    case "undelegateSubmission": {
+      const method = both(specified, known(UndelegateSubmission_Method));
+      yield* fieldProblems(command.value, { nodeId: identifier, amount: optional(positiveWhole), method }, at);
+      break;
+    }
+    case "transfer":
+      yield* transferProblems(command.value, at);
+      break;
+    case "cancelTransfer":
+      yield* fieldProblems(command.value, { transferId: identifier }, at);
+      break;
+    case "createReferralSet": {
+      const { isTeam, team } = command.value;
+      if (isTeam) {
+        yield* fieldProblems(command.value, { team: present }, at);
+      }
+      if (team !== undefined) {
+        const rules = { name: both(nonEmpty, NAME), teamUrl: optional(URL), avatarUrl: optional(URL) };
+        yield* fieldProblems(team, rules, `${at}.team`);
+        yield* allowListProblems(team, `${at}.team`);
+      }
+      break;
+    }
+    case "updateReferralSet": {
+      const { isTeam, team } = command.value;
+      yield* fieldProblems(command.value, { id: identifier, ...(isTeam ? { team: present } : {}) }, at);
+      if (team !== undefined) {
+        yield* fieldProblems(
+          team,
+          { name: whereSet(NAME), teamUrl: optional(URL), avatarUrl: optional(URL) },
+          `${at}.team`,
+        );
+        yield* allowListProblems(team, `${at}.team`);
+      }
+      break;
+    }
+    case "applyReferralCode":
+    case "joinTeam":
+      yield* fieldProblems<{ readonly id: string }>(command.value, { id: identifier }, at);
+      break;
+    case "updateMarginMode":
+      yield* marginModeProblems(command.value, at);
+      break;
+    case "updatePartyProfile": {
+      const { metadata } = command.value;
+      yield* fieldProblems(command.value, { alias: atMost(32) }, at);
+      if (metadata.length > 10) {
+        yield { path: `${at}.metadata`, message: `has ${metadata.length} entries, and may have 10` };
+      }
+      yield* listProblems(metadata, `${at}.metadata`, (entry, path) =>
+        fieldProblems(entry, { key: both(nonEmpty, atMost(32)), value: atMost(255) }, path),
+      );
+      if (new Set(metadata.map(({ key }) => key)).size < metadata.length) {
+        yield { path: `${at}.metadata`, message: "holds a key twice" };
+      }
+      break;
+    }
+    case "submitAmm":
+      yield* ammProblems(command.value, at);
+      break;
+    case "amendAmm":
+      yield* ammAmendmentProblems(command.value, at);
+      break;
+    case "cancelAmm": {
+      const method = both(specified, known(CancelAMM_Method));
+      yield* fieldProblems(command.value, { marketId: identifier, method }, at);
+      break;
+    }
+    default:
+      throw invalidValueError("command.case", at, "Give the name of a command, such as orderSubmission.");
+  }
+}
+
+/**
+ * Checks a change of the margin mode.
+ *
+ * @param command the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
+export function* marginModeProblems(command: UpdateMarginMode, at: string): Generator<Problem> {
+  const mode = both(specified, known(UpdateMarginMode_Mode));
+  const factor: (value: string | undefined) => string | undefined =
+    command.mode === UpdateMarginMode_Mode.ISOLATED_MARGIN
+      ? (value) => (value === undefined ? "is required with MODE_ISOLATED_MARGIN" : upToOne(value))
+      : (value) => (value === undefined ? undefined : "may be set only with MODE_ISOLATED_MARGIN");
+  yield* fieldProblems(command, { marketId: identifier, mode, marginFactor: factor }, at);
+}
+
+function* withdrawalProblems(withdrawal: WithdrawSubmission, at: string): Generator<Problem> {
+  yield* fieldProblems(withdrawal, { amount: positiveWhole, asset: identifier }, at);
+  if (withdrawal.ext === undefined) {
+    return; // The assets that the network itself issues are withdrawn without details.
+  }
+  const { ext } = withdrawal.ext;
+  if (ext.case !== "erc20") {
+    yield { path: `${at}.ext.erc20`, message: "is required" };
+    return;
+  }
+  yield* fieldProblems(ext.value, { receiverAddress: ethereumAddress }, `${at}.ext.erc20`);
+}
+
+/** The list of those that may join a team, where the command says that all may. */
+function* allowListProblems(
+  { closed, allowList }: { readonly closed?: boolean | undefined; readonly allowList: readonly string[] },
+  at: string,
+): Generator<Problem> {
+  if (closed === false && allowList.length > 0) {
+    yield { path: `${at}.allowList`, message: "may be set only for a team that is closed" };
+  }
+}
+
+function ethereumAddress(value: string): string | undefined {
+  if (value === "") {
+    return "is required";
+  }
+  return /^(0x)?[0-9a-f]{40}$/i.test(value) ? undefined : `is ${quoted(value)}, not an Ethereum address`;
+}
+
+/**
+ * Checks the submission of an automated market maker.
+ *
+ * @param amm the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
+export function* ammProblems(amm: SubmitAMM, at: string): Generator<Problem> {
+  const { concentratedLiquidityParameters: curve } = amm;
+  yield* fieldProblems(
+    amm,
+    {
+      marketId: identifier,
+      commitmentAmount: positiveWhole,
+      slippageTolerance: upToOne,
+      proposedFee: positiveDecimal,
+      concentratedLiquidityParameters: present,
+    },
+    at,
+  );
+  if (curve !== undefined) {
+    yield* curveProblems(curve, `${at}.concentratedLiquidityParameters`);
+  }
+}
+
+/**
+ * Checks the amendment of an automated market maker.
+ *
+ * @param amm the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
+export function* ammAmendmentProblems(amm: AmendAMM, at: string): Generator<Problem> {
+  const { concentratedLiquidityParameters: curve } = amm;
+  const rules = { commitmentAmount: whereSet(positiveWhole), proposedFee: whereSet(positiveDecimal) };
+  const wrong = [...fieldProblems(amm, { marketId: identifier, slippageTolerance: upToOne, ...rules }, at)];
+  yield* wrong;
+  if (curve !== undefined) {
+    yield* curveProblems(curve, `${at}.concentratedLiquidityParameters`);
+  } else if (wrong.length === 0) {
+    yield { path: `${at}.concentratedLiquidityParameters`, message: HALTING_AMENDMENT };
+  }
+}
+
+/** Checks the curve of an automated market maker: lower bound, base and upper bound must ascend. */
+function* curveProblems(
+  curve: Omit<SubmitAMM_ConcentratedLiquidityParameters, "$typeName">,
+  at: string,
+): Generator<Problem> {
+  const bounds = { base: positiveWhole, lowerBound: whereSet(positiveWhole), upperBound: whereSet(positiveWhole) };
+  const leverages = { leverageAtLowerBound: whereSet(decimal), leverageAtUpperBound: whereSet(decimal) };
+  const wrong = [...fieldProblems(curve, { ...bounds, ...leverages }, at)];
+  yield* wrong;
+  const { base, lowerBound, upperBound } = curve;
+  if (lowerBound === undefined && upperBound === undefined) {
+    yield { path: at, message: "holds neither lowerBound nor upperBound" };
+  }
+  if (wrong.length > 0) {
+    return;
+  }
+  if (lowerBound !== undefined && BigInt(lowerBound) >= BigInt(base)) {
+    yield { path: `${at}.lowerBound`, message: "has to be below base" };
+  }
+  if (upperBound !== undefined && BigInt(upperBound) <= BigInt(base)) {
+    yield { path: `${at}.upperBound`, message: "has to be above base" };
+  }
+}
+
+const { GENERAL, GLOBAL_REWARD, NETWORK_TREASURY, VESTED_REWARDS } = AccountType;
+
+/** The receiver of what goes to an account of the network. */
+const NETWORK = "0".repeat(64);
+
+/**
+ * Checks a transfer.
+ *
+ * @param transfer the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
+export function* transferProblems(transfer: Transfer, at: string): Generator<Problem> {
+  const { kind, fromAccountType, toAccountType, to } = transfer;
+  const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
+  const accountType = both(specified, known(AccountType));
+  const receivers = kind.case === "oneOff" ? [GENERAL, GLOBAL_REWARD, NETWORK_TREASURY] : undefined;
+  const senders = kind.case === "recurring" ? [GENERAL] : [GENERAL, VESTED_REWARDS];
+  yield* fieldProblems(
+    transfer,
+    {
+      fromAccountType: both(accountType, oneOf(senders)),
+      to: identifier,
+      toAccountType: receivers === undefined ? accountType : both(accountType, oneOf(receivers)),
+      asset: identifier,
+      amount: positiveWhole,
+      reference,
+      from: optional(identifier),
+    },
+    at,
+  );
+  if (toAccountType === GLOBAL_REWARD && to !== NETWORK) {
+    yield wrong("to", "has to be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD");
+  }
+  if (transfer.from !== undefined && !(fromAccountType === VESTED_REWARDS && toAccountType === GENERAL)) {
+    yield wrong("from", "may be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL");
+  }
+  if (kind.case === undefined) {
+    yield { path: at, message: "holds neither oneOff nor recurring" };
+  }
+  if (kind.case === "oneOff" && kind.value.deliverOn < 0n) {
+    yield { path: `${at}.oneOff.deliverOn`, message: `is ${kind.value.deliverOn}, and cannot be negative` };
+  }
+  if (kind.case === "recurring") {
+    const { startEpoch, endEpoch } = kind.value;
+    if (startEpoch === 0n) {
+      yield { path: `${at}.recurring.startEpoch`, message: "is required" };
+    }
+    if (endEpoch !== undefined && endEpoch < startEpoch) {
+      yield { path: `${at}.recurring.endEpoch`, message: "is before startEpoch" };
+    }
+    yield* fieldProblems(kind.value, { factor: positiveDecimal }, `${at}.recurring`);
+  }
+}
+
+/** Creates a rule for one of some kinds of accounts. */
+function oneOf(types: readonly AccountType[]): Rule<AccountType> {
+  const names = types.map((type) => `ACCOUNT_TYPE_${AccountType[type]}`);
+  return (type) =>
+    types.includes(type) ? undefined : `is ACCOUNT_TYPE_${AccountType[type]}, not ${names.join(" or ")}`;
+}

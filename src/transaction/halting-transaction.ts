@@ -1,0 +1,104 @@
+import { type DescService, fromBinary, isMessage } from "@bufbuild/protobuf";
+import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
+import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import {
+  CheckRawTransactionRequestSchema,
+  CheckTransactionRequestSchema,
+  CoreService,
+  SubmitRawTransactionRequestSchema,
+  SubmitTransactionRequestSchema,
+} from "../../gen/client/vega/api/v1/core_pb.js";
+import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { CommandError, type RequestError } from "../errors/index.js";
+
+const { submitTransaction, submitRawTransaction, checkTransaction, checkRawTransaction } = CoreService.method;
+
+/** The methods that carry a transaction, by their full names. */
+export const TRANSACTION_METHODS: readonly string[] = [
+  submitTransaction,
+  submitRawTransaction,
+  checkTransaction,
+  checkRawTransaction,
+].map(({ name }) => `${CoreService.typeName}/${name}`);
+
+/**
+ * Finds out whether a transaction stops the network for good, however it was signed, or the node that checks it.
+ *
+ * @param request the request to submit or to check it
+ * @param clientOf makes clients of the node's services, which are asked for the parameters that a batch of proposals
+ *   updates
+ * @param options of these calls
+ * @returns the error; `undefined` for all others, and if its input data cannot be read
+ * @throws the error of a call that failed
+ */
+export async function haltingTransaction(
+  request: unknown,
+  clientOf: ServiceClients,
+  options: CallOptions,
+): Promise<RequestError | undefined> {
+  const transaction = carriedTransaction(request);
+  if (transaction === undefined) {
+    return undefined;
+  }
+  const { readInputData } = await import("./submitted-input-data.js");
+  const { haltingProblem, unknownParameterProblem } = await import("./check/halting-commands.js");
+  const command = readInputData(transaction)?.command;
+  // A check does not execute the command: the check itself stops a node only at batches of proposals.
+  if (command === undefined || (isCheck(request) && command.case !== "batchProposalSubmission")) {
+    return undefined;
+  }
+  const problem =
+    haltingProblem(command) ?? (await unknownParameterProblem(command, (key) => hasParameter(clientOf, key, options)));
+  return problem && new CommandError([problem]);
+}
+
+function isCheck(request: unknown): boolean {
+  return isMessage(request, CheckTransactionRequestSchema) || isMessage(request, CheckRawTransactionRequestSchema);
+}
+
+function carriedTransaction(request: unknown): Transaction | undefined {
+  if (isMessage(request, SubmitTransactionRequestSchema) || isMessage(request, CheckTransactionRequestSchema)) {
+    return request.tx;
+  }
+  if (!isMessage(request, SubmitRawTransactionRequestSchema) && !isMessage(request, CheckRawTransactionRequestSchema)) {
+    return undefined;
+  }
+  try {
+    return fromBinary(TransactionSchema, request.tx);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes a client of a service of the node. */
+export type ServiceClients = <S extends DescService>(service: S) => ConnectClient<S>;
+
+/** Codes of a node that does not have the parameter, or the method. */
+const ABSENT: readonly unknown[] = [Code.NotFound, Code.Unimplemented];
+
+/**
+ * Returns whether a network has a parameter. Data node and core are asked, as an endpoint may have only one of them.
+ *
+ * @param clientOf makes clients of the node's services
+ * @param key the parameter's key
+ * @param options of each call
+ * @returns whether one of them has it
+ * @throws the error of a call that failed for another reason than that the node lacks the parameter or the method
+ */
+export async function hasParameter(clientOf: ServiceClients, key: string, options: CallOptions): Promise<boolean> {
+  const stored = await clientOf(TradingDataService).getNetworkParameter({ key }, options).catch(undefinedIfAbsent);
+  if (stored !== undefined) {
+    return true;
+  }
+  const { CoreStateService } = await import("../../gen/vega/api/v1/corestate_pb.js");
+  const { listNetworkParameters } = clientOf(CoreStateService);
+  const listed = await listNetworkParameters({ networkParameterKey: key }, options).catch(undefinedIfAbsent);
+  return listed?.networkParameters.some((parameter) => parameter.key === key) ?? false;
+}
+
+function undefinedIfAbsent(reason: unknown): undefined {
+  if (reason instanceof Error && "code" in reason && ABSENT.includes(reason.code)) {
+    return undefined;
+  }
+  throw reason;
+}

@@ -1,0 +1,157 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { assertChainId, assertObject } from "../input/assert.js";
+import { mismatchError } from "../input/message-init.js";
+import { commandProblems, type Problem } from "./check/index.js";
+import { hasUnknownCommand } from "./input-data.js";
+import type { BlockTask } from "./proof-of-work.js";
+import { verify } from "./proof-of-work.js";
+import type { ChainIdPrefix } from "./signature.js";
+import { chainIdPrefixOf, SIGNATURE_ALGORITHM, SIGNATURE_VERSION, verifySignature } from "./signature.js";
+
+/** The chain that a transaction is for. */
+export interface Chain {
+  readonly chainId: string;
+  /**
+   * Whether the prefix of input data is submitted along with it (the default and the specification's way) or only
+   * signed.
+   */
+  readonly chainIdPrefix?: ChainIdPrefix | undefined;
+}
+
+/** The input data of a transaction that passed the checks, or the problems with it. */
+export type OpenedTransaction =
+  | { readonly inputData: InputData; readonly publicKey: string; readonly problems: readonly [] }
+  | { readonly inputData?: undefined; readonly publicKey?: undefined; readonly problems: readonly Problem[] };
+
+/**
+ * Checks all of a transaction that can be checked without a block: what `openTransaction` does, at once.
+ *
+ * @param tx the signed transaction
+ * @param chain the chain that the transaction is for, and whether the prefix is submitted
+ * @returns its input data and public key (64 hex digits), or the problems by the path of the field
+ * @throws {@link RequestError} if `chain.chainId` is no identifier of a chain
+ */
+export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransaction {
+  assertObject("chain", chain);
+  assertChainId("chainId", chain.chainId);
+  assertObject("tx", tx);
+  if (tx.$typeName !== "vega.commands.v1.Transaction") {
+    throw mismatchError("tx", tx, "a message that signCommand() or create(TransactionSchema, ...) has made");
+  }
+  const { inputData, problems } = readInputData(tx, chain);
+  const wrong = [...formProblems(tx), ...problems];
+  if (wrong.length > 0 || inputData === undefined || tx.from.case !== "pubKey") {
+    return { problems: wrong };
+  }
+  if (!verifySignature(signedMessage(tx, chain), tx.signature?.value ?? "", tx.from.value)) {
+    const message = `is no signature of tx.pubKey over tx.inputData${tx.version === TxVersion.V3 ? ` for chain ${chain.chainId}` : ""}`;
+    return { problems: [{ path: "tx.signature.value", message }] };
+  }
+  if (inputData.nonce === 0n) {
+    return { problems: [{ path: "tx.inputData.nonce", message: "is 0, and has to be another number" }] };
+  }
+  return { inputData, publicKey: tx.from.value, problems: [] };
+}
+
+/**
+ * Checks the command that input data holds.
+ *
+ * @param inputData the decoded input data
+ * @returns the problems; empty if there are none
+ */
+export function inputDataProblems(inputData: InputData): readonly Problem[] {
+  const { command } = inputData;
+  if (command.case !== undefined) {
+    return commandProblems(command);
+  }
+  const message = hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
+  return [{ path: "tx.inputData.command", message }];
+}
+
+/**
+ * Checks a transaction's proof of work (specification, 2.5, `tx.pow`).
+ *
+ * @param tx the transaction
+ * @param block the block that the transaction names by its height, and the difficulty in zero bits
+ * @returns the problem; `undefined` if there is none
+ * @throws {@link RequestError} if the hash function is unknown, or hash, tid or difficulty are invalid
+ */
+export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">): Problem | undefined {
+  const { tid = "", nonce = 0n } = tx.pow ?? {};
+  if (tid === "") {
+    return { path: "tx.pow.tid", message: "is required" };
+  }
+  const { hash: blockHash, difficulty, hashFunction } = block;
+  return verify({ blockHash, tid, difficulty, hashFunction, nonce })
+    ? undefined
+    : {
+        path: "tx.pow.nonce",
+        message: `is no proof of work of difficulty ${difficulty} for tx.pow.tid and block ${block.height}`,
+      };
+}
+
+/** The problems that can be found without reading the input data. */
+function* formProblems({ version, from, signature }: Transaction): Generator<Problem> {
+  if (!isKnownVersion({ version })) {
+    yield { path: "tx.version", message: `is ${TxVersion[version] ?? version}, not TX_VERSION_V2 or TX_VERSION_V3` };
+  }
+  if (from.case === "address") {
+    yield { path: "tx.address", message: "is not supported: set tx.pubKey" };
+  } else if (from.case === undefined || from.value === "") {
+    yield { path: "tx.pubKey", message: "is required" };
+  } else if (!/^[0-9a-f]{64}$/.test(from.value)) {
+    yield { path: "tx.pubKey", message: "is not 64 hex digits in lower case" };
+  }
+  if (signature === undefined) {
+    yield { path: "tx.signature", message: "is required" };
+    return;
+  }
+  if (signature.algo !== SIGNATURE_ALGORITHM) {
+    yield { path: "tx.signature.algo", message: `is ${JSON.stringify(signature.algo)}, not ${SIGNATURE_ALGORITHM}` };
+  }
+  if (signature.version !== SIGNATURE_VERSION) {
+    yield { path: "tx.signature.version", message: `is ${signature.version}, not ${SIGNATURE_VERSION}` };
+  }
+  if (!/^[0-9a-f]{128}$/i.test(signature.value)) {
+    yield { path: "tx.signature.value", message: "is not 128 hex digits" };
+  }
+}
+
+function isKnownVersion({ version }: Pick<Transaction, "version">): boolean {
+  return version === TxVersion.V2 || version === TxVersion.V3;
+}
+
+function readInputData(
+  tx: Transaction,
+  { chainId, chainIdPrefix }: Chain,
+): { readonly inputData?: InputData; readonly problems: readonly Problem[] } {
+  const wrong = (message: string) => ({ problems: [{ path: "tx.inputData", message }] });
+  if (tx.inputData.length === 0) {
+    return wrong("is required");
+  }
+  if (!isKnownVersion(tx)) {
+    return { problems: [] }; // The form of the input data depends on the version.
+  }
+  const prefix = chainIdPrefixOf(chainId);
+  const isPrefixed = Buffer.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
+  const mustBePrefixed = tx.version === TxVersion.V3 && chainIdPrefix !== "signature-only";
+  if (isPrefixed !== mustBePrefixed) {
+    const rule = mustBePrefixed ? "has to begin" : "must not begin, as it is submitted,";
+    return wrong(`${rule} with the chain's identifier ${chainId} and a zero byte`);
+  }
+  try {
+    const bytes = tx.inputData.subarray(isPrefixed ? prefix.length : 0);
+    return { inputData: fromBinary(InputDataSchema, bytes), problems: [] };
+  } catch {
+    return wrong("is no serialized InputData");
+  }
+}
+
+/** The message that was signed. */
+function signedMessage({ version, inputData }: Transaction, { chainId, chainIdPrefix }: Chain): Uint8Array {
+  return version === TxVersion.V3 && chainIdPrefix === "signature-only"
+    ? Uint8Array.from([...chainIdPrefixOf(chainId), ...inputData])
+    : inputData;
+}

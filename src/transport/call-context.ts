@@ -1,0 +1,131 @@
+// The values that a call carries between the layers, in its context values. The entry for OpenTelemetry needs one of the
+// keys, so this file loads nothing but clocks: the keys are written out instead of made by Connect's `createContextKey`.
+import type { ContextKey, ContextValues } from "@connectrpc/connect";
+import { monotonicMs } from "../runtime/index.js";
+
+/** An endpoint that a call was sent to. */
+export interface SentTo {
+  /** The transport's name in the configuration. */
+  readonly transport: string;
+  /** The node's URL in the configuration. */
+  readonly url: string;
+}
+
+/** The key of a call's id. */
+export const callIdKey: ContextKey<number | undefined> = { id: Symbol("call id"), defaultValue: undefined };
+
+/** The key of the time at which a call must have ended, by `monotonicMs()`. */
+export const deadlineKey: ContextKey<number | undefined> = { id: Symbol("call deadline"), defaultValue: undefined };
+
+/**
+ * The key of the names of the transports over which a stream has broken off. It is set where the caller of the stream can
+ * start over.
+ */
+export const failedTransportsKey: ContextKey<Set<string> | undefined> = {
+  id: Symbol("transports over which the stream has broken off"),
+  defaultValue: undefined,
+};
+
+const receiveListenerKey: ContextKey<() => void> = {
+  id: Symbol("called when bytes of the call arrive"),
+  defaultValue: () => undefined,
+};
+const sentToKey: ContextKey<SentTo | undefined> = { id: Symbol("where the call was sent"), defaultValue: undefined };
+const retryDisabledKey: ContextKey<boolean> = { id: Symbol("whether retries are disabled"), defaultValue: false };
+
+/** The number of calls that this process has made. */
+let callCount = 0;
+
+/**
+ * Assigns a new id to a call.
+ *
+ * @param contextValues the call's context values
+ * @returns the id, which no other call of this process has
+ */
+export function assignCallId(contextValues: ContextValues): number {
+  callCount += 1;
+  contextValues.set(callIdKey, callCount);
+  return callCount;
+}
+
+/**
+ * Returns the id of a call, and assigns one if it has none.
+ *
+ * @param contextValues the call's context values
+ * @returns the id
+ */
+export function callId(contextValues: ContextValues): number {
+  return contextValues.get(callIdKey) ?? assignCallId(contextValues);
+}
+
+/**
+ * Sets the function that the transport calls whenever bytes of a call arrive, also when they complete no message.
+ *
+ * @param contextValues the call's context values
+ * @param listener the function
+ */
+export function setReceiveListener(contextValues: ContextValues, listener: () => void): void {
+  contextValues.set(receiveListenerKey, listener);
+}
+
+/**
+ * Returns the function to call whenever bytes of a call arrive.
+ *
+ * @param contextValues the call's context values
+ * @returns the function; without a listener, one that does nothing
+ */
+export function receiveListener(contextValues: ContextValues): () => void {
+  return contextValues.get(receiveListenerKey);
+}
+
+/**
+ * Records where a call is sent, for the layers above.
+ *
+ * @param contextValues the call's context values
+ * @param endpoint the transport's name and the URL
+ */
+export function setSentTo(contextValues: ContextValues, endpoint: SentTo): void {
+  contextValues.set(sentToKey, endpoint);
+}
+
+/**
+ * Returns where a call was sent.
+ *
+ * @param contextValues the call's context values
+ * @returns the last endpoint; `undefined` if the call was not sent
+ */
+export function sentTo(contextValues: ContextValues): SentTo | undefined {
+  return contextValues.get(sentToKey);
+}
+
+/**
+ * Disables retries and fallback after the call was sent, also if it is read-only. A stream of events uses this: a stream
+ * that were silently opened again would lack the events in between.
+ *
+ * @param contextValues the call's context values
+ * @returns the same context values
+ */
+export function withoutRetry(contextValues: ContextValues): ContextValues {
+  return contextValues.set(retryDisabledKey, true);
+}
+
+/**
+ * Returns whether {@link withoutRetry} was applied to a call.
+ *
+ * @param contextValues the call's context values
+ * @returns whether retries are disabled
+ */
+export function isRetryDisabled(contextValues: ContextValues): boolean {
+  return contextValues.get(retryDisabledKey);
+}
+
+/**
+ * Returns how much of a call's time remains.
+ *
+ * @param contextValues the call's context values
+ * @returns the time in milliseconds, negative after the deadline; `undefined` if the call has no deadline
+ */
+export function remainingMs(contextValues: ContextValues): number | undefined {
+  const deadline = contextValues.get(deadlineKey);
+  return deadline === undefined ? undefined : deadline - monotonicMs();
+}

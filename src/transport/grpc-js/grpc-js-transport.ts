@@ -1,0 +1,232 @@
+import { isIP } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Channel, type ChannelCredentials, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
+import type { GrpcConfig } from "../../config/client-config.js";
+import { isLoopback } from "../../config/loopback.js";
+import { connectTimeoutError } from "../../errors/network-failure.js";
+import { monotonicMs, startAwakeTimer, unixMs } from "../../runtime/index.js";
+import { createActiveSet } from "../../signal/collections.js";
+import { pingReplyMs, readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
+import { createMessageTransport, protoCodec } from "../message-call.js";
+import type { ClosableTransport, TransportSettings } from "../transport-types.js";
+import { sessionOf, startGrpcJsCall, streamOf } from "./grpc-js-call.js";
+import { toMetadata } from "./grpc-js-status.js";
+
+/** The number of streams that servers usually allow on a connection. grpc-js would silently let more wait. */
+const USUAL_STREAMS = 100;
+
+type RawCall = ReturnType<Channel["createCall"]>;
+
+/** A channel, and its calls in flight. */
+interface OpenChannel {
+  readonly channel: Channel;
+  calls: number;
+  /** The number of streams that the server allows on its connection, once it is knused. */
+  maxCalls?: number | undefined;
+  /** Whether another channel gets new calls, so that this one is closed with its last call. */
+  isReplaced?: boolean;
+}
+
+/**
+ * Creates a Connect transport onCallEnd a channel of `@grpc/grpc-js`, without the layers around it.
+ *
+ * A message is read from the connection when the caller takes the previous one; the node can be ahead by a flow-control
+ * window. A stream is cancelled when its reader stops. When the node ends a stream with an error, grpc-js drops the
+ * messages that were not read yet. Nothing is sent before the first call. grpc-js opens connections and sets timers by
+ * itself, so a replaced runtime does not affect those.
+ *
+ * @param config the node's URL, and the options of its connections
+ * @param options the maximum size of a message, in bytes, and the time limit for connecting, in milliseconds
+ * @returns the transport; its failures are Connect errors
+ * @throws `FileError` if a file of `config.tls` cannot be read
+ */
+export function createRawGrpcJsTransport(
+  config: GrpcConfig,
+  options: TransportSettings & { readonly maxMessageBytes: number },
+): ClosableTransport {
+  const openChannel = channelOpener(config, options);
+  const liveness = createLivenessCheck(config.keepaliveMs);
+  const callsInFlight = createActiveSet<RawCall>();
+  let current: OpenChannel = { channel: openChannel(), calls: 0 };
+  let receivedAt = Number.NEGATIVE_INFINITY;
+
+  /** Replaces the channel for new calls. The calls on the current one go on. */
+  function replaceChannel(): void {
+    const replaced = current;
+    current = { channel: openChannel(), calls: 0 };
+    replaced.isReplaced = true;
+  }
+
+  return createMessageTransport({
+    codec: protoCodec,
+    open(method, { header, timeoutMs, onEnd }) {
+      const metadata = toMetadata(header);
+      if (current.channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) {
+        current.channel.close(); // It would repeat its last failure for up to two minutes; a new channel connects at once.
+        current = { channel: openChannel(), calls: 0 };
+      }
+      if (current.calls >= (current.maxCalls ?? USUAL_STREAMS)) {
+        replaceChannel();
+      }
+      const used = current;
+      const { channel } = used;
+      const startedAt = monotonicMs();
+      const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : unixMs() + timeoutMs;
+      const raw = channel.createCall(`/${method.parent.typeName}/${method.name}`, deadline, null, null, null);
+      const remove = callsInFlight.add(raw);
+      used.calls += 1;
+      const onCallEnd = (error?: ConnectError) => {
+        const silentMs = monotonicMs() - Math.max(startedAt, receivedAt);
+        const isSuspect = error?.code === Code.DeadlineExceeded || (error !== undefined && receivedAt < startedAt);
+        remove();
+        used.calls -= 1;
+        const session = sessionOf(raw);
+        if (used === current && isSuspect && silentMs >= SUSPECT_AFTER_MS) {
+          replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 may have args it up.
+        }
+        if (used.isReplaced === true && used.calls === 0) {
+          channel.close();
+          session?.destroy(); // A session that nghttp2 gave up never reports that its streams have ended, and would stay.
+        }
+        stopWatch();
+        onEnd();
+      };
+      const call = startGrpcJsCall(raw, metadata, onCallEnd, () => {
+        const session = sessionOf(raw);
+        receivedAt = monotonicMs();
+        used.maxCalls ??= session?.destroyed === false ? session.remoteSettings.maxConcurrentStreams : undefined;
+        liveness.onReceive(session);
+      });
+      const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout()));
+      return call;
+    },
+    check() {
+      for (const raw of callsInFlight.list()) {
+        const stream = streamOf(raw);
+        stream && limitInterimResponses(stream); // While only these have arrived, grpc-js exposes no stream.
+      }
+      liveness.check(callsInFlight.list().flatMap((raw) => sessionOf(raw) ?? []));
+    },
+    close: () => current.channel.close(),
+  });
+}
+
+function connectTimeout(): ConnectError {
+  const cause = connectTimeoutError();
+  return new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause);
+}
+
+const SERVICE_CONFIG = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
+
+/**
+ * Returns a function that opens a channel. The files of the TLS configuration are read once, here.
+ *
+ * Calls use several addresses in turn. No proxy is used then, since grpc-js has no hostname to give to it.
+ */
+function channelOpener(
+  config: GrpcConfig,
+  { maxMessageBytes, tls = readTls(config.tls) }: TransportSettings & { readonly maxMessageBytes: number },
+) {
+  const { protocol, hostname, port, host } = new URL(config.url);
+  const secure = protocol === "https:";
+  const target =
+    config.addresses === undefined
+      ? `dns:${hostname}:${port || (secure ? "443" : "80")}`
+      : addressTarget(config.addresses);
+  const { ca, key, cert, servername } = tls;
+  const serverName = servername ?? hostname.replace(/^\[|\]$/g, "");
+  const security = secure
+    ? withServerName(serverName, credentials.createSsl(ca ?? null, key ?? null, cert ?? null))
+    : credentials.createInsecure();
+  const options: ChannelOptions = {
+    "grpc.default_authority": host,
+    "grpc-node.flow_control_window": config.windowBytes,
+    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.keepalive_time_ms": config.keepaliveMs,
+    "grpc.keepalive_timeout_ms": pingReplyMs(config.keepaliveMs),
+    "grpc.service_config_disable_resolution": 1, // The DNS must not configure calls.
+    "grpc.use_local_subchannel_pool": 1, // Closing the channel then closes its connections.
+    "grpc.enable_channelz": 0,
+    "grpc.enable_retries": 0, // It would retry calls that a server refuses, including those that change state.
+    ...(isLoopback(hostname) && { "grpc.enable_http_proxy": 0 }), // This machine needs no proxy to reach itself.
+    ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
+    ...(secure && { "grpc.ssl_target_name_override": serverName }),
+  };
+  return () => new Channel(target, withoutReconnects(security), options);
+}
+
+/**
+ * Prevents a closed channel from connecting. grpc-js would retry a connection that had failed, once its backoff is onCallEnd,
+ * and keep it for as long as the process lives.
+ */
+function withoutReconnects(security: ChannelCredentials): ChannelCredentials {
+  const createConnector: ChannelCredentials["_createSecureConnector"] = (...args) => {
+    const connector = security._createSecureConnector(...args);
+    let isDestroyed = false;
+    return {
+      async waitForReady() {
+        if (isDestroyed) {
+          throw new Error("the channel is closed");
+        }
+        await connector.waitForReady();
+      },
+      connect: (socket) => connector.connect(socket),
+      getCallCredentials: () => connector.getCallCredentials(),
+      destroy() {
+        isDestroyed = true;
+        connector.destroy();
+      },
+    };
+  };
+  return Object.create(security, { _createSecureConnector: { value: createConnector } });
+}
+
+/** Makes TLS send no server name for an IP address (RFC 6066, 3). grpc-js would send the address. */
+function withServerName(serverName: string, secure: ChannelCredentials): ChannelCredentials {
+  if (isIP(serverName) !== 0) {
+    const createConnector = secure._createSecureConnector.bind(secure);
+    secure._createSecureConnector = (...args) => {
+      const connector = createConnector(...args);
+      const options: unknown = Reflect.get(connector, "connectionOptions"); // The options of Node's TLS.
+      if (typeof options === "object" && options !== null) {
+        Reflect.deleteProperty(options, "servername");
+      }
+      return connector;
+    };
+  }
+  return secure;
+}
+
+/** Returns a target of addresses. A target has one address family, so IPv4 addresses among IPv6 ones are mapped to IPv6. */
+function addressTarget(addresses: readonly string[]): string {
+  if (!addresses.some((address) => address.startsWith("["))) {
+    return `ipv4:${addresses.join(",")}`;
+  }
+  const mapped = addresses.map((address) =>
+    address.startsWith("[") ? address : address.replace(/^[^:]+/, "[::ffff:$&]"),
+  );
+  return `ipv6:${mapped.join(",")}`;
+}
+
+/**
+ * Calls `onTimeout` unless a connecting channel connects, or fails to connect, in time. Returns a function that ends the
+ * watch.
+ */
+function limitConnecting(channel: Channel, connectMs: number, onTimeout: () => void): () => void {
+  if (channel.getConnectivityState(false) === connectivityState.READY) {
+    return () => undefined; // This is so for most calls.
+  }
+  const stop = startAwakeTimer(onTimeout, connectMs);
+  function watch(): void {
+    const state = channel.getConnectivityState(false);
+    if (state === connectivityState.IDLE || state === connectivityState.CONNECTING) {
+      channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, watch);
+    } else {
+      stop();
+    }
+  }
+  watch();
+  return stop;
+}

@@ -1,0 +1,63 @@
+import type { GrpcConfig } from "../../config/config-schema.js";
+import { knownTypes } from "../../json/any.js";
+import { receiveListener } from "../call-context.js";
+import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
+import type { ClosableTransport, TransportSettings } from "../transport-types.js";
+import { startGrpcCall } from "./grpc-call.js";
+import { createSessions } from "./http2-sessions.js";
+
+/** The maximum number of digits of a time in a gRPC header. */
+const MAX_TIME_DIGITS = 8;
+
+/**
+ * Creates a Connect transport over gRPC on HTTP/2, without the layers around it.
+ *
+ * Node's default flow-control windows are 64 KiB, with which a stream would mostly wait for window updates; `windowBytes`
+ * sets the windows of the streams and of the connection.
+ *
+ * @param config the node's URL, and the options of its connections
+ * @param options the maximum size of a message, in bytes, and the time limit for connecting, in milliseconds
+ * @returns the transport; its failures are Connect errors, and with the JSON codec also `ProtocolError`
+ * @throws `FileError` if a file of `config.tls` cannot be read
+ */
+export function createRawGrpcTransport(
+  config: GrpcConfig,
+  options: TransportSettings & { readonly maxMessageBytes: number },
+): ClosableTransport {
+  const { maxMessageBytes, registry = knownTypes } = options;
+  const sessions = createSessions(config, options);
+  const prefix = new URL(config.url).pathname.replace(/\/$/, "");
+
+  return createMessageTransport({
+    codec: config.codec === "json" ? jsonCodec(registry) : protoCodec,
+    open(method, { header, timeoutMs, contextValues, onEnd }) {
+      const onBytes = receiveListener(contextValues);
+      return startGrpcCall({
+        open: (headers, isWanted) => sessions.request(headers, isWanted),
+        headers: {
+          "user-agent": "tradewire",
+          ...Object.fromEntries(header),
+          ":method": "POST",
+          ":path": `${prefix}/${method.parent.typeName}/${method.name}`,
+          "content-type": `application/grpc+${config.codec}`,
+          te: "trailers", // gRPC requires it, to detect proxies that drop trailers.
+          ...(timeoutMs !== undefined && { "grpc-timeout": formatTimeout(timeoutMs) }),
+        },
+        maxMessageBytes,
+        onReceive(stream) {
+          sessions.notifyResponseByteRead(stream);
+          onBytes();
+        },
+        onEnd,
+      });
+    },
+    check: () => sessions.check(),
+    close: () => sessions.close(),
+  });
+}
+
+/** Formats a time for `grpc-timeout`: in milliseconds, or in seconds if these have too many digits. */
+function formatTimeout(timeMs: number): string {
+  const text = `${Math.ceil(timeMs)}`;
+  return text.length > MAX_TIME_DIGITS ? `${Math.ceil(timeMs / 1000)}S` : `${text}m`;
+}

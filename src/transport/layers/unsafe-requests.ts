@@ -1,0 +1,126 @@
+import { create, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
+import {
+  ExportNetworkHistoryRequestSchema,
+  GetERC20ListAssetBundleRequestSchema,
+  TradingDataService,
+} from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { RequestError } from "../../errors/index.js";
+import { streamOf } from "../message-streams.js";
+import { methodName } from "../method.js";
+import type { ClosableTransport, HeaderInit } from "../transport-types.js";
+
+/** A call before it is sent. */
+export interface UnsentCall {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly header: HeaderInit;
+  readonly contextValues: ContextValues | undefined;
+}
+
+/**
+ * Checks whether a request must not be sent.
+ *
+ * @param request the request's message
+ * @param call the call that it belongs to
+ * @param transport makes other calls to the same node
+ * @returns the error that the call fails with; `undefined` if the request may be sent
+ */
+export type RequestCheck = (
+  request: unknown,
+  call: UnsentCall,
+  transport: Transport,
+) => Promise<RequestError | undefined> | RequestError | undefined;
+
+/**
+ * Returns a transport that checks requests before it sends them.
+ *
+ * @param transport the transport that makes the calls
+ * @param checks the checks by the full name of the method. All requests of such a method are read before the first is sent.
+ * @returns the transport. A rejected call fails with a Connect error whose cause is the check's error.
+ */
+export function withRequestChecks(
+  transport: ClosableTransport,
+  checks: ReadonlyMap<string, RequestCheck>,
+): ClosableTransport {
+  async function requireSafe(check: RequestCheck, request: unknown, call: UnsentCall): Promise<void> {
+    const error = await check(request, call, transport);
+    if (error !== undefined) {
+      throw new ConnectError(error.summary, error.code, undefined, undefined, error);
+    }
+  }
+
+  return {
+    async unary(method, signal, timeoutMs, header, message, contextValues) {
+      const check = checks.get(methodName(method));
+      if (check !== undefined) {
+        await requireSafe(check, create(method.input, message), { signal, timeoutMs, header, contextValues });
+      }
+      return transport.unary(method, signal, timeoutMs, header, message, contextValues);
+    },
+
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      const check = checks.get(methodName(method));
+      if (check === undefined) {
+        return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+      }
+      const requests: MessageShape<typeof method.input>[] = [];
+      for await (const init of input) {
+        const request = create(method.input, init);
+        await requireSafe(check, request, { signal, timeoutMs, header, contextValues });
+        requests.push(request);
+      }
+      return transport.stream(method, signal, timeoutMs, header, streamOf(requests), contextValues);
+    },
+
+    close: () => transport.close(),
+  };
+}
+
+const { exportNetworkHistory, getAsset, getERC20ListAssetBundle } = TradingDataService.method;
+
+/**
+ * The checks for requests that crash a data node of v0.78.0. They are read-only, so anyone may send them to any node.
+ */
+export const crashChecks: ReadonlyMap<string, RequestCheck> = new Map<string, RequestCheck>([
+  [methodName(exportNetworkHistory), checkRange],
+  [methodName(getERC20ListAssetBundle), checkAssetBundle],
+]);
+
+/** The node's codes for an asset that it does not have. It answers the request for the bundle in the same way. */
+const UNKNOWN_ASSET_CODES: readonly Code[] = [Code.NotFound, Code.InvalidArgument];
+
+function checkRange(request: unknown): RequestError | undefined {
+  if (!isMessage(request, ExportNetworkHistoryRequestSchema) || request.fromBlock <= request.toBlock) {
+    return undefined;
+  }
+  const { fromBlock, toBlock } = request;
+  return new RequestError(`fromBlock is ${fromBlock}, above toBlock, ${toBlock}, which stops a data node`, {
+    advice: "Give the first block as fromBlock and the last as toBlock; nothing was sent.",
+  });
+}
+
+async function checkAssetBundle(
+  request: unknown,
+  call: UnsentCall,
+  transport: Transport,
+): Promise<RequestError | undefined> {
+  if (!isMessage(request, GetERC20ListAssetBundleRequestSchema)) {
+    return undefined;
+  }
+  const { assetId } = request;
+  const { signal, timeoutMs, header, contextValues } = call;
+  const response = await transport
+    .unary(getAsset, signal, timeoutMs, header, { assetId }, contextValues)
+    .catch((reason: unknown) => {
+      if (reason instanceof ConnectError && UNKNOWN_ASSET_CODES.includes(reason.code)) {
+        return undefined;
+      }
+      throw reason;
+    });
+  return response?.message.asset?.details?.source.case === "builtinAsset"
+    ? new RequestError(`the asset ${assetId} is built in, and its bundle stops a data node`, {
+        advice: "Only assets of Ethereum have such a bundle; the request was not sent.",
+      })
+    : undefined;
+}

@@ -1,0 +1,356 @@
+import type { IncomingMessage } from "node:http";
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { DescMessage, JsonObject, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { RestConfig } from "../../config/client-config.js";
+import {
+  EMPTY_RESPONSE,
+  messageTooLarge,
+  responseError,
+  UNEXPECTED_COMPRESSION,
+  unexpectedContentType,
+} from "../../errors/call-errors.js";
+import { ProtocolError } from "../../errors/index.js";
+import { isError } from "../../errors/node-errors.js";
+import { type HttpBinding, hasRawResponse } from "../../http-rule/http-rule.js";
+import { findField } from "../../http-rule/request-fields.js";
+import { sizeOf } from "../../json/answer-size.js";
+import { createByteAccumulator } from "../../json/byte-accumulator.js";
+import { parseEnvelope } from "../../json/envelope.js";
+import { mediaTypeOf } from "../../json/http-body.js";
+import { parseJsonObjects, parseJsonValues } from "../../json/json-stream.js";
+import { isJsonObject } from "../../json/json-values.js";
+import { httpBodyPart, isHttpBody, messageFromJson, parseResponseJson } from "../../json/message-json.js";
+import { toConnectError } from "../call-failure.js";
+import { bodyType, errorFromObject, throwErrorIn } from "./rest-error.js";
+import { bodyOf } from "./streaming-client.js";
+import type { CompleteResponse } from "./unary-client.js";
+
+/** The parts of a body: as they arrive, or after they have onReceive. */
+type BodyParts = AsyncIterable<Uint8Array> | readonly Buffer[];
+
+/** A response of the gateway. */
+export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>> {
+  readonly status: number;
+  readonly header: Headers;
+  /** The media type of the body without its parameters, in lower case; empty if there is none. */
+  readonly mediaType: string;
+  /** The decompressed body. */
+  readonly body: Body;
+}
+
+/**
+ * Opens a response of the gateway while it arrives.
+ *
+ * @param response the response from Node
+ * @param onReceive called whenever bytes of the response arrive
+ * @returns its header, its media type and its decompressed body
+ * @throws {@link ProtocolError} if the body of a success is compressed in another way than gzip
+ */
+export function openResponse(response: IncomingMessage, onReceive: () => void): RestResponse {
+  const header = webHeaders(response);
+  onReceive();
+  if (!isReadable(header)) {
+    response.destroy();
+  }
+  const { statusCode: status = 0 } = response;
+  const body = decoded(status, header, bodyOf(response, onReceive));
+  return { status, header, mediaType: mediaTypeOf(header), body };
+}
+
+/**
+ * Opens a response of the gateway that has onReceive completely.
+ *
+ * @param response the response
+ * @returns its header, its media type and its decompressed body
+ * @throws {@link ProtocolError} if the body of a success is compressed in another way than gzip
+ */
+export function openCompleteResponse({ status, header, body }: CompleteResponse): RestResponse<BodyParts> {
+  const pieces = decoded(status, header, body.length === 0 ? [] : [body]);
+  return { status, header, mediaType: mediaTypeOf(header), body: pieces };
+}
+
+/**
+ * Returns whether a status means success (RFC 9110, 15.3).
+ *
+ * @param status the HTTP status
+ * @returns whether it does
+ */
+export function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300;
+}
+
+/**
+ * Returns whether a response has status 204 or 205, and thus no body (RFC 9110, 15.3.5 and 15.3.6): its message is empty.
+ *
+ * @param response the response
+ * @returns whether it has no body
+ */
+export function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): boolean {
+  return status === 204 || status === 205;
+}
+
+/**
+ * Returns how much of the body of a successful response to read.
+ *
+ * @param header the response's header
+ * @param isRaw whether a body of any media type is accepted, rather than JSON only
+ * @param options how JSON is read, and the maximum size of a body, in bytes
+ * @returns the maximum number of bytes; 0 if the beginning suffices for an error message; -1 if the body is unreadable
+ */
+export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
+  if (!isReadable(header)) {
+    return -1;
+  }
+  return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
+}
+
+/**
+ * Converts the header of a response.
+ *
+ * @param response the response from Node
+ * @returns the header, each field with all its values
+ */
+export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
+  const header = new Headers();
+  for (const [name, values = []] of Object.entries(headersDistinct)) {
+    for (const value of values) {
+      header.append(name, value);
+    }
+  }
+  return header;
+}
+
+/** Returns the content encoding of a body, in lower case. */
+function encodingOf(header: Headers): string {
+  return header.get("content-encoding")?.toLowerCase() ?? "identity";
+}
+
+/** Returns whether a body has no content encoding, or a known one. */
+function isReadable(header: Headers): boolean {
+  return ["identity", "gzip"].includes(encodingOf(header));
+}
+
+/** Returns the decompressed body. A proxy may compress it although the request does not accept that. */
+function decoded<Body extends BodyParts>(status: number, header: Headers, body: Body) {
+  if (isReadable(header)) {
+    return encodingOf(header) === "gzip" ? gunzipped(body) : body;
+  }
+  if (!isSuccess(status)) {
+    return noBody(); // The status says enough.
+  }
+  throw responseError(UNEXPECTED_COMPRESSION);
+}
+
+async function* noBody(): AsyncGenerator<Uint8Array> {}
+
+async function* gunzipped(body: BodyParts): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pipeline(body, createGunzip(), () => undefined); // The iteration throws the error.
+  } catch (cause) {
+    if (isError(cause) && "code" in cause && String(cause.code).startsWith("Z_")) {
+      throw new ProtocolError(`the response's gzip is broken: ${cause.message}`, {
+        advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
+        cause,
+      });
+    }
+    throw cause;
+  }
+}
+
+/** Options of reading JSON. */
+export interface JsonOptions extends Pick<RestConfig, "streams" | "jsonAsText"> {
+  /** The maximum size of a body or an object, in bytes. */
+  readonly maxBytes: number;
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry | undefined;
+}
+
+/**
+ * Reads the message of a response that does not stream.
+ *
+ * @param desc the message's descriptor
+ * @param rule the HTTP rule by which the method was called; it names the message's field that the body holds
+ * @param response the response
+ * @param options how JSON is read, and the maximum size of a body, in bytes
+ * @returns the message
+ * @throws ConnectError if the node sent an error object in place of the message
+ * @throws {@link ProtocolError} if the body is empty, too large, not JSON, or does not fit the definitions
+ */
+export async function readResponseMessage<O extends DescMessage>(
+  desc: O,
+  rule: HttpBinding,
+  response: RestResponse<BodyParts>,
+  options: JsonOptions,
+): Promise<MessageShape<O>> {
+  const { maxBytes, registry } = options;
+  if (rule.verb === "HEAD" || hasNoContent(response)) {
+    return messageFromJson(desc, {}, registry); // Such a response has no body.
+  }
+  if (hasRawResponse(desc, rule)) {
+    const data = await readBody(response, maxBytes);
+    const contentType = response.header.get("content-type") ?? "";
+    return isHttpBody(desc)
+      ? httpBodyPart(desc, contentType, data)
+      : messageFromJson(desc, wrapField(rule, { contentType, data: data.toString("base64") }), registry);
+  }
+  const json = await readJson(response, options);
+  throwErrorIn(json, bodyType(desc, rule), response.header);
+  return messageFromJson(desc, wrapField(rule, json), registry, sizeOf(json));
+}
+
+/**
+ * Returns the JSON of a message from the field of it that a body holds.
+ *
+ * @param rule the HTTP rule by which the method was called
+ * @param json the body, or a result in it
+ * @returns the JSON of the complete message
+ */
+export function wrapField({ responseBody }: HttpBinding, json: JsonValue): JsonValue {
+  return responseBody === "" ? json : { [responseBody]: json };
+}
+
+async function readBody(response: RestResponse<BodyParts>, maxBytes: number): Promise<Buffer> {
+  if ("length" in response.body && response.body.length < 2) {
+    const [only = Buffer.alloc(0)] = response.body;
+    if (only.length > maxBytes) {
+      throw overLimit(response, maxBytes);
+    }
+    return only; // To await it like others takes longer than to read it.
+  }
+  const gathering = createByteAccumulator();
+  for await (const part of response.body) {
+    gathering.push(part);
+    if (gathering.size > maxBytes) {
+      throw overLimit(response, maxBytes);
+    }
+  }
+  return gathering.take();
+}
+
+function overLimit({ header }: RestResponse<BodyParts>, maxBytes: number): ProtocolError {
+  const size = Number(header.get("content-length") ?? Number.NaN);
+  const isKnown = Number.isSafeInteger(size) && size > maxBytes && !header.has("content-encoding");
+  return responseError(messageTooLarge("limits.maxJsonBytes", maxBytes, isKnown ? size : undefined));
+}
+
+async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsText }: JsonOptions): Promise<JsonValue> {
+  if (!isJson(response.mediaType, jsonAsText)) {
+    throw await notJsonError(response);
+  }
+  const bytes = await readBody(response, maxBytes);
+  if (bytes.length === 0) {
+    throw responseError(EMPTY_RESPONSE);
+  }
+  return parseResponseJson(bytes);
+}
+
+/**
+ * Returns whether a media type is one of JSON.
+ *
+ * @param mediaType the media type, without parameters and in lower case
+ * @param orText whether plain text is accepted as JSON too
+ * @returns `true` for JSON and for streams of it
+ */
+export function isJson(mediaType: string, orText: boolean): boolean {
+  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
+}
+
+/**
+ * Returns the error of a response that is not JSON.
+ *
+ * @param response the response, whose beginning is read
+ * @returns the error, which quotes the beginning
+ */
+export async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
+  return responseError(unexpectedContentType(response.mediaType), { suffix: await quoted(response) });
+}
+
+async function quoted(response: RestResponse<BodyParts>): Promise<string> {
+  for await (const bytes of response.body) {
+    return `; it begins with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
+  }
+  return "";
+}
+
+/**
+ * Reads the messages of a response that streams: JSON in the configured format, or the parts of a raw body
+ * (specification, 2.7 and 4.1).
+ *
+ * @param desc the messages' descriptor
+ * @param rule the HTTP rule by which the method was called; it names the field that a result holds
+ * @param response the response
+ * @param options how JSON is read, and the maximum size of a JSON object, in bytes
+ * @returns the messages, each as soon as it is complete
+ * @throws ConnectError for the node's error object; for a response that breaks the rules of the interface, its cause is a
+ *   {@link ProtocolError}
+ */
+export async function* readResponseMessages<O extends DescMessage>(
+  desc: O,
+  rule: HttpBinding,
+  response: RestResponse,
+  options: JsonOptions,
+): AsyncGenerator<MessageShape<O>> {
+  try {
+    if (hasNoContent(response)) {
+      return;
+    }
+    if (isJson(response.mediaType, options.jsonAsText && !isHttpBody(desc))) {
+      const results = options.streams === "envelopes" ? envelopes : bareMessages;
+      for await (const { result, size } of results(response, options, desc, rule)) {
+        yield messageFromJson(desc, wrapField(rule, result), options.registry, size);
+      }
+    } else if (isHttpBody(desc)) {
+      const contentType = response.header.get("content-type") ?? "";
+      for await (const data of response.body) {
+        yield httpBodyPart(desc, contentType, data);
+      }
+    } else {
+      throw await notJsonError(response);
+    }
+  } catch (reason) {
+    throw toConnectError(reason);
+  }
+}
+
+/** The JSON of a message, and the size in which it onReceive, in bytes. */
+interface Result {
+  readonly result: JsonValue;
+  readonly size: number;
+}
+
+async function* envelopes({ body, header }: RestResponse, { maxBytes }: JsonOptions): AsyncGenerator<Result> {
+  for await (const json of parseJsonObjects(body, maxBytes)) {
+    const { result, error } = parseEnvelope(json);
+    if (error !== undefined) {
+      throw errorFromObject(error, header);
+    }
+    yield { result, size: sizeOf(json) };
+  }
+}
+
+async function* bareMessages(
+  { body, header }: RestResponse,
+  { maxBytes, streams }: JsonOptions,
+  desc: DescMessage,
+  rule: HttpBinding,
+): AsyncGenerator<Result> {
+  const type = bodyType(desc, rule);
+  const isMap = findField(desc, rule.responseBody)?.fieldKind === "map";
+  const format = { array: streams === "array", anyValue: type === undefined && !isMap };
+  for await (const json of parseJsonValues(body, format, maxBytes)) {
+    throwErrorIn(json, type, header);
+    if (isJsonObject(json) && isEnvelope(json, type)) {
+      throw new ProtocolError('an object of the stream has "result" alone, which is no field of its message', {
+        advice: 'The stream is one of envelopes: set streams to "envelopes".',
+      });
+    }
+    yield { result: json, size: sizeOf(json) };
+  }
+}
+
+/** Returns whether an object has only a result, although its message has no such field. */
+function isEnvelope(json: JsonObject, type: DescMessage | undefined): boolean {
+  const isOnlyField = Object.keys(json).length === 1 && json["result"] !== undefined;
+  return isOnlyField && type !== undefined && findField(type, "result") === undefined;
+}

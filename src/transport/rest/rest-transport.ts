@@ -1,0 +1,209 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextValues, type StreamRequest } from "@connectrpc/connect";
+import type { RestConfig } from "../../config/client-config.js";
+import { RequestError } from "../../errors/index.js";
+import { createFirstHttpCall } from "../../http-rule/http-call.js";
+import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
+import { receiveListener } from "../call-context.js";
+import { toConnectError, withConnectErrors } from "../call-failure.js";
+import { methodName } from "../method.js";
+import { runCancelable, runStreaming } from "../run-call.js";
+import type { ClosableTransport, HeaderInit, TransportSettings } from "../transport-types.js";
+import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
+import {
+  isSuccess,
+  openCompleteResponse,
+  openResponse,
+  readResponseMessage,
+  readResponseMessages,
+  successLimit,
+} from "./rest-response.js";
+import { createStreamingClient } from "./streaming-client.js";
+import type { UnaryClient } from "./unary-client.js";
+import { createWebSocketClient, openCallSocket, webSocketMessages, webSocketTarget } from "./websocket.js";
+
+/** The content type of a raw body without one. */
+const DEFAULT_CONTENT_TYPE = "application/octet-stream";
+
+/**
+ * Creates a Connect transport over the HTTP gateway (specification, 4) on HTTP/1.1, without the layers around it.
+ *
+ * The `google.api.http` option of a method defines how it is called. The gateway answers a streaming method with JSON
+ * objects `{"result": ...}` or `{"error": ...}`, or in the format of `config.streams`. It may response a method that streams
+ * `google.api.HttpBody` with the body itself, whose parts are then messages with the body's content type and no extensions.
+ *
+ * @param config the gateway's URL, and the options of its connections
+ * @param options the maximum size of a JSON object, in bytes, and the time limit for connecting, in milliseconds
+ * @returns the transport; its failures are Connect errors
+ * @throws `FileError` if a file of `config.tls` cannot be read
+ */
+export function createRawRestTransport(
+  config: RestConfig,
+  options: TransportSettings & { readonly maxJsonBytes: number },
+): ClosableTransport {
+  const prefix = new URL(config.url).pathname.replace(/\/$/, "");
+  const streamingClient = createStreamingClient(config, options);
+  const webSockets = createWebSocketClient(config, options);
+  let unaryClient: UnaryClient | undefined;
+  let isClosed = false;
+  const { maxJsonBytes: maxBytes, registry } = options;
+  const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
+
+  /** Loads the client of unary calls. An export does not need it. */
+  async function loadUnaryClient(): Promise<UnaryClient> {
+    const { createUnaryClient } = await import("./unary-client.js");
+    unaryClient ??= createUnaryClient(config, options);
+    if (isClosed) {
+      unaryClient.close();
+    }
+    return unaryClient;
+  }
+
+  /** Writes a request by the first HTTP rule that fits. */
+  function write(method: DescMethod, header: HeaderInit, message: MessageShape<DescMessage>) {
+    const { call, rule } = createFirstHttpCall(method.input, bindings(method), message, registry) ?? noBinding(method);
+    const { verb, raw } = call;
+    const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
+    const isRaw = hasRawResponse(method.output, rule);
+    const headers: Record<string, string> = { accept: isRaw ? "*/*" : "application/json" };
+    (header instanceof Headers ? header : new Headers(header)).forEach((value, name) => {
+      headers[name] = value;
+    });
+    if (body !== undefined) {
+      headers["content-type"] = raw === undefined ? "application/json" : raw.contentType || DEFAULT_CONTENT_TYPE;
+    }
+    headers["accept-encoding"] = "identity"; // Compression makes an archive no smaller.
+    return { rule, isRaw, verb, target: `${prefix}${call.target}`, headers, body };
+  }
+
+  /** Calls a method whose responses stream, but not its requests. */
+  async function stream<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
+    const { method, header, signal, message, contextValues } = req;
+    const { rule, ...request } = write(method, header, await firstMessage(message));
+    const received = await streamingClient.send({ ...request, signal });
+    const response = openResponse(received, receiveListener(contextValues));
+    if (!isSuccess(response.status)) {
+      throw await errorFromResponse(response.status, response);
+    }
+    return { header: response.header, message: readResponseMessages(method.output, rule, response, json) };
+  }
+
+  /** Calls a method whose requests and responses stream. */
+  async function converse<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
+    const { method, message: requests } = req;
+    const [first = noBinding(method), ...others] = bindings(method);
+    const rule = [first, ...others].find(({ verb }) => verb === "GET") ?? first;
+    const socket = await openCallSocket(webSockets, `${prefix}${webSocketTarget(rule)}`, req);
+    return { header: socket.header, message: webSocketMessages({ method, rule, socket, requests, options: json }) };
+  }
+
+  return {
+    async unary<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      message: MessageInitShape<I>,
+    ) {
+      return runCancelable(signal, timeoutMs, async (cancellation) => {
+        const { rule, isRaw, verb, target, headers, body } = write(method, header, create(method.input, message));
+        const received = await (unaryClient ?? (await loadUnaryClient())).call({
+          verb,
+          target,
+          headers,
+          body,
+          cancellation,
+          bodyLimit: (status, fields) => (isSuccess(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
+        });
+        const response = openCompleteResponse(received);
+        if (!isSuccess(response.status)) {
+          throw await errorFromResponse(response.status, response);
+        }
+        return {
+          stream: false,
+          service: method.parent,
+          method,
+          header: response.header,
+          message: await readResponseMessage(method.output, rule, response, json),
+          trailer: new Headers(),
+        };
+      });
+    },
+
+    async stream<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodStreaming<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      input: AsyncIterable<MessageInitShape<I>>,
+      contextValues = createContextValues(),
+    ) {
+      const request = requestOf(config, method, header);
+      if (method.methodKind === "client_streaming") {
+        throw new ConnectError(
+          `${method.name} streams its requests alone, which the gateway cannot`,
+          Code.Unimplemented,
+        );
+      }
+      return runStreaming<I, O>({
+        signal,
+        timeoutMs,
+        req: { stream: true, ...request, method, contextValues, message: input },
+        next: (req) =>
+          withConnectErrors(async () => {
+            const { header, message } =
+              method.methodKind === "bidi_streaming" ? await converse<I, O>(req) : await stream<I, O>(req);
+            return { ...req, header, message, trailer: new Headers() };
+          }),
+      });
+    },
+
+    async close() {
+      isClosed = true;
+      streamingClient.close();
+      unaryClient?.close();
+      webSockets.close();
+    },
+  };
+}
+
+function bindings(method: DescMethod): readonly HttpBinding[] {
+  try {
+    return httpBindings(method);
+  } catch (cause) {
+    const summary = `the HTTP rule of ${methodName(method)} cannot be followed: ${cause instanceof Error ? cause.message : cause}`;
+    throw toConnectError(
+      new RequestError(summary, { advice: "Call it over gRPC, or correct the definitions.", cause }),
+    );
+  }
+}
+
+function noBinding(method: DescMethod): never {
+  throw toConnectError(
+    new RequestError(`${methodName(method)} has no HTTP rule, so it cannot be called over REST`, {
+      advice: "Call it over gRPC.",
+    }),
+  );
+}
+
+/** Returns the parts of a request that Connect's interceptors see, by the main HTTP rule of its method. */
+function requestOf(config: RestConfig, method: DescMethod, header: HeaderInit) {
+  const { verb, template } = bindings(method)[0] ?? noBinding(method);
+  const url = `${config.url}${template.text}`;
+  return { service: method.parent, requestMethod: verb, url, header: new Headers(header) };
+}
+
+async function firstMessage<T>(messages: AsyncIterable<T>): Promise<T> {
+  for await (const message of messages) {
+    return message;
+  }
+  throw new ConnectError("the call has no request message", Code.InvalidArgument);
+}

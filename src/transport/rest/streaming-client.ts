@@ -1,0 +1,228 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { RestConfig } from "../../config/client-config.js";
+import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
+import { connect, monotonicMs, startAwakeTimer } from "../../runtime/index.js";
+import { readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import type { TransportSettings } from "../transport-types.js";
+
+/** A request to the gateway. */
+export interface HttpRequest {
+  readonly verb: string;
+  /** Path and query string, percent-encoded. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Sends requests to one server, on connections that are reused. */
+export interface StreamingClient {
+  /** Sends a request; resolves when the response's header has arrived, before its body. */
+  send(request: HttpRequest): Promise<IncomingMessage>;
+  /** Closes all connections. */
+  close(): void;
+}
+
+/**
+ * Creates a client of an HTTP/1.1 server whose responses stream, on Node's HTTP. A call that is aborted while it connects
+ * ends at once. For TLS, Node's agent opens the connections, since it stores the sessions that they resume.
+ *
+ * @param config the server's URL, and the options of its connections
+ * @param options `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds
+ * @returns the client
+ * @throws {@link FileError} if a file of `config.tls` cannot be read
+ */
+export function createStreamingClient(
+  config: RestConfig,
+  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+): StreamingClient {
+  const { protocol, hostname, port } = new URL(config.url);
+  const isSecure = protocol === "https:";
+  const start = isSecure ? httpsRequest : httpRequest;
+  const agent = isSecure
+    ? new HttpsAgent({ keepAlive: true, ...tls })
+    : withSharedReadBuffer(new HttpAgent({ keepAlive: true }));
+  const server = { agent, protocol, host: hostname.replace(/^\[|\]$/g, ""), port };
+  let isClosed = false;
+
+  function destroyIdle(): void {
+    for (const socket of Object.values(agent.freeSockets).flat()) {
+      socket?.destroy();
+    }
+  }
+
+  return {
+    send: ({ verb, target, headers, body, signal }) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) {
+          throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
+        }
+        signal.throwIfAborted();
+        const request = start({ ...server, path: target, method: verb, headers: { ...headers } });
+        let isConnecting = true;
+        const onError = (reason: Error) => {
+          const hasReceived = request.socket !== null && request.socket.bytesRead > 0;
+          reject(isConnecting ? markConnecting(reason) : hasReceived ? reason : markNothingReceived(reason));
+        };
+        const fail = (reason: Error) => {
+          onError(reason);
+          request.destroy(reason);
+        };
+        const stopTimer = startAwakeTimer(() => fail(connectTimeoutError()), connectMs);
+        const onConnect = () => {
+          isConnecting = false;
+          stopTimer();
+        };
+        const startedAt = monotonicMs();
+        const abortRequest = () => {
+          const isSuspect = request.reusedSocket && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
+          fail(new Error("aborted", { cause: signal.reason }));
+          if (isSuspect) {
+            destroyIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
+          }
+        };
+        signal.addEventListener("abort", abortRequest, { once: true });
+        request.on("error", onError);
+        request.on("close", () => {
+          stopTimer();
+          signal.removeEventListener("abort", abortRequest);
+          // Node does not report a response with status 101. It closes the connection without an event.
+          onError(Object.assign(new Error("closed before an answer"), { code: "ECONNRESET" }));
+        });
+        request.on("socket", (socket) => {
+          socket.setKeepAlive(true, TCP_KEEPALIVE_MS); // While it is idle, the agent has it probed each second.
+          if (request.reusedSocket) {
+            onConnect();
+          } else {
+            socket.once(isSecure ? "secureConnect" : "connect", onConnect);
+          }
+        });
+        request.on("response", (response) => {
+          // To destroy the request now could destroy a connection that serves another one; the response cannot do that.
+          signal.removeEventListener("abort", abortRequest);
+          abortWith(signal, response);
+          resolve(response);
+        });
+        request.end(body);
+      }),
+    close() {
+      isClosed = true;
+      agent.destroy();
+    },
+  };
+}
+
+function abortWith(signal: AbortSignal, response: IncomingMessage): void {
+  const abort = () => response.destroy();
+  signal.addEventListener("abort", abort, { once: true });
+  response.on("close", () => signal.removeEventListener("abort", abort));
+  response.on("error", () => undefined); // The body's reader gets it. Without a reader, it must not crash the process.
+}
+
+/**
+ * The size of one read from a connection, in bytes. A larger size costs more in V8's garbage collections than it saves in
+ * calls.
+ */
+const READ_BYTES = 256 * 1024;
+
+/** The buffer that all connections are read into. Its content is parsed, or copied, before the next read. */
+const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+
+/**
+ * Makes the connections of an agent for plain HTTP share one read buffer. By default, Node allocates memory for each 64 KiB
+ * that it reads, although its parser copies the bodies out of it.
+ */
+function withSharedReadBuffer(agent: HttpAgent): HttpAgent {
+  agent.createConnection = ({ host, port, ...options }) => {
+    const callback = (size: number) => {
+      const bytes = readBuffer.subarray(0, size);
+      const isConsumedAtOnce = socket?.readableFlowing === true && socket.readableLength === 0;
+      return socket?.push(isConsumedAtOnce ? bytes : Buffer.from(bytes)) ?? false;
+    };
+    const onread = { buffer: readBuffer, callback };
+    const socket = connect({ ...options, onread, host: host ?? "localhost", port: Number(port) });
+    return socket;
+  };
+  return agent;
+}
+
+/** Returns a part of a body in memory of its own, in case Node's parser has not copied it. */
+function ownedPart(part: Buffer): Buffer {
+  return part.buffer === readBuffer.buffer ? Buffer.from(part) : part;
+}
+
+/** The number of bytes of a body that are buffered. Beyond it, the response is paused. */
+const HIGH_WATER_MARK = 256 * 1024;
+
+/** The end of a body; `reason` is there if it failed. */
+type BodyEnd = { readonly reason?: unknown };
+
+/**
+ * Reads the body of a response part by part. This is faster than the response's own iterator, which has one more buffer.
+ *
+ * @param response the response from Node, of whose body nothing has been read
+ * @param onReceive called whenever bytes arrive
+ * @returns the parts, for one reader; they fail if the body is truncated. A reader that stops closes the connection.
+ */
+export function bodyOf(response: IncomingMessage, onReceive: () => void): AsyncIterable<Uint8Array> {
+  const buffered: Uint8Array[] = [];
+  let bufferedBytes = 0;
+  let end: BodyEnd | undefined;
+  let wake = () => {};
+
+  function onEnd(outcome: BodyEnd): void {
+    end ??= outcome;
+    wake();
+  }
+
+  function start(): void {
+    response.on("end", () => onEnd({}));
+    response.on("error", (reason) => onEnd({ reason }));
+    response.on("close", () => {
+      onEnd({ reason: Object.assign(new Error("closed before its end"), { code: "ERR_STREAM_PREMATURE_CLOSE" }) });
+    });
+    response.on("data", (part: Buffer) => {
+      onReceive();
+      buffered.push(ownedPart(part));
+      bufferedBytes += part.length;
+      if (bufferedBytes > HIGH_WATER_MARK) {
+        response.pause();
+      }
+      wake();
+    });
+  }
+
+  async function next(): Promise<IteratorResult<Uint8Array>> {
+    for (;;) {
+      const part = buffered.shift();
+      if (part !== undefined) {
+        bufferedBytes -= part.length;
+        return { done: false, value: part };
+      }
+      if (end !== undefined) {
+        if ("reason" in end) {
+          throw end.reason;
+        }
+        return { done: true, value: undefined };
+      }
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        response.resume();
+      });
+    }
+  }
+
+  return {
+    [Symbol.asyncIterator]() {
+      start();
+      return {
+        next,
+        async return() {
+          response.destroy();
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
+}

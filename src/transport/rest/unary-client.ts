@@ -1,0 +1,329 @@
+import { type buildConnector, Client } from "undici";
+import type { RestConfig } from "../../config/client-config.js";
+import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
+import { createByteAccumulator } from "../../json/byte-accumulator.js";
+import { connect, monotonicMs, startAwakeTimer } from "../../runtime/index.js";
+import { createActiveSet } from "../../signal/collections.js";
+import { connectionOptions, readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import type { Cancellation } from "../run-call.js";
+import type { TransportSettings } from "../transport-types.js";
+import type { HttpRequest } from "./streaming-client.js";
+
+/** The maximum number of idle connections. */
+const MAX_IDLE = 256;
+
+/** The maximum time for which an idle connection stays open, in milliseconds. */
+const MAX_IDLE_MS = 55_000;
+
+/** A request whose response is read completely. */
+export interface UnaryRequest extends Omit<HttpRequest, "signal"> {
+  readonly cancellation: Cancellation;
+  /**
+   * Returns the maximum number of bytes to read of a response's body. The rest is not waited for; if it is negative, no
+   * body is read.
+   */
+  bodyLimit(status: number, header: Headers): number;
+}
+
+/** A response with its body. */
+export interface CompleteResponse {
+  readonly status: number;
+  readonly header: Headers;
+  /** The body. If it is larger than the limit, its beginning, which is larger than the limit too. */
+  readonly body: Buffer;
+}
+
+/** Makes calls to one server whose responses are read completely, on connections that are reused. */
+export interface UnaryClient {
+  call(request: UnaryRequest): Promise<CompleteResponse>;
+  /** Closes all connections. */
+  close(): void;
+}
+
+/** A connection without a call, and the time until which it may get another, by `monotonicMs()`. */
+interface IdleConnection {
+  readonly connection: Connection;
+  readonly until: number;
+}
+
+/** The state of a call on its connection. */
+type ExchangeState =
+  | { readonly kind: "waiting" }
+  | { readonly kind: "responding"; readonly status: number; readonly header: Headers; readonly bodyLimit: number }
+  /** The result was reported, and the connection may belong to another call. */
+  | { readonly kind: "done" };
+
+/**
+ * Creates a client of an HTTP/1.1 server for small calls. It uses undici, whose connections cost a fraction of those of
+ * Node's HTTP (bench group `calls`). A connection has one request at a time, and no request is sent twice. A call that is
+ * aborted while it connects ends at once.
+ *
+ * @param config the server's URL, and the options of its connections
+ * @param settings `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds
+ * @returns the client
+ * @throws {@link FileError} if a file of `config.tls` cannot be read
+ */
+export function createUnaryClient(config: RestConfig, settings: TransportSettings): UnaryClient {
+  const open = connectionOpener(config, settings);
+  const idle: IdleConnection[] = [];
+  const callsInFlight = createActiveSet<(reason: Error) => void>();
+  let isClosed = false;
+
+  function onLost(connection: Connection): void {
+    const at = idle.findIndex((one) => one.connection === connection);
+    if (at >= 0) {
+      idle.splice(at, 1);
+    }
+  }
+
+  function destroyIdle(): void {
+    for (const { connection } of idle.splice(0)) {
+      connection.destroy();
+    }
+  }
+
+  function release(connection: Connection, header: Headers): void {
+    if (isClosed || idle.length === MAX_IDLE) {
+      connection.destroy();
+    } else {
+      idle.push({ connection, until: monotonicMs() + idleMs(header) });
+    }
+  }
+
+  /**
+   * Takes an idle connection. The clock decides whether the server still has it open: in a busy process, the timer that
+   * closes it is late, and a request that crosses the server's close is lost.
+   */
+  function takeIdle(): Connection | undefined {
+    const newest = idle.pop();
+    if (newest !== undefined && newest.until < monotonicMs()) {
+      newest.connection.destroy();
+      destroyIdle(); // The others are older.
+      return undefined;
+    }
+    return newest?.connection;
+  }
+
+  /** Sends a request on a connection. Reports the result once; afterwards, the connection is released or destroyed. */
+  function exchange(
+    request: UnaryRequest,
+    connection: Connection,
+    resolve: (response: CompleteResponse) => void,
+    reject: (reason: Error) => void,
+  ) {
+    const gathering = createByteAccumulator();
+    let state: ExchangeState = { kind: "waiting" };
+
+    function fail(reason: Error): void {
+      if (state.kind !== "done") {
+        state = { kind: "done" };
+        remove();
+        reject(reason);
+        connection.destroy();
+      }
+    }
+
+    function succeed(dispose: (connection: Connection, header: Headers) => void): void {
+      if (state.kind === "responding") {
+        const { status, header } = state;
+        state = { kind: "done" };
+        remove();
+        resolve({ status, header, body: gathering.take() });
+        dispose(connection, header);
+      }
+    }
+
+    function endAtLimit(): void {
+      if (state.kind === "responding" && gathering.size > state.bodyLimit) {
+        succeed(({ destroy }) => destroy());
+      }
+    }
+
+    const remove = callsInFlight.add(fail);
+    const { target: path, verb: method, headers, body = null } = request;
+    const send = () =>
+      connection.client.dispatch(
+        { path, method, headers, body },
+        {
+          onRequestStart() {},
+          onResponseStart(_, status, fields) {
+            if (status >= 200 && state.kind === "waiting") {
+              const header = headersOf(fields);
+              state = { kind: "responding", status, header, bodyLimit: request.bodyLimit(status, header) };
+              endAtLimit();
+            }
+          },
+          onResponseData(_, bytes) {
+            gathering.push(bytes);
+            endAtLimit();
+          },
+          onResponseEnd() {
+            const failure = connection.failure(); // undici may report a reset as the end of a body.
+            if (failure === undefined) {
+              succeed(release);
+            } else {
+              fail(requestError(connection, failure));
+            }
+          },
+          onResponseError: (_, reason) => fail(requestError(connection, connection.failure() ?? reason)),
+        },
+      );
+    return { send, fail, isWaiting: () => state.kind === "waiting" };
+  }
+
+  return {
+    call: (request) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) {
+          throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
+        }
+        const canceled = request.cancellation.reason();
+        if (canceled !== undefined) {
+          throw canceled;
+        }
+        const reused = takeIdle();
+        const startedAt = monotonicMs();
+        const call = exchange(request, reused ?? open(onLost), resolve, reject);
+        request.cancellation.onCancel((reason) => {
+          const isSuspect = reused !== undefined && call.isWaiting() && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
+          call.fail(reason);
+          if (isSuspect) {
+            destroyIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
+          }
+        });
+        call.send();
+      }),
+    close() {
+      isClosed = true;
+      for (const fail of callsInFlight.list()) {
+        fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
+      }
+      destroyIdle();
+    },
+  };
+}
+
+/** Returns how long a connection may be idle, in milliseconds: a second less than the server says (RFC 9112, C.2.2). */
+function idleMs(header: Headers): number {
+  const seconds = /\btimeout=(\d{1,6})\b/.exec(header.get("keep-alive") ?? "")?.[1];
+  return seconds === undefined ? MAX_IDLE_MS : Math.min(Math.max(Number(seconds) - 1, 0) * 1000, MAX_IDLE_MS);
+}
+
+function headersOf(fields: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const header = new Headers();
+  for (const [name, values = []] of Object.entries(fields)) {
+    for (const value of Array.isArray(values) ? values : [values]) {
+      header.append(name, value);
+    }
+  }
+  return header;
+}
+
+/** undici's codes for a connection that was lost, or that undici gives up. */
+const LOST_CODES: ReadonlySet<unknown> = new Set([
+  "ERR_ASSERTION", // undici has no code for a response with status 101 and no header.
+  "UND_ERR_DESTROYED",
+  "UND_ERR_INFO",
+  "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+  "UND_ERR_SOCKET",
+]);
+
+function requestError(connection: Connection, reason: Error): Error {
+  const error = toNodeError(reason);
+  return connection.hasReceived() ? error : markNothingReceived(error);
+}
+
+/** Converts an error of undici to the one that Node's HTTP has. */
+function toNodeError(reason: Error): Error {
+  const code = "code" in reason ? reason.code : undefined;
+  if (LOST_CODES.has(code) || /Invalid EOF state/.test(reason.message)) {
+    return Object.assign(new Error(reason.message), { code: "ECONNRESET" });
+  }
+  const overflow = code === "UND_ERR_HEADERS_OVERFLOW" ? "HPE_HEADER_OVERFLOW" : undefined;
+  const invalid = reason.name === "HTTPParserError" ? "HPE_INVALID" : undefined;
+  return overflow === undefined && invalid === undefined
+    ? reason
+    : Object.assign(reason, { code: overflow ?? invalid });
+}
+
+/** A connection for one request at a time. It connects with the first request, and reconnects if it was lost since. */
+interface Connection {
+  /** The client of undici that holds this connection alone. */
+  readonly client: Client;
+  /** Returns the first error of the socket. Errors that undici reports afterwards are consequences of it. */
+  failure(): Error | undefined;
+  /** Returns whether a byte was received. */
+  hasReceived(): boolean;
+  /** Closes the connection at once, also while it is connecting. */
+  destroy(): void;
+}
+
+/** Returns a function that opens a connection. The function takes a callback for when it is lost or closed. */
+function connectionOpener(
+  config: RestConfig,
+  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+): (onLost: (connection: Connection) => void) => Connection {
+  const { origin } = new URL(config.url);
+  const server = connectionOptions(config.url, tls, "http/1.1");
+  let session: Buffer | undefined;
+
+  function openSocket(callback: buildConnector.Callback) {
+    const socket = connect({ ...server, ...(server.tls && { tls: { ...server.tls, session } }) });
+    let failure: Error | undefined;
+    let isDone = false;
+    const done = (...outcome: Parameters<buildConnector.Callback>) => {
+      if (!isDone) {
+        isDone = true;
+        stopTimer();
+        callback(...outcome);
+      }
+    };
+    const stopTimer = startAwakeTimer(() => {
+      done(connectTimeoutError(), null);
+      socket.destroy();
+    }, connectMs);
+    socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
+    socket.on("session", (newest: Buffer) => {
+      session = newest; // The next connection resumes it.
+    });
+    socket.on("error", (reason) => {
+      failure ??= reason;
+      if (!isDone) {
+        done(markConnecting(reason), null);
+      }
+    });
+    socket.once(server.tls ? "secureConnect" : "connect", () => done(null, socket));
+    return {
+      failure: () => failure,
+      hasReceived: () => socket.bytesRead > 0,
+      destroy() {
+        stopTimer();
+        socket.destroy();
+      },
+    };
+  }
+
+  return (onLost) => {
+    let socket: ReturnType<typeof openSocket> | undefined;
+    const client = new Client(origin, {
+      connect: (_, callback) => {
+        socket = openSocket(callback);
+      },
+      headersTimeout: 0, // A call has time limits of its own.
+      bodyTimeout: 0,
+      keepAliveTimeout: MAX_IDLE_MS,
+      keepAliveMaxTimeout: MAX_IDLE_MS,
+    });
+    const connection: Connection = {
+      client,
+      failure: () => socket?.failure(),
+      hasReceived: () => socket?.hasReceived() === true,
+      destroy() {
+        client.destroy().catch(() => undefined);
+        socket?.destroy();
+      },
+    };
+    client.on("disconnect", () => onLost(connection));
+    return connection;
+  };
+}

@@ -1,0 +1,39 @@
+import type { Registry } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import type { TlsMaterial } from "./connection-options.js";
+
+/** A Connect transport that holds connections. */
+export interface ClosableTransport extends Transport {
+  /** Closes all connections; calls in flight fail. */
+  close(): Promise<void>;
+}
+
+/** Any Connect transport, such as Connect's own. One that holds connections may have a `close` function. */
+export type AnyTransport = Transport & Partial<ClosableTransport>;
+
+/** The settings of every transport, in addition to those of its endpoint. */
+export interface TransportSettings {
+  /** The time limit for connecting, in milliseconds. */
+  readonly connectMs: number;
+  /** The types that an `Any` in JSON may hold; by default those of error details. */
+  readonly registry?: Registry | undefined;
+  /** The contents of the files that the configuration's `tls` names; by default the files are read. */
+  readonly tls?: TlsMaterial | undefined;
+}
+
+/** Headers in any form that the `Headers` constructor accepts. */
+export type HeaderInit = ConstructorParameters<typeof Headers>[0];
+
+/** The settings of a transport that its errors and requests need. */
+export interface Endpoint {
+  /** The transport's name in the configuration. */
+  readonly name: string;
+  /** The node's URL. */
+  readonly url: string;
+  /** Addresses to connect to instead of the URL's host. */
+  readonly addresses?: readonly string[] | undefined;
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Whether headers may be sent over plain HTTP to other machines. */
+  readonly allowInsecureHeaders?: boolean | undefined;
+}

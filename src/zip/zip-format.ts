@@ -1,0 +1,103 @@
+import { Code } from "@connectrpc/connect";
+import { quoted } from "../errors/error-text.js";
+import { ProtocolError } from "../errors/index.js";
+/** Signatures at the start of an archive's records. */
+export const LOCAL_HEADER = 0x04034b50;
+export const CENTRAL_HEADER = 0x02014b50;
+export const END_RECORD = 0x06054b50;
+export const ZIP64_END_RECORD = 0x06064b50;
+export const ZIP64_LOCATOR = 0x07064b50;
+export const DESCRIPTOR = 0x08074b50;
+
+/** Minimum sizes of the records in bytes, without names, comments and extra fields. */
+export const LOCAL_HEADER_SIZE = 30;
+export const END_RECORD_SIZE = 22;
+export const ZIP64_END_RECORD_SIZE = 56;
+export const ZIP64_LOCATOR_SIZE = 20;
+
+/**
+ * Encodes a signature as archives contain it.
+ *
+ * @param signature one of the signatures above
+ * @returns 4 bytes, little-endian
+ */
+export function signatureBytes(signature: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(signature);
+  return bytes;
+}
+
+const RETRY_ADVICE = "Export again; if it persists, tell who runs the node.";
+
+/**
+ * Creates the error for an archive that violates the ZIP format or the rules of an export.
+ *
+ * @param what what is wrong: a clause in which "it" is the archive
+ * @param cause the error that was caught, if any
+ * @returns the error, `DATA_LOSS`
+ */
+export function corrupt(what: string, cause?: unknown): ProtocolError {
+  return new ProtocolError(`the archive is corrupt: ${what}`, {
+    advice: RETRY_ADVICE,
+    cause,
+    section: "protocolerror-archive",
+  });
+}
+
+/**
+ * Creates the error for an archive that may be complete but cannot be an export.
+ *
+ * @param what the reason, a clause
+ * @returns the error, `DATA_LOSS`
+ */
+export function refused(what: string): ProtocolError {
+  return new ProtocolError(`the archive is refused: ${what}`, {
+    advice: "No export looks like this (specification, 4.1); check where the archive comes from.",
+    section: "protocolerror-archive",
+  });
+}
+
+/**
+ * Creates the error for an archive that exceeds a limit.
+ *
+ * @param what which limit it exceeds, a clause
+ * @param advice what the user can do
+ * @returns the error, `RESOURCE_EXHAUSTED`
+ */
+export function tooLarge(what: string, advice: string): ProtocolError {
+  return new ProtocolError(`the archive is too large: ${what}`, { code: Code.ResourceExhausted, advice });
+}
+
+/**
+ * Creates the error for an archive without its end.
+ *
+ * @param size number of bytes that arrived
+ * @returns the error, `DATA_LOSS`
+ */
+export function truncated(size: number): ProtocolError {
+  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
+    advice:
+      "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
+    section: "protocolerror-archive",
+  });
+}
+
+/**
+ * Quotes a name for an error message.
+ *
+ * @param name a name from an archive, which can contain any character
+ * @returns the name in quotes, truncated to 120 characters
+ */
+export function nameText(name: string): string {
+  return quoted(name, 120);
+}
+
+/**
+ * Formats a CRC-32 as ZIP tools do, for an error message.
+ *
+ * @param crc the checksum
+ * @returns 8 hex digits
+ */
+export function crcText(crc: number): string {
+  return crc.toString(16).padStart(8, "0");
+}

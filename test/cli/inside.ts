@@ -1,0 +1,1 @@
+export { parseTime } from "../../src/cli/parsers.js";

@@ -1,0 +1,2 @@
+// The properties of that file with all inputs; the quick tier tries a third.
+import "./export-chunks.assemble.test.js";

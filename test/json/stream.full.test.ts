@@ -1,2 +1,0 @@
-// The properties of that file with all inputs; the quick tier tries a third.
-import "./stream.test.js";

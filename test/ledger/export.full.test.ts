@@ -1,2 +1,0 @@
-// Failures at all places of a ledger; the quick tier tries some.
-import "./export.test.js";
