@@ -16,12 +16,12 @@ const MOVE = 2;
 const MAX_SIZE = 20;
 
 /**
- * Make the commands with which made-up parties trade in a block. They depend on the height and on how things stand, so
- * that they are the same on every start.
+ * Generates the commands with which simulated parties trade in a block. They depend on the height and on the network's
+ * state, so they are the same on every start.
  *
  * @param world the network's current state
  * @param trades the number of trades
- * @returns the commands: for each trade an order that rests, and one that takes it
+ * @returns the commands: for each trade, a resting order and an order that matches it
  */
 export function* activityCommands(world: World, trades: number): Generator<ExecutedCommand, void> {
   const markets = [...world.markets.values()].filter(isTrading);

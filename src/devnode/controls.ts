@@ -3,7 +3,7 @@ import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { describeValue, optionsSchema, parseInput } from "../input/schemas.js";
 import { monotonicMs, unixMs } from "../runtime/index.js";
-import type { Failure, Failures } from "./failure-injection.js";
+import type { Failure, FailureInjector } from "./failure-injection.js";
 import type { LocalNetwork } from "./local-network.js";
 import { restoreNetwork, type Storage } from "./storage.js";
 import { isoNanoseconds } from "./tables/postgres-text.js";
@@ -56,7 +56,10 @@ export interface NodeControls extends Controls {
   finish(): void;
 }
 
-/** Whether a block can be made. A block that failed leaves a state that later blocks would depend on, and a restart would not. */
+/**
+ * Whether a block can be made. After a failed block, none is: it would be based on changes of the failed block, which a restart
+ * does not restore.
+ */
 type BlockStatus = { readonly kind: "ready" } | { readonly kind: "failed"; readonly reason: unknown };
 
 const READY: BlockStatus = { kind: "ready" };
@@ -72,7 +75,7 @@ const READY: BlockStatus = { kind: "ready" };
  */
 export function createControls(
   network: LocalNetwork,
-  { failNext }: Failures,
+  { failNext }: FailureInjector,
   storage: Storage | undefined,
   isClosed: () => boolean,
 ): NodeControls {
@@ -110,7 +113,7 @@ export function createControls(
       requireOpen();
       storage?.journal.requireOpen(); // Before the block, which could not be stored otherwise.
       if (status.kind === "failed") {
-        throw new RequestError("the last block was not made whole, or not kept, and none can follow it", {
+        throw new RequestError("the last block failed or could not be stored, so no further block can be made", {
           advice: "Revert to a snapshot, or reset the node.",
           cause: status.reason,
         });
@@ -175,12 +178,12 @@ function createSnapshots() {
       return String(count);
     },
 
-    /** Returns the function that restores a snapshot, and forgets all later snapshots. */
+    /** Returns the function that restores a snapshot, and deletes all later snapshots. */
     truncateTo(id: string): () => void {
       const restore = snapshots.get(id);
       if (restore === undefined) {
         throw new RequestError(`there is no snapshot ${quoted(id)}`, {
-          advice: "Give the name of a snapshot that was made; a reset and an earlier revert forget those made after.",
+          advice: "Give the identifier of an existing snapshot. A reset deletes all snapshots, and a revert deletes the later ones.",
         });
       }
       for (const other of [...snapshots.keys()].filter((each) => Number(each) > Number(id))) {
@@ -197,8 +200,8 @@ function createSnapshots() {
  * @internal
  */
 export const snapshotSchema = optionsSchema(
-  { id: z.string("Give the name of a snapshot, as snapshot gave it.") },
-  "Give the name of a snapshot.",
+  { id: z.string("Give the identifier that snapshot returned.") },
+  "Give the identifier of a snapshot.",
 );
 
 /** The clock cannot be set to this time or later: further blocks must fit 64 bits, and cursors 19 digits below 9. */
@@ -209,7 +212,7 @@ function parseNewTime(input: bigint | Date | string, lastTime: bigint): bigint {
   const time = parseTime(input);
   if (time <= lastTime) {
     throw new RequestError(`the time ${isoText(time)} is not later than the last block's, ${isoText(lastTime)}`, {
-      advice: "Time goes forward only; revert to a snapshot or reset the node to go back.",
+      advice: "Give a later time. To go back, revert to a snapshot or reset the node.",
     });
   }
   if (time >= END_OF_TIME) {
@@ -224,7 +227,7 @@ function parseTime(input: unknown): bigint {
   const time =
     typeof input === "string" ? isoNanoseconds(input) : input instanceof Date ? dateNanoseconds(input) : input;
   if (typeof time !== "bigint" || Number.isNaN(new Date(Number(time / 1_000_000n)).getTime())) {
-    throw new RequestError(`${describeValue(input)} is no time`, {
+    throw new RequestError(`${describeValue(input)} is not a valid time`, {
       advice: "Give ISO 8601, such as 2024-01-31T12:30:00Z, a Date, or Unix nanoseconds.",
     });
   }

@@ -15,101 +15,100 @@ import type { RateLimit } from "./rate-limit.js";
 export interface DevnodeOptions {
   /** The address to listen on. The default, `127.0.0.1`, cannot be reached from other machines. */
   readonly host?: string | undefined;
-  /** TCP port for gRPC; 0, the default, takes a free one. */
+  /** TCP port for gRPC; with 0, the default, the system chooses a free one. */
   readonly grpcPort?: number | undefined;
-  /** TCP port for the HTTP gateway; 0, the default, takes a free one. */
+  /** TCP port for the HTTP gateway; with 0, the default, the system chooses a free one. */
   readonly restPort?: number | undefined;
   /** Identifier of the chain, 1 to 50 characters of `A-Z a-z 0-9 . _ -`; `tradewire-devnet` by default. */
   readonly chainId?: string | undefined;
   /**
-   * Whether the node behaves as the specification says, the default, or as deployed nodes do: what exports carry and how
-   * their files are named, what refusals say, and when spam is refused.
+   * Whether the node behaves as specified, the default, or as deployed nodes do. The profile determines the content and the
+   * file names of exports, the messages of refusals, and when spam is refused.
    */
   readonly profile?: Profile | undefined;
-  /** Number of history segments to begin with; 5 by default. */
+  /** Number of history segments at the start; 5 by default. */
   readonly segments?: number | undefined;
   /** Number of blocks in each segment; 1000 by default, 300 with the profile `deployed`. */
   readonly blocksPerSegment?: number | undefined;
   /**
-   * The version of the database schema of each segment, in order; the last one holds for all that follow. By default
-   * 115 for the first three segments and then 116.
+   * The version of the database schema of each segment, in order; the last version applies to all further segments. By
+   * default 115 for the first three segments, then 116.
    */
   readonly schemaVersions?: readonly number[] | undefined;
-  /** Rows of one's own, by table. They stand in the place of the table's made-up rows. */
+  /** Your own rows, by table. They replace the generated rows of the table. */
   readonly genesis?: Genesis | undefined;
   /**
-   * The public keys that have balances and governance tokens, beside the ten that the node prints: 64 hex digits each. The
-   * commands of all other keys are then refused for want of an account, of funds or of tokens, as on a real network. By
-   * default every key has both.
+   * The public keys that have balances and governance tokens, in addition to the ten that the node prints: 64 hex digits
+   * each. Commands of all other keys are then refused because they have no account, funds or tokens, as on a real network.
+   * By default every key has both.
    */
   readonly fundedKeys?: readonly string[] | undefined;
-  /** How often made-up parties trade in each block; 0 by default. What they do is the same on every start. */
+  /** Number of trades between simulated parties in each block; 0 by default. The trades are the same on every start. */
   readonly activity?: number | undefined;
   /**
-   * Milliseconds from one block to the next; 1000 by default. With 0, only {@link Controls.makeBlock} and nothing else
-   * makes blocks.
+   * Milliseconds from one block to the next; 1000 by default. With 0, blocks are made only by {@link Controls.makeBlock}.
    */
   readonly blockMs?: number | undefined;
   /**
-   * A folder that keeps the blocks and how they left the node, so that a node that is started with it again goes on where
-   * it ended. Without it all is kept in memory alone.
+   * A folder that stores the blocks and the state after them, so that a node started with it again continues where it
+   * stopped. Without it, everything is in memory only.
    */
   readonly dataDir?: string | undefined;
   /**
-   * Where transactions of version TX_VERSION_V3 carry the chain's identifier. By default as the profile says:
-   * `signed-and-submitted` follows the specification (2.5), `signature-only` deployed nodes.
+   * Where transactions of version TX_VERSION_V3 contain the chain's identifier: `signed-and-submitted`, as in the
+   * specification (2.5), or `signature-only`, as on deployed nodes. The default depends on the profile.
    */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
   /**
-   * The limit on the calls of each address; none by default. `true` stands for that of deployed nodes: 100 calls at
-   * once, 20 a second, and a ban of ten minutes for who goes on after refusals.
+   * The rate limit of each client address; none by default. With `true`, it is the limit of deployed nodes: bursts of 100
+   * calls, 20 calls per second, and a ban of ten minutes for clients that continue after refusals.
    */
   readonly rateLimit?: boolean | RateLimit | undefined;
-  /** Whether the gateway takes the commands of {@link Controls} below `/admin/`; false by default. */
+  /** Whether the gateway accepts the commands of {@link Controls} below `/admin/`; false by default. */
   readonly admin?: boolean | undefined;
   /**
-   * Further names that requests for commands may give as `Host`, such as a container's. The names of this machine and the
-   * host that the node listens on always may; a command for any other name is refused with 421.
+   * Additional hostnames to accept in the `Host` header of commands, such as a container's. The names of this machine and
+   * the host that the node listens on are always accepted; commands with any other name are refused with 421.
    */
   readonly adminNames?: readonly string[] | undefined;
-  /** Told of each transaction that was taken into the mempool, and not carried out, or in part only. */
+  /** Called for each transaction that the mempool accepted but that failed, completely or in part. */
   readonly onFailure?: ((failure: TransactionFailure) => void) | undefined;
-  /** Cancels the start; aborted later, it stops the node as {@link Devnode.close} does. */
+  /** Cancels the start. When it is aborted later, the node stops, as with {@link Devnode.close}. */
   readonly signal?: AbortSignal | undefined;
 }
 
 const CHAIN_ID_PREFIXES = ["signed-and-submitted", "signature-only"] as const satisfies readonly ChainIdPrefix[];
-const NAMES = "Give host names without ports, such as node.example.";
-/** What a party begins with of each asset, in units of the asset's last decimal. */
+const HOST_NAMES = "Give hostnames without ports, such as node.example.";
+/** A party's initial balance of each asset, in the asset's smallest unit. */
 const STARTING_BALANCE = "1000000000000000000000000";
-/** The most segments to begin with: all of them are listed together. */
+/** The maximum number of initial segments: all of them are in one listing. */
 const MAX_SEGMENTS = 1_000_000;
-/** The most blocks to begin with. They are a second apart, and their times have to fit 64 bits. */
+/** The maximum number of initial blocks. They are a second apart, and their times must fit 64 bits. */
 const MAX_BLOCKS = 1_000_000_000;
-/** The most trades of made-up parties in a block. */
+/** The maximum number of trades of simulated parties in a block. */
 const MAX_ACTIVITY = 10_000;
 
 const oneOf = <const Choice extends string>(choices: readonly Choice[]) =>
   z.enum(choices, `Give ${choices.join(" or ")}.`);
 const port = integer(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.").default(0);
 const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as 115 and 116.`;
-const KEYS = "Give public keys of 64 hex digits in lower case, or an empty list for the node's own alone.";
+const KEYS = "Give public keys of 64 lowercase hex digits, or an empty list for only the node's own keys.";
 const LIMIT = "Give true, false, or an object such as { burst: 100, perSecond: 20 }.";
-const least = (low: number, advice: string) => z.number(advice).min(low, advice).optional();
+const numberFrom = (min: number, advice: string) => z.number(advice).min(min, advice).optional();
 
 const rateLimit = optionsSchema(
   {
-    burst: least(1, "Give a number of calls from 1."),
-    perSecond: least(0, "Give a number of calls from 0."),
-    banMs: least(0, "Give milliseconds from 0."),
+    burst: numberFrom(1, "Give a number of calls, at least 1."),
+    perSecond: numberFrom(0, "Give a number of calls, at least 0."),
+    banMs: numberFrom(0, "Give milliseconds, at least 0."),
   } satisfies Record<keyof RateLimit, unknown>,
   LIMIT,
 ).optional();
 
-/** Rows are checked one by one where they are read. */
+/** Validates only the container: each row is validated when it is read. */
 const rows = z
   .custom<Genesis[TableName]>(
-    (given) => typeof given === "string" || given instanceof Uint8Array || Array.isArray(given),
+    (input) => typeof input === "string" || input instanceof Uint8Array || Array.isArray(input),
     "Give a list of rows, each an object of values by column, or CSV with a header row.",
   )
   .optional();
@@ -141,19 +140,19 @@ const schema = optionsSchema(
       .default([115, 115, 115, 116]),
     genesis: genesis.default({}),
     fundedKeys: z.array(z.string(KEYS).regex(/^[0-9a-f]{64}$/, KEYS), KEYS).optional(),
-    activity: integer(0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`).default(0),
-    blockMs: integer(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 for no blocks.").default(1000),
+    activity: integer(0, MAX_ACTIVITY, `Give the number of trades in each block, from 0 to ${MAX_ACTIVITY}.`).default(0),
+    blockMs: integer(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 to make no blocks.").default(1000),
     dataDir: z
       .string("Give the path of a folder, or leave it out.")
       .min(1, "Give the path of a folder, or leave it out.")
       .optional(),
     chainIdPrefix: oneOf(CHAIN_ID_PREFIXES).optional(),
-    rateLimit: z.preprocess((given: unknown) => (given === true ? {} : given === false ? undefined : given), rateLimit),
+    rateLimit: z.preprocess((input: unknown) => (input === true ? {} : input === false ? undefined : input), rateLimit),
     admin: z.boolean("Give true or false.").default(false),
-    adminNames: z.array(z.string(NAMES).regex(/^[\w.-]+$/, NAMES), NAMES).default([]),
+    adminNames: z.array(z.string(HOST_NAMES).regex(/^[\w.-]+$/, HOST_NAMES), HOST_NAMES).default([]),
     onFailure: z
       .custom<NonNullable<DevnodeOptions["onFailure"]>>(
-        (given) => typeof given === "function",
+        (input) => typeof input === "function",
         "Give a function, or leave it out.",
       )
       .optional(),
@@ -163,27 +162,27 @@ const schema = optionsSchema(
 );
 
 /**
- * Check the options of a local node, and fill in the defaults.
+ * Validates the options of a local node, and fills in defaults.
  *
- * @param given the options
- * @returns all of them, and `settings`: those that the blocks of a folder depend on
- * @throws {@link RequestError} naming the option that has an invalid value, or does not exist
+ * @param input the options
+ * @returns the options, and `settings`: the values that the stored blocks of a folder depend on
+ * @throws {@link RequestError} if an option is invalid or does not exist
  */
-export function checkOptions(given: DevnodeOptions) {
-  const options = parseInput(schema, given, "startDevnode");
+export function parseDevnodeOptions(input: DevnodeOptions) {
+  const options = parseInput(schema, input, "startDevnode");
   const { chainId, profile, segments, schemaVersions, activity, fundedKeys, onFailure } = options;
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
-    throw new RequestError(`segments and blocksPerSegment make ${segments * blocksPerSegment} blocks`, {
+    throw new RequestError(`segments and blocksPerSegment result in ${segments * blocksPerSegment} blocks, more than ${MAX_BLOCKS}`, {
       option: "segments",
-      advice: `Give ${MAX_BLOCKS} blocks at most in all segments together.`,
+      advice: `Reduce one of them: all segments together may have at most ${MAX_BLOCKS} blocks.`,
     });
   }
   const shared = { chainId, profile, segments, blocksPerSegment, schemaVersions, activity };
   return {
     ...options,
     ...shared,
-    settings: { ...shared, ...(fundedKeys && { fundedKeys }), genesis: Object.keys(given.genesis ?? {}) },
+    settings: { ...shared, ...(fundedKeys && { fundedKeys }), genesis: Object.keys(input.genesis ?? {}) },
     chainIdPrefix: options.chainIdPrefix ?? profileRules[profile].chainIdPrefix,
     onFailure(failure: TransactionFailure) {
       try {
@@ -209,11 +208,11 @@ function isSignal(value: unknown): boolean {
 }
 
 /**
- * The mnemonic of the local node's keys. It is a phrase that everybody knows: never send anything of worth to its keys.
+ * The mnemonic of the local node's keys. It is publicly known: never send anything of value to its keys.
  */
 export const DEV_MNEMONIC = "test test test test test test test test test test test junk";
 
-/** The public keys of that mnemonic's wallet, those of the indexes 1 to 10. */
+/** The public keys 1 to 10 of the mnemonic's wallet. */
 export const devKeys: readonly string[] = [
   "39d23ba59062d18b9f2766d748b3ca948e6344b40fd0155d6d932d759250a715",
   "1475246bf71ac28c9b580dac46f525caf69090ace59dfdb744c810d1218fc288",

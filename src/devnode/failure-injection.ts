@@ -18,141 +18,144 @@ import { RequestError } from "../errors/index.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
 import { startImmediate } from "../runtime/index.js";
 
-/** What makes calls fail. */
-export interface Failures {
-  /** Make the next calls of a method fail. What was asked for before comes first. */
-  failNext(given: Failure): void;
-  /** An interceptor of a server. */
+/** Makes calls of the node's servers fail. */
+export interface FailureInjector {
+  /** Makes the next calls of a method fail. Failures of the same method occur in the order in which they were planned. */
+  failNext(failure: Failure): void;
+  /** The interceptor of the gRPC server, and of the router behind the gateway. */
   readonly interceptor: Interceptor;
-  /** Make a listener of an HTTP server whose connections can be cut. */
-  breakable<Q extends IncomingMessage | Http2ServerRequest, S extends ServerResponse | Http2ServerResponse>(
+  /** Wraps a listener of an HTTP server, so that failures can interrupt the responses it writes. */
+  wrapListener<Q extends IncomingMessage | Http2ServerRequest, S extends ServerResponse | Http2ServerResponse>(
     listener: (request: Q, response: S) => void,
   ): (request: Q, response: S) => void;
-  /** Make a connection that is no longer HTTP, and can be cut. The call of `serve` tells what is called over it. */
-  breakableSocket(connection: Socket, serve: () => void): void;
+  /** Runs `serve`, so that failures of the calls it starts can interrupt the connection, such as a WebSocket's. */
+  wrapSocket(connection: Socket, serve: () => void): void;
 }
 
-/** The answer that a call is written to. */
-interface Answer {
-  breakOff(kind: "cut" | "stall", afterBytes: number): void;
+/** The response of a call, which a failure can interrupt. */
+interface ResponseControl {
+  interrupt(kind: "cut" | "stall", afterBytes: number): void;
 }
 
 /**
- * The answer that the code under way writes to. There is one storage for all nodes of a process: Node copies the value of each
+ * The response of the current asynchronous context. All nodes of a process share one storage: Node copies the value of each
  * storage that was ever used to each promise.
  */
-const answers = new AsyncLocalStorage<Answer>();
+const currentResponse = new AsyncLocalStorage<ResponseControl>();
 
 /**
- * Make what lets calls fail, to rehearse what networks and nodes do.
+ * Creates an injector of failures, to simulate failures of networks and nodes.
  *
- * @param services those whose methods can be made to fail
- * @returns the parts for both servers
+ * @param services the services whose methods can be made to fail
+ * @returns the injector, for the gRPC server and the gateway
  */
-export function createFailures(services: readonly DescService[]): Failures {
-  const planned: { readonly failure: PlannedFailure; left: number }[] = [];
+export function createFailureInjector(services: readonly DescService[]): FailureInjector {
+  const planned: { readonly failure: PlannedFailure; remaining: number }[] = [];
 
-  function take(method: string): BlockEvent | undefined {
+  function nextEffect(method: string): FailureEffect | undefined {
     const next = planned.find(({ failure }) => failure.methods.includes(method));
     if (next !== undefined) {
-      next.left -= 1;
-      if (next.left === 0) {
+      next.remaining -= 1;
+      if (next.remaining === 0) {
         planned.splice(planned.indexOf(next), 1);
       }
     }
-    return next?.failure.blockEvent;
+    return next?.failure.effect;
   }
 
   return {
-    failNext(given) {
-      const failure = planFailure(services, given);
-      planned.push({ failure, left: failure.times });
+    failNext(input) {
+      const failure = planFailure(services, input);
+      planned.push({ failure, remaining: failure.times });
     },
 
     interceptor: (next) => async (request) => {
-      const failure = take(methodName(request.method));
-      if (failure === undefined) {
+      const effect = nextEffect(methodName(request.method));
+      if (effect === undefined) {
         return next(request);
       }
-      if (failure.kind !== "code") {
-        answers.getStore()?.breakOff(failure.kind, failure.afterBytes);
+      if (effect.kind !== "code") {
+        currentResponse.getStore()?.interrupt(effect.kind, effect.afterBytes);
         return next(request);
       }
-      if (failure.afterBytes === 0) {
-        throw rehearsed(failure.code);
+      if (effect.afterBytes === 0) {
+        throw injectedError(effect.code);
       }
       const response = await next(request);
-      return response.stream ? { ...response, message: failing(response.message, failure) } : response;
+      return response.stream ? { ...response, message: failAfterBytes(response.message, effect) } : response;
     },
 
-    breakable: (listener) => (request, response) => {
+    wrapListener: (listener) => (request, response) => {
       const cut = () => ("stream" in response ? response.stream.session : response.socket)?.destroy();
-      answers.run({ breakOff: (kind, afterBytes) => breakOff(response, kind, afterBytes, cut) }, () =>
-        listener(request, response),
-      );
+      const interrupt = (kind: "cut" | "stall", afterBytes: number) =>
+        interruptResponse(response, kind, afterBytes, cut);
+      currentResponse.run({ interrupt }, () => listener(request, response));
     },
 
-    breakableSocket(connection, serve) {
+    wrapSocket(connection, serve) {
       const cut = () => connection.destroy();
-      answers.run({ breakOff: (kind, afterBytes) => breakOff(connection, kind, afterBytes, cut) }, serve);
+      const interrupt = (kind: "cut" | "stall", afterBytes: number) =>
+        interruptResponse(connection, kind, afterBytes, cut);
+      currentResponse.run({ interrupt }, serve);
     },
   };
 }
 
-const rehearsed = (code: Code) => new ConnectError("this failure was asked for", code);
+const injectedError = (code: Code) => new ConnectError("this failure was injected", code);
 
-/** Pass messages on until so many bytes of their bodies have gone, and fail. */
-async function* failing(
+/** Yields messages until their bodies have the given number of bytes, then throws. */
+async function* failAfterBytes(
   messages: AsyncIterable<MessageShape<DescMessage>>,
   { code, afterBytes }: { readonly code: Code; readonly afterBytes: number },
 ): AsyncGenerator<MessageShape<DescMessage>> {
-  let left = afterBytes;
+  let remaining = afterBytes;
   for await (const message of messages) {
     if (isMessage(message, HttpBodySchema)) {
-      if (message.data.length > left) {
-        yield create(HttpBodySchema, { ...message, data: message.data.subarray(0, left) });
-        throw rehearsed(code);
+      if (message.data.length > remaining) {
+        yield create(HttpBodySchema, { ...message, data: message.data.subarray(0, remaining) });
+        throw injectedError(code);
       }
-      left -= message.data.length;
+      remaining -= message.data.length;
     }
     yield message;
   }
-  throw rehearsed(code);
+  throw injectedError(code);
 }
 
-/** As Node reports it: the handlers of calls take this for a client that has left, and say nothing. */
+/** Creates the error that Node reports for a lost connection: request handlers ignore it, as the client is gone. */
 function connectionLost(): Error {
   return Object.assign(new Error("the connection was lost"), { code: "ECONNRESET" });
 }
 
-/** Let an answer end after so many bytes of it: its connection is cut, or nothing more comes. */
-function breakOff(
+/** Interrupts a response after a number of bytes: cuts its connection, or stops sending. */
+function interruptResponse(
   response: ServerResponse | Http2ServerResponse | Socket,
   kind: "cut" | "stall",
   afterBytes: number,
   cut: () => void,
 ): void {
-  let left = afterBytes;
+  /** The number of bytes to send before the interruption; -1 after it. */
+  let remaining = afterBytes;
   const stop = () => {
     if (kind === "cut") {
       cut();
     }
   };
-  // Node's two kinds of answers, and its sockets, write alike, by the same two functions.
+  // Responses of HTTP/1.1 and HTTP/2 and sockets are all written with the same two methods.
   const writable: { write: unknown; end: unknown } = response;
   const write = response.write.bind(response) as (bytes: Uint8Array, done?: () => void) => boolean;
-  /** Pieces that are on their way to the socket. The cut at the answer's end comes behind them. */
+  /** The number of chunks that the socket has not taken yet. At the end of the response, they are sent before the cut. */
   let unsent = 0;
   let isAtEnd = false;
-  const sent = () => {
+  const onSent = () => {
     unsent -= 1;
     if (isAtEnd && unsent === 0) {
       stop();
     }
   };
   const stream = "stream" in response ? response.stream : response;
-  /** What is not written fails when the connection is gone: who waits for it would wait for ever. */
-  const swallow = (done: unknown) => {
+  /** Discards a chunk. Its callback gets an error when the connection is closed; otherwise its caller would wait forever. */
+  const discard = (done: unknown) => {
     const fail = () => typeof done === "function" && done(connectionLost());
     if (stream.destroyed) {
       startImmediate(fail);
@@ -161,30 +164,30 @@ function breakOff(
     }
     return false;
   };
-  const pass = (piece: unknown, done: unknown) => {
-    const tell = typeof done === "function" ? () => done() : () => {};
-    const bytes = typeof piece === "string" || piece instanceof Uint8Array ? Buffer.from(piece) : Buffer.alloc(0);
+  const pass = (chunk: unknown, done: unknown) => {
+    const onDone = typeof done === "function" ? () => done() : () => {};
+    const bytes = typeof chunk === "string" || chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
     if (bytes.length === 0) {
-      tell();
+      onDone();
       return true;
     }
-    if (bytes.length <= left) {
-      left -= bytes.length;
+    if (bytes.length <= remaining) {
+      remaining -= bytes.length;
       unsent += 1;
       return write(bytes, () => {
-        tell();
-        sent();
+        onDone();
+        onSent();
       });
     }
-    write(bytes.subarray(0, left), stop);
-    left = -1;
-    return swallow(done);
+    write(bytes.subarray(0, remaining), stop);
+    remaining = -1;
+    return discard(done);
   };
-  writable.write = (piece: unknown, ...rest: readonly unknown[]) =>
-    left >= 0 ? pass(piece, rest.at(-1)) : swallow(rest.at(-1));
-  writable.end = (piece: unknown) => {
-    if (left >= 0) {
-      pass(piece, undefined);
+  writable.write = (chunk: unknown, ...rest: readonly unknown[]) =>
+    remaining >= 0 ? pass(chunk, rest.at(-1)) : discard(rest.at(-1));
+  writable.end = (chunk: unknown) => {
+    if (remaining >= 0) {
+      pass(chunk, undefined);
       isAtEnd = true;
       if (unsent === 0) {
         stop();
@@ -193,54 +196,54 @@ function breakOff(
     return response;
   };
   if (afterBytes === 0) {
-    left = -1;
+    remaining = -1;
     stop();
   }
 }
 
-/** How a call is to fail. */
+/** A failure of one or more calls of a method. */
 export interface Failure {
   /**
-   * The method's name, such as `ExportNetworkHistory`, behind its service's and a slash, or alone: then the methods of
-   * that name of all services are meant.
+   * The method's name, with or without its service: `datanode.api.v2.TradingDataService/Info`, or `Info` for the methods of
+   * that name in all services.
    */
   readonly method: string;
-  /** How many calls are to fail; 1 by default. */
+  /** The number of calls that fail; 1 by default. */
   readonly times?: number | undefined;
   /**
-   * What happens: an error of a code (`UNAVAILABLE`, or its number); the connection is cut (`cut`) or falls silent
-   * (`stall`); or an export comes whole, and an error behind it (`error-after-archive`).
+   * How the calls fail: with an error of this code (`UNAVAILABLE`, or its number); because the connection is cut (`cut`) or
+   * goes silent (`stall`); or with an error after a complete export (`error-after-archive`).
    */
   readonly with: string | number;
   /**
-   * After how many bytes of the answer; 0 by default, before anything is sent. For an error they are bytes of what is
-   * exported, so that only exports take them; for `cut` and `stall` bytes of the wire. An answer of fewer bytes fails at
-   * its end.
+   * The number of bytes of the response before the failure. With 0, the default, nothing is sent. For an error code, which
+   * allows this only for exports, the bytes of the exported file are counted; for `cut` and `stall`, the bytes on the wire.
+   * A shorter response fails at its end.
    */
   readonly afterBytes?: number | undefined;
 }
 
-/** What happens to a call that fails. */
-export type BlockEvent =
+/** How a planned failure affects a call. */
+export type FailureEffect =
   | { readonly kind: "code"; readonly code: Code; readonly afterBytes: number }
   | { readonly kind: "cut" | "stall"; readonly afterBytes: number };
 
-/** A failure that was checked. */
+/** A validated failure. */
 export interface PlannedFailure {
-  /** The full names of the methods that it is for. */
+  /** The full names of the methods that fail. */
   readonly methods: readonly string[];
   readonly times: number;
-  readonly blockEvent: BlockEvent;
+  readonly effect: FailureEffect;
 }
 
 /**
- * How a failure that the node is asked for looks.
+ * The schema of {@link Failure}.
  *
  * @internal
  */
 export const failureSchema = optionsSchema(
   {
-    method: z.string("Give its name as the definitions have it, such as ExportNetworkHistory."),
+    method: z.string("Give the name of a method, such as ExportNetworkHistory."),
     times: integer(1, Number.MAX_SAFE_INTEGER, "Give a whole number from 1 on.").optional(),
     with: z.union([z.string(), z.number()], "Give cut, stall, error-after-archive or a code, such as UNAVAILABLE."),
     afterBytes: integer(0, Number.MAX_SAFE_INTEGER, "Give a whole number of bytes from 0 on.").optional(),
@@ -249,35 +252,36 @@ export const failureSchema = optionsSchema(
 );
 
 /**
- * Check how calls are to fail.
+ * Validates a failure, and resolves its methods.
  *
- * @param services those whose methods can be made to fail
- * @param given the failure
- * @returns the failure, with its methods
- * @throws {@link RequestError} where it has no form, names what there is not, or could have no effect
+ * @param services the services whose methods can be made to fail
+ * @param input the failure
+ * @returns the validated failure
+ * @throws {@link RequestError} if the failure is invalid, its method does not exist, or it could have no effect
  */
-export function planFailure(services: readonly DescService[], given: Failure): PlannedFailure {
-  const { method: name, times = 1, with: what, afterBytes } = parseInput(failureSchema, given, "failNext");
+export function planFailure(services: readonly DescService[], input: Failure): PlannedFailure {
+  const { method: name, times = 1, with: effectName, afterBytes } = parseInput(failureSchema, input, "failNext");
   const all = services.flatMap(({ methods }) => methods);
   const methods = all.filter((method) => method.name === name || methodName(method) === name);
   if (methods.length === 0) {
     const near = closestName(name, name.includes("/") ? all.map(methodName) : all.map((method) => method.name));
     throw new RequestError(`there is no method ${quoted(name)}`, {
-      advice: `Give its name as the definitions have it, such as ${near ?? "ExportNetworkHistory"}.`,
+      advice: `Give the name of a method, such as ${near ?? "ExportNetworkHistory"}.`,
     });
   }
-  const blockEvent = happeningOf(what, afterBytes);
-  if (blockEvent.kind === "code" && blockEvent.afterBytes > 0 && !methods.every(isExport)) {
+  const effect = parseEffect(effectName, afterBytes);
+  if (effect.kind === "code" && effect.afterBytes > 0 && !methods.every(isExport)) {
     const exports = all.filter(isExport).map((method) => method.name);
-    throw new RequestError(`${name} exports nothing, so that ${lateness(what)}`, {
+    const setting = effectName === AFTER_ARCHIVE ? AFTER_ARCHIVE : "afterBytes with an error code";
+    throw new RequestError(`${name} is not an export, so ${setting} does not apply to it`, {
       advice: `Give a code without afterBytes, or cut or stall; or choose ${exports.join(" or ")}.`,
     });
   }
-  return { methods: methods.map(methodName), times, blockEvent };
+  return { methods: methods.map(methodName), times, effect };
 }
 
 /**
- * Name a method in full.
+ * Returns the full name of a method.
  *
  * @param method the method
  * @returns the name, such as `datanode.api.v2.TradingDataService/Info`
@@ -286,38 +290,35 @@ export function methodName({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 
-/** Whether a method streams the bytes of a file, which errors can stand in and behind. */
+/** Reports whether a method streams the bytes of a file, so that errors can occur within the file and after it. */
 function isExport({ methodKind, output }: DescMethod): boolean {
   return methodKind === "server_streaming" && output.typeName === HttpBodySchema.typeName;
 }
 
-function happeningOf(what: string | number, afterBytes: number | undefined): BlockEvent {
-  if (what === "cut" || what === "stall") {
-    return { kind: what, afterBytes: afterBytes ?? 0 };
+function parseEffect(name: string | number, afterBytes: number | undefined): FailureEffect {
+  if (name === "cut" || name === "stall") {
+    return { kind: name, afterBytes: afterBytes ?? 0 };
   }
-  if (what === AFTER_ALL) {
+  if (name === AFTER_ARCHIVE) {
     if (afterBytes !== undefined) {
-      throw new RequestError(`${AFTER_ALL} comes behind all bytes, and takes no afterBytes`, {
-        advice: "Leave afterBytes out, or give a code, such as INTERNAL, to fail after so many.",
+      throw new RequestError(`${AFTER_ARCHIVE} cannot be combined with afterBytes`, {
+        advice: "Leave afterBytes out, or give a code, such as INTERNAL, to fail after a number of bytes.",
       });
     }
     return { kind: "code", code: Code.Internal, afterBytes: Number.POSITIVE_INFINITY };
   }
-  const code = codes.get(String(what).toUpperCase());
+  const code = codes.get(String(name).toUpperCase());
   if (code === undefined) {
-    throw new RequestError(`a call cannot fail with ${quoted(String(what))}`, {
-      advice: `Give cut, stall, ${AFTER_ALL} or a code: ${[...codes.keys()].filter((name) => Number.isNaN(Number(name))).join(", ")}.`,
+    throw new RequestError(`a call cannot fail with ${quoted(String(name))}`, {
+      advice: `Give cut, stall, ${AFTER_ARCHIVE} or a code: ${[...codes.keys()].filter((key) => Number.isNaN(Number(key))).join(", ")}.`,
     });
   }
   return { kind: "code", code, afterBytes: afterBytes ?? 0 };
 }
 
-const AFTER_ALL = "error-after-archive";
+const AFTER_ARCHIVE = "error-after-archive";
 
-const lateness = (what: string | number) =>
-  what === AFTER_ALL ? "no error can come behind its archive" : "afterBytes has no bytes to count";
-
-/** Codes by their names, as the specification writes them, and by their numbers. */
+/** Codes by their names in the specification, and by their numbers. */
 const codes = new Map(
   Object.entries(Code).flatMap(([name, code]) =>
     typeof code === "number"

@@ -19,30 +19,30 @@ import { parseHttpCall } from "../http-rule/http-call.js";
 import { responsePart } from "../http-rule/http-rule.js";
 import { matchPath } from "../http-rule/path-template.js";
 import { knownTypes } from "../json/any.js";
-import type { Failures } from "./failure-injection.js";
+import type { FailureInjector } from "./failure-injection.js";
 import { errorJson, gatewayRoutes, messageJson, TERSE_PATH } from "./gateway.js";
 
-/** The most bytes of a line, its end included. A longer one ends the socket without a word. */
+/** The maximum size of a line, including its line feed, in bytes. A longer line closes the socket without an error. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** The largest frame that is taken, in bytes. */
+/** The maximum size of a client's frame, in bytes. */
 const MAX_FRAME_BYTES = 1024 * 1024;
-/** The most frames that wait for the method. A client that sends more is not read meanwhile. */
+/** The maximum number of frames that wait for the method. While there are as many, the socket is not read. */
 const MAX_WAITING_FRAMES = 16;
 
-/** Takes a request to become a WebSocket, as Node's HTTP server gives it. */
-export type Upgrade = (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
+/** A listener of the `upgrade` event of Node's HTTP server. */
+export type UpgradeListener = (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
 
 /**
- * Make the WebSockets of a gateway. They behave as those of deployed gateways: each frame of a client is one request as
- * JSON, each frame of the gateway one `{"result": ...}` or `{"error": ...}`. The upgrade always succeeds, and the end of a
- * stream closes the socket without a close frame, as does a line of more than 64 KiB. The request of a method that streams
- * its answers alone comes from the query.
+ * Creates the WebSockets of a gateway. They behave as those of deployed gateways: each frame of a client is one JSON request,
+ * and each frame of the gateway is one `{"result": ...}` or `{"error": ...}`. The upgrade always succeeds. The end of a stream,
+ * or a line of more than 64 KiB, closes the socket without a close frame. If a method streams only its responses, its request
+ * is in the query.
  *
- * @param transport answers the calls
+ * @param transport handles the calls
  * @param services the services whose methods the gateway offers
- * @returns takes the upgrades of such sockets
+ * @returns a listener that turns connections into WebSockets
  */
-export function createGatewaySockets(transport: Transport, services: readonly DescService[]): Upgrade {
+export function createGatewaySockets(transport: Transport, services: readonly DescService[]): UpgradeListener {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -51,7 +51,7 @@ export function createGatewaySockets(transport: Transport, services: readonly De
   });
   const routes = gatewayRoutes(services).filter(({ rule }) => rule.verb === "GET");
 
-  async function* answers(
+  async function* responses(
     request: IncomingMessage,
     socket: WebSocket,
     abort: AbortController,
@@ -71,7 +71,7 @@ export function createGatewaySockets(transport: Transport, services: readonly De
       method.methodKind === "bidi_streaming"
         ? requests(method.input, socket, abort)
         : createAsyncIterable([parseHttpCall(method.input, rule, call, { knownEnums: true }) ?? {}]);
-    const { message: outputs } = await transport.stream(method, abort.signal, undefined, bearer(request), input);
+    const { message: outputs } = await transport.stream(method, abort.signal, undefined, bearerHeaders(request), input);
     const terse = rule.template.text.startsWith(TERSE_PATH);
     for await (const output of outputs) {
       yield { result: responsePart(method.output, rule, messageJson(method.output, output, terse)) };
@@ -80,18 +80,18 @@ export function createGatewaySockets(transport: Transport, services: readonly De
 
   async function serve(socket: WebSocket, request: IncomingMessage, connection: Duplex): Promise<void> {
     const abort = new AbortController();
-    socket.on("error", () => undefined); // The client is gone, or sent what is no frame. The socket closes.
+    socket.on("error", () => undefined); // The client is gone, or has sent an invalid frame. The socket closes.
     socket.on("close", () => abort.abort());
     try {
-      for await (const answer of answers(request, socket, abort)) {
-        const line = JSON.stringify(answer);
+      for await (const response of responses(request, socket, abort)) {
+        const line = JSON.stringify(response);
         if (Buffer.byteLength(line) + 1 > MAX_LINE_BYTES) {
           break;
         }
         await send(socket, line);
       }
     } catch (reason) {
-      // A frame that is no request ends the call, which then says only that.
+      // An invalid request aborts the call, whose own error is then less specific than the reason.
       const error = abort.signal.reason instanceof ConnectError ? abort.signal.reason : reason;
       await send(socket, JSON.stringify({ error: errorJson(error) })).catch(() => undefined);
     } finally {
@@ -109,24 +109,24 @@ function isStreaming(method: DescMethod): method is DescMethodServerStreaming | 
   return method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
 }
 
-/** Send a frame. Resolves when the connection has taken it, so that a client that does not read is waited for. */
+/** Sends a frame. Resolves when the connection has taken it, so that a slow client is not sent more. */
 function send(socket: WebSocket, line: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.send(line, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-/** Read requests out of frames, from now on. A frame that is none ends the call. */
+/** Parses requests from the frames that are received from now on. An invalid request aborts the call. */
 function requests<I extends DescMessage>(
   input: I,
   socket: WebSocket,
   abort: AbortController,
 ): AsyncIterable<MessageShape<I>> {
   const marks = { highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 };
-  return read(input, on(socket, "message", { close: ["close"], ...marks, signal: abort.signal }), abort);
+  return parseRequests(input, on(socket, "message", { close: ["close"], ...marks, signal: abort.signal }), abort);
 }
 
-async function* read<I extends DescMessage>(
+async function* parseRequests<I extends DescMessage>(
   input: I,
   frames: AsyncIterable<readonly unknown[]>,
   abort: AbortController,
@@ -137,37 +137,37 @@ async function* read<I extends DescMessage>(
       request = fromJsonString(input, String(data), { registry: knownTypes, ignoreUnknownFields: true });
     } catch (reason) {
       const message = reason instanceof Error ? reason.message : String(reason);
-      abort.abort(new ConnectError(`the frame is no request: ${message}`, Code.InvalidArgument));
+      abort.abort(new ConnectError(`the frame is not a valid request: ${message}`, Code.InvalidArgument));
       return;
     }
     yield request;
   }
 }
 
-/** A token comes as a subprotocol: `Bearer, TOKEN`. */
-function bearer({ headers }: IncomingMessage): Headers {
+/** Returns the authorization header for the token that a client sends as a subprotocol: `Bearer, TOKEN`. */
+function bearerHeaders({ headers }: IncomingMessage): Headers {
   const [scheme, token] = (headers["sec-websocket-protocol"] ?? "").split(",").map((part) => part.trim());
   return new Headers(scheme === "Bearer" && token ? { authorization: `Bearer ${token}` } : {});
 }
 
-/** What becomes of requests to become something else. */
+/** How the server handles requests for an upgrade. */
 export interface UpgradeOptions {
-  readonly upgrade: Upgrade;
-  /** Answers a request that asks for what is no WebSocket, such as HTTP/2: it is taken as if it did not ask. */
-  readonly answer: RequestListener;
-  /** Makes a listener of one that answers no requests beyond a limit. */
+  readonly upgrade: UpgradeListener;
+  /** Handles a request for an upgrade to another protocol, such as HTTP/2, as if it did not request one. */
+  readonly fallback: RequestListener;
+  /** Wraps a listener, so that requests beyond the rate limit are refused. */
   readonly limited: (listener: RequestListener) => RequestListener;
-  readonly failures: Pick<Failures, "breakable" | "breakableSocket">;
+  readonly failures: Pick<FailureInjector, "wrapListener" | "wrapSocket">;
 }
 
 /**
- * Let the connections of an HTTP server become WebSockets.
+ * Handles the upgrade requests of an HTTP server.
  *
  * @param server the server
- * @param options makes the sockets, answers other requests, limits the number of requests, and makes calls fail
- * @returns ends all these connections at once, of which the server does not know any more
+ * @param options the functions that create WebSockets, handle other requests, limit the rate of requests and inject failures
+ * @returns a function that closes all upgraded connections, which the server no longer tracks
  */
-export function takeUpgrades(server: Server, { upgrade, answer, limited, failures }: UpgradeOptions): () => void {
+export function handleUpgrades(server: Server, { upgrade, fallback, limited, failures }: UpgradeOptions): () => void {
   const connections = new Set<Socket>();
   server.on("upgrade", (request, connection, head) => {
     if (!(connection instanceof Socket)) {
@@ -181,12 +181,12 @@ export function takeUpgrades(server: Server, { upgrade, answer, limited, failure
     response.shouldKeepAlive = false;
     response.assignSocket(connection);
     response.on("finish", () => connection.destroySoon());
-    const takeSocket = () => {
+    const upgradeSocket = () => {
       response.detachSocket(connection);
-      failures.breakableSocket(connection, () => upgrade(request, connection, head));
+      failures.wrapSocket(connection, () => upgrade(request, connection, head));
     };
     const isWebSocket = request.headers.upgrade?.toLowerCase() === "websocket";
-    limited(isWebSocket ? takeSocket : failures.breakable(answer))(request, response);
+    limited(isWebSocket ? upgradeSocket : failures.wrapListener(fallback))(request, response);
   });
   return () => {
     for (const connection of connections) {

@@ -29,22 +29,22 @@ import { isJsonObject } from "../json/json-values.js";
 import type { Profile } from "../schema/profile.js";
 
 const NDJSON = "application/x-ndjson";
-/** Below this path, JSON leaves defaults out and has enums as numbers. */
+/** The path prefix below which JSON omits default values and contains enums as numbers. */
 export const TERSE_PATH = "/api/v2/stream/";
 
 /**
- * Create an HTTP gateway in front of a transport. It answers as the gateways of deployed nodes do.
+ * Creates an HTTP gateway in front of a transport. It responds as the gateways of deployed nodes do.
  *
- * The methods' `google.api.http` options say which path leads to which method. JSON answers carry every field, defaults
- * included, except below `/api/v2/stream/`. Where a request or its body is a `google.api.HttpBody`, the bytes are taken
- * as they come; a method that answers or streams one is answered with the body itself. Other streaming methods, and
- * any request that accepts `application/x-ndjson`, are answered with one JSON envelope a line. An error after the first
- * byte is appended as a JSON object (specification, 7), because the status has been sent by then.
+ * The methods' `google.api.http` options map paths to methods. JSON responses contain every field, including default values,
+ * except below `/api/v2/stream/`. If a request or its body is a `google.api.HttpBody`, its bytes are passed on unchanged; if a
+ * method returns or streams one, the response is the body itself. Other streaming methods, and all requests that accept
+ * `application/x-ndjson`, get one JSON envelope per line. An error after the first byte is appended as a JSON object
+ * (specification, 7), because the status has already been sent.
  *
- * @param transport answers the calls
+ * @param transport handles the calls
  * @param services the services whose methods the gateway offers
- * @param profile with `deployed`, exports are answered with the archive whatever is accepted, and errors of calls that
- *   do not stream have two content types
+ * @param profile with `deployed`, the response to an export is the archive regardless of the `accept` header, and errors of
+ *   unary calls have two content types
  * @returns a request listener for Node's HTTP server
  */
 export function createGateway(
@@ -54,7 +54,7 @@ export function createGateway(
 ): RequestListener {
   const routes = gatewayRoutes(services);
 
-  async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  async function handle(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const verb = request.method ?? "GET";
     const body = await readBody(request);
     const call = Object.assign(body, { verb, target: request.url ?? "/" });
@@ -113,14 +113,14 @@ export function createGateway(
     const abort = new AbortController();
     response.on("close", () => abort.abort());
     try {
-      await answer(request, response, abort.signal).catch((reason: unknown) => {
+      await handle(request, response, abort.signal).catch((reason: unknown) => {
         if (response.headersSent || response.destroyed || request.socket.destroyed) {
           throw reason;
         }
         return sendError(request, response, reason, (error) => error, profile);
       });
     } catch {
-      response.destroy(); // The client has gone, or the answer cannot be completed.
+      response.destroy(); // The client is gone, or the response cannot be completed.
     }
   };
 }
@@ -129,7 +129,7 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-/** A gateway over HTTP/1.1 can stream answers but not requests. */
+/** Reports whether a method streams responses only: a gateway over HTTP/1.1 cannot stream requests. */
 function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
   return method.methodKind === "server_streaming";
 }
@@ -191,10 +191,10 @@ async function sendError(
 }
 
 /**
- * Write an error as the gateway does.
+ * Converts an error to the JSON of the gateway.
  *
- * @param reason what was thrown
- * @returns its code, its message and its details
+ * @param reason the thrown value
+ * @returns the code, the message and the details
  */
 export function errorJson(reason: unknown) {
   const error =
@@ -203,30 +203,30 @@ export function errorJson(reason: unknown) {
   return { code, message, details: details.map((detail) => ({ ...detail })) };
 }
 
-/** The largest request that is read, over HTTP its body, in bytes. */
+/** The maximum size of a request message, over HTTP of its body, in bytes. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * Read the body of a request. Whether it is JSON depends on the method, so it is parsed when it is asked for.
+ * Reads the body of a request. Whether it is JSON depends on the method, so it is parsed lazily.
  *
  * @param request the request
- * @returns the body as bytes of its content type, where it has one, and a getter of the JSON in it
- * @throws ConnectError where the body is too large; the getter throws one where the body is not JSON
+ * @returns the raw body with its content type, if the request has either, and a getter that parses the body as JSON
+ * @throws ConnectError if the body is too large; the getter throws one if the body is not JSON
  */
 export async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body" | "raw">> {
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of request) {
-    size += piece.length;
+  for await (const chunk of request) {
+    size += chunk.length;
     if (size <= MAX_BODY_BYTES) {
-      pieces.push(piece);
+      chunks.push(chunk);
     }
   }
-  // Reading goes on to the end: a client that is cut off while it sends may lose the answer.
+  // Even a body that is too large is read to its end: a client that is disconnected while it sends may lose the response.
   if (size > MAX_BODY_BYTES) {
     throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
   }
-  const bytes = Buffer.concat(pieces);
+  const bytes = Buffer.concat(chunks);
   const contentType = request.headers["content-type"];
   return {
     ...((size > 0 || contentType !== undefined) && {
@@ -247,14 +247,14 @@ function parseBody(bytes: Buffer): JsonValue {
 }
 
 /**
- * Send a response, as fast as the client takes it, compressed where it accepts that.
+ * Sends a response, as fast as the client receives it, and compressed if the client accepts gzip.
  *
- * @param request the request that is answered
+ * @param request the request
  * @param response the response
  * @param status the HTTP status
- * @param header the call's headers, of which the gateway passes on `content-disposition`
+ * @param header the call's response headers; only `content-disposition` is passed on
  * @param contentType the content type
- * @param body the body, in pieces
+ * @param body the chunks of the body
  */
 export async function send(
   request: IncomingMessage,
@@ -287,12 +287,12 @@ function acceptsGzip(acceptEncoding: string): boolean {
 }
 
 /**
- * Write a message as a deployed gateway does: with every field, and `null` for messages that are not set. Below
- * `/api/v2/stream/` defaults are left out, and enums are numbers.
+ * Converts a message to JSON as a deployed gateway does: with every field, and `null` for messages that are not set. Below
+ * `/api/v2/stream/`, default values are omitted and enums are numbers.
  *
  * @param desc the message's descriptor
  * @param message the message
- * @param terse whether it is written as below `/api/v2/stream/`
+ * @param terse whether to write the form below `/api/v2/stream/`
  * @returns the JSON
  */
 export function messageJson(desc: DescMessage, message: Message, terse = false): JsonValue {
@@ -306,9 +306,9 @@ export function messageJson(desc: DescMessage, message: Message, terse = false):
   return terse ? json : withNulls(desc, json);
 }
 
-/** The JSON of a message, and `null` for the messages in it that are not set. */
+/** Adds `null` to a message's JSON for each message field that is not set. */
 function withNulls(desc: DescMessage, json: JsonValue): JsonValue {
-  // The well-known types have a JSON of their own.
+  // Well-known types have special JSON forms.
   if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) {
     return json;
   }
@@ -337,18 +337,20 @@ function valueWithNulls(field: DescField, value: JsonValue): JsonValue {
   return value;
 }
 
-/** A path of the gateway. */
+/** A path of the gateway, and the method it calls. */
 export interface Route {
   readonly method: DescMethod;
   readonly rule: HttpBinding;
 }
 
 /**
- * List the paths of a gateway, in the order in which they are tried.
+ * Lists the routes of a gateway, in the order in which they are matched.
  *
- * @param services the services whose methods it offers
- * @returns the paths. Deployed gateways take the last that fits: `/api/v2/node/signatures` is no node. A path that ends in a
- *   colon and a verb also matches templates without it, or with less of it: those come later
+ * Deployed gateways use the last route that matches: `/api/v2/node/signatures` is not the node `signatures`. Routes with longer
+ * verbs come first, as a path that ends in a colon and a verb also matches templates with no verb or a shorter one.
+ *
+ * @param services the services whose methods the gateway offers
+ * @returns the routes
  */
 export function gatewayRoutes(services: readonly DescService[]): readonly Route[] {
   return services
@@ -358,23 +360,23 @@ export function gatewayRoutes(services: readonly DescService[]): readonly Route[
 }
 
 const METHODS = new Set(["HEAD", "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-/** How long browsers may keep the answer to a preflight request, in seconds: the default of core and data node. */
+/** How long browsers may cache the response to a preflight request, in seconds: the default of core and data node. */
 const MAX_AGE = "7200";
 
 /**
- * Let pages of any origin read the answers of a gateway, as the gateways of core and data node do with their defaults:
+ * Allows pages of any origin to read the responses of a gateway, as the gateways of core and data node do by default:
  * `libs/http/cors.go`, `core/api/config.go` and `datanode/gateway/config.go` of v0.78.0, with github.com/rs/cors 1.8.3.
  *
- * Preflight requests (`OPTIONS` with `Access-Control-Request-Method`) are answered with 204, and never reach the gateway.
+ * The response to a preflight request (`OPTIONS` with `Access-Control-Request-Method`) is 204, without a call of the gateway.
  *
- * @param gateway answers all other requests
+ * @param gateway handles all other requests
  * @returns a request listener for Node's HTTP server
  */
 export function withCors(gateway: RequestListener): RequestListener {
   return (request, response) => {
     const { origin = "" } = request.headers;
-    const asked = request.headers["access-control-request-method"] ?? "";
-    if (request.method !== "OPTIONS" || asked === "") {
+    const requestedMethod = request.headers["access-control-request-method"] ?? "";
+    if (request.method !== "OPTIONS" || requestedMethod === "") {
       response.appendHeader("Vary", "Origin");
       if (origin !== "" && METHODS.has(request.method ?? "")) {
         response.setHeader("Access-Control-Allow-Origin", origin).setHeader("Access-Control-Expose-Headers", "*");
@@ -383,11 +385,11 @@ export function withCors(gateway: RequestListener): RequestListener {
       return;
     }
     response.setHeader("Vary", ["Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers"]);
-    if (origin !== "" && METHODS.has(asked.toUpperCase())) {
+    if (origin !== "" && METHODS.has(requestedMethod.toUpperCase())) {
       const names = headerNames(request.headers["access-control-request-headers"] ?? "");
       response
         .setHeader("Access-Control-Allow-Origin", origin)
-        .setHeader("Access-Control-Allow-Methods", asked.toUpperCase())
+        .setHeader("Access-Control-Allow-Methods", requestedMethod.toUpperCase())
         .setHeader("Access-Control-Max-Age", MAX_AGE);
       if (names !== "") {
         response.setHeader("Access-Control-Allow-Headers", names);
@@ -397,7 +399,7 @@ export function withCors(gateway: RequestListener): RequestListener {
   };
 }
 
-/** The names of a list, in the form of HTTP/1.1: `Content-Type`. */
+/** Returns a list of header names in their canonical form, such as `Content-Type`. */
 function headerNames(list: string): string {
   const names = list.match(/[\w.-]+/g) ?? [];
   return names

@@ -20,10 +20,10 @@ import { stateMethods } from "./core/core-state-service.js";
 import { historyService, snapshotMethods } from "./data/history-methods.js";
 import { dataMethods } from "./data/index.js";
 import { ledgerListing, ledgerService } from "./data/ledger-methods.js";
-import { checkOptions, DEV_MNEMONIC, type DevnodeOptions, devKeys } from "./devnode-options.js";
-import { createFailures, type Failures } from "./failure-injection.js";
+import { parseDevnodeOptions, DEV_MNEMONIC, type DevnodeOptions, devKeys } from "./devnode-options.js";
+import { createFailureInjector, type FailureInjector } from "./failure-injection.js";
 import { createGateway, MAX_BODY_BYTES, withCors } from "./gateway.js";
-import { createGatewaySockets, takeUpgrades } from "./gateway-websocket.js";
+import { createGatewaySockets, handleUpgrades } from "./gateway-websocket.js";
 import { createLocalNetwork, type LocalNetwork } from "./local-network.js";
 import { createRateLimiter } from "./rate-limit.js";
 import { addReflection, reflectionServices } from "./reflection.js";
@@ -71,24 +71,24 @@ const services = [TradingDataService, CoreService, CoreStateService];
  * const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
  */
 export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnode> {
-  const checked = checkOptions(options);
-  const { host, chainId, signal } = checked;
+  const parsed = parseDevnodeOptions(options);
+  const { host, chainId, signal } = parsed;
   throwIfAborted(signal);
   const servers = createServers();
   const cleanups = createCleanups(servers);
   const { close } = cleanups;
   try {
     // Listens first, so that a port in use is reported before anything is built.
-    const urls = await servers.listen(host, { grpc: checked.grpcPort, rest: checked.restPort });
+    const urls = await servers.listen(host, { grpc: parsed.grpcPort, rest: parsed.restPort });
     throwIfAborted(signal);
-    const storage = checked.dataDir === undefined ? undefined : await openStorage(checked.dataDir, checked);
+    const storage = parsed.dataDir === undefined ? undefined : await openStorage(parsed.dataDir, parsed);
     cleanups.add(() => storage?.close());
-    const network = createLocalNetwork(checked);
-    const failures = createFailures([...services, ...reflectionServices]);
+    const network = createLocalNetwork(parsed);
+    const failures = createFailureInjector([...services, ...reflectionServices]);
     const { finish, ...controls } = createControls(network, failures, storage, cleanups.hasStarted);
     cleanups.addFirst(finish);
-    cleanups.add(serveNetwork(servers, { network, controls, failures, options: checked }));
-    cleanups.add(startClock(controls, checked.blockMs));
+    cleanups.add(serveNetwork(servers, { network, controls, failures, options: parsed }));
+    cleanups.add(startClock(controls, parsed.blockMs));
     servers.release();
     signal?.addEventListener("abort", close);
     cleanups.add(() => signal?.removeEventListener("abort", close));
@@ -122,8 +122,8 @@ function createCleanups(servers: Servers) {
 interface Served {
   readonly network: LocalNetwork;
   readonly controls: Controls;
-  readonly failures: Failures;
-  readonly options: ReturnType<typeof checkOptions>;
+  readonly failures: FailureInjector;
+  readonly options: ReturnType<typeof parseDevnodeOptions>;
 }
 
 /** Serves a network over gRPC and over the HTTP gateway. Returns a function that closes the gateway's WebSockets. */
@@ -138,14 +138,14 @@ function serveNetwork({ grpc, rest }: Servers, { network, controls, failures, op
     interceptors: [...(limiter === undefined ? [] : [limiter.interceptor]), failures.interceptor],
     ...(limiter && { contextValues: limiter.contextValues }),
   });
-  grpc.on("request", failures.breakable(adapter));
+  grpc.on("request", failures.wrapListener(adapter));
   const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
   const gateway = withCors(createGateway(router, services, options.profile));
   const isOwnHost = hostCheck(options.host, options.adminNames);
-  const answer = options.admin ? withAdmin(gateway, { controls, isOwnHost }) : gateway;
-  const limited = limiter?.limited ?? ((listener) => listener);
-  rest.on("request", failures.breakable(limited(answer)));
-  return takeUpgrades(rest, { upgrade: createGatewaySockets(router, services), answer, limited, failures });
+  const listener = options.admin ? withAdmin(gateway, { controls, isOwnHost }) : gateway;
+  const limited = limiter?.limited ?? ((unlimited) => unlimited);
+  rest.on("request", failures.wrapListener(limited(listener)));
+  return handleUpgrades(rest, { upgrade: createGatewaySockets(router, services), fallback: listener, limited, failures });
 }
 
 /** Makes a block in each interval, until the returned function is called or a block fails. */
@@ -161,7 +161,7 @@ function startClock(controls: Controls, blockMs: number): () => void {
 function addServices(
   router: ConnectRouter,
   network: LocalNetwork,
-  { chainId, profile }: ReturnType<typeof checkOptions>,
+  { chainId, profile }: ReturnType<typeof parseDevnodeOptions>,
 ): void {
   router.service(CoreService, coreMethods({ ...network, chainId, profile }));
   router.service(CoreStateService, stateMethods(network));

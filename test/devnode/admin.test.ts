@@ -47,8 +47,8 @@ it("the commands of the gateway do what the functions do", async () => {
 });
 
 it.each([
-  ["revert", '{"id":7}', "id is 7\nGive the name of a snapshot, as snapshot gave it."],
-  ["revert", "{}", "id is missing\nGive the name of a snapshot, as snapshot gave it."],
+  ["revert", '{"id":7}', "id is 7\nGive the identifier that snapshot returned."],
+  ["revert", "{}", "id is missing\nGive the identifier that snapshot returned."],
   ["revert", '{"id":"9"}', 'there is no snapshot "9"\n'],
   ["revert", '{"ID":"9"}', "id is missing\n"],
   ["revert", '{"id":"9","to":1}', '/admin/revert does not know "to"\n'],
@@ -60,7 +60,7 @@ it.each([
   ["reset", '{"__proto__":1}', '/admin/reset does not know "__proto__"\n'],
   ["set-time", "{}", "time is missing\nGive ISO 8601, such as 2024-01-31T12:30:00Z."],
   ["set-time", '{"time":1000}', "time is 1000\n"],
-  ["set-time", '{"time":"2031-02-30"}', '"2031-02-30" is no time\n'],
+  ["set-time", '{"time":"2031-02-30"}', '"2031-02-30" is not a valid time\n'],
   ["set-time", '{"time":"2001-01-01"}', "the time 2001-01-01T00:00:00.000Z is not later than"],
   ["fail-next", "{}", "method is missing\n"],
   ["fail-next", '{"method":"Info"}', "with is missing\n"],
@@ -70,7 +70,7 @@ it.each([
     '/admin/fail-next does not know "tims"\nDid you mean times?',
   ],
   ["fail-next", '{"method":"Info","with":"cut","times":null}', "times is null\n"],
-  ["fail-next", '{"method":"Info","with":13,"afterBytes":1}', "Info exports nothing, so that afterBytes has no bytes"],
+  ["fail-next", '{"method":"Info","with":13,"afterBytes":1}', "Info is not an export, so afterBytes with an error code"],
 ])("%s %s is a bad request", async (command, body, message) => {
   const { status, body: answer } = await post(command, body);
   expect(status).toBe(400);

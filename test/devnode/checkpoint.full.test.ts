@@ -11,9 +11,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { DevnodeOptions } from "tradewire/devnode";
 import { openCheckpoints } from "../../src/devnode/checkpoint.js";
 import {
-  checkOptions,
+  parseDevnodeOptions,
   createControls,
-  createFailures,
+  createFailureInjector,
   createLocalNetwork,
   type LocalNetwork,
   openJournal,
@@ -37,7 +37,7 @@ const newFolder = () => {
 
 /** A node of a folder, and how many blocks its start made again. */
 function open(folder: string, more: DevnodeOptions = {}, maxReplayMs = 1e9) {
-  const options = checkOptions({ ...small, ...more });
+  const options = parseDevnodeOptions({ ...small, ...more });
   const { settings, genesis } = options;
   const journal = openJournal(folder, settings);
   const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxReplayMs });
@@ -50,7 +50,7 @@ function open(folder: string, more: DevnodeOptions = {}, maxReplayMs = 1e9) {
       network.replay(block);
     },
   };
-  const controls = createControls(counted, createFailures([]), { journal, checkpoints }, () => false);
+  const controls = createControls(counted, createFailureInjector([]), { journal, checkpoints }, () => false);
   const close = () => {
     controls.finish();
     journal[Symbol.dispose]();

@@ -140,7 +140,7 @@ describe("the clock", () => {
       const { timestamp: next } = await client.service(TradingDataService).getVegaTime({});
       expect(next).toBeGreaterThan(timestamp);
       expect(() => node.setTime(timestamp)).toThrow("is not later than the last block's");
-      expect(() => node.setTime("soon")).toThrow('"soon" is no time');
+      expect(() => node.setTime("soon")).toThrow('"soon" is not a valid time');
       expect(() => node.setTime("2263-01-01T00:00:00Z")).toThrow("is too late");
     });
   });

@@ -7,13 +7,13 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { createFailures } from "../../src/devnode/failure-injection.js";
+import { createFailureInjector } from "../../src/devnode/failure-injection.js";
 import { csvZip, cutEvery } from "../support/archives.js";
 import { createGateway } from "./inside.js";
 
 const NAME = "datanode.api.v2.TradingDataService";
 const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
-const failures = createFailures([TradingDataService]);
+const failures = createFailureInjector([TradingDataService]);
 let archive: Buffer;
 const routes = (router: ConnectRouter) =>
   router.service(TradingDataService, {
@@ -38,9 +38,9 @@ async function listen(server: Server): Promise<string> {
 beforeAll(async () => {
   archive = await csvZip(5000);
   const adapter = connectNodeAdapter({ routes, interceptors: [failures.interceptor] });
-  const grpc = failures.breakable<Http2ServerRequest, Http2ServerResponse>(adapter);
+  const grpc = failures.wrapListener<Http2ServerRequest, Http2ServerResponse>(adapter);
   const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
-  const gateway: RequestListener = failures.breakable(createGateway(router, [TradingDataService]));
+  const gateway: RequestListener = failures.wrapListener(createGateway(router, [TradingDataService]));
   urls.grpc = await listen(createHttp2Server(grpc));
   urls.rest = await listen(createServer(gateway));
 });

@@ -1,7 +1,7 @@
 export { createControls } from "../../src/devnode/controls.js";
 export { ledgerService } from "../../src/devnode/data/ledger-methods.js";
-export { checkOptions } from "../../src/devnode/devnode-options.js";
-export { createFailures } from "../../src/devnode/failure-injection.js";
+export { parseDevnodeOptions } from "../../src/devnode/devnode-options.js";
+export { createFailureInjector } from "../../src/devnode/failure-injection.js";
 export { createGateway } from "../../src/devnode/gateway.js";
 export { generateHistory } from "../../src/devnode/generated-history/generated-history.js";
 export { createHistory, type History } from "../../src/devnode/history/history.js";

@@ -73,10 +73,10 @@ it("each failure that is taken happens, once, and each other one is refused", as
         const outcome = await outcomeOf(method);
         expect(outcome).toMatch(
           isCode
-            ? /^\[data_loss\] this failure was asked for$/
+            ? /^\[data_loss\] this failure was injected$/
             : what === "cut"
               ? /stream closed|session|socket|aborted/
-              : /^\[internal\] this failure was asked for$/,
+              : /^\[internal\] this failure was injected$/,
         );
       } else {
         expect(ask).toThrow(RequestError);
@@ -88,15 +88,15 @@ it("each failure that is taken happens, once, and each other one is refused", as
 });
 
 it.each([
-  ["Info", "INTERNAL", 1, "Info exports nothing, so that afterBytes has no bytes to count"],
-  ["ObserveEventBus", 13, 1000, "ObserveEventBus exports nothing, so that afterBytes has no bytes to count"],
-  ["ServerReflectionInfo", 13, 1, "ServerReflectionInfo exports nothing, so that afterBytes has no bytes to count"],
-  ["Info", "error-after-archive", undefined, "Info exports nothing, so that no error can come behind its archive"],
+  ["Info", "INTERNAL", 1, "Info is not an export, so afterBytes with an error code does not apply to it"],
+  ["ObserveEventBus", 13, 1000, "ObserveEventBus is not an export, so afterBytes with an error code does not apply to it"],
+  ["ServerReflectionInfo", 13, 1, "ServerReflectionInfo is not an export, so afterBytes with an error code does not apply to it"],
+  ["Info", "error-after-archive", undefined, "Info is not an export, so error-after-archive does not apply to it"],
   [
     "ExportNetworkHistory",
     "error-after-archive",
     9,
-    "error-after-archive comes behind all bytes, and takes no afterBytes",
+    "error-after-archive cannot be combined with afterBytes",
   ],
 ])("%s cannot fail with %s after %s bytes", (method, what, afterBytes, summary) => {
   const ask = () => node.failNext({ method, with: what, afterBytes });

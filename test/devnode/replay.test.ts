@@ -8,7 +8,7 @@ import { startDevnode } from "tradewire/devnode";
 import { CoreService, SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { stopOrder } from "../support/transactions.js";
-import { checkOptions, createControls, createFailures, createLocalNetwork } from "./inside.js";
+import { parseDevnodeOptions, createControls, createFailureInjector, createLocalNetwork } from "./inside.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0 } as const;
 
@@ -85,7 +85,7 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
   };
   const checkpoints = { read: () => undefined, blockAdded() {}, finish() {}, truncate() {} };
   const storage = { journal, checkpoints };
-  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), storage, () => false);
+  const controls = createControls(createLocalNetwork(parseDevnodeOptions(small)), createFailureInjector([]), storage, () => false);
   await controls.makeBlock();
   const id = controls.snapshot();
   isFull = true;

@@ -2,18 +2,18 @@
 // written all the time.
 import { openCheckpoints } from "../../compiled/src/devnode/checkpoint.js";
 import { createControls } from "../../compiled/src/devnode/controls.js";
-import { checkOptions } from "../../compiled/src/devnode/devnode-options.js";
-import { createFailures } from "../../compiled/src/devnode/failure-injection.js";
+import { parseDevnodeOptions } from "../../compiled/src/devnode/devnode-options.js";
+import { createFailureInjector } from "../../compiled/src/devnode/failure-injection.js";
 import { openJournal } from "../../compiled/src/devnode/journal.js";
 import { createLocalNetwork } from "../../compiled/src/devnode/local-network.js";
 
 const [folder, given] = process.argv.slice(2);
-const options = checkOptions(JSON.parse(given));
+const options = parseDevnodeOptions(JSON.parse(given));
 const { settings, genesis } = options;
 const journal = openJournal(folder, settings);
 const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxRemadeMs: 0.001, share: 0 });
 const network = createLocalNetwork(options);
-const controls = createControls(network, createFailures([]), { journal, checkpoints }, () => false);
+const controls = createControls(network, createFailureInjector([]), { journal, checkpoints }, () => false);
 console.log(String(network.blocks.last().height));
 for (;;) {
   console.log(String(await controls.makeBlock()));
