@@ -19,7 +19,7 @@ const command =
   (controls, body, name) =>
     run(controls, parseInput(schema, body, name));
 
-const OBJECT = "POST an object, {} where nothing is needed.";
+const OBJECT = "POST a JSON object; {} for a command without arguments.";
 const nothing = optionsSchema({}, OBJECT);
 const newTime = optionsSchema({ time: z.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
 
@@ -54,7 +54,7 @@ export function withAdmin(gateway: RequestListener, { controls, isOwnHost }: Adm
       if (isOwnHost(request.headers.host)) {
         void handleCommand(request, response, controls);
       } else {
-        reply(response, 421, { message: "this host is not served here; name it with --admin-name, or in adminNames" });
+        reply(response, 421, { message: "this hostname is not accepted; add it with --admin-name, or in adminNames" });
       }
     } else {
       gateway(request, response);
@@ -77,7 +77,7 @@ async function handleCommand(request: IncomingMessage, response: ServerResponse,
   try {
     const { body = {} } = await readBody(request);
     if (!isJsonObject(body)) {
-      throw new RequestError("the body is no JSON object", { advice: OBJECT });
+      throw new RequestError("the body is not a JSON object", { advice: OBJECT });
     }
     reply(response, 200, (await run(controls, body, `${PATH}${name}`)) ?? {});
   } catch (reason) {

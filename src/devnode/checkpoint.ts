@@ -132,7 +132,9 @@ export function openCheckpoints(
       write(save());
     } catch (reason) {
       sinceMs = 0; // Does not retry with each block.
-      process.emitWarning(`the local node's next start takes longer: ${path} cannot be written: ${String(reason)}`);
+      process.emitWarning(
+        `the next start of the local node will take longer, because ${path} cannot be written: ${String(reason)}`,
+      );
     }
   }
 
@@ -199,7 +201,7 @@ function readContent(path: string): Content {
 
 function requireHash(bytes: Buffer, hash: string): Buffer {
   if (hashOf(bytes) !== hash) {
-    throw new Error("the file is broken");
+    throw new Error("the file is corrupt");
   }
   return bytes;
 }

@@ -183,7 +183,8 @@ function createSnapshots() {
       const restore = snapshots.get(id);
       if (restore === undefined) {
         throw new RequestError(`there is no snapshot ${quoted(id)}`, {
-          advice: "Give the identifier of an existing snapshot. A reset deletes all snapshots, and a revert deletes the later ones.",
+          advice:
+            "Give the identifier of an existing snapshot. A reset deletes all snapshots, and a revert deletes the later ones.",
         });
       }
       for (const other of [...snapshots.keys()].filter((each) => Number(each) > Number(id))) {

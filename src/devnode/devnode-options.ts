@@ -140,7 +140,9 @@ const schema = optionsSchema(
       .default([115, 115, 115, 116]),
     genesis: genesis.default({}),
     fundedKeys: z.array(z.string(KEYS).regex(/^[0-9a-f]{64}$/, KEYS), KEYS).optional(),
-    activity: integer(0, MAX_ACTIVITY, `Give the number of trades in each block, from 0 to ${MAX_ACTIVITY}.`).default(0),
+    activity: integer(0, MAX_ACTIVITY, `Give the number of trades in each block, from 0 to ${MAX_ACTIVITY}.`).default(
+      0,
+    ),
     blockMs: integer(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 to make no blocks.").default(1000),
     dataDir: z
       .string("Give the path of a folder, or leave it out.")
@@ -173,10 +175,13 @@ export function parseDevnodeOptions(input: DevnodeOptions) {
   const { chainId, profile, segments, schemaVersions, activity, fundedKeys, onFailure } = options;
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
-    throw new RequestError(`segments and blocksPerSegment result in ${segments * blocksPerSegment} blocks, more than ${MAX_BLOCKS}`, {
-      option: "segments",
-      advice: `Reduce one of them: all segments together may have at most ${MAX_BLOCKS} blocks.`,
-    });
+    throw new RequestError(
+      `segments and blocksPerSegment result in ${segments * blocksPerSegment} blocks, more than ${MAX_BLOCKS}`,
+      {
+        option: "segments",
+        advice: `Give smaller numbers: all segments together may have at most ${MAX_BLOCKS} blocks.`,
+      },
+    );
   }
   const shared = { chainId, profile, segments, blocksPerSegment, schemaVersions, activity };
   return {

@@ -17,10 +17,10 @@ import { withAdmin } from "./admin.js";
 import { type Controls, createControls } from "./controls.js";
 import { coreMethods } from "./core/core-service.js";
 import { stateMethods } from "./core/core-state-service.js";
-import { historyService, snapshotMethods } from "./data/history-methods.js";
+import { historyMethods, snapshotMethods } from "./data/history-methods.js";
 import { dataMethods } from "./data/index.js";
-import { ledgerListing, ledgerService } from "./data/ledger-methods.js";
-import { parseDevnodeOptions, DEV_MNEMONIC, type DevnodeOptions, devKeys } from "./devnode-options.js";
+import { ledgerExport, ledgerListing } from "./data/ledger-methods.js";
+import { DEV_MNEMONIC, type DevnodeOptions, devKeys, parseDevnodeOptions } from "./devnode-options.js";
 import { createFailureInjector, type FailureInjector } from "./failure-injection.js";
 import { createGateway, MAX_BODY_BYTES, withCors } from "./gateway.js";
 import { createGatewaySockets, handleUpgrades } from "./gateway-websocket.js";
@@ -145,7 +145,12 @@ function serveNetwork({ grpc, rest }: Servers, { network, controls, failures, op
   const listener = options.admin ? withAdmin(gateway, { controls, isOwnHost }) : gateway;
   const limited = limiter?.limited ?? ((unlimited) => unlimited);
   rest.on("request", failures.wrapListener(limited(listener)));
-  return handleUpgrades(rest, { upgrade: createGatewaySockets(router, services), fallback: listener, limited, failures });
+  return handleUpgrades(rest, {
+    upgrade: createGatewaySockets(router, services),
+    fallback: listener,
+    limited,
+    failures,
+  });
 }
 
 /** Makes a block in each interval, until the returned function is called or a block fails. */
@@ -153,7 +158,7 @@ function startClock(controls: Controls, blockMs: number): () => void {
   const stop = blockMs === 0 ? () => {} : startInterval(() => void controls.makeBlock().catch(endClock), blockMs);
   function endClock(reason: unknown): void {
     stop();
-    process.emitWarning(`the local node makes no more blocks: ${String(reason)}`);
+    process.emitWarning(`the local node has stopped making blocks: ${String(reason)}`);
   }
   return stop;
 }
@@ -166,8 +171,8 @@ function addServices(
   router.service(CoreService, coreMethods({ ...network, chainId, profile }));
   router.service(CoreStateService, stateMethods(network));
   router.service(TradingDataService, {
-    ...historyService(network.history, { profile }),
-    ...ledgerService(network.history),
+    ...historyMethods(network.history, { profile }),
+    ...ledgerExport(network.history),
     ...ledgerListing(network.history),
     ...snapshotMethods(network.history, network.world),
     ...dataMethods({ ...network, chainId, profile }),

@@ -84,7 +84,7 @@ export function openJournal(
     let isOpen = true;
     const requireOpen = () => {
       if (!isOpen) {
-        throw new RequestError("the node of the folder is closed", { advice: "Start it again to go on." });
+        throw new RequestError("the node of the folder is closed", { advice: "Start it again to continue." });
       }
       requireLock();
     };
@@ -93,7 +93,7 @@ export function openJournal(
       *read(position = header.length) {
         let at = position;
         for (const line of readLines(opened, position, maxLineBytes, path)) {
-          yield parseBlock(line) ?? rejectLine(path, at, "is no block");
+          yield parseBlock(line) ?? rejectLine(path, at, "is not a block");
           at += line.length + 1;
         }
       },
@@ -107,8 +107,8 @@ export function openJournal(
           })}\n`,
         );
         if (line.length > maxLineBytes) {
-          throw new RequestError(`block ${height} takes ${line.length} bytes in ${path}`, {
-            advice: `Send fewer transactions a block: ${maxLineBytes} bytes are the most.`,
+          throw new RequestError(`block ${height} needs ${line.length} bytes in ${path}, more than ${maxLineBytes}`, {
+            advice: "Send fewer transactions per block.",
           });
         }
         for (let written = 0; written < line.length; ) {
@@ -206,7 +206,7 @@ function* readLines(file: number, from: number, maxBytes: number, path: string):
 
 function rejectLine(path: string, position: number, problem: string): never {
   throw new RequestError(`${path}: the line at byte ${position} ${problem}`, {
-    advice: "The file was changed by another program; give another folder.",
+    advice: "The file was changed by another program. Give another folder.",
   });
 }
 

@@ -65,7 +65,7 @@ export interface LocalNetworkOptions {
   readonly keys: readonly string[];
   /** If set, only these keys have balances and governance tokens; by default every party receives both when it is first seen. */
   readonly fundedKeys?: readonly string[] | undefined;
-  /** The initial balance of a party for each asset that it trades, in units of the asset's last decimal. */
+  /** The initial balance of a party for each asset that it trades, in the asset's smallest unit. */
   readonly startingBalance: string;
   /** Called for each transaction that was accepted, but failed completely or in part. */
   readonly onFailure: (failure: TransactionFailure) => void;
@@ -79,7 +79,7 @@ export interface TransactionFailure {
   readonly errors: readonly string[];
 }
 
-/** What later blocks depend on of the last one. */
+/** The state of the last block that later blocks depend on. */
 interface LastBlock {
   /** The block's time, plus a microsecond for each of its events: rows of different events have different times. */
   readonly lastRowTime: bigint;
@@ -321,8 +321,8 @@ function blockCounts(events: readonly BlockEvent[], orders: number): BlockCounts
 function replayBlock(chain: LocalChain, { height, time, transactions }: MadeBlock): void {
   for (const bytes of transactions) {
     if (chain.submit(receivedBytes(bytes)) !== undefined) {
-      throw new RequestError(`the node refuses a transaction of the kept block ${height}`, {
-        advice: "The blocks were changed, or kept by another version of the node; give another folder.",
+      throw new RequestError(`the node rejects a transaction of the stored block ${height}`, {
+        advice: "The stored blocks were changed, or written by another version of the node. Give another folder.",
       });
     }
   }

@@ -74,7 +74,7 @@ function respond(definitions: Definitions, request: ReflectionRequest["messageRe
           };
     }
     default:
-      return errorResponse(Code.InvalidArgument, "the question is none of reflection's");
+      return errorResponse(Code.InvalidArgument, "the request has no known message_request");
   }
 }
 

@@ -91,8 +91,8 @@ export function restoreNetwork(network: LocalNetwork, { journal, checkpoints }: 
 
 function lockLost(folder: string): RequestError {
   return new RequestError(
-    `the lock of ${folder} was taken by another node, or removed, while this one was suspended, so it writes nothing more`,
-    { advice: "Stop this node, and start it again once that one has ended, or with another folder." },
+    `the lock of ${folder} was taken by another node, or removed, while this one was suspended, so this node can no longer write to it`,
+    { advice: "Stop this node. Start it again after the other one has stopped, or with another folder." },
   );
 }
 

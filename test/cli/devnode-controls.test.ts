@@ -84,9 +84,9 @@ describe("tradewire devnode", () => {
 
   it.each([
     [["revert", "77"], 'there is no snapshot "77"', "Give the identifier of an existing snapshot"],
-    [["set-time", "soon"], '"soon" is no time', "Give ISO 8601, such as "],
+    [["set-time", "soon"], '"soon" is not a valid time', "Give ISO 8601, such as "],
     [["set-time", "2001-01-01"], "the time 2001-01-01T00:00:00.000Z is not later than", "Give a later time"],
-    [["fail-next", "Nothing", "cut"], 'there is no method "Nothing"', "Give its name as"],
+    [["fail-next", "Nothing", "cut"], 'there is no method "Nothing"', "Give the name of a method, such as"],
     [["fail-next", "Info", "burn"], 'a call cannot fail with "burn"', "Give cut, stall"],
     [["fail-next", "Info", "cut", "--times", "0"], "--times is 0", "Give a whole number from 1 on."],
   ])("says once why the node refuses %j, and what to do", async (args, summary, advice) => {

@@ -52,8 +52,8 @@ it.each([
   ["revert", '{"id":"9"}', 'there is no snapshot "9"\n'],
   ["revert", '{"ID":"9"}', "id is missing\n"],
   ["revert", '{"id":"9","to":1}', '/admin/revert does not know "to"\n'],
-  ["revert", "[]", "the body is no JSON object\nPOST an object, {} where nothing is needed."],
-  ["revert", "null", "the body is no JSON object\n"],
+  ["revert", "[]", "the body is not a JSON object\nPOST a JSON object; {} for a command without arguments."],
+  ["revert", "null", "the body is not a JSON object\n"],
   ["revert", "{", "[invalid_argument] the body is not valid JSON"],
   ["make-block", '{"count":3}', '/admin/make-block does not know "count"\nLeave it out: there are no options.'],
   ["snapshot", '{"id":"1"}', '/admin/snapshot does not know "id"\n'],
@@ -70,7 +70,11 @@ it.each([
     '/admin/fail-next does not know "tims"\nDid you mean times?',
   ],
   ["fail-next", '{"method":"Info","with":"cut","times":null}', "times is null\n"],
-  ["fail-next", '{"method":"Info","with":13,"afterBytes":1}', "Info is not an export, so afterBytes with an error code"],
+  [
+    "fail-next",
+    '{"method":"Info","with":13,"afterBytes":1}',
+    "Info is not an export, so afterBytes with an error code",
+  ],
 ])("%s %s is a bad request", async (command, body, message) => {
   const { status, body: answer } = await post(command, body);
   expect(status).toBe(400);

@@ -11,12 +11,12 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { DevnodeOptions } from "tradewire/devnode";
 import { openCheckpoints } from "../../src/devnode/checkpoint.js";
 import {
-  parseDevnodeOptions,
   createControls,
   createFailureInjector,
   createLocalNetwork,
   type LocalNetwork,
   openJournal,
+  parseDevnodeOptions,
 } from "./inside.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0, activity: 2 } as const;

@@ -21,7 +21,7 @@ it.each([
   [{ restPort: 1.5 }, "restPort is 1.5"],
   [{ segments: 0 }, "segments is 0"],
   [{ segments: 1e15 }, "segments is 1000000000000000"],
-  [{ blocksPerSegment: 1e9 }, "segments and blocksPerSegment result in 5000000000 blocks"],
+  [{ blocksPerSegment: 1e9 }, "segments and blocksPerSegment result in 5000000000 blocks, more than 1000000000"],
   [{ segments: "5" }, 'segments is "5"'],
   [{ chainId: "../x" }, 'chainId is "../x"'],
   [{ chainId: null }, "chainId is null"],

@@ -1,5 +1,5 @@
 export { createControls } from "../../src/devnode/controls.js";
-export { ledgerService } from "../../src/devnode/data/ledger-methods.js";
+export { ledgerExport } from "../../src/devnode/data/ledger-methods.js";
 export { parseDevnodeOptions } from "../../src/devnode/devnode-options.js";
 export { createFailureInjector } from "../../src/devnode/failure-injection.js";
 export { createGateway } from "../../src/devnode/gateway.js";

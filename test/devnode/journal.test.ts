@@ -95,7 +95,7 @@ it("reads lines of any length up to the limit, wherever reading begins, and writ
     using journal = openJournal(folder, settings, limits);
     blocks.forEach(journal.add);
     const before = journal.position();
-    expect(() => journal.add(large(6n, 800_000))).toThrow("block 6 takes 1066720 bytes");
+    expect(() => journal.add(large(6n, 800_000))).toThrow("block 6 needs 1066720 bytes");
     expect(() => journal.add(large(6n, 800_000))).toThrow(RequestError);
     expect(journal.position()).toBe(before);
   }
@@ -140,7 +140,7 @@ it("says where the file was changed", async () => {
   open()[Symbol.dispose]();
   await appendFile(join(folder, "blocks.jsonl"), '{"height":"1"}\n');
   using journal = open();
-  expect(() => [...journal.read()]).toThrow(`the line at byte ${journal.start} is no block`);
+  expect(() => [...journal.read()]).toThrow(`the line at byte ${journal.start} is not a block`);
 });
 
 it("says which folder it cannot read", async () => {

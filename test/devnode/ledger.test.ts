@@ -7,7 +7,7 @@ import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_p
 import { LedgerMovementsSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { AccountType, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import { collect } from "../support/listing-clients.js";
-import { type BlockEvent, createHistory, generateHistory, type History, ledgerService } from "./inside.js";
+import { type BlockEvent, createHistory, generateHistory, type History, ledgerExport } from "./inside.js";
 
 const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 const partyId = idOf("party:3");
@@ -30,7 +30,7 @@ interface Request {
 async function exported(request: Request, history: History = made()) {
   const client = createClient(
     TradingDataService,
-    createRouterTransport(({ service }) => service(TradingDataService, ledgerService(history))),
+    createRouterTransport(({ service }) => service(TradingDataService, ledgerExport(history))),
   );
   let name: string | null = null;
   const onHeader = (headers: Headers) => {

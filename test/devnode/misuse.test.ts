@@ -47,18 +47,18 @@ it.each<[Control, unknown, string]>([
   ["revert", undefined, "id is missing"],
   ["revert", 1, "id is 1"],
   ["revert", {}, "id is an object"],
-  ["setTime", undefined, "undefined is no time"],
-  ["setTime", null, "null is no time"],
-  ["setTime", 1_935_817_689_500, "1935817689500 is no time"],
-  ["setTime", {}, "an object is no time"],
-  ["setTime", "", '"" is no time'],
-  ["setTime", "2031-02-30", '"2031-02-30" is no time'],
-  ["setTime", "2031-02-29T00:00:00Z", '"2031-02-29T00:00:00Z" is no time'],
-  ["setTime", "2031-13-01", '"2031-13-01" is no time'],
-  ["setTime", "2031-02-28T25:00:00Z", '"2031-02-28T25:00:00Z" is no time'],
-  ["setTime", "May 5 2031", '"May 5 2031" is no time'],
-  ["setTime", new Date(Number.NaN), '"Invalid Date" is no time'],
-  ["setTime", -(10n ** 40n), `${-(10n ** 40n)} is no time`],
+  ["setTime", undefined, "undefined is not a valid time"],
+  ["setTime", null, "null is not a valid time"],
+  ["setTime", 1_935_817_689_500, "1935817689500 is not a valid time"],
+  ["setTime", {}, "an object is not a valid time"],
+  ["setTime", "", '"" is not a valid time'],
+  ["setTime", "2031-02-30", '"2031-02-30" is not a valid time'],
+  ["setTime", "2031-02-29T00:00:00Z", '"2031-02-29T00:00:00Z" is not a valid time'],
+  ["setTime", "2031-13-01", '"2031-13-01" is not a valid time'],
+  ["setTime", "2031-02-28T25:00:00Z", '"2031-02-28T25:00:00Z" is not a valid time'],
+  ["setTime", "May 5 2031", '"May 5 2031" is not a valid time'],
+  ["setTime", new Date(Number.NaN), '"Invalid Date" is not a valid time'],
+  ["setTime", -(10n ** 40n), `${-(10n ** 40n)} is not a valid time`],
 ])("%s refuses %p", (control, given, summary) => {
   expect(refusal(control, given)).toBe(summary);
 });
@@ -74,7 +74,7 @@ it("no value makes a control fail but by being refused", () => {
     fc.property(
       anything.filter((given) => typeof given !== "bigint" && !(given instanceof Date)),
       (given) => {
-        expect(refusal("setTime", given)).toMatch(/ is no time$|is not later than|is too late/);
+        expect(refusal("setTime", given)).toMatch(/ is not a valid time$|is not later than|is too late/);
       },
     ),
   );
@@ -92,7 +92,7 @@ it("every day that there is can be set, and no other", async () => {
         node.setTime(text);
         await node.makeBlock();
       } else {
-        expect(refusal("setTime", text)).toBe(`"${text}" is no time`);
+        expect(refusal("setTime", text)).toBe(`"${text}" is not a valid time`);
       }
     }),
     { numRuns: runs(60) },

@@ -89,15 +89,20 @@ it("each failure that is taken happens, once, and each other one is refused", as
 
 it.each([
   ["Info", "INTERNAL", 1, "Info is not an export, so afterBytes with an error code does not apply to it"],
-  ["ObserveEventBus", 13, 1000, "ObserveEventBus is not an export, so afterBytes with an error code does not apply to it"],
-  ["ServerReflectionInfo", 13, 1, "ServerReflectionInfo is not an export, so afterBytes with an error code does not apply to it"],
-  ["Info", "error-after-archive", undefined, "Info is not an export, so error-after-archive does not apply to it"],
   [
-    "ExportNetworkHistory",
-    "error-after-archive",
-    9,
-    "error-after-archive cannot be combined with afterBytes",
+    "ObserveEventBus",
+    13,
+    1000,
+    "ObserveEventBus is not an export, so afterBytes with an error code does not apply to it",
   ],
+  [
+    "ServerReflectionInfo",
+    13,
+    1,
+    "ServerReflectionInfo is not an export, so afterBytes with an error code does not apply to it",
+  ],
+  ["Info", "error-after-archive", undefined, "Info is not an export, so error-after-archive does not apply to it"],
+  ["ExportNetworkHistory", "error-after-archive", 9, "error-after-archive cannot be combined with afterBytes"],
 ])("%s cannot fail with %s after %s bytes", (method, what, afterBytes, summary) => {
   const ask = () => node.failNext({ method, with: what, afterBytes });
   expect(ask).toThrow(RequestError);

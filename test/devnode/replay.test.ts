@@ -8,7 +8,7 @@ import { startDevnode } from "tradewire/devnode";
 import { CoreService, SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { stopOrder } from "../support/transactions.js";
-import { parseDevnodeOptions, createControls, createFailureInjector, createLocalNetwork } from "./inside.js";
+import { createControls, createFailureInjector, createLocalNetwork, parseDevnodeOptions } from "./inside.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0 } as const;
 
@@ -59,7 +59,7 @@ describe("the blocks of a folder", () => {
     await writeFile(path, `${header}\n${JSON.stringify({ ...block, transactions: block.transactions.map(change) })}\n`);
     const starting = startDevnode({ ...small, dataDir });
     await expect(starting).rejects.toThrow(RequestError);
-    await expect(starting).rejects.toThrow("the node refuses a transaction of the kept block 11");
+    await expect(starting).rejects.toThrow("the node rejects a transaction of the stored block 11");
   });
 });
 
@@ -85,14 +85,19 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
   };
   const checkpoints = { read: () => undefined, blockAdded() {}, finish() {}, truncate() {} };
   const storage = { journal, checkpoints };
-  const controls = createControls(createLocalNetwork(parseDevnodeOptions(small)), createFailureInjector([]), storage, () => false);
+  const controls = createControls(
+    createLocalNetwork(parseDevnodeOptions(small)),
+    createFailureInjector([]),
+    storage,
+    () => false,
+  );
   await controls.makeBlock();
   const id = controls.snapshot();
   isFull = true;
   await expect(controls.makeBlock()).rejects.toThrow("no space left");
   isFull = false;
   await expect(controls.makeBlock()).rejects.toThrow(RequestError);
-  await expect(controls.makeBlock()).rejects.toThrow("none can follow it");
+  await expect(controls.makeBlock()).rejects.toThrow("no further block can be made");
   expect(kept).toEqual([11n]);
   controls.revert(id);
   expect(await controls.makeBlock()).toBe(12n);

@@ -52,7 +52,7 @@ test("a node that was suspended while another one took its folder writes nothing
     await using other = await startDevnode({ ...small, dataDir: folder.path });
     await other.makeBlock();
     child.kill("SIGCONT");
-    await eventually(() => said.includes("makes no more blocks") || child.exitCode !== null);
+    await eventually(() => said.includes("has stopped making blocks") || child.exitCode !== null);
     expect(said).toContain(`the lock of ${folder.path} was taken by another node, or removed`);
     const height = await other.makeBlock();
     child.kill("SIGTERM");

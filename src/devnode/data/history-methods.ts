@@ -16,7 +16,7 @@ import { csvHeader } from "../tables/index.js";
 import type { World } from "../world/world.js";
 import { readPage, sortedListing, timelineListing, timePart, withNodes } from "./pagination.js";
 
-/** The address of a peer: the local node is none, and shares its segments with nobody. */
+/** A placeholder address: the local node is not an IPFS peer, and shares its segments with nobody. */
 const IPFS_ADDRESS = "/ip4/0.0.0.0/tcp/4001/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
 type HistoryService = Pick<
@@ -33,11 +33,11 @@ type HistoryService = Pick<
  * Implements the methods for network history (specification, 4.1).
  *
  * @param history the history
- * @param options `profile`: `specification`, the default, or `deployed`, by which CSV files always have the schema
- *   version in their names and archives never, and no extensions are sent
+ * @param options `profile`: `specification`, the default, or `deployed`. With `deployed`, the names of CSV files always
+ *   contain the schema version and those of archives never do, and no extensions are sent
  * @returns the methods of the data service that export history and list its segments
  */
-export function historyService(
+export function historyMethods(
   history: Pick<History, "chainId" | "segments" | "read">,
   { profile = "specification" }: { readonly profile?: Profile | undefined } = {},
 ): HistoryService {
@@ -61,7 +61,7 @@ export function historyService(
       const wanted = { table, fromBlock, toBlock, profile, signal };
       responseHeader.set(
         "content-disposition",
-        `attachment;filename=${nameOfArchive(chainId, range.segments, wanted)}`,
+        `attachment;filename=${rangeArchiveName(chainId, range.segments, wanted)}`,
       );
       const blocks = { fromBlock: String(fromBlock), toBlock: String(toBlock) };
       let extensions =
@@ -74,7 +74,7 @@ export function historyService(
 
     async getMostRecentNetworkHistorySegment() {
       const newest = history.segments().at(-1);
-      // A node without segments has no files of them either (`ErrGetMostRecentHistorySegment` in datanode/api/errors.go).
+      // The network's error for a node without segments (`ErrGetMostRecentHistorySegment` in datanode/api/errors.go).
       const segment = requireFound(newest, "failed to get most recent history segment", "segment not found");
       return { segment: segmentOf(segment), swarmKeySeed: chainId };
     },
@@ -106,15 +106,15 @@ function segmentOf({ fromHeight, toHeight, id, previousId, databaseVersion, chai
   return { fromHeight, toHeight, historySegmentId: id, previousHistorySegmentId: previousId, databaseVersion, chainId };
 }
 
-/** The version of the network's engine that snapshots were taken by. */
+/** The version of the network's engine that took the snapshots. */
 const CORE_VERSION = "v0.78.0";
 
 /**
- * Implements the listings of the engine's snapshots, of which one is taken at the end of each segment, and of checkpoints,
- * which the history alone has.
+ * Implements the listings of core snapshots and checkpoints. There is a snapshot at the end of each segment. Only the generated
+ * history has checkpoints.
  *
- * @param history the history, with its segments
- * @param world the network's current state; it has the blocks and the checkpoints
+ * @param history the history, for its segments
+ * @param world the network's current state, for its blocks and checkpoints
  * @returns the methods of the data service
  */
 export function snapshotMethods(
@@ -142,34 +142,33 @@ export function snapshotMethods(
   };
 }
 
-/** What {@link writeArchive} exports. */
+/** The options of {@link writeArchive}. */
 export interface WriteArchiveOptions {
   readonly table: TableName;
   /** First block; the first of a segment. */
   readonly fromBlock: bigint;
   /** Last block, inclusive; the last of a segment. */
   readonly toBlock: bigint;
-  /** Whose names the files have; the specification's by default. */
+  /** The profile that determines the file names; `specification` by default. */
   readonly profile?: Profile | undefined;
-  /** Ends the work at once, with the signal's reason. */
+  /** Aborts the export, which throws the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The size of each part of an archive, in bytes. The last part may be smaller. */
-export const partSize = 1024 * 1024;
+/** The size of each chunk of an archive, in bytes. The last chunk may be smaller. */
+export const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Write an archive of CSV files, one file for each span of blocks with the same database schema (specification, 4.1).
- * Like a deployed node, it deflates the files, puts sizes in data descriptors and writes no comment. The same history
- * always gives the same bytes.
+ * Writes an archive of CSV files, one file for each span of blocks with the same database schema (specification, 4.1).
+ * Like a deployed node, it deflates the files, writes their sizes to data descriptors and adds no comment. The same history
+ * always results in the same bytes.
  *
- * Rows are made some at a time, and only as fast as the caller takes the parts. The work ends when the caller stops
- * early.
+ * Rows are generated lazily, only as fast as the caller reads the chunks. If the caller stops early, the export is cancelled.
  *
  * @param history the history
- * @param options the table, the range of blocks and whose names the files have
- * @returns the bytes of the archive, in parts of {@link partSize} bytes
- * @throws {@link RequestError} if the range does not consist of whole segments
+ * @param options the table, the range of blocks and the profile of the file names
+ * @returns the bytes of the archive, in chunks of {@link CHUNK_BYTES} bytes
+ * @throws {@link RequestError} if the range does not consist of complete segments
  */
 export async function* writeArchive(
   history: Pick<History, "chainId" | "segments" | "read">,
@@ -178,7 +177,7 @@ export async function* writeArchive(
   const range = checkRange(history.segments(), options);
   if (!range.valid) {
     throw new RequestError(`${range.problem}; ${nearestText(range.nearest)}`, {
-      advice: "Ask for whole history segments.",
+      advice: "Export complete history segments.",
     });
   }
   const { table, profile = "specification", signal } = options;
@@ -192,18 +191,18 @@ export async function* writeArchive(
       content: () => csvOf(history, table, span, signal),
     };
   });
-  yield* inParts(writeArchiveFiles(files));
+  yield* inEqualChunks(writeArchiveFiles(files));
 }
 
 /**
- * Name the archive of a range of whole segments.
+ * Returns the name of the archive of a range of segments.
  *
  * @param chainId the identifier of the chain
- * @param segments those of the range, at least one
- * @param options the table, the range of blocks and whose name it is
- * @returns the name; by the specification it has the schema version of the last block if the range crosses a change
+ * @param segments the segments of the range, at least one
+ * @param options the table, the range of blocks and the profile
+ * @returns the name. As specified, it contains the schema version of the last block if the version changes within the range
  */
-export function nameOfArchive(
+export function rangeArchiveName(
   chainId: string,
   segments: readonly Segment[],
   { table, fromBlock, toBlock, profile }: WriteArchiveOptions,
@@ -226,28 +225,28 @@ async function* csvOf(
 }
 
 /**
- * Put bytes into parts of one size.
+ * Combines and splits chunks of bytes, so that all but the last have the same size.
  *
  * @param chunks the bytes, split anywhere
- * @returns parts of {@link partSize} bytes; the last one may be smaller
+ * @returns chunks of {@link CHUNK_BYTES} bytes; the last one may be smaller
  */
-export async function* inParts(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-  let part = new Uint8Array(partSize);
+export async function* inEqualChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  let output = new Uint8Array(CHUNK_BYTES);
   let length = 0;
   for await (const chunk of chunks) {
     for (let offset = 0; offset < chunk.length; ) {
-      const piece = chunk.subarray(offset, offset + partSize - length);
-      part.set(piece, length);
-      offset += piece.length;
-      length += piece.length;
-      if (length === partSize) {
-        yield part;
-        part = new Uint8Array(partSize);
+      const bytes = chunk.subarray(offset, offset + CHUNK_BYTES - length);
+      output.set(bytes, length);
+      offset += bytes.length;
+      length += bytes.length;
+      if (length === CHUNK_BYTES) {
+        yield output;
+        output = new Uint8Array(CHUNK_BYTES);
         length = 0;
       }
     }
   }
   if (length > 0) {
-    yield part.subarray(0, length);
+    yield output.subarray(0, length);
   }
 }

@@ -21,7 +21,7 @@ import { transferMethods } from "./transfer-methods.js";
 /** The dependencies of {@link dataMethods}. */
 export interface DataOptions extends EventBusOptions {
   readonly profile: Profile;
-  /** The network's current state. It changes with each block, so that each call reads it anew. */
+  /** The network's current state. It changes with each block, so each call reads it again. */
   readonly world: World;
   /** The order books. */
   readonly engine: Books;
@@ -30,8 +30,8 @@ export interface DataOptions extends EventBusOptions {
 /**
  * Implements the methods of the data service that read the network's current state.
  *
- * @param options how things stand, the order books, the chain's identifier, and what keeps streams open
- * @returns the methods; those that are not among them are unimplemented
+ * @param options the network's current state, the order books, the chain's identifier and the open streams
+ * @returns the implemented methods; all others are unimplemented
  */
 export function dataMethods(options: DataOptions): DataMethods {
   const { world, engine, streams, profile } = options;

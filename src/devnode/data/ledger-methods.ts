@@ -14,7 +14,7 @@ import { type CheckedLedgerRequest, ledgerFileName } from "../../ledger/ledger-r
 import { invalidArgument } from "../api-error.js";
 import type { History, LedgerAccount, LedgerEntryRecord } from "../history/history.js";
 import { canBeIdentifier, identifier, NO_IDENTIFIER, oneOf, type Query, queryError, within } from "./filters.js";
-import { inParts } from "./history-methods.js";
+import { inEqualChunks } from "./history-methods.js";
 import { firstPageOnly, keyPart, readPageOf, readPagination, sorted, timePart, withNodes } from "./pagination.js";
 
 type LedgerService = Pick<ServiceImpl<typeof TradingDataService>, "exportLedgerEntries">;
@@ -35,28 +35,28 @@ const COLUMNS = [
   "account_to_balance",
 ];
 
-/** How many entries are looked at between two pieces of the file. */
-const PIECE_ENTRIES = 1024;
+/** The number of entries that are filtered for each chunk of the file. */
+const CHUNK_ENTRIES = 1024;
 
 /**
- * Implement the export of a party's ledger.
+ * Implements the export of a party's ledger.
  *
- * @param history the history; it tells the entries of its last blocks
+ * @param history the history, for the ledger entries of its last blocks
  * @returns the method of the data service that exports the ledger
  */
-export function ledgerService(history: Pick<History, "ledger">): LedgerService {
+export function ledgerExport(history: Pick<History, "ledger">): LedgerService {
   return {
     async *exportLedgerEntries(message, { responseHeader, signal }) {
-      const request = checked(message);
+      const request = parseRequest(message);
       responseHeader.set("content-disposition", `attachment;filename=${ledgerFileName(request)}`);
-      for await (const data of inParts(csvOf(history.ledger(signal), request))) {
+      for await (const data of inEqualChunks(csvOf(history.ledger(signal), request))) {
         yield { contentType: "text/csv", data };
       }
     },
   };
 }
 
-function checked({ partyId, assetId, dateRange }: ExportLedgerEntriesRequest): CheckedLedgerRequest {
+function parseRequest({ partyId, assetId, dateRange }: ExportLedgerEntriesRequest): CheckedLedgerRequest {
   identifier(partyId, "missing party id", "invalid party id");
   if (assetId !== undefined) {
     identifier(assetId, "invalid asset ID", "invalid asset ID");
@@ -76,14 +76,14 @@ async function* csvOf(
   entries: AsyncIterable<LedgerEntryRecord>,
   request: CheckedLedgerRequest,
 ): AsyncGenerator<Uint8Array> {
-  const wanted = filterOf(request);
+  const isWanted = filterOf(request);
   const partyId = request.partyId.toLowerCase();
   let text = csvLine(COLUMNS, "", 1);
-  let looked = 0;
+  let count = 0;
   for await (const entry of entries) {
-    looked += 1;
-    text += wanted(entry) ? csvLine(rowOf(entry, partyId), "", looked) : "";
-    if (looked % PIECE_ENTRIES === 0) {
+    count += 1;
+    text += isWanted(entry) ? csvLine(rowOf(entry, partyId), "", count) : "";
+    if (count % CHUNK_ENTRIES === 0) {
       yield Buffer.from(text);
       text = "";
     }
@@ -91,7 +91,7 @@ async function* csvOf(
   yield Buffer.from(text);
 }
 
-/** As on deployed nodes, only whole seconds of a time count. */
+/** Returns the predicate of a request. As on deployed nodes, times are truncated to seconds. */
 function filterOf({ partyId, assetId, dateRange = {} }: CheckedLedgerRequest): (entry: LedgerEntryRecord) => boolean {
   const party = partyId.toLowerCase();
   const asset = assetId?.toLowerCase();
@@ -106,7 +106,7 @@ function filterOf({ partyId, assetId, dateRange = {} }: CheckedLedgerRequest): (
     (end === undefined || time < end);
 }
 
-/** A row of the file; `effect` is what the entry does to the party. */
+/** Returns the row of an entry. Its `effect` is the change of the party's balance. */
 function rowOf({ vegaTime, quantity, type, assetId, from, to }: LedgerEntryRecord, partyId: string): string[] {
   const effect = from.owner === to.owner || quantity === "0" ? "0" : to.owner === partyId ? quantity : `-${quantity}`;
   const account = ({ marketId, owner, type: kind, balance }: LedgerEntryRecord["from"]) => [
@@ -118,16 +118,16 @@ function rowOf({ vegaTime, quantity, type, assetId, from, to }: LedgerEntryRecor
   return [vegaTime, quantity, effect, type, assetId, ...account(from), ...account(to)];
 }
 
-/** Nanoseconds. */
+/** The maximum length of a date range, in nanoseconds. */
 const FIVE_DAYS = 5n * 86_400_000_000_000n;
 
 const QUERY: Query = { message: "failed to query ledger entries" };
 
 /**
- * Implement the listing of the ledger's entries.
+ * Implements the listing of a party's ledger entries (datanode/sqlstore/ledgerentry_filter.go).
  *
- * @param history the history; it tells the entries of its last blocks
- * @returns the method of the data service that lists entries of a party (datanode/sqlstore/ledgerentry_filter.go)
+ * @param history the history, for the ledger entries of its last blocks
+ * @returns the method of the data service that lists ledger entries
  */
 export function ledgerListing(
   history: Pick<History, "ledger">,
@@ -145,7 +145,7 @@ export function ledgerListing(
       }
       const keys = new Map(found.map((entry, at) => [entry, [timePart(entry.time), timePart(BigInt(at))]]));
       const entries = sorted(found, [keyPart.time, keyPart.time], (entry) => keys.get(entry) ?? []);
-      // A defect of the network's: no second page of entries can be read.
+      // The network has a defect: the second page of entries cannot be read.
       const cause = 'ERROR: column reference "vega_time" is ambiguous (SQLSTATE 42702)';
       const listing = firstPageOnly(entries, () => queryError(QUERY, `scany: query multiple result rows: ${cause}`));
       return {
@@ -162,7 +162,7 @@ export function ledgerListing(
   };
 }
 
-/** The span of time that is looked at: five days from its start, where it has one (datanode/sqlstore/ledger.go). */
+/** Limits a date range to five days from its start, or before its end if it has no start (datanode/sqlstore/ledger.go). */
 function atMostFiveDays(range: DateRange | undefined): DateRange | undefined {
   const { startTimestamp: start, endTimestamp: end } = range ?? {};
   if (range === undefined || (start === undefined && end === undefined)) {
@@ -174,7 +174,7 @@ function atMostFiveDays(range: DateRange | undefined): DateRange | undefined {
   return end !== undefined && end - start <= FIVE_DAYS ? range : { ...range, endTimestamp: start + FIVE_DAYS };
 }
 
-/** The condition that a filter makes. It has to name one party, on the side that the entries come from or on the other. */
+/** Returns the predicate of a filter, which must name exactly one party, as sender or as receiver. */
 function entryFilter(filter: LedgerEntryFilter | undefined): (entry: LedgerEntryRecord) => boolean {
   const { fromAccountFilter: from, toAccountFilter: to, transferTypes = [], transferId = "" } = filter ?? {};
   const sides = [from?.partyIds ?? [], to?.partyIds ?? []];
@@ -189,12 +189,12 @@ function entryFilter(filter: LedgerEntryFilter | undefined): (entry: LedgerEntry
   const isTo = accountFilter(to, "toAccount");
   const isOfType = oneOf(transferTypes);
   const isOfSides = (entry: LedgerEntryRecord) => {
-    const [fits, alsoFits] = [from && isFrom(entry.from, entry), to && isTo(entry.to, entry)];
+    const [matchesFrom, matchesTo] = [from && isFrom(entry.from, entry), to && isTo(entry.to, entry)];
     return filter?.closeOnAccountFilters === true
-      ? fits !== false && alsoFits !== false
-      : fits === true || alsoFits === true;
+      ? matchesFrom !== false && matchesTo !== false
+      : matchesFrom === true || matchesTo === true;
   };
-  // No transfer that has an identifier is among the entries.
+  // No entry belongs to a transfer with an identifier.
   return (entry) => transferId === "" && isOfSides(entry) && isOfType(transferTypeOf(entry.type));
 }
 
@@ -203,17 +203,17 @@ function accountFilter(
   side: string,
 ): (account: LedgerAccount, entry: LedgerEntryRecord) => boolean {
   const { assetId = "", partyIds = [], marketIds = [], accountTypes = [] } = filter ?? {};
-  const checked = (ids: readonly string[], what: string) => {
-    const bad = ids.find((id) => !canBeIdentifier(id));
-    if (bad !== undefined) {
-      const cause = `invalid filters: invalid ${side} filters: invalid ${what} id: decoding '${bad}': ${NO_IDENTIFIER}`;
+  const matching = (ids: readonly string[], what: string) => {
+    const invalid = ids.find((id) => !canBeIdentifier(id));
+    if (invalid !== undefined) {
+      const cause = `invalid filters: invalid ${side} filters: invalid ${what} id: decoding '${invalid}': ${NO_IDENTIFIER}`;
       throw queryError(QUERY, cause, Code.InvalidArgument);
     }
     return oneOf(ids.map((id) => id.toLowerCase()));
   };
-  const isOfParty = checked(partyIds, "party");
-  const isOnMarket = checked(marketIds, "market");
-  const isOfAsset = checked(assetId === "" ? [] : [assetId], "asset");
+  const isOfParty = matching(partyIds, "party");
+  const isOnMarket = matching(marketIds, "market");
+  const isOfAsset = matching(assetId === "" ? [] : [assetId], "asset");
   const isOfType = oneOf(accountTypes.map((type) => AccountType[type]));
   return ({ owner, marketId, type }, entry) =>
     isOfAsset(entry.assetId) && isOfParty(owner) && isOnMarket(marketId) && isOfType(type);
@@ -238,15 +238,15 @@ function messageOf(entry: LedgerEntryRecord): MessageInitShape<typeof Aggregated
 }
 
 function transferTypeOf(name: string): TransferType {
-  return numbered(TransferType, name);
+  return enumValue(TransferType, name);
 }
 
 function accountTypeOf(name: string): AccountType {
-  return numbered(AccountType, name);
+  return enumValue(AccountType, name);
 }
 
-/** The number of an enum's value, by its name without the prefix; 0 where there is none. */
-function numbered(values: Readonly<Record<string, string | number>>, name: string): number {
+/** Returns the value of an enum by its name without the prefix; 0 if it does not exist. */
+function enumValue(values: Readonly<Record<string, string | number>>, name: string): number {
   const value = values[name];
   return typeof value === "number" ? value : 0;
 }

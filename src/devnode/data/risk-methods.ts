@@ -152,7 +152,7 @@ function positionOf(world: World, request: EstimatePositionRequest) {
   }
   const figures = marketFigures(world, request.marketId, { message: "failed to get market for ID" });
   if (!isCross) {
-    throw new ConnectError("the local node estimates positions in cross-margin mode alone", Code.Unimplemented);
+    throw new ConnectError("the local node estimates positions only in cross-margin mode", Code.Unimplemented);
   }
   const { maintenance, liquidation } = estimatedPosition(figures, request);
   const margin = { worstCase: levelsOf(figures, maintenance.worst), bestCase: levelsOf(figures, maintenance.best) };

@@ -66,8 +66,8 @@ interface Subscriber {
  * const heights = streams.watch({
  *   subject: "event",
  *   signal,
- *   select: (happenings) => happenings.filter(({ event }) => event.case === "beginBlock"),
- *   message: ([begun]) => begun?.block.height,
+ *   select: (blockEvents) => blockEvents.filter(({ event }) => event.case === "beginBlock"),
+ *   message: ([begin]) => begin?.block.height,
  * });
  */
 export function createStreams(): Streams {

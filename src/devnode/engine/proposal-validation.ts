@@ -330,8 +330,8 @@ function auctionRejection(
 }
 
 /**
- * Validates the value of a network parameter. The current value tells durations and numbers apart from text, which may
- * have any value.
+ * Validates the value of a network parameter. The type follows from the current value: a duration, a number, or
+ * text, which may have any value.
  *
  * @param parameters the network parameters by key
  * @param key the parameter

@@ -56,7 +56,7 @@ export interface GeneratedHistoryOptions {
 
 /**
  * Number of blocks at the end of the history that listings search. Otherwise a filter without matches would search the
- * whole history. Exports and lookups by identifier are not limited.
+ * entire history. Exports and lookups by identifier are not limited.
  */
 export const REACH_BLOCKS = 100_000n;
 

@@ -46,7 +46,7 @@ export function readGenesis(genesis: Genesis, places: SegmentLookup): ReadonlyMa
   return new Map(
     Object.entries(genesis).flatMap(([table, rows]) => {
       if (!isTableName(table)) {
-        throw new RequestError(`genesis names the table ${quoted(table)}, which there is not`, {
+        throw new RequestError(`genesis names the table ${quoted(table)}, which does not exist`, {
           advice: `Choose from ${tableNames.join(", ")}.`,
         });
       }
@@ -128,7 +128,7 @@ function rowOf(
   for (const { name, nullable } of columns) {
     if (!nullable && (texts.get(name) ?? null) === null) {
       throw new RequestError(`${where}: column ${name} has no value`, {
-        advice: `Version ${version} of the database schema, which the row's segment has, takes no NULL there.`,
+        advice: `Version ${version} of the database schema, which the row's segment has, does not allow NULL in this column.`,
       });
     }
   }
@@ -158,7 +158,7 @@ function sortedLines(table: TableName, rows: Row[]): Buffer {
   const same = rows.find((row, index) => index > 0 && compareKeys(rows[index - 1]?.key ?? [], row.key) === 0);
   if (same !== undefined) {
     throw new RequestError(`genesis.${table}, row ${same.number}: another row has the same primary key`, {
-      advice: "Give each row a key of its own.",
+      advice: "Give each row a unique primary key.",
     });
   }
   return Buffer.from(rows.map(({ line }) => line).join(""));
@@ -219,10 +219,10 @@ export const EXPECTED_VALUES: { readonly [holds in TableColumn["holds"]]: string
   decimal: "a number",
   number: "a number",
   flag: "true or false",
-  text: "a text without U+0000 and halves of surrogate pairs",
-  json: "a text of JSON",
+  text: "a text without U+0000 and unpaired surrogates",
+  json: "a JSON text",
   enum: "one of the type's names",
-  code: "a number, or a name that one stands for",
+  code: "a number, or the name of one",
 };
 
 function parseValue(column: TableColumn, value: NonNullable<GenesisValue>): Value {

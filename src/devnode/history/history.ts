@@ -115,7 +115,7 @@ export function createHistory(options: HistoryOptions): History {
     if (index >= count) {
       const found = recorded.completed[index - count - recorded.dropped];
       if (found?.segment.id !== segment.id) {
-        throw new RangeError(`the segment ${segment.id} is not of this history, or no more`);
+        throw new RangeError(`the segment ${segment.id} is not, or no longer, in this history`);
       }
       return readRows(found.rows.get(table) ?? EMPTY_ROWS);
     }
@@ -217,7 +217,7 @@ const CHUNK_BLOCKS = 64;
 /**
  * Generates the rows of a segment.
  *
- * @param generated the made-up history
+ * @param generated the generated history
  * @param table the table
  * @param span the heights of the segment, both inclusive, and its version of the database schema
  * @returns CSV without a header, in the order of the primary key, in chunks that take a few milliseconds each; some may be
@@ -264,7 +264,7 @@ function* chunks(lines: readonly SortableLine[]): Generator<Buffer, void, undefi
 /**
  * Generates the entries of the ledger.
  *
- * @param generated the made-up history
+ * @param generated the generated history
  * @param oldest the height of the first block to include
  * @returns the entries, oldest first, in batches
  */

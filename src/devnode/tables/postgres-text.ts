@@ -252,7 +252,7 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi;
 export function parseJson(text: string): Json {
   JSON.parse(text, (_, value) => {
     if (typeof value === "string" && storableText(value) !== value) {
-      throw new SyntaxError("a text holds U+0000 or half of a surrogate pair");
+      throw new SyntaxError("a text contains U+0000 or an unpaired surrogate");
     }
     return value;
   });

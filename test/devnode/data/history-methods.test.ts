@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { RequestError, tableNames } from "tradewire";
-import { partSize, type WriteArchiveOptions, writeArchive } from "../../../src/devnode/data/history-methods.js";
+import { CHUNK_BYTES, type WriteArchiveOptions, writeArchive } from "../../../src/devnode/data/history-methods.js";
 import { eventually, standsStill } from "../../support/eventually.js";
 import { createHistory, csvHeader, generateHistory, type History } from "../inside.js";
 
@@ -103,11 +103,11 @@ describe("writeArchive", () => {
     const { counts, history: read } = watched();
     const lengths = (await parts(wholeLarge, read)).map(({ length }) => length);
     expect(lengths.length).toBeGreaterThan(1);
-    expect(new Set(lengths.slice(0, -1))).toEqual(new Set([partSize]));
-    expect(lengths.at(-1)).toBeLessThan(partSize);
+    expect(new Set(lengths.slice(0, -1))).toEqual(new Set([CHUNK_BYTES]));
+    expect(lengths.at(-1)).toBeLessThan(CHUNK_BYTES);
     const { counts: stopped, history: watching } = watched();
     for await (const part of writeArchive(watching, wholeLarge)) {
-      expect(part).toHaveLength(partSize);
+      expect(part).toHaveLength(CHUNK_BYTES);
       break;
     }
     const after = stopped.made;

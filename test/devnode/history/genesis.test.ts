@@ -178,7 +178,7 @@ describe("rows of one's own", () => {
     [{ checkpoints: [{ ...checkpoint }] }, "genesis.checkpoints, row 1: column vega_time has no value"],
     [{ checkpoints: [good, { ...good, hash: "x" }] }, "row 2: another row has the same primary key"],
     [{ checkpoints: 'hash,block_hash\n"a' }, "genesis.checkpoints"],
-    [{ nothing: [] } as Genesis, 'genesis names the table "nothing", which there is not'],
+    [{ nothing: [] } as Genesis, 'genesis names the table "nothing", which does not exist'],
   ])("are refused where they do not fit: %j", (genesis, message) => {
     expect(() => made(genesis as Genesis)).toThrow(RequestError);
     expect(() => made(genesis as Genesis)).toThrow(message);

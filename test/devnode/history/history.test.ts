@@ -235,7 +235,7 @@ describe("blocks that are made", () => {
     other.restore(kept);
     await expect(gone && other.read("orders", gone).next()).rejects.toThrow(RangeError);
     fill(310n, 241n, "third");
-    await expect(gone && other.read("orders", gone).next()).rejects.toThrow("is not of this history, or no more");
+    await expect(gone && other.read("orders", gone).next()).rejects.toThrow("is not, or no longer, in this history");
     expect(other.segments()).toHaveLength(6);
     expect(other.segments().at(-1)?.id).not.toBe(one);
     expect(await text(other, "orders", 4)).not.toBe(two);
@@ -265,7 +265,7 @@ describe("what is recorded", () => {
       const [gone] = unlimited.segments().slice(-2);
       for await (const _ of gone === undefined ? [] : history.read("orders", gone)) {
       }
-    }).rejects.toThrow("is not of this history, or no more");
+    }).rejects.toThrow("is not, or no longer, in this history");
     history.restore(kept);
     expect(history.segments()).toEqual(unlimited.segments().slice(0, 5));
   });

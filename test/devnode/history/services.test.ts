@@ -4,7 +4,7 @@ import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { Table, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { failureOf } from "../../support/failure-of.js";
-import { createHistory, generateHistory, historyService } from "./inside.js";
+import { createHistory, generateHistory, historyMethods } from "./inside.js";
 
 const history = createHistory({
   generated: generateHistory({ blocks: 40 }),
@@ -16,7 +16,7 @@ const history = createHistory({
 const clientOf = (profile?: "specification" | "deployed") =>
   createClient(
     TradingDataService,
-    createRouterTransport(({ service }) => service(TradingDataService, historyService(history, { profile }))),
+    createRouterTransport(({ service }) => service(TradingDataService, historyMethods(history, { profile }))),
   );
 
 async function exported(profile: "specification" | "deployed" | undefined, fromBlock: bigint, toBlock: bigint) {
