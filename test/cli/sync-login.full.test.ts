@@ -75,7 +75,7 @@ describe("tradewire sync with a password", () => {
   it("says that there is none, and ends", async () => {
     const { code, err } = await sync(`postgres://plain@${place}/postgres`);
     expect(err).toContain(
-      "the server asks for a password, and there is none\nSet PGPASSWORD, or write it to ~/.pgpass",
+      "the server requires a password, and none is set\nSet PGPASSWORD, or write the password to ~/.pgpass",
     );
     expect(code).toBe(1);
   });
@@ -90,7 +90,7 @@ describe("tradewire sync with a password", () => {
     const wrong = await sync(url, { PGPASSWORD: "s3cret" });
     expect(wrong.code).toBe(1);
     expect(wrong.err).toMatch(
-      /password authentication failed .*\nCheck the user, the password and what the user may do\.\n$/,
+      /password authentication failed .*\nCheck the user, the password and the user's privileges\.\n$/,
     );
   });
 

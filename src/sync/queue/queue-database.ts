@@ -2,7 +2,7 @@ import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
 import { CanceledError, RequestError } from "../../errors/index.js";
 import { startTimer } from "../../runtime/index.js";
-import { assertTrusted, SEARCH_PATH, schemaNumber } from "../sinks/postgres/postgres-catalog.js";
+import { assertTrusted, SEARCH_PATH, schemaOid } from "../sinks/postgres/postgres-catalog.js";
 import { loadPackages, surviveLoss } from "../sinks/postgres/postgres-connections.js";
 import { sinkError } from "../sinks/postgres/postgres-errors.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
@@ -269,7 +269,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.tradewire_nodes (
  */
 export async function isQueueInstalled(db: QueueDatabase): Promise<boolean> {
   await db.transaction("looking for the queue", async (client) => {
-    const number = await schemaNumber(client, db.schema);
+    const number = await schemaOid(client, db.schema);
     if (number !== undefined) {
       await assertTrusted(client, number, db);
     }

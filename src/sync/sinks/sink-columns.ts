@@ -11,29 +11,29 @@ import {
   tableSchema,
 } from "../../schema/table-schema.js";
 
-/** A column of a sink's table. `nullable` is whether some version lacks it or may have NULL in it. */
+/** A column of a sink's table. It is nullable if some schema version lacks it or allows NULL. */
 export type SinkColumn = TableColumn;
 
 /**
- * The last column of each table of a sink: the first block of the unit that the row came with. It makes counting,
- * comparing and replacing exact. In an SQL database it is an 8-byte integer that is never NULL.
+ * The last column of each table of a sink: the first block of the row's unit. With it, the rows of a unit can be counted,
+ * compared and replaced exactly. In an SQL database it is an 8-byte integer that is never NULL.
  */
 export const FROM_BLOCK = "_from_block";
 
-/** The most columns, of those that this release does not know, that are added to a table. */
+/** The maximum number of unknown columns that are added to a table. */
 export const MAX_ADDED = 200;
 
-/** The longest name that a column can have, in bytes of UTF-8. PostgreSQL cuts longer ones. */
+/** The maximum length of a column's name, in bytes of UTF-8. PostgreSQL truncates longer names. */
 const MAX_COLUMN_NAME = 63;
 
 /**
- * List the columns of a sink's table, which holds the rows of all known schema versions: the columns of the newest
- * version in their order, then those that only older versions have. A renamed column is one, by its newest name.
- * {@link FROM_BLOCK} is not among them.
+ * Lists the columns of a sink's table, which holds the rows of all known schema versions: the columns of the newest version in
+ * order, then those of older versions only. A renamed column appears once, with its newest name. {@link FROM_BLOCK} is not
+ * included.
  *
  * @param table such as `trades`
- * @returns the columns; one may be NULL unless every version has it and never NULL
- * @throws `RequestError` where there is no such table
+ * @returns the columns; a column is nullable unless every version has it and does not allow NULL
+ * @throws `RequestError` if the table does not exist
  *
  * @example
  * sinkColumns("orders").find(({ name }) => name === "peak_size")?.was; // "initial_peak_size"
@@ -48,11 +48,11 @@ export function sinkColumns(table: TableName): SinkColumn[] {
 }
 
 /**
- * Describe a sink's table, for statements such as `createTableSql` makes.
+ * Returns the schema of a sink's table, for functions such as `createTableSql`.
  *
  * @param table such as `trades`
- * @returns the columns of {@link sinkColumns} and the key, as of the newest known version
- * @throws {@link RequestError} where there is no such table
+ * @returns the columns of {@link sinkColumns} and the key of the newest known version
+ * @throws {@link RequestError} if the table does not exist
  *
  * @example
  * createTypesSql(tables.map(sinkSchema), "postgres");
@@ -62,12 +62,12 @@ export function sinkSchema(table: TableName): TableSchema {
 }
 
 /**
- * Find the column of a sink's table that takes a column of a CSV file.
+ * Returns the column of a sink's table that stores a column of a CSV file.
  *
  * @param table such as `trades`
  * @param csvColumn the name in the file's header row
- * @returns the column; `undefined` where this release does not know the name
- * @throws `RequestError` where there is no such table
+ * @returns the column; `undefined` if this release does not know the name
+ * @throws `RequestError` if the table does not exist
  *
  * @example
  * targetOf("orders", "initial_peak_size")?.name; // "peak_size"
@@ -82,30 +82,30 @@ export function targetOf(table: TableName, csvColumn: string): SinkColumn | unde
 }
 
 /**
- * Check that a column which this release does not know can be added to a sink's table.
+ * Asserts that an unknown column can be added to a sink's table.
  *
  * @param table such as `trades`
  * @param name the name in the file's header row
- * @throws {@link SinkError} where the name is empty, longer than 63 bytes, has a NUL, or is that of {@link FROM_BLOCK}
+ * @throws {@link SinkError} if the name is empty, longer than 63 bytes, contains a NUL, or is {@link FROM_BLOCK}
  */
-export function checkAddedName(table: TableName, name: string): void {
+export function assertAddable(table: TableName, name: string): void {
   const length = Buffer.byteLength(name);
   if (length === 0 || length > MAX_COLUMN_NAME || name.includes("\0") || name.toLowerCase() === FROM_BLOCK) {
-    throw new SinkError(`the column ${quoted(name)} of ${table}, which is not known, cannot be added`, {
+    throw new SinkError(`the unknown column ${quoted(name)} of ${table} cannot be added`, {
       code: Code.Unimplemented,
-      advice: `A column's name has 1 to ${MAX_COLUMN_NAME} bytes, and ${FROM_BLOCK} is the sink's own. Install a newer release, which may know the column.`,
+      advice: `The name of a column must have 1 to ${MAX_COLUMN_NAME} bytes, and ${FROM_BLOCK} is reserved. Install a newer release, which may know the column.`,
     });
   }
 }
 
 /**
- * Check that columns which this release does not know are not too many for a sink's table.
+ * Asserts that a sink's table has not too many unknown columns.
  *
  * @param table such as `trades`
- * @param count how many the table would have
- * @throws {@link SinkError} where there are more than 200: the unit fails, others may be loaded
+ * @param count the number of unknown columns
+ * @throws {@link SinkError} if there are more than 200: the unit fails, but others may be loaded
  */
-export function checkAddedCount(table: TableName, count: number): void {
+export function assertAddedCount(table: TableName, count: number): void {
   if (count > MAX_ADDED) {
     throw new SinkError(`the node sends more unknown columns of ${table} than can be added`, {
       code: Code.FailedPrecondition,
@@ -115,7 +115,7 @@ export function checkAddedCount(table: TableName, count: number): void {
 }
 
 /**
- * Write a name as an identifier of SQL, whatever it holds.
+ * Returns a name as a quoted SQL identifier.
  *
  * @param name such as `trades`
  * @returns the name in double quotes
@@ -128,7 +128,7 @@ function isNullable(column: TableColumn, ever: readonly TableColumn[]): boolean 
   return column.until !== undefined || mayLack(column, ever);
 }
 
-/** Whether a version up to that of the column's name may lack a value: the column came later, or may be NULL. */
+/** Reports whether a version may lack a value of the column, also under an earlier name: it was added later, or is nullable. */
 function mayLack({ nullable, since, was }: TableColumn, ever: readonly TableColumn[]): boolean {
   const before = ever.find(({ name }) => name === was);
   return nullable || (before === undefined ? since > FIRST_SCHEMA_VERSION : mayLack(before, ever));

@@ -6,7 +6,7 @@ import pg from "pg";
 import { createPermits } from "../../../src/sync/queue/admission.js";
 import { builtProgram } from "../../support/built-program.js";
 import { startPostgres } from "../../support/postgres.js";
-import { openQueueDatabase, readTarget } from "./inside.js";
+import { openQueueDatabase, parseTarget } from "./inside.js";
 
 it("keeps a permit where sessions of the role may not be idle for long", async () => {
   await using server = await startPostgres();
@@ -15,7 +15,7 @@ it("keeps a permit where sessions of the role may not be idle for long", async (
   await superuser.query("CREATE ROLE hasty LOGIN; ALTER ROLE hasty SET idle_session_timeout TO 100");
   await superuser.end();
   const url = server.url.replace("postgres@", "hasty@");
-  await using db = await openQueueDatabase(readTarget(url, "public"));
+  await using db = await openQueueDatabase(parseTarget(url, "public"));
   await using permits = createPermits(db, 1);
   const permit = await permits.take("node");
   const idle = new pg.Client(url);

@@ -7,9 +7,9 @@ import {
   installQueue,
   jobOf,
   openQueueDatabase,
+  parseTarget,
   type QueueDatabase,
   readDeadLetters,
-  readTarget,
   sendHeartbeat,
   UNIT_QUEUE,
 } from "./inside.js";
@@ -18,7 +18,7 @@ let server: PostgresServer;
 let db: QueueDatabase;
 beforeAll(async () => {
   server = await startPostgres();
-  db = await openQueueDatabase(readTarget(await server.createDatabase(), "claims"));
+  db = await openQueueDatabase(parseTarget(await server.createDatabase(), "claims"));
   await installQueue(db);
 });
 afterAll(async () => {

@@ -11,4 +11,4 @@ export {
 } from "../../../src/sync/queue/node-limits.js";
 export { readDeadLetters } from "../../../src/sync/queue/queue-contents.js";
 export { installQueue, openQueueDatabase, type QueueDatabase } from "../../../src/sync/queue/queue-database.js";
-export { readTarget } from "../../../src/sync/sinks/postgres/postgres-target.js";
+export { parseTarget } from "../../../src/sync/sinks/postgres/postgres-target.js";

@@ -16,9 +16,9 @@ import {
   markReachable,
   markUnreachable,
   openQueueDatabase,
+  parseTarget,
   type QueueDatabase,
   queueSchema,
-  readTarget,
   registerNodes,
   takeCallToken,
   UNIT_QUEUE,
@@ -30,7 +30,7 @@ let db: QueueDatabase;
 beforeAll(async () => {
   server = await startPostgres();
   url = await server.createDatabase();
-  db = await openQueueDatabase(readTarget(url, "limits"));
+  db = await openQueueDatabase(parseTarget(url, "limits"));
   await installQueue(db);
 });
 afterAll(async () => {

@@ -2,11 +2,11 @@
 
 import { createPermits } from "../../../src/sync/queue/admission.js";
 import { openQueueDatabase } from "../../../src/sync/queue/queue-database.js";
-import { readTarget } from "../../../src/sync/sinks/postgres/postgres-target.js";
+import { parseTarget } from "../../../src/sync/sinks/postgres/postgres-target.js";
 
 const PERMITS = 8;
 
-await using db = await openQueueDatabase(readTarget(process.argv[2] ?? "", "public"));
+await using db = await openQueueDatabase(parseTarget(process.argv[2] ?? "", "public"));
 await using permits = createPermits(db, PERMITS);
 const rounds: string[] = [];
 for (let round = 0; round < 2; round += 1) {

@@ -145,7 +145,7 @@ it("says what is wrong with files and folders that it cannot use", async () => {
     await connection.run("UPDATE tradewire_sync SET format = 99");
     connection.closeSync();
     db.closeSync();
-    await expect(duckdbSink(path).open(opening(["blocks"]))).rejects.toThrow("has the form 99");
+    await expect(duckdbSink(path).open(opening(["blocks"]))).rejects.toThrow("has the format 99");
 
     await expect(duckdbSink(join(folder, "none", "a")).inspect(signal)).rejects.toMatchObject({ code: 5 });
     const text = join(folder, "text");

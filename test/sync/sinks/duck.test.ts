@@ -234,7 +234,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
       const unit = unitAt("blocks", 1);
       await expect(sink.load(unit, fetchOf(blocks, [block(1)], { error }), plainly())).rejects.toBe(error);
       await expect(sink.load(unit, fetchOf(blocks, [block(1)], { counted: 2 }), plainly())).rejects.toThrow(
-        "has read 1 rows where the file has 2",
+        "has read 1 rows, but the file has 2",
       );
       expect(await entriesOf(sink, "blocks")).toEqual([]);
     });
@@ -266,7 +266,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
         const load = sink.load(unitAt("blocks", 2), fetchOf(columns, [[...block(11), "y"]]), plainly());
         await expect(load).rejects.toThrow('the column "new \\"x\\"" is not known');
         const cased = sink.load(unitAt("blocks", 2), fetchOf([...blocks, "HEIGHT"], [[...block(11), "y"]]), plainly());
-        await expect(cased).rejects.toThrow("the name of another one, but for the case");
+        await expect(cased).rejects.toThrow("differs from another one only in case");
       },
       { unknownColumns: "fail" },
     );

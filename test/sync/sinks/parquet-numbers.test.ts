@@ -131,8 +131,8 @@ it("leaves a folder alone whose amounts are text", async () => {
     await writeFile(layoutOf(path).about, '{"format":1,"chain_id":"chain"}\n');
     const refused = { name: "SinkError", code: Code.FailedPrecondition };
     await expect(parquetSink(path).open(opening(["blocks"]))).rejects.toMatchObject(refused);
-    await expect(parquetSink(path).inspect(signal)).rejects.toThrow("has the form 1, whose amounts are text");
+    await expect(parquetSink(path).inspect(signal)).rejects.toThrow("has the format 1, in which amounts are text");
     await writeFile(layoutOf(path).about, '{"format":4,"chain_id":"chain"}\n');
-    await expect(parquetSink(path).open(opening(["blocks"]))).rejects.toThrow("has the form 4, which this release");
+    await expect(parquetSink(path).open(opening(["blocks"]))).rejects.toThrow("has the format 4, which this release");
   });
 });

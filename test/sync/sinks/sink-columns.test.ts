@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { createTableSql, schemaVersions, tableNames, tableSchema } from "tradewire";
 import { FROM_BLOCK, SinkError, sinkColumns, targetOf } from "tradewire/sync";
-import { checkAddedName, identifier, sinkSchema } from "../../../src/sync/sinks/sink-columns.js";
+import { assertAddable, identifier, sinkSchema } from "../../../src/sync/sinks/sink-columns.js";
 
 describe("the columns of a sink's table", () => {
   it("are those of the newest version first, in their order", () => {
@@ -60,11 +60,11 @@ describe("the columns of a sink's table", () => {
 
 describe("a column that is not known", () => {
   it.each(["fee", 'a"b', "ä".repeat(31), "x".repeat(63)])("may be called %j", (name) => {
-    expect(() => checkAddedName("trades", name)).not.toThrow();
+    expect(() => assertAddable("trades", name)).not.toThrow();
   });
 
   it.each(["", "x".repeat(64), "ä".repeat(32), "a\0b", FROM_BLOCK, "_FROM_BLOCK"])("may not be called %j", (name) => {
-    expect(() => checkAddedName("trades", name)).toThrow(SinkError);
+    expect(() => assertAddable("trades", name)).toThrow(SinkError);
   });
 
   it("is quoted", () => {

@@ -7,8 +7,8 @@ import { expectedValue } from "../../../schema/typed-row.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import {
-  checkAddedCount,
-  checkAddedName,
+  assertAddable,
+  assertAddedCount,
   FROM_BLOCK,
   identifier,
   type SinkColumn,
@@ -17,72 +17,72 @@ import {
 } from "../sink-columns.js";
 import type { SpooledCsv } from "./spooled-csv.js";
 
-/** How the columns of a CSV file become those of a sink's table. */
+/** The mapping of a CSV file's columns to those of a sink's table. */
 export interface ColumnPlan {
   readonly table: TableName;
-  /** Columns that are not known, in the order of the file. */
+  /** Unknown columns, in the order of the file. */
   readonly added: readonly string[];
-  /** For each column of the sink's table, the place of the column of the file; absent where the file has none. */
-  readonly places: ReadonlyMap<string, number>;
+  /** The index of the file's column for each column of the sink's table; absent if the file has none. */
+  readonly indexes: ReadonlyMap<string, number>;
 }
 
-/** What is not known, and what is done about it. */
+/** How a sink handles unknown columns and enum values. */
 export type UnknownRules = Pick<SinkOpening, "onUnknown" | "unknownColumns">;
 
 /**
- * Find out where the columns of a unit's CSV file go.
+ * Maps the columns of a unit's CSV file to those of the sink's table.
  *
  * @param unit the unit
  * @param columns the names in the file's header row
- * @returns the plan
- * @throws {@link SinkError} where two columns would become one, or a name cannot be that of a column
+ * @returns the mapping
+ * @throws {@link SinkError} if two columns would become one, or a name cannot be a column's name
  */
 export function planColumns({ table }: Unit, columns: readonly string[]): ColumnPlan {
-  const places = new Map<string, number>();
+  const indexes = new Map<string, number>();
   const added: string[] = [];
   const taken = new Set([FROM_BLOCK]);
   for (const [index, name] of columns.entries()) {
     const target = targetOf(table, name);
     if (target === undefined) {
-      checkAddedName(table, name);
+      assertAddable(table, name);
       added.push(name);
     }
     const column = target?.name ?? name;
-    // DuckDB, and much that reads Parquet, does not tell upper from lower case.
+    // Column names are case-insensitive in DuckDB and in many readers of Parquet.
     if (taken.has(column.toLowerCase()) || (target === undefined && isKnown(table, column))) {
       throw sameName(table, name);
     }
     taken.add(column.toLowerCase());
-    places.set(column, index);
+    indexes.set(column, index);
   }
-  checkAddedCount(table, added.length);
-  return { table, added, places };
+  assertAddedCount(table, added.length);
+  return { table, added, indexes };
 }
 
 /**
- * Find out which columns a table is to get before the rows of a file fit in.
+ * Returns the columns that must be added to a table before the rows of a file can be inserted.
  *
- * @param plan where the columns of the file go
- * @param there the columns that the table has
- * @returns those of the file that it lacks
- * @throws {@link SinkError} where one has the name of another one but for the case, or there would be too many
+ * @param plan the mapping of the file's columns
+ * @param existing the columns of the table
+ * @returns the columns of the file that the table lacks
+ * @throws {@link SinkError} if a name differs from another one only in case, or there would be too many columns
  */
-export function missingColumns({ table, added }: ColumnPlan, there: readonly string[]): string[] {
-  const names = new Set(there);
+export function missingColumns({ table, added }: ColumnPlan, existing: readonly string[]): string[] {
+  const names = new Set(existing);
   const lacking = added.filter((column) => !names.has(column));
-  const taken = new Set(there.map((name) => name.toLowerCase()));
+  const taken = new Set(existing.map((name) => name.toLowerCase()));
   const twin = lacking.find((column) => taken.has(column.toLowerCase()));
   if (twin !== undefined) {
     throw sameName(table, twin);
   }
   if (lacking.length > 0) {
-    checkAddedCount(table, there.length + lacking.length - sinkColumns(table).length);
+    assertAddedCount(table, existing.length + lacking.length - sinkColumns(table).length);
   }
   return lacking;
 }
 
 function sameName(table: TableName, name: string): SinkError {
-  return new SinkError(`the column ${quoted(name)} of ${table} has the name of another one, but for the case`, {
+  return new SinkError(`the column ${quoted(name)} of ${table} differs from another one only in case`, {
     code: Code.Unimplemented,
     advice: "Install a newer release, which may know the column.",
   });
@@ -93,57 +93,57 @@ function isKnown(table: TableName, name: string): boolean {
 }
 
 /**
- * Make the query that reads a CSV file as rows of a sink's table.
+ * Returns the query that reads a CSV file as rows of a sink's table.
  *
- * @param plan where the columns go
+ * @param plan the mapping of the columns
  * @param spooled the file
- * @param columns the names of the table's columns, in their order; NULL stands for those that the file lacks
- * @param huge the type of huge whole numbers
+ * @param columns the names of the table's columns, in order; columns that the file lacks are NULL
+ * @param huge the type of huge integers
  * @returns the query, without {@link FROM_BLOCK}
  */
 export function rowsSql(plan: ColumnPlan, spooled: SpooledCsv, columns: readonly string[], huge: HugeType): string {
   const known = new Map<string, SinkColumn>(sinkColumns(plan.table).map((column) => [column.name, column]));
   const values = columns.map((name) => {
-    const place = plan.places.get(name);
+    const index = plan.indexes.get(name);
     const column = known.get(name);
     const value =
-      place === undefined ? `CAST(NULL AS ${duckdbType(column, huge)})` : nonNullValueSql(`c${place}`, column, huge);
+      index === undefined ? `CAST(NULL AS ${duckdbType(column, huge)})` : nonNullValueSql(`c${index}`, column, huge);
     return `${value} AS ${identifier(name)}`;
   });
   return `SELECT ${values.join(", ")} FROM ${readCsvSql(spooled)}`;
 }
 
 /**
- * Make the query that finds whether a CSV file has a zero with a sign. In the dictionary of a Parquet file it would be one
- * with the other zero.
+ * Returns the query that detects a negative zero in a CSV file. In the dictionary of a Parquet file, it would be merged with
+ * the positive zero.
  *
- * @param plan where the columns go
+ * @param plan the mapping of the columns
  * @param spooled the file
- * @returns the query, which has a row where there is one; `undefined` where the table has no column for such a value
+ * @returns the query, which returns a row if there is one; `undefined` if the table has no column of floating-point numbers
  */
-export function negativeZerosSql({ table, places }: ColumnPlan, spooled: SpooledCsv): string | undefined {
+export function negativeZerosSql({ table, indexes }: ColumnPlan, spooled: SpooledCsv): string | undefined {
   const found = sinkColumns(table).flatMap(({ name, type }) => {
-    const place = type === "float8" ? places.get(name) : undefined;
-    return place === undefined ? [] : [`regexp_full_match(c${place}, '-0([.]0+)?')`];
+    const index = type === "float8" ? indexes.get(name) : undefined;
+    return index === undefined ? [] : [`regexp_full_match(c${index}, '-0([.]0+)?')`];
   });
   return found.length === 0 ? undefined : `SELECT 1 FROM ${readCsvSql(spooled)} WHERE ${found.join(" OR ")} LIMIT 1`;
 }
 
-/** A Parquet file has no columns that refuse NULL by themselves. */
+/** Returns a value, or fails if it is NULL in a column that allows none: the columns of a Parquet file cannot enforce that. */
 function nonNullValueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
   const value = valueSql(text, column, huge);
   return column === undefined || column.nullable
     ? value
-    : `coalesce(${value}, error(${literal(`the column ${column.name} has NULL, which it never holds`)}))`;
+    : `coalesce(${value}, error(${literal(`the column ${column.name} has NULL, which it does not allow`)}))`;
 }
 
 /**
- * Tell of columns that are not known.
+ * Reports the unknown columns of a unit.
  *
  * @param unit the unit
- * @param plan what its file has
- * @param rules who is told, and whether the unit fails
- * @throws {@link SinkError} where it is to fail
+ * @param plan the mapping of its file's columns
+ * @param rules the callback, and whether the unit fails
+ * @throws {@link SinkError} if unknown columns fail the unit
  */
 export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: UnknownRules): void {
   for (const column of added) {
@@ -152,13 +152,13 @@ export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: Unk
 }
 
 /**
- * Tell of a column or an enum value that is not known.
+ * Reports an unknown column or enum value.
  *
- * @param unit the unit that has it
- * @param rules who is told, and whether the unit fails
+ * @param unit the unit that contains it
+ * @param rules the callback, and whether the unit fails
  * @param column the column's name
  * @param value the enum value
- * @throws {@link SinkError} where the unit is to fail
+ * @throws {@link SinkError} if unknown columns fail the unit
  */
 export function reportUnknownPart(
   unit: Unit,
@@ -169,29 +169,29 @@ export function reportUnknownPart(
   const { table } = unit;
   if (unknownColumns === "fail") {
     const what = value === undefined ? "" : `the value ${quoted(value)} in `;
-    throw new SinkError(`${unitName(unit)}: ${what}the column ${quoted(column)} is not known`, {
+    throw new SinkError(`${unitName(unit)}: ${what}the column ${quoted(column)} is unknown`, {
       code: Code.FailedPrecondition,
-      advice: "Install a newer release, which may know it, or let it be kept as text.",
+      advice: "Install a newer release, which may know it, or let the sync store it as text.",
     });
   }
   const unknown: UnknownPart = { file: unitName(unit), table, column };
   reportUnknown(onUnknown, unknown)(column, value);
 }
 
-/** Name a unit for people. */
+/** Returns the name of a unit in messages. */
 export function unitName({ table, fromBlock, toBlock }: Unit): string {
   return `${table} of blocks ${fromBlock} to ${toBlock}`;
 }
 
-/** The most enum values of a column that are told. */
+/** The maximum number of unknown values that are reported for each column. */
 const MAX_VALUES = 10;
 
 /**
- * Make the query that finds enum values that are not known.
+ * Returns the query that finds unknown enum values.
  *
  * @param table the table
- * @param from the rows: what stands behind FROM
- * @returns the query, with the columns' names and the values; `undefined` where the table has no such column
+ * @param from the rows, as a FROM clause with a condition
+ * @returns the query, whose rows are names of columns and values; `undefined` if the table has no enum columns
  */
 export function unknownValuesSql(table: TableName, from: string): string | undefined {
   const queries = sinkColumns(table).flatMap(({ name, values }) => {
@@ -203,12 +203,12 @@ export function unknownValuesSql(table: TableName, from: string): string | undef
   return queries.length === 0 ? undefined : queries.join(" UNION ALL ");
 }
 
-/** The longest row that DuckDB reads by default. For longer ones, each reader has buffers as large as the limit of a row. */
+/** The maximum row size that DuckDB reads by default. With a higher limit, each reader allocates buffers of that size. */
 const LONG_LINE = 2_000_000;
-/** The longest row. It is above the limit that the CSV is checked against on its way. */
+/** The maximum row size. It is above the limit of the CSV parser, which has validated the rows. */
 const MAX_LINE = 80 * 1024 * 1024;
 
-/** What texts of a type look like. DuckDB takes much more, and makes something of it: `1.5` is a whole number to it. */
+/** The valid texts of each type. DuckDB accepts more and converts it: it parses `1.5` as an integer. */
 const FORMS: { readonly [type: string]: string } = {
   int2: "-?[0-9]+",
   int4: "-?[0-9]+",
@@ -221,7 +221,7 @@ const FORMS: { readonly [type: string]: string } = {
   timestamptz: "[0-9]{4,6}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?[+]00|-?infinity",
 };
 
-/** DuckDB's types of values that are not kept as text. */
+/** DuckDB's types of values that are not stored as text. */
 const CASTS: { readonly [type: string]: string } = {
   int2: "SMALLINT",
   int4: "INTEGER",
@@ -232,15 +232,15 @@ const CASTS: { readonly [type: string]: string } = {
   jsonb: "JSON",
 };
 
-/** The type that huge whole numbers get; Parquet has none for them. */
+/** The type of huge integers. Parquet has no such type. */
 export type HugeType = "BIGNUM" | "VARCHAR";
 
 /**
- * Name DuckDB's type of a column.
+ * Returns DuckDB's type of a column.
  *
- * @param column of a sink's table; `undefined` for one that is not known
- * @param huge the type of huge whole numbers
- * @returns the type; decimals of any size, enum values and what is not known are text
+ * @param column a column of a sink's table; `undefined` for an unknown column
+ * @param huge the type of huge integers
+ * @returns the type; decimals of any size, enum values and unknown columns are text
  */
 export function duckdbType(column: SinkColumn | undefined, huge: HugeType): string {
   if (column?.type === "hugeint") {
@@ -250,11 +250,11 @@ export function duckdbType(column: SinkColumn | undefined, huge: HugeType): stri
 }
 
 /**
- * Make the expression that reads the text of a value. Where the text does not fit the type, the statement fails.
+ * Returns the expression that parses a value. If the text does not fit the type, the statement fails.
  *
- * @param text an expression: the text or NULL
- * @param column the column that takes the value; `undefined` for one that is not known, which is text
- * @param huge the type of huge whole numbers
+ * @param text the expression of the text, which may be NULL
+ * @param column the column of the value; `undefined` for an unknown column, which is text
+ * @param huge the type of huge integers
  * @returns the expression
  */
 export function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
@@ -272,10 +272,10 @@ export function valueSql(text: string, column: SinkColumn | undefined, huge: Hug
   }
   const value =
     column.type === "bytea"
-      ? // What is no hex digit, unhex refuses itself.
+      ? // unhex itself rejects characters that are not hex digits.
         `CASE WHEN starts_with(${text}, '\\x') AND strlen(${text}) % 2 = 0 THEN unhex(substr(${text}, 3)) END`
       : type === "BIGNUM"
-        ? // Beside whole numbers, this type takes no more than decimals, whose fractions it drops.
+        ? // Besides integers, BIGNUM accepts only decimals, and drops their fractions.
           `CASE WHEN NOT contains(${text}, '.') THEN TRY_CAST(${text} AS BIGNUM) END`
         : fits === undefined
           ? `TRY_CAST(${text} AS ${type})`
@@ -284,15 +284,15 @@ export function valueSql(text: string, column: SinkColumn | undefined, huge: Hug
 }
 
 /**
- * Make the call that reads a CSV file: all fields as text, `c0`, `c1` and so on. NULL is told from the empty text.
- * DuckDB reads by several threads only where no line break stands in quotes: it may take one for the end of a row.
+ * Returns the call that reads a CSV file with all fields as text, named `c0`, `c1` and so on. NULL and the empty string are
+ * kept apart. DuckDB reads the file in parallel only if no field contains a line break, which it may take for the end of a row.
  *
  * @param spooled the file
  * @returns the call, for a FROM clause
  */
 export function readCsvSql({ path, columns, measures, plainLines, longestLine }: SpooledCsv): string {
   const fields = columns.map((_, index) => `c${index}: 'VARCHAR'`).join(", ");
-  // Where line breaks stand in quotes, a row may have many lines.
+  // If fields contain line breaks, a row may have many lines.
   const longest = plainLines ? longestLine : Number(measures.bytes);
   const options = [
     "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"', nullstr = ''",
@@ -305,10 +305,10 @@ export function readCsvSql({ path, columns, measures, plainLines, longestLine }:
 }
 
 /**
- * Write a text as a literal of SQL.
+ * Returns a text as an SQL literal.
  *
  * @param text the text
- * @returns the text in quotes
+ * @returns the literal, in single quotes
  */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;

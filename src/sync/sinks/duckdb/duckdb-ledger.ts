@@ -5,10 +5,10 @@ import { RequestError, SinkError } from "../../../errors/index.js";
 import { isTableName, type TableName } from "../../../schema/table-names.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 
-/** The version of the ledger's form. */
+/** The version of the ledger's format. */
 export const LEDGER_FORMAT = 1;
 
-/** How many entries are read at once. */
+/** The number of entries that are read at once. */
 const PAGE = 10_000;
 
 const LEDGER = `CREATE TABLE IF NOT EXISTS tradewire_ledger (
@@ -30,12 +30,12 @@ const COLUMNS =
   "chain_id, table_name, from_block, to_block, segment_id, previous_segment_id, schema_version, rows, bytes, sha256, loaded_at";
 
 /**
- * Make the ledger where it is missing.
+ * Creates the ledger if it does not exist.
  *
- * @param connection to the database, in a transaction
- * @param name of the sink, for errors
- * @param chainId the chain that the sink is to hold
- * @throws {@link RequestError} where it holds another one; {@link SinkError} where the ledger is of a newer form
+ * @param connection the connection, in a transaction
+ * @param name the sink's name, for errors
+ * @param chainId the chain that the sink holds
+ * @throws {@link RequestError} if it holds another chain; {@link SinkError} if the ledger has an unsupported format
  */
 export async function createLedger(connection: DuckDBConnection, name: string, chainId: string): Promise<void> {
   await connection.run(SYNC);
@@ -49,26 +49,26 @@ export async function createLedger(connection: DuckDBConnection, name: string, c
 }
 
 /**
- * Make the error of a sink that holds another chain.
+ * Creates the error of a sink that holds another chain.
  *
- * @param name of the sink
- * @param held the chain that it holds
- * @param chainId the chain that it is to hold
+ * @param name the sink's name
+ * @param held the chain in the sink
+ * @param chainId the expected chain
  * @returns the error
  */
 export function otherChainError(name: string, held: string, chainId: string): RequestError {
   return new RequestError(`${name} holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
-    advice: "Choose another sink for this chain: one holds one chain. Nothing was changed.",
+    advice: "Choose another sink for this chain: a sink holds only one chain. Nothing was changed.",
   });
 }
 
 /**
- * Read which chain a database holds.
+ * Reads the chain of a database.
  *
- * @param connection to the database
- * @param name of the sink, for errors
- * @returns the chain; `undefined` where there is no ledger
- * @throws {@link SinkError} where the ledger is of a newer form
+ * @param connection the connection
+ * @param name the sink's name, for errors
+ * @returns the chain; `undefined` if there is no ledger
+ * @throws {@link SinkError} if the ledger has an unsupported format
  */
 export async function readLedgerChain(connection: DuckDBConnection, name: string): Promise<string | undefined> {
   const tables = await connection.runAndReadAll(
@@ -81,33 +81,33 @@ export async function readLedgerChain(connection: DuckDBConnection, name: string
   if (found === undefined) {
     return undefined;
   }
-  checkFormat(name, Number(found[0]));
+  assertFormat(name, Number(found[0]));
   return String(found[1]);
 }
 
 /**
- * Check that a ledger is of a form that this release knows.
+ * Asserts that this release supports the format of a ledger.
  *
- * @param name of the sink
- * @param format the version of the ledger's form
- * @throws {@link SinkError} where it is newer
+ * @param name the sink's name
+ * @param format the version of the ledger's format
+ * @throws {@link SinkError} if it does not
  */
-export function checkFormat(name: string, format: number): void {
+export function assertFormat(name: string, format: number): void {
   if (format !== LEDGER_FORMAT) {
-    throw new SinkError(`the ledger of ${name} has the form ${format}, and this release knows ${LEDGER_FORMAT}`, {
+    throw new SinkError(`the ledger of ${name} has the format ${format}, and this release supports ${LEDGER_FORMAT}`, {
       code: Code.FailedPrecondition,
-      advice: "Install the release that made it, or a newer one. Nothing was changed.",
+      advice: "Install the release that created it, or a newer one. Nothing was changed.",
     });
   }
 }
 
 /**
- * Read a table's entries, in the order of the blocks. Each page is a query of its own, so that no transaction stays open
- * while they are used.
+ * Reads the entries of a table, ordered by blocks. Each page is a separate query, so that no transaction stays open while the
+ * caller uses them.
  *
- * @param read opens a connection and reads
+ * @param read runs a query on a connection
  * @param table the table
- * @param behind only entries that begin behind this block
+ * @param behind only entries that begin after this block
  */
 export async function* readEntries(
   read: <T>(use: (connection: DuckDBConnection) => Promise<T>) => Promise<T>,
@@ -128,9 +128,9 @@ export async function* readEntries(
 }
 
 /**
- * Find the entries whose blocks are partly or wholly those of a unit.
+ * Reads the entries that overlap a unit.
  *
- * @param connection to the database
+ * @param connection the connection
  * @param unit the unit
  * @returns the entries
  */
@@ -143,9 +143,9 @@ export function overlappingEntries(
 }
 
 /**
- * Write an entry.
+ * Inserts an entry.
  *
- * @param connection to the database, in the transaction of the rows
+ * @param connection the connection, in the transaction of the rows
  * @param entry the entry
  */
 export async function insertEntry(connection: DuckDBConnection, entry: LedgerEntry): Promise<void> {
@@ -158,11 +158,11 @@ export async function insertEntry(connection: DuckDBConnection, entry: LedgerEnt
 }
 
 /**
- * Remove an entry and its rows.
+ * Deletes an entry and its rows.
  *
- * @param connection to the database, in a transaction
+ * @param connection the connection, in a transaction
  * @param entry the entry
- * @returns whether it was there
+ * @returns whether it existed
  */
 export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<boolean> {
   const { table, fromBlock, toBlock, segmentId } = entry;
@@ -178,10 +178,10 @@ export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntr
 }
 
 /**
- * Remove rows that stand where a unit is to be loaded, though the ledger has no unit there: somebody has changed it.
+ * Deletes the rows of a unit's blocks that are not in the ledger, which another program must have changed.
  *
- * @param connection to the database, in the transaction of the rows
- * @param unit the unit, where the ledger has none that overlaps it
+ * @param connection the connection, in the transaction of the rows
+ * @param unit the unit; no entry of the ledger overlaps it
  */
 export async function removeOrphanRows(
   connection: DuckDBConnection,
@@ -217,5 +217,5 @@ function tableOf(name: DuckDBValue | undefined): TableName {
   if (typeof name === "string" && isTableName(name)) {
     return name;
   }
-  throw new RangeError(`the ledger has an entry of no known table: ${String(name)}`);
+  throw new RangeError(`the ledger has an entry of an unknown table: ${String(name)}`);
 }

@@ -41,8 +41,8 @@ const DAMAGED =
   "The file is damaged. Take it from a backup, or remove() its unit with the library's sink and sync again.";
 
 /**
- * What DuckDB's messages mean: a part of the message, the code, and what to do. The first that fits is taken. Those that
- * quote a value come first: it is the node's, and may be any text.
+ * The meanings of DuckDB's messages: a pattern of the message, the code, and the advice. The first match applies. Messages that
+ * quote a value come first: the value is the node's, and could contain the pattern of another one.
  */
 const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[] = [
   [/^Invalid Input Error: Cannot execute statement/u, Code.PermissionDenied, PERMISSIONS],
@@ -50,17 +50,21 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
   [
     /^(?:Conversion|Invalid Input|Constraint) Error/u,
     Code.DataLoss,
-    "Tell who runs the node, or install a newer release: the network may have changed its tables.",
+    "Report it to the operator of the node, or install a newer release: the network may have changed its tables.",
   ],
   [
     /lock on file|Conflicting lock/u,
     Code.Unavailable,
-    "Wait until that process has closed the file: DuckDB lets one process at a time write to it, and others read it meanwhile only where nobody writes.",
+    "Wait until that process has closed the file. Only one process at a time can open a DuckDB file for writing, and others can read it only while no process writes.",
   ],
-  [/different configuration|Unique file handle/u, Code.Unavailable, "Close what has opened the file in this process."],
+  [
+    /different configuration|Unique file handle/u,
+    Code.Unavailable,
+    "Close the other connection to the file in this process.",
+  ],
   [/version number|newer version|storage version/u, Code.FailedPrecondition, "Install a newer @duckdb/node-api."],
   [/not a valid DuckDB/u, Code.FailedPrecondition, "Choose another path: the file is not overwritten."],
-  [/conflict/iu, Code.Aborted, "Try the same again at once: another transaction was in the way."],
+  [/conflict/iu, Code.Aborted, "Retry at once: another transaction conflicted with this one."],
   [/No space left/u, Code.ResourceExhausted, "Free some space on the disk."],
   [/^Out of Memory/u, Code.ResourceExhausted, "Give the sink a larger memoryLimit."],
   [/Permission denied|read-only|Read-only/u, Code.PermissionDenied, PERMISSIONS],
@@ -70,10 +74,10 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
 const OTHER = "Check the file, the disk and the permissions.";
 
 /**
- * Make an error of the sink of what DuckDB threw.
+ * Converts an error of DuckDB to an error of the sink.
  *
- * @param reason what was thrown; errors of this library stay as they are
- * @param where the sink's name and what was done
+ * @param reason the thrown value; errors of this library are returned unchanged
+ * @param where the sink's name and the operation
  * @returns the error
  */
 export function duckdbError(reason: unknown, where: string): TradewireError {
@@ -82,19 +86,19 @@ export function duckdbError(reason: unknown, where: string): TradewireError {
   }
   const said = isError(reason) ? reason.message : String(reason);
   const [, code, advice] = MEANINGS.find(([part]) => part.test(said)) ?? [undefined, Code.Unknown, OTHER];
-  // What stands behind the first paragraph are hints for who wrote the SQL.
+  // The paragraphs after the first one are hints for authors of SQL.
   const [first = ""] = said.split(/\n\s*\n|\n(?:Possible |Column .* is being)/u);
   const line = truncate(first.replace(/ ?See also https:\S+/u, "").trim(), MAX_MESSAGE).replace(/\p{Cc}+/gu, " ");
   return new SinkError(`${where}: ${line}`, { code, advice, cause: reason });
 }
 
 /**
- * Await work of DuckDB.
+ * Awaits an operation of DuckDB, and converts its errors.
  *
- * @param where the sink's name and what is done, for errors
- * @param work what is awaited
- * @returns what it returns
- * @throws {@link SinkError} where DuckDB fails
+ * @param where the sink's name and the operation, for errors
+ * @param work the operation
+ * @returns its result
+ * @throws {@link SinkError} if DuckDB fails
  */
 export async function inDuckdb<T>(where: string, work: Promise<T>): Promise<T> {
   try {

@@ -27,7 +27,7 @@ import {
 } from "./duckdb-ledger.js";
 import {
   addColumn,
-  checkCount,
+  assertCount,
   countDifferences,
   createTable,
   isEntryOf,
@@ -37,27 +37,27 @@ import {
 } from "./duckdb-tables.js";
 import { type SpooledCsv, withSpooled } from "./spooled-csv.js";
 
-/** How a DuckDB file is used as a sink. */
+/** Options of a DuckDB sink. */
 export interface DuckdbSinkOptions {
-  /** Whether each table gets a view with names in place of codes, such as `trades_named`; false by default. */
+  /** Whether to create a view of each table with names in place of codes, such as `trades_named`; false by default. */
   readonly namedViews?: boolean | undefined;
-  /** The most memory that DuckDB takes, as it writes it; `1GiB` by default. The process takes some 300 MiB beside it. */
+  /** DuckDB's memory limit, in its syntax; `1GiB` by default. The process needs some 300 MiB in addition. */
   readonly memoryLimit?: string | undefined;
 }
 
-/** The most memory that DuckDB takes by default. */
+/** DuckDB's default memory limit. */
 export const MEMORY_LIMIT = "1GiB";
 
 /**
- * Make a sink of a DuckDB file. Its package `@duckdb/node-api` must be installed.
+ * Creates a sink that stores history in a DuckDB file. The package `@duckdb/node-api` must be installed.
  *
- * One process at a time has the file open. Sinks of one process share it, also with whoever takes the file from
+ * Only one process at a time can open the file. Sinks of one process share it, also with code that opens the file with
  * `DuckDBInstance.fromCache` without settings.
  *
- * @param path of the file; it is made where it is missing, its folder is not
- * @param options views, and the memory that DuckDB takes
+ * @param path the path of the file, which is created if it does not exist; its folder must exist
+ * @param options views, and DuckDB's memory limit
  * @returns the sink
- * @throws `RequestError` where the path is no text, or an option is unknown or wrong
+ * @throws `RequestError` if the path is not a string, or an option is unknown or invalid
  *
  * @example
  * await syncHistory(client, { sink: duckdbSink("history.duckdb") });
@@ -90,12 +90,12 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
 
   return {
     name,
-    async open(given) {
+    async open(settings) {
       database = await openDuckdbFile(path, name, { make: true, memoryLimit });
-      opening = given;
-      await opened().write("making the tables", async (connection) => {
-        await createLedger(connection, name, given.chainId);
-        for (const table of given.tables) {
+      opening = settings;
+      await opened().write("creating the tables", async (connection) => {
+        await createLedger(connection, name, settings.chainId);
+        for (const table of settings.tables) {
           await createTable(connection, table);
           if (namedViews) {
             await connection.run(namedViewSql(table));
@@ -105,7 +105,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     },
     async inspect(signal) {
       database = await openDuckdbFile(path, name, { make: false, memoryLimit });
-      return await database?.read("looking at it", (connection) => readLedgerChain(connection, name), signal);
+      return await database?.read("reading its chain", (connection) => readLedgerChain(connection, name), signal);
     },
     async *entries(table, behind) {
       yield* readEntries((use) => opened().read("reading the ledger", use), table, behind);
@@ -137,29 +137,29 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
               await removeUnit(connection, old);
             }
             await removeOrphanRows(connection, unit);
-            const there = await tableColumns(connection, unit.table);
-            const added = missingColumns(plan, there);
+            const existing = await tableColumns(connection, unit.table);
+            const added = missingColumns(plan, existing);
             for (const column of added) {
               await addColumn(connection, unit.table, column);
             }
-            const columns = [...there, ...added];
+            const columns = [...existing, ...added];
             const rows = rowsSql(plan, spooled, columns, "BIGNUM");
             const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
             const { rowsChanged } = await connection.run(
               `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
             );
-            checkCount(unit, BigInt(rowsChanged), spooled);
+            assertCount(unit, BigInt(rowsChanged), spooled);
             const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
             const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
             for (const [column, value] of unknown) {
               reportUnknownPart(unit, rules, String(column), String(value));
             }
-            const made = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
-            await insertEntry(connection, made);
-            return made;
+            const created = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
+            await insertEntry(connection, created);
+            return created;
           };
           const what = `loading ${unitName(unit)}`;
-          // What changes a table, or rows that are there, is in the way of others.
+          // A change of the table or of existing rows conflicts with other transactions.
           return replaced.length === 0 && plan.added.length === 0
             ? await opened().append(what, spooled.measures.bytes, load, signal)
             : await opened().write(what, load, signal);

@@ -12,31 +12,31 @@ import type { SpooledCsv } from "./spooled-csv.js";
 const FROM_BLOCK_COLUMN: TableColumn = { name: FROM_BLOCK, type: "int8", holds: "whole", nullable: false, since: 1 };
 
 /**
- * Make a table of the sink where it is missing, and add the columns that this release knows and the table lacks.
+ * Creates a table if it does not exist, and adds the columns of this release that it lacks.
  *
- * The table has no key: an index of DuckDB's holds all keys in memory, and does not take a row again that the same
- * transaction has removed. The ledger keeps rows from being there twice. Enum values are text, so that a value that is
- * new changes no table; DuckDB keeps a dictionary of them all the same.
+ * The table has no primary key: an index of DuckDB keeps all keys in memory, and rejects a row that the same transaction has
+ * deleted before. The ledger prevents duplicate rows. Enum values are text, so that a new value does not change the table;
+ * DuckDB stores them with a dictionary anyway.
  *
- * @param connection to the database
+ * @param connection the connection
  * @param table the table
- * @throws what DuckDB throws
+ * @throws errors of DuckDB
  */
 export async function createTable(connection: DuckDBConnection, table: TableName): Promise<void> {
-  const there = new Set(await tableColumns(connection, table));
-  if (there.size === 0) {
+  const existing = new Set(await tableColumns(connection, table));
+  if (existing.size === 0) {
     await connection.run(newTableSql(table));
     return;
   }
   for (const column of sinkColumns(table)) {
-    if (!there.has(column.name)) {
+    if (!existing.has(column.name)) {
       await addColumn(connection, table, column.name, duckdbType(column, "BIGNUM"));
     }
   }
 }
 
 /**
- * Write the statement that makes a table where none is there.
+ * Returns the statement that creates a table.
  *
  * @param table the table
  * @returns the statement
@@ -52,11 +52,11 @@ export function newTableSql(table: TableName): string {
 }
 
 /**
- * List the columns that a table has.
+ * Lists the columns of a table.
  *
- * @param connection to the database
+ * @param connection the connection
  * @param table the table
- * @returns the names in their order, {@link FROM_BLOCK} not among them; none where there is no table
+ * @returns the names in order, without {@link FROM_BLOCK}; an empty list if the table does not exist
  */
 export async function tableColumns(connection: DuckDBConnection, table: TableName): Promise<string[]> {
   const rows = await connection.runAndReadAll(
@@ -69,9 +69,9 @@ export async function tableColumns(connection: DuckDBConnection, table: TableNam
 }
 
 /**
- * Add a column to a table.
+ * Adds a column to a table.
  *
- * @param connection to the database
+ * @param connection the connection
  * @param table the table
  * @param name the column's name
  * @param type its type
@@ -86,11 +86,11 @@ export async function addColumn(
 }
 
 /**
- * Make the view of a table that has names in place of codes, such as `SIDE_BUY`. A code that is not known stays the
- * text of its number.
+ * Returns the statement that creates the view of a table with names in place of codes, such as `SIDE_BUY`. An unknown code
+ * becomes the text of its number.
  *
  * @param table such as `trades`
- * @returns the statement; the view is called such as `trades_named`
+ * @returns the statement; the view has a name such as `trades_named`
  */
 export function namedViewSql(table: TableName): string {
   const columns = sinkColumns(table).map(({ name, code }) => {
@@ -101,54 +101,55 @@ export function namedViewSql(table: TableName): string {
 }
 
 /**
- * Check that as many rows were written as the CSV has.
+ * Asserts that DuckDB has written as many rows as the CSV file has.
  *
  * @param unit the unit
- * @param rows how many were written
- * @param spooled the CSV
- * @throws {@link SinkError} where they are not as many
+ * @param rows the number of written rows
+ * @param spooled the CSV file
+ * @throws {@link SinkError} if the numbers differ
  */
-export function checkCount(unit: Unit, rows: bigint, { measures }: SpooledCsv): void {
+export function assertCount(unit: Unit, rows: bigint, { measures }: SpooledCsv): void {
   if (rows !== measures.rows) {
-    throw new SinkError(`${unitName(unit)}: DuckDB has read ${rows} rows where the file has ${measures.rows}`, {
+    throw new SinkError(`${unitName(unit)}: DuckDB has read ${rows} rows, but the file has ${measures.rows}`, {
       code: Code.Internal,
-      advice: "Nothing was kept. Install another version of @duckdb/node-api, and tell who makes tradewire.",
+      advice:
+        "Nothing was stored. Install another version of @duckdb/node-api, and report this to the developers of tradewire.",
     });
   }
 }
 
 /**
- * Make the error of a unit that cannot be removed as another sync holds it.
+ * Creates the error of a unit that cannot be removed because another sync has claimed it.
  *
- * @param name of the sink
+ * @param name the sink's name
  * @param unit the unit
  * @returns the error
  */
 export function unitClaimedError(name: string, unit: Unit): SinkError {
   return new SinkError(`${name}: ${unitName(unit)} is being loaded by another sync`, {
     code: Code.Unavailable,
-    advice: "Wait until it has done so.",
+    advice: "Wait until it is loaded.",
   });
 }
 
 /**
- * Tell whether an entry is of a unit, and not of another history or of other segments.
+ * Reports whether an entry is the entry of a unit, and not of another history or of other segments.
  *
- * @param entry of the ledger
+ * @param entry an entry of the ledger
  * @param unit the unit
- * @returns whether it is
+ * @returns whether they match
  */
 export function isEntryOf(entry: LedgerEntry, unit: Unit): boolean {
   return entry.fromBlock === unit.fromBlock && entry.toBlock === unit.toBlock && entry.segmentId === unit.segmentId;
 }
 
 /**
- * Count the rows by which two queries differ.
+ * Counts the rows in which two queries differ.
  *
- * @param connection to the database
+ * @param connection the connection
  * @param held the query of the sink's rows
  * @param fresh the query of the node's rows, with the same columns
- * @returns how many of the node's the sink lacks, and how many it has beyond
+ * @returns the number of the node's rows that the sink lacks, and of the sink's rows that the node lacks
  */
 export async function countDifferences(
   connection: DuckDBConnection,

@@ -9,32 +9,32 @@ import { linkedController } from "../../../signal/abort.js";
 import type { UnitCsv } from "../../sink.js";
 import type { Measures } from "../../unit.js";
 
-/** How many bytes wait to be written, at most, beside the piece that arrives. */
+/** The maximum number of bytes that wait to be written, besides the last chunk. */
 const WRITE_SIZE = 1024 * 1024;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** The CSV file of a unit, whole and checked, in a temporary file. */
+/** The complete and validated CSV file of a unit, in a temporary file. */
 export interface SpooledCsv {
   readonly path: string;
   readonly columns: readonly string[];
   readonly measures: Measures;
-  /** Whether all line breaks are ends of rows: none stands in quotes. */
+  /** Whether every line break ends a row, and none is in a quoted field. */
   readonly plainLines: boolean;
-  /** Bytes of the longest line, without its end. */
+  /** The size of the longest line in bytes, without its line break. */
   readonly longestLine: number;
 }
 
 /**
- * Write the CSV file of a unit to a temporary file, which is there while it is used. DuckDB gets to see the file only
- * once the content has ended without an error.
+ * Writes the CSV file of a unit to a temporary file, and deletes it after use. DuckDB reads the file only after its content has
+ * ended without an error.
  *
- * @param folder where the file is written
+ * @param folder the folder of the temporary file
  * @param csv the unit's file; its errors are thrown unchanged
- * @param signal ends the writing
- * @param use is given the file
- * @returns what `use` returns
- * @throws {@link FileError} where the file cannot be written; {@link CanceledError}; all that the content and `use` throw
+ * @param signal cancels the write
+ * @param use called with the temporary file
+ * @returns the result of `use`
+ * @throws {@link FileError} if the file cannot be written; {@link CanceledError}; errors of the content and of `use`
  */
 export async function withSpooled<T>(
   folder: string,
@@ -44,18 +44,18 @@ export async function withSpooled<T>(
 ): Promise<T> {
   const path = join(folder, await temporaryName());
   const lines = { count: 0, longest: 0, last: 0 };
-  let returns = false;
-  async function* passing(): AsyncGenerator<Uint8Array> {
-    for await (const piece of csv.content) {
-      measureLines(piece, lines);
-      returns ||= piece.includes(CARRIAGE_RETURN);
-      yield piece;
+  let hasReturns = false;
+  async function* measured(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of csv.content) {
+      measureLines(chunk, lines);
+      hasReturns ||= chunk.includes(CARRIAGE_RETURN);
+      yield chunk;
     }
   }
-  const ending = linkedController(signal);
+  const controller = linkedController(signal);
   try {
     const writing = createWriteStream(path, { flags: "wx", highWaterMark: WRITE_SIZE });
-    await pipeline(passing, writing, { signal: ending.signal }).catch((reason: unknown) => {
+    await pipeline(measured, writing, { signal: controller.signal }).catch((reason: unknown) => {
       if (reason instanceof TradewireError) {
         throw reason;
       }
@@ -65,24 +65,24 @@ export async function withSpooled<T>(
       throw isFileFailure(reason) ? fileError(reason, path) : reason;
     });
     const measures = csv.measures();
-    const plainLines = !returns && BigInt(lines.count) === measures.rows + 1n;
+    const plainLines = !hasReturns && BigInt(lines.count) === measures.rows + 1n;
     return await use({ path, columns: csv.columns, measures, plainLines, longestLine: lines.longest });
   } finally {
-    ending.abort(); // Nothing stays at the caller's signal.
-    await rm(path, { force: true }).catch(() => undefined); // The next sync sweeps it.
+    controller.abort(); // Removes its listener from the caller's signal.
+    await rm(path, { force: true }).catch(() => undefined); // The next sync deletes it.
   }
 }
 
-/** Add a piece to what is known of the lines: how many have ended, and how long the longest and the last are so far. */
-function measureLines(piece: Uint8Array, lines: { count: number; longest: number; last: number }): void {
+/** Updates the line statistics with a chunk: the number of complete lines, and the sizes of the longest and the last line. */
+function measureLines(chunk: Uint8Array, lines: { count: number; longest: number; last: number }): void {
   let from = 0;
-  for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, from)) {
+  for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, from)) {
     lines.count += 1;
     lines.longest = Math.max(lines.longest, lines.last + at - from);
     lines.last = 0;
     from = at + 1;
   }
-  lines.last += piece.length - from;
+  lines.last += chunk.length - from;
 }
 
 function isFileFailure(reason: unknown): boolean {

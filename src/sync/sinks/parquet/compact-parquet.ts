@@ -18,33 +18,34 @@ import { type Layout, readFolder, syncFile } from "./parquet-folder.js";
 import { copySql, type Engine, engineIn } from "./parquet-writer.js";
 import { applyChange, claimUnit, recoverChanges } from "./pending-changes.js";
 
-/** Rows of a joined file by default: about eight row groups. */
+/** The default maximum number of rows of a joined file: about eight row groups. */
 const ROWS_PER_FILE = 1_000_000;
 const MAX_ROWS_PER_FILE = 1_000_000_000;
 
-/** How files are joined. */
+/** Options of {@link compactParquet}. */
 export interface CompactOptions {
   /** All tables by default. */
   readonly tables?: readonly TableName[] | undefined;
-  /** The most rows of a joined file; 1,000,000 by default. Files that have as many are left as they are. */
+  /** The maximum number of rows of a joined file; 1,000,000 by default. Files of that size or larger are not changed. */
   readonly rowsPerFile?: number | undefined;
-  /** The most memory that DuckDB takes, as it writes it; `1GiB` by default. */
+  /** DuckDB's memory limit, in its syntax; `1GiB` by default. */
   readonly memoryLimit?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What was joined. */
+/** The result of {@link compactParquet}. */
 export interface Compacted {
-  /** Files that were joined, and files that they became. */
+  /** The number of files that were joined. */
   readonly joined: number;
+  /** The number of files that replaced them. */
   readonly files: number;
   readonly rows: bigint;
-  /** Joined files that were not made, as a sync was loading there, or has changed the units meanwhile. */
+  /** The number of groups that were skipped, because a sync was loading their blocks or has changed their units. */
   readonly busy: number;
 }
 
-/** Where files are joined, and by what. */
-interface Place {
+/** What a compaction works with. */
+interface CompactionContext {
   readonly layout: Layout;
   readonly engine: Engine;
   readonly manifest: (table: TableName) => Manifest;
@@ -52,16 +53,16 @@ interface Place {
 }
 
 /**
- * Join small files of a folder that {@link parquetSink} has made: adjacent units of one history and schema version become
- * one unit, with one file and one entry in the ledger. Syncs may write to the folder meanwhile. Killed at any point, it
- * leaves each row there once as soon as somebody opens the folder, and finishes what had become certain. Until then, and for
- * the moment in which files are exchanged, readers of these files fail, and name a file `…unfinished-change.parquet`.
+ * Joins small files in the folder of a {@link parquetSink}: adjacent units of one history and schema version become one unit,
+ * with one file and one entry in the ledger. Syncs may write to the folder at the same time. If the process is killed, the next
+ * process that opens the folder completes the changes that were committed, so that no row is lost or duplicated. Until then, and
+ * while files are being replaced, readers of these files fail with an error that names a file `…unfinished-change.parquet`.
  *
  * @param folder the folder
- * @param options which tables, and how large the files become
- * @returns what was joined
- * @throws `RequestError` where an option is wrong; `SinkError` where the folder holds no sync, files cannot be read or
- *   written, or have other rows than the ledger says; `CanceledError`
+ * @param options the tables, and the size of the files
+ * @returns the numbers of joined files and rows
+ * @throws `RequestError` if an option is invalid; `SinkError` if the folder holds no sync, files cannot be read or written, or
+ *   their rows do not match the ledger; `CanceledError`
  *
  * @example
  * const { joined, files } = await compactParquet("history", { rowsPerFile: 1_000_000 });
@@ -86,14 +87,19 @@ export async function compactParquet(folder: string, options: CompactOptions = {
     });
   }
   const engine = engineIn(`parquet:${folder}`, layout.pending, memoryLimit);
-  const place: Place = { layout, engine, manifest: (table) => manifestOf(layout.manifest(table)), signal };
+  const context: CompactionContext = {
+    layout,
+    engine,
+    manifest: (table) => manifestOf(layout.manifest(table)),
+    signal,
+  };
   try {
-    await recoverChanges(layout.pending, (change, part) => applyChange(layout, place.manifest, change, part));
+    await recoverChanges(layout.pending, (change, part) => applyChange(layout, context.manifest, change, part));
     for (const table of tables) {
-      for (const group of groupsOf(await place.manifest(table).entries(), rowsPerFile)) {
+      for (const group of groupsOf(await context.manifest(table).entries(), rowsPerFile)) {
         throwIfAborted(signal);
         const joined = joinedEntry(group);
-        if (joined !== undefined && (await join(place, group, joined))) {
+        if (joined !== undefined && (await join(context, group, joined))) {
           done.joined += group.length;
           done.files += 1;
           done.rows += joined.rows;
@@ -108,7 +114,7 @@ export async function compactParquet(folder: string, options: CompactOptions = {
   }
 }
 
-/** Puts entries together, in their order, whose rows fit into one file. Entries that stay alone are left out. */
+/** Groups consecutive entries whose rows fit into one file. Entries that cannot be joined are left out. */
 function groupsOf(entries: readonly LedgerEntry[], rowsPerFile: bigint): LedgerEntry[][] {
   const groups: LedgerEntry[][] = [];
   let open: LedgerEntry[] = [];
@@ -150,9 +156,9 @@ function joinedEntry(group: readonly LedgerEntry[]): LedgerEntry | undefined {
   );
 }
 
-/** Returns whether the files were joined: false where a sync holds one of the units, or has replaced it. */
-async function join(place: Place, group: readonly LedgerEntry[], joined: LedgerEntry): Promise<boolean> {
-  const { layout, manifest } = place;
+/** Joins files. Returns false if a sync has claimed one of the units, or has replaced it. */
+async function join(context: CompactionContext, group: readonly LedgerEntry[], joined: LedgerEntry): Promise<boolean> {
+  const { layout, manifest } = context;
   const claim = await claimUnit(layout.pending, joined, (change, part) => applyChange(layout, manifest, change, part));
   if (claim === undefined) {
     return false;
@@ -166,7 +172,7 @@ async function join(place: Place, group: readonly LedgerEntry[], joined: LedgerE
     ) {
       return false;
     }
-    await writeJoined(place, group, joined, claim.part);
+    await writeJoined(context, group, joined, claim.part);
     await claim.commit({ load: joined, remove: group });
     return true;
   } finally {
@@ -175,7 +181,7 @@ async function join(place: Place, group: readonly LedgerEntry[], joined: LedgerE
 }
 
 async function writeJoined(
-  { layout, engine, signal }: Place,
+  { layout, engine, signal }: CompactionContext,
   group: readonly LedgerEntry[],
   joined: LedgerEntry,
   part: string,
@@ -193,11 +199,11 @@ async function writeJoined(
       const { rowsChanged } = await connection.run(copySql(query, part, metadata, withDictionary));
       if (BigInt(rowsChanged) !== joined.rows) {
         throw new SinkError(
-          `the files of ${unitName(joined)} have ${rowsChanged} rows, and the ledger says ${joined.rows}`,
+          `the files of ${unitName(joined)} have ${rowsChanged} rows, but the ledger says ${joined.rows}`,
           {
             code: Code.DataLoss,
             advice:
-              "Nothing was joined. Find the damaged unit with `tradewire sync verify`, and load it anew with --repair.",
+              "Nothing was joined. Find the damaged unit with `tradewire sync verify`, and load it again with --repair.",
           },
         );
       }
@@ -207,7 +213,7 @@ async function writeJoined(
   await syncFile(part);
 }
 
-/** In a dictionary, a zero with a sign would be one with the other zero. */
+/** Reports whether files contain a negative zero, which a dictionary would merge with the positive zero. */
 async function hasSignedZero(connection: DuckDBConnection, table: TableName, files: string): Promise<boolean> {
   const found = sinkColumns(table)
     .filter(({ type }) => type === "float8")

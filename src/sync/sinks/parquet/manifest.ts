@@ -8,13 +8,13 @@ import { isTableName } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 import { appendLines, onPath } from "./parquet-folder.js";
 
-/** How much of a manifest is read at once. */
+/** The size of a read of a manifest, in bytes. */
 const READ_SIZE = 1024 * 1024;
 
 const block = z.number().int().nonnegative();
 const count = z.number().int().nonnegative();
 
-/** An entry of the ledger as JSON. Numbers are such that JSON keeps them: below 2^53. */
+/** The JSON schema of a ledger entry. All numbers are below 2^53, so that JSON holds them exactly. */
 export const entryJson = z.object({
   chain_id: z.string(),
   table: z.string().refine(isTableName),
@@ -35,41 +35,41 @@ export type EntryJson = z.infer<typeof entryJson>;
 // The name `case` is part of the stored format.
 const lineJson = z.object({ case: z.enum(["loaded", "removed"]), ...entryJson.shape });
 
-/** What a line of a manifest says. */
+/** A line of a manifest. */
 interface Line {
   readonly kind: "loaded" | "removed";
   readonly entry: LedgerEntry;
 }
 
-/** The ledger of a table: a file of lines, one for each unit that was loaded or removed. The last line of a unit counts. */
+/** The ledger of a table: a file with a line for each loaded or removed unit. The last line of a unit applies. */
 export interface Manifest {
-  /** Whether a unit that is there covers some of the blocks. It reads what was appended since. */
+  /** Reports whether a unit in the ledger covers some of the blocks. Reads the lines that were appended since the last call. */
   covers(range: BlockRange): Promise<boolean>;
-  /** Read the entries that begin behind a block, all by default, in the order of the blocks. */
+  /** Reads the entries that begin after a block, all by default, ordered by blocks. */
   entries(behind?: bigint): Promise<LedgerEntry[]>;
-  /** Append lines in one write. */
+  /** Appends lines with one write. */
   append(lines: readonly Line[]): Promise<void>;
 }
 
 /**
- * Use the manifest of a table. Processes may append to it side by side.
+ * Opens the manifest of a table. Several processes may append to it at the same time.
  *
- * @param path of the file, which may be missing
+ * @param path the file's path; the file need not exist
  * @returns the manifest
  */
 export function manifestOf(path: string): Manifest {
   let offset = 0;
-  /** First and last blocks of the units that are there, sorted: 16 bytes a unit. */
+  /** First and last blocks of the units in the ledger, sorted: 16 bytes per unit. */
   const first: number[] = [];
   const last: number[] = [];
   let reading: Promise<unknown> = Promise.resolve();
 
   const refresh = async () => {
-    offset = await eachLine(path, offset, ({ kind: what, entry }) => {
+    offset = await eachLine(path, offset, ({ kind, entry }) => {
       const from = Number(entry.fromBlock);
-      const at = place(first, from);
+      const at = indexFrom(first, from);
       const replaced = first[at] === from ? 1 : 0;
-      if (what === "loaded") {
+      if (kind === "loaded") {
         first.splice(at, replaced, from);
         last.splice(at, replaced, Number(entry.toBlock));
       } else if (replaced === 1 && last[at] === Number(entry.toBlock)) {
@@ -83,18 +83,18 @@ export function manifestOf(path: string): Manifest {
       const refreshed = reading.then(refresh);
       reading = refreshed.catch(() => undefined);
       await refreshed;
-      const after = place(first, Number(toBlock) + 1);
+      const after = indexFrom(first, Number(toBlock) + 1);
       const end = last[after - 1];
       return end !== undefined && end >= Number(fromBlock);
     },
     async entries(behind = -1n) {
       const entries = new Map<bigint, LedgerEntry>();
-      await eachLine(path, 0, ({ kind: what, entry }) => {
+      await eachLine(path, 0, ({ kind, entry }) => {
         const known = entries.get(entry.fromBlock);
         if (entry.fromBlock <= behind) {
           return;
         }
-        if (what === "loaded") {
+        if (kind === "loaded") {
           entries.set(entry.fromBlock, entry);
         } else if (known?.toBlock === entry.toBlock && known.segmentId === entry.segmentId) {
           entries.delete(entry.fromBlock);
@@ -105,13 +105,13 @@ export function manifestOf(path: string): Manifest {
     append: (lines) =>
       appendLines(
         path,
-        lines.map(({ kind: what, entry }) => JSON.stringify({ case: what, ...toJson(entry) })),
+        lines.map(({ kind, entry }) => JSON.stringify({ case: kind, ...toJson(entry) })),
       ),
   };
 }
 
-/** The first place in a sorted list whose number is not below another one. */
-function place(sorted: readonly number[], number: number): number {
+/** Returns the index of the first number in a sorted list that is not below another number. */
+function indexFrom(sorted: readonly number[], number: number): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
@@ -125,7 +125,7 @@ function place(sorted: readonly number[], number: number): number {
   return low;
 }
 
-/** Read the whole lines behind an offset, and return the offset behind the last of them. */
+/** Reads the complete lines after an offset, and returns the offset after the last of them. */
 async function eachLine(path: string, from: number, use: (line: Line) => void): Promise<number> {
   let file: FileHandle;
   try {
@@ -143,7 +143,7 @@ async function eachLine(path: string, from: number, use: (line: Line) => void): 
     for (;;) {
       const { bytesRead } = await onPath(path, file.read(buffer, 0, READ_SIZE, offset + rest.length));
       if (bytesRead === 0) {
-        return offset; // What is left is a line that is being written, or was torn.
+        return offset; // The rest is a line that is being written, or that is incomplete.
       }
       const bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
       const end = bytes.lastIndexOf("\n") + 1;
@@ -163,25 +163,25 @@ async function eachLine(path: string, from: number, use: (line: Line) => void): 
 
 function readLine(path: string, text: string): Line | undefined {
   if (!text.endsWith("}")) {
-    return undefined; // It is empty, or was torn: the intent of its unit is still there.
+    return undefined; // It is empty or incomplete; the pending change of its unit still exists.
   }
   try {
-    const { case: what, ...entry } = lineJson.parse(JSON.parse(text));
-    return { kind: what, entry: fromJson(entry) };
+    const { case: kind, ...entry } = lineJson.parse(JSON.parse(text));
+    return { kind, entry: fromJson(entry) };
   } catch (cause) {
-    throw new SinkError(`the manifest ${quotedPath(path)} has a line that is none`, {
+    throw new SinkError(`the manifest ${quotedPath(path)} has an invalid line`, {
       code: Code.DataLoss,
-      advice: "Take it from a backup. Without it, all units of the table are fetched again.",
+      advice: "Restore it from a backup. Without it, all units of the table are fetched again.",
       cause,
     });
   }
 }
 
 /**
- * Write an entry as JSON.
+ * Converts an entry of the ledger to its JSON.
  *
- * @param entry of the ledger
- * @returns the object
+ * @param entry the entry
+ * @returns the JSON object
  */
 export function toJson(entry: LedgerEntry): EntryJson {
   return {
@@ -200,9 +200,9 @@ export function toJson(entry: LedgerEntry): EntryJson {
 }
 
 /**
- * Read an entry from its JSON.
+ * Converts the JSON of an entry to the entry.
  *
- * @param json the object
+ * @param json the JSON object
  * @returns the entry
  */
 export function fromJson(json: EntryJson): LedgerEntry {

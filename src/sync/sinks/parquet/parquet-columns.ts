@@ -5,14 +5,13 @@ import type { TableName } from "../../../schema/table-names.js";
 import { literal } from "../duckdb/csv-columns.js";
 import { identifier, type SinkColumn, sinkColumns } from "../sink-columns.js";
 
-/** The type of amounts: the widest exact number that DuckDB, Polars, Arrow and Spark all read from Parquet. */
+/** The type of amounts: the widest exact number type of Parquet that DuckDB, Polars, Arrow and Spark all support. */
 const AMOUNT = "DECIMAL(38,0)";
 
 /**
- * Whole numbers that anyone can make as large as 2^256 - 1, which has 78 digits: the network records them as they were
- * sent, also with an order, a commitment or a market that it then rejects, and shows the prices of resting orders and of
- * oracles in its market data. All other whole numbers come from balances, from trades, which are paid for, or from sums
- * of 64-bit sizes.
+ * Columns of integers that any user can set to values of up to 2^256 - 1, which has 78 digits. The network records them as they
+ * were sent, even if it rejects the order, the commitment or the market, and its market data contain the prices of resting
+ * orders and of oracles. All other integers come from balances, from trades, which are paid for, or from sums of 64-bit sizes.
  */
 const ANY_SIZE: ReadonlySet<string> = new Set([
   "orders.price",
@@ -31,16 +30,16 @@ const ANY_SIZE: ReadonlySet<string> = new Set([
   ].map((name) => `market_data.${name}`),
 ]);
 
-/** How a column of numbers that are text in CSV is kept: as an exact number, or as a `DOUBLE` beside the exact text. */
+/** How numbers that are text in CSV are stored: as an exact number, or as a `DOUBLE` with the exact text in another column. */
 export type NumberForm = "amount" | "double and text";
 
 /**
- * Tell how the numbers of a column are kept in Parquet. The form depends on the column alone, so that it is the same in
- * every file.
+ * Returns how the numbers of a column are stored in Parquet. It depends only on the column, so that it is the same in every
+ * file.
  *
  * @param table such as `trades`
- * @param column of the table
- * @returns the form; `undefined` for columns whose type is that of the sink of DuckDB
+ * @param column the column
+ * @returns the form; `undefined` for columns with the same type as in the DuckDB sink
  */
 export function numberForm(table: TableName, { name, type }: SinkColumn): NumberForm | undefined {
   if (type === "hugeint") {
@@ -49,38 +48,35 @@ export function numberForm(table: TableName, { name, type }: SinkColumn): Number
   return type.startsWith("numeric") ? "double and text" : undefined;
 }
 
-/** Name the column that has the exact text of a number, such as `price_text`. */
+/** Returns the name of the column that stores the exact text of a number, such as `price_text`. */
 export function textColumn(name: string): string {
   return `${name}_text`;
 }
 
 /**
- * Check that columns which this release does not know do not have the name of a text column.
+ * Asserts that no unknown column has the name of a text column.
  *
  * @param table the table
- * @param added their names
- * @throws {@link SinkError} where one has
+ * @param added the names of the unknown columns
+ * @throws {@link SinkError} if one has
  */
-export function checkTextColumns(table: TableName, added: readonly string[]): void {
+export function assertNoTextColumns(table: TableName, added: readonly string[]): void {
   const taken = new Set(textNames(table));
   const twin = added.find((name) => taken.has(name.toLowerCase()));
   if (twin !== undefined) {
-    throw new SinkError(
-      `the column ${quoted(twin)} of ${table}, which is not known, has the name of one of the sink's`,
-      {
-        code: Code.Unimplemented,
-        advice: "Install a newer release, which may know the column.",
-      },
-    );
+    throw new SinkError(`the unknown column ${quoted(twin)} of ${table} has the name of a column that the sink adds`, {
+      code: Code.Unimplemented,
+      advice: "Install a newer release, which may know the column.",
+    });
   }
 }
 
 /**
- * Leave out the text columns of a file, which a CSV file does not have.
+ * Returns the columns of a file without its text columns, which CSV files do not have.
  *
  * @param table the table
  * @param names the columns of a Parquet file
- * @returns those that come from a CSV file
+ * @returns the columns that come from a CSV file
  */
 export function withoutText(table: TableName, names: readonly string[]): string[] {
   const texts = new Set(textNames(table));
@@ -94,13 +90,13 @@ function textNames(table: TableName): string[] {
 }
 
 /**
- * Make the query that gives numbers their types in Parquet. A value that does not fit its type ends the query with an
- * error that names it.
+ * Returns the query that converts numbers to their types in Parquet. If a value does not fit its type, the query fails with an
+ * error that quotes it.
  *
  * @param table the table
  * @param names the columns of `rows`, in which numbers are text
  * @param rows the query
- * @returns the query, and the names of its columns: each text column stands behind that of its number
+ * @returns the query, and the names of its columns: each text column follows the column of its number
  */
 export function typedSql(
   table: TableName,
@@ -130,12 +126,12 @@ export function typedSql(
 function amountSql(name: string): string {
   const value = identifier(name);
   const wrong = `error(concat(${literal(`the column ${name} has `)}, left(${value}, 100), ${literal(
-    `, which has more than the 38 digits of ${AMOUNT}. DuckDB and PostgreSQL take it as it is`,
+    `, which has more than the 38 digits of ${AMOUNT}. DuckDB and PostgreSQL can store it`,
   )}))`;
   return `coalesce(TRY_CAST(${value} AS ${AMOUNT}), CASE WHEN ${value} IS NOT NULL THEN ${wrong} END)`;
 }
 
-/** What is beyond a `DOUBLE` is infinite there: it stays larger than all others, or smaller. */
+/** Returns a number as a `DOUBLE`. A number out of its range becomes infinite, which preserves the order. */
 function doubleSql(value: string): string {
   const beyond = `CASE WHEN starts_with(${value}, '-') THEN '-Infinity' ELSE 'Infinity' END`;
   return `CASE WHEN ${value} IS NOT NULL THEN coalesce(TRY_CAST(${value} AS DOUBLE), CAST(${beyond} AS DOUBLE)) END`;

@@ -10,20 +10,20 @@ import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { otherChainError } from "../duckdb/duckdb-ledger.js";
 
-/** Digits of a block in names, so that names sort as the blocks do. Chains are far from the block 10,000,000,000. */
+/** The number of digits of a block in names, so that names sort like blocks. No chain will reach block 10,000,000,000 soon. */
 const DIGITS = 10;
 
 /**
- * The version of a folder's form. In version 1, which is refused, all amounts and decimals are text. In version 2 the
- * tables are beside `_tradewire` and not in `data`.
+ * The version of a folder's format. In version 1, which is not supported, all amounts and decimals are text. In version 2, the
+ * folders of the tables are next to `_tradewire` instead of in `data`.
  */
 export const FORMAT = 3;
 
-/** Where things are in the folder of a sink. */
+/** The paths in the folder of a sink. */
 export interface Layout {
-  /** What tells the chain, and the form of the ledger. */
+  /** The file with the chain and the format. */
   readonly about: string;
-  /** Intents, and files that are being written. */
+  /** The folder of locks, of pending changes and of files that are being written. */
   readonly pending: string;
   readonly ledger: string;
   /** The ledger of a table. */
@@ -34,16 +34,16 @@ export interface Layout {
   folder(unit: Unit): string;
   /** The file of a unit. */
   file(unit: Unit): string;
-  /** What stands beside it while it takes the place of others. */
+  /** The notice next to a unit's file while it replaces other files. */
   notice(unit: Unit): string;
 }
 
 /**
- * Say where things are in the folder of a sink. The folder of the tables has nothing but Parquet files, since Polars reads
- * a folder only where all files in it and below have one extension, whatever their names begin with.
+ * Returns the paths in the folder of a sink. The folder of the tables contains only Parquet files, since Polars reads a folder
+ * only if all files in it and its subfolders have the same extension.
  *
- * @param folder of the sink
- * @param format the version of its form
+ * @param folder the sink's folder
+ * @param format the version of its format
  * @returns the paths
  */
 export function layoutOf(folder: string, format: number = FORMAT): Layout {
@@ -64,7 +64,7 @@ export function layoutOf(folder: string, format: number = FORMAT): Layout {
   };
 }
 
-/** Name the blocks of a unit, such as `0000000001-0000001000`. */
+/** Returns the blocks of a unit as part of a file name, such as `0000000001-0000001000`. */
 export function rangeName({ fromBlock, toBlock }: Pick<Unit, "fromBlock" | "toBlock">): string {
   return `${block(fromBlock)}-${block(toBlock)}`;
 }
@@ -74,12 +74,12 @@ function block(number: bigint): string {
 }
 
 /**
- * Await work on files.
+ * Awaits a file operation, and converts its errors.
  *
- * @param path of the file, for errors
- * @param work what is awaited
- * @returns what it returns
- * @throws {@link SinkError} where it fails
+ * @param path the file's path, for errors
+ * @param work the operation
+ * @returns its result
+ * @throws {@link SinkError} if it fails
  */
 export async function onPath<T>(path: string, work: Promise<T>): Promise<T> {
   try {
@@ -94,11 +94,11 @@ export async function onPath<T>(path: string, work: Promise<T>): Promise<T> {
 }
 
 /**
- * Write a file that other processes see whole or not at all, also after a crash of the machine.
+ * Writes a file atomically: other processes see it completely or not at all, also after a crash of the machine.
  *
- * @param path of the file
+ * @param path the file's path
  * @param text its content
- * @param how `create` fails where there is one, `replace` takes its place
+ * @param how `create` writes nothing if the file exists, `replace` replaces it
  * @returns whether it was written
  */
 export async function writeFileAtomically(path: string, text: string, how: "create" | "replace"): Promise<boolean> {
@@ -121,17 +121,17 @@ export async function writeFileAtomically(path: string, text: string, how: "crea
       }
       throw reason;
     } finally {
-      await rm(temporary, { force: true }).catch(() => undefined); // It is swept.
+      await rm(temporary, { force: true }).catch(() => undefined); // The next sync deletes it.
     }
   }
 }
 
 /**
- * Append lines to a file in one write, and sync it to disk. Where a process was killed, or the disk was full, in the
- * middle of a line, that line is ended first.
+ * Appends lines to a file with one write, and syncs it to disk. If the last line is incomplete, because a process was killed or
+ * the disk was full, it is terminated first.
  *
- * @param path of the file, which is made where it is missing
- * @param lines the lines, without their ends
+ * @param path the file's path; it is created if it does not exist
+ * @param lines the lines, without line breaks
  */
 export async function appendLines(path: string, lines: readonly string[]): Promise<void> {
   await onPath(path, append());
@@ -144,8 +144,8 @@ export async function appendLines(path: string, lines: readonly string[]): Promi
       if (size > 0) {
         await file.read(last, 0, 1, size - 1);
       }
-      const torn = size > 0 && last.toString() !== "\n";
-      await file.writeFile(`${torn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
+      const isIncomplete = size > 0 && last.toString() !== "\n";
+      await file.writeFile(`${isIncomplete ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
       await file.sync();
     } finally {
       await file.close();
@@ -155,9 +155,9 @@ export async function appendLines(path: string, lines: readonly string[]): Promi
 }
 
 /**
- * Write a file to disk.
+ * Syncs a file to disk.
  *
- * @param path of the file
+ * @param path the file's path
  */
 export async function syncFile(path: string): Promise<void> {
   const file = await onPath(path, open(path, "r+"));
@@ -165,9 +165,9 @@ export async function syncFile(path: string): Promise<void> {
 }
 
 /**
- * Write a folder to disk, so that the names in it survive a crash of the machine.
+ * Syncs a folder to disk, so that the file names in it survive a crash of the machine.
  *
- * @param folder its path
+ * @param folder the folder's path
  */
 export async function syncFolder(folder: string): Promise<void> {
   try {
@@ -178,23 +178,22 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** The oldest version of a folder's form that can be used. */
+/** The oldest supported version of a folder's format. */
 const MIN_FORMAT = 2;
 
 const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional() });
 
 /**
- * Make the folder of a sink ready. The folder is made, the one that it stands in is not.
+ * Prepares the folder of a sink. It is created if it does not exist, but its parent folder is not.
  *
- * @param path of the folder
- * @param name of the sink, for errors
- * @param opening the chain that it is to hold, and the tables
- * @returns where things are in it
- * @throws {@link RequestError} where it holds another chain; {@link SinkError} where it cannot be written, or is of a
- *   another form
+ * @param path the folder's path
+ * @param name the sink's name, for errors
+ * @param opening the chain and the tables of the sink
+ * @returns the paths in the folder
+ * @throws {@link RequestError} if it holds another chain; {@link SinkError} if it cannot be written, or has an unsupported format
  */
 export async function createFolder(path: string, name: string, { chainId, tables }: SinkOpening): Promise<Layout> {
-  await onPath(path, mkdir(path).catch(unlessThere));
+  await onPath(path, mkdir(path).catch(ignoreExisting));
   const place = await onPath(path, realpath(path));
   const { about, pending, ledger } = layoutOf(place);
   await onPath(path, mkdir(pending, { recursive: true }));
@@ -202,9 +201,9 @@ export async function createFolder(path: string, name: string, { chainId, tables
   await sweepTemporary(dirname(about));
   await sweepTemporary(pending);
   await writeFileAtomically(about, `${JSON.stringify({ format: FORMAT, chain_id: chainId })}\n`, "create");
-  const { layout, chainId: claim } = await readFolder(place, name);
-  if (claim !== undefined && claim !== chainId) {
-    throw otherChainError(name, claim, chainId);
+  const { layout, chainId: held } = await readFolder(place, name);
+  if (held !== undefined && held !== chainId) {
+    throw otherChainError(name, held, chainId);
   }
   for (const table of tables) {
     await onPath(path, mkdir(layout.table(table), { recursive: true }));
@@ -212,20 +211,20 @@ export async function createFolder(path: string, name: string, { chainId, tables
   return layout;
 }
 
-/** Another sync may have made the folder meanwhile. What stands there and is no folder is told when it is used. */
-function unlessThere(reason: unknown): void {
+/** Ignores that a path exists: another sync may have created the folder. If it is not a folder, its first use fails. */
+function ignoreExisting(reason: unknown): void {
   if (!hasErrorCode(reason, "EEXIST")) {
     throw reason;
   }
 }
 
 /**
- * Read which chain a folder holds, and in which form.
+ * Reads the chain and the format of a folder.
  *
- * @param path of the folder
- * @param name of the sink, for errors
- * @returns where things are in it, and the chain; no chain where it holds nothing yet
- * @throws {@link SinkError} where it cannot be read, or is of a form that cannot be used
+ * @param path the folder's path
+ * @param name the sink's name, for errors
+ * @returns the paths in the folder, and its chain, unless it is empty
+ * @throws {@link SinkError} if it cannot be read, or has an unsupported format
  */
 export async function readFolder(
   path: string,
@@ -250,9 +249,9 @@ function unsupportedFormat(name: string, format: number): SinkError {
   const [how, advice] =
     format < MIN_FORMAT
       ? [
-          "whose amounts are text, and this release writes numbers",
-          "Nothing was changed, and its files can be read as before. Sync into a new folder: one column never has two types.",
+          "in which amounts are text, but this release writes numbers",
+          "Nothing was changed, and its files can still be read. Sync into a new folder, so that no column has two types.",
         ]
-      : ["which this release does not know", "Install a newer release."];
-  return new SinkError(`${name} has the form ${format}, ${how}`, { code: Code.FailedPrecondition, advice });
+      : ["which this release does not support", "Install a newer release."];
+  return new SinkError(`${name} has the format ${format}, ${how}`, { code: Code.FailedPrecondition, advice });
 }

@@ -14,21 +14,21 @@ import { createFolder, type Layout, readFolder } from "./parquet-folder.js";
 import { compareUnit, countUnit, engineIn, type WriterContext, writeUnit } from "./parquet-writer.js";
 import { applyChange, type Change, claimUnit, isChanging, recoverChanges } from "./pending-changes.js";
 
-/** How a folder of Parquet files is used as a sink. */
+/** Options of a Parquet sink. */
 export interface ParquetSinkOptions {
-  /** The most memory that DuckDB, which writes the files, takes, as it writes it; `1GiB` by default. */
+  /** Memory limit of DuckDB, which writes the files, in its syntax; `1GiB` by default. */
   readonly memoryLimit?: string | undefined;
 }
 
 /**
- * Make a sink of a folder of Parquet files, one for each unit, which DuckDB, Spark, ClickHouse, Polars and others read
- * without this library: `data/table=trades/from=0000000001/0000000001-0000001000.parquet`. The package `@duckdb/node-api`
- * must be installed. Several processes may write to one folder.
+ * Creates a sink that stores history in a folder of Parquet files, one for each unit, such as
+ * `data/table=trades/from=0000000001/0000000001-0000001000.parquet`. DuckDB, Spark, ClickHouse, Polars and others read them
+ * without this library. The package `@duckdb/node-api` must be installed. Several processes may write to the same folder.
  *
- * @param folder is made where it is missing; the one that it stands in is not
- * @param options the memory that is taken
+ * @param folder the folder's path. It is created if it does not exist; its parent folder must exist
+ * @param options the memory limit
  * @returns the sink
- * @throws `RequestError` where the folder is no text, or an option is unknown or wrong
+ * @throws `RequestError` if the folder is not a string, or an option is unknown or invalid
  *
  * @example
  * await syncHistory(client, { sink: parquetSink("history") });
@@ -60,17 +60,25 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
 
   const apply = (change: Change, part: string) => applyChange(opened().layout, manifest, change, part);
 
-  /** What is found of a unit that another process joins or replaces meanwhile says nothing of it. */
-  async function whileThere<T>(entry: LedgerEntry, finding: Promise<T>, isFine: (found: T) => boolean): Promise<T> {
-    const found = await finding.then(
+  /** Returns a result about a unit's files, or throws if another process has joined or replaced them, so that it may be wrong. */
+  async function unlessChanged<T>(
+    entry: LedgerEntry,
+    result: Promise<T>,
+    isPlausible: (value: T) => boolean,
+  ): Promise<T> {
+    const found = await result.then(
       (value) => ({ value }),
       (reason: unknown) => ({ reason }),
     );
-    if ("value" in found && isFine(found.value)) {
+    if ("value" in found && isPlausible(found.value)) {
       return found.value;
     }
     if (await isChanging(opened().layout.pending, entry)) {
-      throw changing(name, entry, "or a process was killed while it did: `tradewire sync compact` finishes that");
+      throw changing(
+        name,
+        entry,
+        "or a process was killed while it did so; `tradewire sync compact` completes the change",
+      );
     }
     if (!(await manifest(entry.table).entries()).some((other) => isEntryOf(other, entry))) {
       throw changing(name, entry, "since the ledger was read");
@@ -83,9 +91,9 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
 
   return {
     name,
-    async open(given) {
-      opening = given;
-      start(await createFolder(resolve(folder), name, given));
+    async open(settings) {
+      opening = settings;
+      start(await createFolder(resolve(folder), name, settings));
       await recoverChanges(opened().layout.pending, apply);
     },
     async inspect() {
@@ -137,10 +145,10 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       }
     },
     async countRows(entry) {
-      return await whileThere(entry, countUnit(opened(), entry), (rows) => rows === entry.rows);
+      return await unlessChanged(entry, countUnit(opened(), entry), (rows) => rows === entry.rows);
     },
     async compareRows(entry, fetch, signal) {
-      return await whileThere(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
+      return await unlessChanged(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
     },
     async [Symbol.asyncDispose]() {
       const closing = place;
@@ -155,7 +163,7 @@ function changing(name: string, entry: LedgerEntry, when: string): SinkError {
     `${name}: files of ${unitName(entry)} are being joined or replaced by another process, ${when}`,
     {
       code: Code.Aborted,
-      advice: "Try the same again in a moment.",
+      advice: "Retry in a moment.",
     },
   );
 }

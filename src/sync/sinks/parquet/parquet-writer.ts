@@ -18,28 +18,28 @@ import {
   unknownValuesSql,
 } from "../duckdb/csv-columns.js";
 import { inDuckdb, loadDuckdb } from "../duckdb/duckdb-package.js";
-import { checkCount, countDifferences } from "../duckdb/duckdb-tables.js";
+import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
 import { withSpooled } from "../duckdb/spooled-csv.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
-import { checkTextColumns, typedSql, withoutText } from "./parquet-columns.js";
+import { assertNoTextColumns, typedSql, withoutText } from "./parquet-columns.js";
 import { type Layout, syncFile } from "./parquet-folder.js";
 import { fileExists } from "./pending-changes.js";
 
-/** Where a unit is written, and by what. */
+/** The paths of a sink, and the DuckDB that writes its files. */
 export interface WriterContext {
   readonly layout: Layout;
   readonly engine: Engine;
 }
 
 /**
- * Write the Parquet file of a unit, to disk. It has all columns of the table, whatever its schema version has.
+ * Writes the Parquet file of a unit, and syncs it to disk. It has all columns of the table, regardless of the schema version.
  *
- * @param workshop the engine, and the folder for temporary files
+ * @param context the paths and the engine
  * @param unit the unit
- * @param fetch asks the node for it; its errors are thrown unchanged
- * @param how the path, who is told of what is not known, and what ends it
+ * @param fetch fetches the unit from the node; its errors are thrown unchanged
+ * @param options the path, the rules for unknown columns, and the signal that cancels the write
  * @returns the entry for the ledger
- * @throws {@link SinkError} where it cannot be written whole
+ * @throws {@link SinkError} if it cannot be written completely
  */
 export async function writeUnit(
   { layout, engine }: WriterContext,
@@ -49,7 +49,7 @@ export async function writeUnit(
 ): Promise<LedgerEntry> {
   const csv = await fetch();
   const plan = planColumns(unit, csv.columns);
-  checkTextColumns(unit.table, plan.added);
+  assertNoTextColumns(unit.table, plan.added);
   return await withSpooled(layout.pending, csv, signal, async (spooled) => {
     reportAddedColumns(unit, plan, rules);
     const { chainId, table, fromBlock, toBlock, segmentId, schemaVersion } = unit;
@@ -69,9 +69,9 @@ export async function writeUnit(
         const { sha256 } = spooled.measures;
         const metadata = { ...facts, schema_version: schemaVersion, sha256 };
         const zeros = negativeZerosSql(plan, spooled);
-        const signed = zeros !== undefined && (await connection.runAndReadAll(zeros)).getRows().length > 0;
-        const copied = await connection.run(copySql(query, part, metadata, !signed));
-        checkCount(unit, BigInt(copied.rowsChanged), spooled);
+        const hasNegativeZeros = zeros !== undefined && (await connection.runAndReadAll(zeros)).getRows().length > 0;
+        const copied = await connection.run(copySql(query, part, metadata, !hasNegativeZeros));
+        assertCount(unit, BigInt(copied.rowsChanged), spooled);
         const values = unknownValuesSql(table, `${readParquetSql(part)} WHERE true`);
         for (const [column, value] of values === undefined ? [] : (await connection.runAndReadAll(values)).getRows()) {
           reportUnknownPart(unit, rules, String(column), String(value));
@@ -85,11 +85,11 @@ export async function writeUnit(
 }
 
 /**
- * Count the rows in the file of a unit.
+ * Counts the rows in the file of a unit.
  *
- * @param workshop the engine, and the folder
+ * @param context the paths and the engine
  * @param entry the unit
- * @returns how many rows came with the unit; none where there is no file
+ * @returns the number of rows of the unit; 0 if the file does not exist
  */
 export async function countUnit({ layout, engine }: WriterContext, entry: LedgerEntry): Promise<bigint> {
   const path = layout.file(entry);
@@ -103,13 +103,13 @@ export async function countUnit({ layout, engine }: WriterContext, entry: Ledger
 }
 
 /**
- * Compare the file of a unit with the unit fetched anew.
+ * Compares the file of a unit with the rows of the node.
  *
- * @param workshop the engine, and the folder
+ * @param context the paths and the engine
  * @param entry the unit
- * @param fetch asks the node for it
- * @param signal ends it
- * @returns how many rows of the node's the file lacks, and how many it has beyond
+ * @param fetch fetches the unit from the node
+ * @param signal cancels the comparison
+ * @returns the number of the node's rows that the file lacks, and of the file's rows that the node lacks
  */
 export async function compareUnit(
   { layout, engine }: WriterContext,
@@ -144,20 +144,20 @@ export async function compareUnit(
   });
 }
 
-/** A DuckDB in memory that reads and writes files. */
+/** An in-memory DuckDB that reads and writes files. */
 export interface Engine {
-  /** Use a connection of its own; the signal interrupts what runs on it. */
+  /** Runs an operation on a new connection; the signal interrupts it. */
   use<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
   close(): Promise<void>;
 }
 
 /**
- * Start a DuckDB in memory.
+ * Creates an in-memory DuckDB.
  *
- * @param name of the sink, for errors
- * @param folder where it puts what does not fit into memory, in a folder of its own
- * @param memoryLimit the most memory that it takes, as DuckDB writes it
- * @returns the engine, started when it is first used
+ * @param name the sink's name, for errors
+ * @param folder the folder in which it creates a temporary folder for data that exceed the memory limit
+ * @param memoryLimit the memory limit, in DuckDB's syntax
+ * @returns the engine, which starts on first use
  */
 export function engineIn(name: string, folder: string, memoryLimit: string): Engine {
   let starting: Promise<{ instance: DuckDBInstance; spill: string }> | undefined;
@@ -173,15 +173,15 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Eng
       starting ??= start();
       const { instance } = await inDuckdb(name, starting);
       const connection = await inDuckdb(name, instance.connect());
-      const canceled = () => signal?.aborted === true;
+      const isCanceled = () => signal?.aborted === true;
       const stop = onAbort(signal, () => connection.interrupt());
       try {
-        if (canceled()) {
+        if (isCanceled()) {
           throw new CanceledError({ cause: signal?.reason });
         }
         return await inDuckdb(`${name}: ${what}`, work(connection));
       } catch (reason) {
-        throw canceled() ? new CanceledError({ cause: reason }) : reason;
+        throw isCanceled() ? new CanceledError({ cause: reason }) : reason;
       } finally {
         stop();
         connection.closeSync();
@@ -191,19 +191,19 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Eng
       const started = await starting?.catch(() => undefined);
       started?.instance.closeSync();
       if (started !== undefined) {
-        await rm(started.spill, { recursive: true, force: true }).catch(() => undefined); // It is swept.
+        await rm(started.spill, { recursive: true, force: true }).catch(() => undefined); // The next sync deletes it.
       }
     },
   };
 }
 
 /**
- * Make the statement that writes a Parquet file. Rows keep the order of the query.
+ * Returns the statement that writes a Parquet file. Rows keep the order of the query.
  *
- * @param query the rows
- * @param path of the file
- * @param facts go into the file's metadata
- * @param withDictionary whether values that come often are written once; of zeros with and without a sign one is left then
+ * @param query the query of the rows
+ * @param path the file's path
+ * @param facts the file's metadata
+ * @param withDictionary whether repeated values are stored in a dictionary, which merges negative and positive zeros
  * @returns the statement
  */
 export function copySql(
@@ -217,14 +217,14 @@ export function copySql(
   return `COPY (${query}) TO ${literal(path)} (${options})`;
 }
 
-/** Rows of a row group, which readers skip as a whole: as many as DuckDB and others read at once. */
+/** The number of rows in a row group, the unit that readers can skip: DuckDB's default. */
 const ROW_GROUP_SIZE = 122_880;
 
 /**
- * Make what reads a Parquet file.
+ * Returns the call that reads a Parquet file.
  *
- * @param path of the file
- * @returns the call, for a FROM clause; the names of its folders become no columns
+ * @param path the file's path
+ * @returns the call, for a FROM clause; the names of its folders do not become columns
  */
 export function readParquetSql(path: string): string {
   return `read_parquet(${literal(path)}, hive_partitioning = false)`;

@@ -11,43 +11,43 @@ import type { LedgerEntry, Unit } from "../../unit.js";
 import { entryJson, fromJson, type Manifest, toJson } from "./manifest.js";
 import { type Layout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";
 
-/** What is to be done, once it is certain that it will be. Earlier releases named the part by the unit. */
+/** The JSON schema of a committed change. Earlier releases derived the name of the part from the unit. */
 const changeJson = z.object({ load: entryJson.optional(), remove: z.array(entryJson), part: z.string().optional() });
 
-/** What is done to a table at once. */
+/** An atomic change of a table. */
 export interface Change {
-  /** The unit whose file takes its name and whose entry is written. */
+  /** The unit to add, whose file is renamed to its final name. */
   readonly load?: LedgerEntry | undefined;
-  /** Units whose files and entries are removed before. */
+  /** The units to remove before. */
   readonly remove: readonly LedgerEntry[];
 }
 
-/** A unit that is held against other syncs. */
+/** The exclusive right to a unit. */
 export interface UnitClaim {
-  /** Where the unit's file is written: a name that no other holder has. No glob for `*.parquet` finds it. */
+  /** The path to write the unit's file to: unique for each claim, and not matched by `*.parquet`. */
   readonly part: string;
   /**
-   * Do something to the table. From here on it is done, if not by this process, then by the next one.
+   * Commits and applies a change. If this process is killed, the next one applies it.
    *
-   * @throws {@link SinkError} where the unit is not held any more
+   * @throws {@link SinkError} if the claim was lost
    */
   commit(change: Change): Promise<void>;
-  /** Give the unit back. */
+  /** Releases the claim. */
   release(): Promise<void>;
 }
 
-/** Does a change to the files and the ledger; what is done already is left. */
+/** Applies a change to the files and the ledger. Steps that are done already are skipped. */
 export type ApplyChange = (change: Change, part: string) => Promise<void>;
 
 /**
- * Hold a unit by a lock of its own. Whoever takes the lock next finishes the change that its last holder had begun: that
- * makes a change of several files happen as one.
+ * Claims a unit with a lock file. The next process that takes the lock completes the change that the previous one has committed,
+ * which makes changes of several files atomic.
  *
- * @param folder of the locks and changes
+ * @param folder the folder of the locks and changes
  * @param unit the unit
- * @param apply does a change
- * @returns the hold; `undefined` where another one holds the unit or a part of it
- * @throws {@link SinkError} where files cannot be written
+ * @param apply applies a change
+ * @returns the claim; `undefined` if another process has claimed the unit or a part of it
+ * @throws {@link SinkError} if files cannot be written
  */
 export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange): Promise<UnitClaim | undefined> {
   const name = `${unit.table}.${rangeName(unit)}`;
@@ -59,7 +59,7 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
   try {
     await finish(files, apply);
     for (const other of await namesIn(folder)) {
-      if (other !== name && overlaps(other, unit) && !(await finishFree(filesOf(folder, other), apply))) {
+      if (other !== name && overlaps(other, unit) && !(await finishUnclaimed(filesOf(folder, other), apply))) {
         await lock[Symbol.asyncDispose]();
         return undefined;
       }
@@ -74,9 +74,9 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
     part,
     async commit(change) {
       if (!(await onPath(files.lock, Promise.resolve().then(lock.isHeld)))) {
-        throw new SinkError(`${name} was taken over by another sync, as this one stood still for too long`, {
+        throw new SinkError(`${name} was taken over by another sync, because this one was suspended for too long`, {
           code: Code.Aborted,
-          advice: "Nothing is wrong: try the same again.",
+          advice: "No data are lost. Retry.",
         });
       }
       const { load, remove } = change;
@@ -87,7 +87,7 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
       committed = false;
     },
     async release() {
-      // What was committed and could not be done for want of disk, say, is done by the next holder, who needs the part.
+      // A committed change that could not be applied, for example on a full disk, is applied by the next process, which needs the part.
       if (!committed) {
         await onPath(part, rm(part, { force: true }));
       }
@@ -97,24 +97,24 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
 }
 
 /**
- * Finish what processes that have ended were about to do, and remove what they left.
+ * Completes the changes of processes that have ended, and deletes their temporary files.
  *
- * @param folder of the files of {@link claimUnit}
- * @param apply does a change
+ * @param folder the folder of the locks and changes
+ * @param apply applies a change
  */
 export async function recoverChanges(folder: string, apply: ApplyChange): Promise<void> {
   await onPath(folder, sweepLocks(folder));
   for (const name of await namesIn(folder)) {
-    await finishFree(filesOf(folder, name), apply);
+    await finishUnclaimed(filesOf(folder, name), apply);
   }
 }
 
 /**
- * Tell whether a change to a unit was committed and is not done yet: it is being done, or its process was killed.
+ * Reports whether there is a pending change of a unit: it is being applied, or its process was killed.
  *
- * @param folder of the files of {@link claimUnit}
+ * @param folder the folder of the locks and changes
  * @param unit the unit
- * @returns whether there is one of the unit or of a part of it
+ * @returns whether a committed change of the unit or of a part of it is not completely applied
  */
 export async function isChanging(folder: string, unit: Unit): Promise<boolean> {
   const names = await readdir(folder).catch(() => []);
@@ -122,7 +122,7 @@ export async function isChanging(folder: string, unit: Unit): Promise<boolean> {
 }
 
 interface UnitFiles {
-  /** What their names begin with. */
+  /** The prefix of their names. */
   readonly path: string;
   readonly lock: string;
   readonly change: string;
@@ -138,8 +138,8 @@ async function lockOf(files: UnitFiles): Promise<Lock | undefined> {
   return lock.held ? lock : undefined;
 }
 
-/** Finish what was begun with a unit that nobody holds. Return whether nobody does. */
-async function finishFree(files: UnitFiles, apply: ApplyChange): Promise<boolean> {
+/** Completes the change of a unit, unless it is claimed. Returns whether it was not. */
+async function finishUnclaimed(files: UnitFiles, apply: ApplyChange): Promise<boolean> {
   const lock = await lockOf(files);
   if (lock === undefined) {
     return false;
@@ -152,13 +152,13 @@ async function finishFree(files: UnitFiles, apply: ApplyChange): Promise<boolean
   }
 }
 
-/** Do the change that a holder of a unit committed, if there is one, and remove the parts of those that did not come so far. */
+/** Applies the committed change of a unit, if there is one, and deletes the parts of claims that did not commit. */
 async function finish({ path, change }: UnitFiles, apply: ApplyChange): Promise<void> {
   const folder = dirname(path);
-  const begun = await readChange(change);
-  if (begun !== undefined) {
-    const part = begun.part === undefined ? `${path}.part` : join(folder, basename(begun.part));
-    await apply({ load: begun.load && fromJson(begun.load), remove: begun.remove.map(fromJson) }, part);
+  const committed = await readChange(change);
+  if (committed !== undefined) {
+    const part = committed.part === undefined ? `${path}.part` : join(folder, basename(committed.part));
+    await apply({ load: committed.load && fromJson(committed.load), remove: committed.remove.map(fromJson) }, part);
   }
   for (const name of await onPath(folder, readdir(folder))) {
     if (name.startsWith(`${basename(path)}.`) && name.endsWith(".part")) {
@@ -189,19 +189,19 @@ function overlaps(name: string, { table, fromBlock, toBlock }: Unit): boolean {
   return of === table && BigInt(from) <= toBlock && fromBlock <= BigInt(to);
 }
 
-/** What a notice says. It is no Parquet file, so whoever reads it fails with its name. */
+/** The text of a notice. It is not a Parquet file, so readers fail with an error that names it. */
 const NOTICE =
-  "Files of this table are being joined or replaced. If this file stays, the process that did it was killed: run tradewire sync compact or tradewire sync, which finish it.\n";
+  "Files of this table are being joined or replaced. If this file remains, the process was killed: run tradewire sync compact or tradewire sync to complete the change.\n";
 
 /**
- * Do a change to the files and the ledger. What is done already is left: a change is done again from its beginning
- * where it was broken off, wherever that was.
+ * Applies a change to the files and the ledger. It is idempotent: an interrupted change is applied again from its beginning, and
+ * completed steps have no effect.
  *
- * @param layout of the folder
- * @param manifest gives the ledger of a table
- * @param change what is loaded and removed
- * @param part the file that takes its name
- * @throws {@link SinkError} where files cannot be written
+ * @param layout the paths in the folder
+ * @param manifest returns the ledger of a table
+ * @param change the units to add and to remove
+ * @param part the file of the unit to add
+ * @throws {@link SinkError} if files cannot be written
  */
 export async function applyChange(
   layout: Layout,
@@ -213,7 +213,7 @@ export async function applyChange(
   if (load === undefined) {
     await removeFiles(removed);
   } else {
-    await exchange(layout, load, removed, part);
+    await replaceFiles(layout, load, removed, part);
   }
   const table = load?.table ?? remove[0]?.table;
   if (table !== undefined) {
@@ -223,16 +223,21 @@ export async function applyChange(
 }
 
 /**
- * Puts a file in the place of others. A file system takes and gives names one by one, so that a reader could find both
- * the old files and the new one, or neither. A notice therefore stands in the new file's folder meanwhile, which no
- * reader can read. Readers list the files and then open them: those that listed before the notice find the first old
- * file gone, as it goes before the others; those that listed in between find the notice; and those that listed after
- * it find the new file.
+ * Replaces files with another one. Files can be renamed and deleted only one by one, so that a reader could find both the old
+ * files and the new one, or neither. Therefore the new file's folder contains an unreadable notice during the change. Readers
+ * list the files and then open them: a reader that listed them before the notice fails because the first old file is deleted
+ * before the others; one that listed them during the change fails because of the notice; and one that listed them afterwards
+ * finds the new file.
  */
-async function exchange(layout: Layout, load: LedgerEntry, removed: readonly string[], part: string): Promise<void> {
+async function replaceFiles(
+  layout: Layout,
+  load: LedgerEntry,
+  removed: readonly string[],
+  part: string,
+): Promise<void> {
   const [path, folder, notice] = [layout.file(load), layout.folder(load), layout.notice(load)];
   await onPath(path, mkdir(folder, { recursive: true }));
-  // A folder has the file of one unit. Another one is of a unit that is removed, or that the ledger has lost.
+  // A folder has the file of one unit. Any other file belongs to a unit that is removed, or that the ledger does not have.
   const others = (await onPath(folder, readdir(folder)))
     .filter((name) => name.endsWith(".parquet"))
     .map((name) => join(folder, name));
@@ -243,11 +248,11 @@ async function exchange(layout: Layout, load: LedgerEntry, removed: readonly str
     await syncFolder(folder);
     await removeFiles(old);
   }
-  await onPath(path, rename(part, path).catch(hasItsName));
+  await onPath(path, rename(part, path).catch(assertRenamed));
   await syncFolder(folder);
   await onPath(notice, rm(notice, { force: true }));
 
-  async function hasItsName(reason: unknown): Promise<void> {
+  async function assertRenamed(reason: unknown): Promise<void> {
     if (!hasErrorCode(reason, "ENOENT")) {
       throw reason;
     }
@@ -258,15 +263,15 @@ async function exchange(layout: Layout, load: LedgerEntry, removed: readonly str
 async function removeFiles(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     await onPath(path, rm(path, { force: true }));
-    await rmdir(dirname(path)).catch(() => undefined); // It has other files, or is gone.
+    await rmdir(dirname(path)).catch(() => undefined); // It contains other files, or is deleted already.
   }
 }
 
 /**
- * Tell whether there is a file.
+ * Reports whether a file exists.
  *
- * @param path of the file
- * @returns whether there is
+ * @param path the file's path
+ * @returns whether it exists
  */
 export function fileExists(path: string): Promise<boolean> {
   return stat(path).then(

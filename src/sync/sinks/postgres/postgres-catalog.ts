@@ -5,24 +5,23 @@ import { SinkError } from "../../../errors/index.js";
 import type { TableName } from "../../../schema/table-names.js";
 
 /**
- * The search path of all statements of ours: PostgreSQL's own functions and operators alone. What else is used is named
- * with its schema. A function that somebody else makes in a schema of the path is called where its types fit better.
+ * The search path of all statements: only PostgreSQL's own functions and operators. All other names are qualified with their
+ * schema. Otherwise PostgreSQL would call another role's function in a schema of the path if its argument types match better.
  */
 export const SEARCH_PATH = "pg_catalog, pg_temp";
 
-/** What must belong to trusted roles. */
+/** A schema whose objects must belong to trusted roles. */
 export interface TrustedSchema {
-  /** The schema's name, as it is. */
   readonly schema: string;
-  /** Roles that are trusted besides the connection's own and superusers. */
+  /** Roles that are trusted in addition to the connection's role and superusers. */
   readonly trustedOwners: readonly string[];
-  /** Names of the relations and types that are used, as far as they are there; all that the schema holds by default. */
+  /** Names of the relations and types to check, if they exist; all objects of the schema by default. */
   readonly names?: readonly string[];
 }
 
 /**
- * Select what is not trusted: the schema, its relations with their partitions, types, functions, triggers and rules.
- * `$1` is the schema's number, `$2` the trusted roles, `$3` the names or NULL.
+ * Selects the first object that is not trusted: the schema, a relation or partition, a type, a function, a trigger or a rule.
+ * `$1` is the schema's oid, `$2` the trusted roles, `$3` the names or NULL.
  */
 const FOREIGN = `
   WITH RECURSIVE trusted AS (
@@ -53,13 +52,13 @@ const FOREIGN = `
   WHERE w.owner IS NULL OR w.owner NOT IN (SELECT oid FROM trusted) ORDER BY w.place, w.name, w.part LIMIT 1`;
 
 /**
- * Check that nobody else owns what a sync uses: whoever owns a table, or may put a trigger on it, makes each statement
- * that changes it run code as the role of the sync.
+ * Asserts that all objects that a sync uses belong to trusted roles. The owner of a table, and anyone who can create a trigger on
+ * it, can run code as the sync's role whenever the sync changes the table.
  *
- * @param client in a transaction whose search path is {@link SEARCH_PATH}; what is there was looked up before
- * @param number the schema's number
- * @param trusting the schema, who is trusted, and what is used of it
- * @throws {@link SinkError} `PERMISSION_DENIED` where something belongs to another role, or there is a rule
+ * @param client in a transaction whose search path is {@link SEARCH_PATH}
+ * @param number the schema's oid
+ * @param trusted the schema, the trusted roles, and the names to check
+ * @throws {@link SinkError} `PERMISSION_DENIED` if an object belongs to another role, or there is a rule
  */
 export async function assertTrusted(
   client: Pick<PoolClient, "query">,
@@ -81,29 +80,29 @@ export async function assertTrusted(
     part === null
       ? `${name === null ? `the schema ${quoted(schema)}` : `${name} ${within}`} belongs to ${role}`
       : place === RULE
-        ? `the rule ${part} on ${name} ${within} changes what statements do`
+        ? `the rule ${part} on ${name} ${within} changes the effect of statements`
         : `the trigger ${part} on ${name} ${within} calls a function of ${role}`;
-  throw new SinkError(`${what}, so that a sync could run code of others as its own role`, {
+  throw new SinkError(`${what}, so a sync could run code of another role with its own rights`, {
     code: Code.PermissionDenied,
     advice:
       place === RULE
-        ? "Drop the rule: tables of a sync have none."
-        : "Sync into a schema that your own role has made, or change the owner. If you trust the role as yourself, name it with --trust-owner (trustedOwners in the library).",
+        ? "Drop the rule: the tables of a sync must not have rules."
+        : "Sync into a schema that your own role has created, or change the owner. If you fully trust the role, name it with --trust-owner (trustedOwners in the library).",
   });
 }
 
 const RULE = 6;
 
-/** What is in the sink's schema. */
+/** The content of the sink's schema. */
 export interface Catalog {
-  /** The columns of each table, in their order: whether each may be NULL. */
+  /** The columns of each table, in order. */
   readonly tables: ReadonlyMap<string, ReadonlyMap<string, { readonly nullable: boolean }>>;
   /** Tables that have a primary key. */
   readonly keyed: ReadonlySet<string>;
   readonly indexes: ReadonlySet<string>;
   /** The columns by which tables are partitioned. */
   readonly partitioned: ReadonlyMap<string, readonly string[]>;
-  /** Domains and enum types, with the values of the latter. */
+  /** Domains and enum types, with the values of the enum types. */
   readonly types: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -128,10 +127,10 @@ const TYPES = `
   WHERE t.typnamespace = $1::oid AND t.typtype IN ('d', 'e') GROUP BY t.typname`;
 
 /**
- * Read what is in the sink's schema.
+ * Reads the content of the sink's schema.
  *
  * @param client in a transaction
- * @param schema the schema's number
+ * @param schema the schema's oid
  * @returns its tables, indexes and types
  */
 export async function readCatalog(client: PoolClient, schema: string): Promise<Catalog> {
@@ -153,19 +152,19 @@ export async function readCatalog(client: PoolClient, schema: string): Promise<C
 }
 
 /**
- * Find the number of a schema.
+ * Returns the oid of a schema.
  *
  * @param client in a transaction
- * @param name the schema's name, as it is
- * @returns its number in the catalog; `undefined` where there is no such schema
+ * @param name the schema's name, not quoted
+ * @returns its oid; `undefined` if the schema does not exist
  */
-export async function schemaNumber(client: PoolClient, name: string): Promise<string | undefined> {
+export async function schemaOid(client: PoolClient, name: string): Promise<string | undefined> {
   const { rows } = await client.query<{ oid: string }>("SELECT oid::text FROM pg_namespace WHERE nspname = $1", [name]);
   return rows[0]?.oid;
 }
 
 /**
- * Name the index by which the rows of a unit are found.
+ * Returns the name of the index by which the rows of a unit are found.
  *
  * @param table such as `trades`
  * @returns the name

@@ -9,19 +9,19 @@ import type { Packages } from "./postgres-connections.js";
 import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
 import { copyCsv } from "./postgres-units.js";
 
-/** Memory of a survey in the server: for the hashes of 300,000 segments, which then go through the ledger in one pass. */
+/** The server's memory limit for a comparison. It fits the hashes of 300,000 segments, so that one pass over the ledger suffices. */
 const COMPARISON_MEMORY = "256MB";
-/** Segments that are sent at once. */
-const SENT = 1000;
+/** The number of segments that are sent at once. */
+const CHUNK_SEGMENTS = 1000;
 
 /**
- * Answer what a sink has that holds nothing.
+ * Returns the coverage of an empty sink.
  *
- * @param query what is asked
- * @returns all of the history as missing
+ * @param query the query
+ * @returns the comparison, in which the entire history is missing
  */
 export function emptyCoverage({ history: { segments }, tables, range, limit }: CoverageQuery): CoverageComparison {
-  const { low, high } = placesWithin(segments, range);
+  const { low, high } = indexesWithin(segments, range);
   const absent = segments.slice(low, high + 1);
   const missing = absent
     .slice(0, limit)
@@ -32,14 +32,14 @@ export function emptyCoverage({ history: { segments }, tables, range, limit }: C
 }
 
 /**
- * Compare the ledger with a history in the database. The node's segments go into a table that ends with the
- * transaction; the ledger is read once, and again only for what is missing or of another history.
+ * Compares the ledger with a history in the database. The node's segments are copied to a temporary table. The ledger is read
+ * once, and a second time only if segments are missing or belong to another history.
  *
  * @param client in a transaction
- * @param within the schema
- * @param copyFrom of `pg-copy-streams`
- * @param query what is asked
- * @returns what is there, what is missing, and where the histories part
+ * @param within the schema, quoted for SQL
+ * @param copyFrom the function of `pg-copy-streams`
+ * @param query the query
+ * @returns the coverage, the missing segments, and where the histories diverge
  */
 export async function compareCoverageInSql(
   client: PoolClient,
@@ -54,8 +54,8 @@ export async function compareCoverageInSql(
   const names = ["n", "from_block", "to_block", "id", "previous_id"];
   await copyCsv(client, copyFrom, "pg_temp.tradewire_segment", names, csvOf(segments));
   await client.query("ANALYZE pg_temp.tradewire_segment");
-  const range = placesWithin(segments, query.range);
-  const judged = relationSql(within, query);
+  const range = indexesWithin(segments, query.range);
+  const relation = relationSql(within, query);
   const values = [tables, segments[0]?.previousId ?? ""];
 
   const sums = await client.query<SumRow>(
@@ -63,25 +63,25 @@ export async function compareCoverageInSql(
        min(from_block)::text AS from_block, max(to_block)::text AS to_block,
        coalesce(sum(greatest(0, least(last, ${range.high}) - greatest(first, ${range.low}) + 1)) FILTER (WHERE covers), 0)::text AS covered,
        bool_or(diverged) AS diverged, bool_or(is_foreign) AS is_foreign
-     FROM (${judged}) AS e GROUP BY table_name`,
+     FROM (${relation}) AS e GROUP BY table_name`,
     values,
   );
   const found = new Map(sums.rows.map((row) => [row.table_name, row]));
-  const surveys = tables.map((table) => tableSummary(table, found.get(table), BigInt(range.high - range.low + 1)));
-  const listed = (condition: string, most: number) =>
+  const summaries = tables.map((table) => tableSummary(table, found.get(table), BigInt(range.high - range.low + 1)));
+  const listed = (condition: string, max: number) =>
     client.query<LedgerRow>(
-      `SELECT ${ENTRY} FROM (${judged}) AS e WHERE ${condition} ORDER BY e.from_block, array_position($1, e.table_name) LIMIT ${most}`,
+      `SELECT ${ENTRY} FROM (${relation}) AS e WHERE ${condition} ORDER BY e.from_block, array_position($1, e.table_name) LIMIT ${max}`,
       values,
     );
   const diverged = sums.rows.some((row) => row.diverged) ? (await listed("diverged", 1)).rows.map(entryOf) : [];
   const foreign = sums.rows.some((row) => row.is_foreign) ? (await listed("is_foreign", limit)).rows.map(entryOf) : [];
-  const lacking = surveys.filter(({ missing }) => missing > 0n).map(({ table }) => table);
-  const sound = sums.rows.every((row) => !row.diverged && !row.is_foreign);
+  const lacking = summaries.filter(({ missing }) => missing > 0n).map(({ table }) => table);
+  const isConsistent = sums.rows.every((row) => !row.diverged && !row.is_foreign);
   const missing =
     lacking.length === 0
       ? []
-      : sound
-        ? placesIn(
+      : isConsistent
+        ? segmentsOfGaps(
             segments.slice(range.low, range.high + 1),
             (await client.query<GapRow>(gapsSql(within, blocksOf(segments, range), limit, query.behind), [lacking]))
               .rows,
@@ -89,10 +89,10 @@ export async function compareCoverageInSql(
           )
         : missingSegments(
             segments,
-            (await client.query<MissingRow>(missingSql(judged, range, limit), [...values, lacking])).rows,
+            (await client.query<MissingRow>(missingSql(relation, range, limit), [...values, lacking])).rows,
           );
   const [entry] = diverged;
-  return { tables: surveys, missing, foreign, ...(entry && { divergence: divergenceAt(entry, segments) }) };
+  return { tables: summaries, missing, foreign, ...(entry && { divergence: divergenceAt(entry, segments) }) };
 }
 
 interface SumRow {
@@ -126,15 +126,15 @@ function missingSegments(segments: readonly Segment[], rows: readonly MissingRow
   });
 }
 
-/** The segments of gaps, the oldest first, then in the order of the tables; no more than are wanted. */
-function placesIn(segments: readonly Segment[], rows: readonly GapRow[], { tables, limit }: CoverageQuery) {
+/** Returns the segments of gaps up to the limit, the oldest first, then in the order of the tables. */
+function segmentsOfGaps(segments: readonly Segment[], rows: readonly GapRow[], { tables, limit }: CoverageQuery) {
   const gaps = tables.flatMap((table) =>
     rows
       .filter(({ table_name }) => table_name === table)
       .map(({ low, high }) => ({
         table,
-        from: firstFrom(segments, BigInt(low)),
-        to: firstFrom(segments, BigInt(high) + 1n),
+        from: indexFrom(segments, BigInt(low)),
+        to: indexFrom(segments, BigInt(high) + 1n),
       })),
   );
   const starts = [...new Set(gaps.map(({ from }) => from))].sort((a, b) => a - b);
@@ -149,8 +149,8 @@ function placesIn(segments: readonly Segment[], rows: readonly GapRow[], { table
   return found.slice(0, limit);
 }
 
-/** The place of the first segment that begins with the block or behind it. */
-function firstFrom(segments: readonly Segment[], block: bigint): number {
+/** Returns the index of the first segment that begins at a block or after it. */
+function indexFrom(segments: readonly Segment[], block: bigint): number {
   let [low, high] = [0, segments.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -167,8 +167,8 @@ function blocksOf(segments: readonly Segment[], { low, high }: SegmentIndexes): 
   return { fromBlock: segments[low]?.fromBlock ?? 0n, toBlock: segments[high]?.toBlock ?? -1n };
 }
 
-/** The segments that lie wholly within a range. */
-function placesWithin(segments: readonly Segment[], { fromBlock, toBlock }: CoverageQuery["range"]): SegmentIndexes {
+/** Returns the indexes of the segments that are completely within a range. */
+function indexesWithin(segments: readonly Segment[], { fromBlock, toBlock }: CoverageQuery["range"]): SegmentIndexes {
   const low = segments.findIndex((segment) => fromBlock <= segment.fromBlock);
   const high = segments.findLastIndex((segment) => segment.toBlock <= toBlock);
   return low < 0 || high < low ? { low: 0, high: -1 } : { low, high };
@@ -190,9 +190,9 @@ function tableSummary(table: TableName, sums: SumRow | undefined, wanted: bigint
 
 async function* csvOf(segments: readonly Segment[]): AsyncGenerator<Uint8Array, void, undefined> {
   yield Buffer.from("n,from_block,to_block,id,previous_id\n");
-  for (let start = 0; start < segments.length; start += SENT) {
+  for (let start = 0; start < segments.length; start += CHUNK_SEGMENTS) {
     const lines = segments
-      .slice(start, start + SENT)
+      .slice(start, start + CHUNK_SEGMENTS)
       .map(({ fromBlock, toBlock, id, previousId }, index) =>
         [start + index, fromBlock, toBlock, csvText(id), csvText(previousId)].join(","),
       );
@@ -204,20 +204,20 @@ function csvText(text: string): string {
   return `"${text.replaceAll('"', '""')}"`;
 }
 
-/** Places of segments in the history, both ends inclusive; `high` is below `low` where there are none. */
+/** Indexes of segments in the history, both inclusive; `high` is below `low` if there are none. */
 export interface SegmentIndexes {
   readonly low: number;
   readonly high: number;
 }
 
 /**
- * Select the ledger's entries with how they stand to the history: whether they part from it, are to be replaced, or
- * cover segments of it, and which. An entry may begin before the node's first segment, or end behind its last one.
+ * Selects the ledger's entries with their relation to the history: whether they diverge from it, are to be replaced, or cover
+ * segments, and which ones. An entry may begin before the node's first segment, or end after its last one.
  *
- * A unit of one segment is found by its last block, one of several by both ends: numbers are quicker than identifiers.
+ * A unit of one segment is found by its last block, and a unit of several by both ends: numbers are faster than identifiers.
  *
- * @param within the schema
- * @param query what is asked
+ * @param within the schema, quoted for SQL
+ * @param query the query
  * @returns the query, which takes the tables as `$1` and the identifier before the first segment as `$2`
  */
 export function relationSql(
@@ -252,17 +252,17 @@ export function relationSql(
 }
 
 /**
- * Select the oldest places that no entry covers: the gaps between the entries, the oldest of those, and their places.
+ * Selects the oldest segments that no entry covers: the oldest gaps between the entries, and the segments in them.
  *
- * @param judged of {@link relationSql}
- * @param places those that are asked for
- * @param limit how many
- * @returns the query, which takes the tables that lack any as `$3`
+ * @param relation the query of {@link relationSql}
+ * @param range the indexes of the segments to search
+ * @param limit the maximum number of segments
+ * @returns the query, which takes the tables with missing segments as `$3`
  */
-export function missingSql(judged: string, { low, high }: SegmentIndexes, limit: number): string {
+export function missingSql(relation: string, { low, high }: SegmentIndexes, limit: number): string {
   return `
     WITH marks AS (
-      SELECT table_name, first, last FROM (${judged}) AS e
+      SELECT table_name, first, last FROM (${relation}) AS e
       WHERE covers AND table_name = ANY ($3::text[]) AND last >= ${low} AND first <= ${high}
       UNION ALL SELECT name, ${high + 1}, ${high + 1} FROM unnest($3::text[]) AS name
     ), gaps AS (
@@ -277,13 +277,13 @@ export function missingSql(judged: string, { low, high }: SegmentIndexes, limit:
 }
 
 /**
- * Select the oldest gaps between the entries of each table, where all of these are of the history: by an index alone,
- * in its order, and no further than to the last gap that is wanted.
+ * Selects the oldest gaps between the entries of each table, if all entries belong to the history. It reads only the index, in
+ * order, up to the last selected gap.
  *
- * @param within the schema
+ * @param within the schema, quoted for SQL
  * @param range the blocks
- * @param limit how many gaps of each table
- * @param behind all segments up to this block are there
+ * @param limit the maximum number of gaps of each table
+ * @param behind no segment up to this block is missing
  * @returns the query, which takes the tables as `$1`
  */
 export function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
@@ -300,21 +300,21 @@ export function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limi
     ) AS g WHERE g.low <= g.high`;
 }
 
-/** The most parts that a range is cut into. */
+/** The maximum number of parts of a range. */
 const MAX_PARTS = 10_000;
-/** The largest number that the database's arithmetic takes. */
+/** The maximum of the database's `int8`. */
 const MAX_INT8 = 2n ** 63n - 1n;
 
 /**
- * Count the blocks of each part of a range that units cover.
+ * Counts the blocks of each part of a range that units cover.
  *
  * @param client in a transaction
- * @param within the schema
+ * @param within the schema, quoted for SQL
  * @param tables the tables
  * @param range the blocks, both ends inclusive
- * @param parts in how many parts the range is cut, 1 to 10,000
- * @returns one for each table, in their order
- * @throws {@link RequestError} where there are too many parts, or too many blocks for so many parts
+ * @param parts the number of parts of the range, 1 to 10,000
+ * @returns the counts of each table, in the order of the tables
+ * @throws {@link RequestError} if there are too many parts, or too many blocks for this number of parts
  */
 export async function countCoveredBlocks(
   client: PoolClient,
@@ -326,10 +326,10 @@ export async function countCoveredBlocks(
   const length = toBlock - fromBlock + 1n;
   if (!Number.isInteger(parts) || parts < 1 || parts > MAX_PARTS || length < 1n || length * BigInt(parts) > MAX_INT8) {
     throw new RequestError(`blocks ${fromBlock} to ${toBlock} cannot be counted in ${parts} parts`, {
-      advice: `Give a range of blocks that there are, and 1 to ${MAX_PARTS} parts.`,
+      advice: `Give a range of existing blocks, and 1 to ${MAX_PARTS} parts.`,
     });
   }
-  // The part whose beginning is the last one that is not behind the place.
+  // The last part that does not begin after the block.
   const partOf = (place: string) => `((${place} + 1) * ${parts} - 1) / ${length}`;
   const begin = (part: string) => `(${part} * ${length} / ${parts})`;
   const { rows } = await client.query<{ table_name: string; part: string; blocks: string }>(

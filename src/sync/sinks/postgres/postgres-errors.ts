@@ -2,28 +2,28 @@ import { Code } from "@connectrpc/connect";
 import { SinkError, TradewireError } from "../../../errors/index.js";
 import { isError } from "../../../errors/node-errors.js";
 
-/** What PostgreSQL says of an error, as far as it is used. */
+/** The fields of an error of PostgreSQL that are used. */
 export interface ServerError {
   /** SQLSTATE. */
   readonly code: string;
   readonly message: string;
   /** The server's function that raised it. */
   readonly routine?: string | undefined;
-  /** Such as the line and the column of a COPY. */
+  /** The context, such as the line and the column of a COPY. */
   readonly where?: string | undefined;
 }
 
 const LATER =
-  "Wait until PostgreSQL can be reached; a sync goes on by itself. What was not committed is fetched again.";
-const AGAIN = "Try the same again at once: other transactions were in the way.";
-const RIGHTS = "Check the user, the password and what the user may do.";
+  "Wait until PostgreSQL is reachable; the sync then continues by itself, and fetches again what was not committed.";
+const AGAIN = "Retry at once: other transactions conflicted with this one.";
+const RIGHTS = "Check the user, the password and the user's privileges.";
 
-/** SQLSTATEs, or their classes, by the longest beginning that is listed: the code, and what to do. */
-const STATES: readonly (readonly [begins: string, code: Code, advice: string])[] = [
+/** The code and the advice for each SQLSTATE, or for its class. The longest prefix applies. */
+const STATES: readonly (readonly [prefix: string, code: Code, advice: string])[] = [
   ["08", Code.Unavailable, LATER],
   ["57P", Code.Unavailable, LATER],
   ["53300", Code.Unavailable, LATER],
-  ["25006", Code.Unavailable, "Wait until the server takes writes: it is a standby, or is told to be read-only."],
+  ["25006", Code.Unavailable, "Wait until the server accepts writes: it is a standby, or set to read-only."],
   ["25P0", Code.Unavailable, LATER],
   ["40", Code.Aborted, AGAIN],
   ["55P03", Code.Aborted, AGAIN],
@@ -31,43 +31,55 @@ const STATES: readonly (readonly [begins: string, code: Code, advice: string])[]
   ["42501", Code.PermissionDenied, RIGHTS],
   ["3D000", Code.NotFound, "Create the database first, or correct its name."],
   ["53", Code.ResourceExhausted, "Give the server more of what it lacks, such as disk space."],
-  ["57014", Code.DeadlineExceeded, "Look who cancels statements at the server."],
-  ["22", Code.DataLoss, "Check whether the table was changed; tell who runs the node, or install a newer release."],
-  ["23", Code.FailedPrecondition, "Look which constraint or column was added to the table, and remove it."],
+  ["57014", Code.DeadlineExceeded, "Find out who or what cancels statements on the server."],
+  [
+    "22",
+    Code.DataLoss,
+    "Check whether the table was changed. Otherwise report it to the operator of the node, or install a newer release.",
+  ],
+  ["23", Code.FailedPrecondition, "Find the constraint or column that was added to the table, and remove it."],
   [
     "23505",
     Code.FailedPrecondition,
-    "Delete the rows that have no line of the ledger, such as those of this _from_block, and sync again.",
+    "Delete the rows that have no entry in the ledger, such as those of this _from_block, and sync again.",
   ],
-  ["42P07", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
-  ["42710", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
-  ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the columns that it lacks."],
-  ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which makes what is missing."],
+  [
+    "42P07",
+    Code.FailedPrecondition,
+    "Give another schema, or rename the existing object, which was not created by a sync.",
+  ],
+  [
+    "42710",
+    Code.FailedPrecondition,
+    "Give another schema, or rename the existing object, which was not created by a sync.",
+  ],
+  ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the missing columns."],
+  ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which creates missing tables."],
 ];
 const NO_PASSWORD =
-  "Set PGPASSWORD, or write it to ~/.pgpass, which you alone may read (chmod 600), or put the whole URL into an environment variable and name it with --to-env.";
+  "Set PGPASSWORD, or write the password to ~/.pgpass, readable only by you (chmod 600), or put the URL into an environment variable and name it with --to-env.";
 const CERTIFICATE =
-  "Name the file of the authority that signed the server's certificate, as in ?sslmode=verify-full&sslrootcert=ca.pem or with PGSSLMODE and PGSSLROOTCERT, and call the server by a name that stands in its certificate.";
-const NO_TLS = "Let the server take TLS, or ask for none (sslmode=disable).";
-const OTHER = "Look into the server's log for more.";
+  "Name the file of the authority that signed the server's certificate, as in ?sslmode=verify-full&sslrootcert=ca.pem or with PGSSLMODE and PGSSLROOTCERT, and use a hostname that is in the server's certificate.";
+const NO_TLS = "Enable TLS on the server, or connect without it (sslmode=disable).";
+const OTHER = "See the server's log for details.";
 
-/** The connection was ended on purpose, or by the other side. `pg` gives such errors no code. */
+/** Messages of a connection that was closed by either side. `pg` gives such errors no code. */
 const LOST = /terminated|timeout|not queryable|ended by the other party|closed/iu;
 
-/** Codes of Node's where a certificate is not trusted, or not the server's. */
+/** Node's error codes for a certificate that is not trusted, or does not match the server. */
 const CERTIFICATE_CODES = /^(?:ERR_TLS_CERT|CERT_|DEPTH_ZERO_SELF|SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY))/u;
 
-/** What asked the node has failed. What it threw is to be thrown unchanged, whatever it is. */
+/** Wraps an error of the node's response, so that it can be rethrown unchanged. */
 export class FetchError extends Error {
   constructor(readonly reason: unknown) {
-    super("the unit did not arrive whole");
+    super("the unit did not arrive completely");
   }
 }
 
 /**
- * Tell whether an error is one that PostgreSQL answered with.
+ * Reports whether an error is a response of PostgreSQL.
  *
- * @param reason what was thrown
+ * @param reason the thrown value
  * @returns whether it has an SQLSTATE
  */
 export function isServerError(reason: unknown): reason is ServerError & Error {
@@ -81,21 +93,21 @@ export function isServerError(reason: unknown): reason is ServerError & Error {
 }
 
 /**
- * Tell whether rows were refused as there are others with the same keys.
+ * Reports whether rows were rejected because others with the same keys exist.
  *
  * @param reason an error of the sink
- * @returns whether they were
+ * @returns whether it is a violation of a unique key
  */
 export function isDuplicate(reason: unknown): boolean {
   return reason instanceof SinkError && isServerError(reason.cause) && reason.cause.code === "23505";
 }
 
 /**
- * Make an error of the sink of what `pg` threw.
+ * Converts an error of `pg` to an error of the sink.
  *
- * @param reason what was thrown; errors of this library stay as they are
- * @param where the sink's name and what was done
- * @param secrets texts that are left out
+ * @param reason the thrown value; errors of this library are returned unchanged
+ * @param where the sink's name and the operation
+ * @param secrets texts to mask
  * @returns the error
  */
 export function sinkError(reason: unknown, where: string, secrets: readonly string[]): TradewireError {
@@ -103,7 +115,7 @@ export function sinkError(reason: unknown, where: string, secrets: readonly stri
     return reason;
   }
   const said = lacksPassword(reason)
-    ? "the server asks for a password, and there is none"
+    ? "the server requires a password, and none is set"
     : isError(reason)
       ? reason.message || causes(reason)
       : String(reason);
@@ -128,17 +140,17 @@ function kindOf(reason: unknown): readonly [Code, string] {
     return lost ? [Code.Unavailable, LATER] : [Code.Unknown, OTHER];
   }
   const { code } = reason;
-  const fitting = STATES.filter(([begins]) => code.startsWith(begins)).sort(([a], [b]) => b.length - a.length);
+  const fitting = STATES.filter(([prefix]) => code.startsWith(prefix)).sort(([a], [b]) => b.length - a.length);
   const [, known, advice] = fitting[0] ?? ["", Code.FailedPrecondition, OTHER];
   return [known, advice];
 }
 
-/** `pg` finds out that it has no password when the server has asked for it. */
+/** Reports whether `pg` failed because it has no password, which it detects only when the server requests one. */
 function lacksPassword(reason: unknown): boolean {
   return isError(reason) && /client password must be a/u.test(reason.message);
 }
 
-/** An error of several attempts to connect has no message of its own. */
+/** Returns the text of an error without a message, such as that of several failed attempts to connect. */
 function causes(reason: Error): string {
   return reason instanceof AggregateError
     ? reason.errors.map((error) => String(error?.message)).join("; ")

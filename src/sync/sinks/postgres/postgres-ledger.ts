@@ -5,19 +5,23 @@ import { RequestError, SinkError } from "../../../errors/index.js";
 import { isTableName } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 
-/** The version of the ledger's form. */
+/** The version of the ledger's format. */
 const FORMAT = 1;
 const OLDEST_SERVER = 140_000;
 
-/** The statements that make the ledger, with what stands before its names. It is one of a chain; ids are compared byte by byte. */
-export const ledgerSql = (before: string) => [
-  `CREATE TABLE ${before}tradewire_sync (
+/**
+ * Returns the statements that create the ledger of a chain. Identifiers are compared byte by byte.
+ *
+ * @param prefix the prefix of its names, such as `public.`
+ */
+export const ledgerSql = (prefix: string) => [
+  `CREATE TABLE ${prefix}tradewire_sync (
   only_one bool PRIMARY KEY DEFAULT true CHECK (only_one),
   format int4 NOT NULL,
   chain_id text NOT NULL,
   made_at timestamptz NOT NULL DEFAULT now()
 )`,
-  `CREATE TABLE ${before}tradewire_ledger (
+  `CREATE TABLE ${prefix}tradewire_ledger (
   chain_id text NOT NULL,
   table_name text COLLATE "C" NOT NULL,
   from_block int8 NOT NULL,
@@ -48,23 +52,23 @@ export interface LedgerRow {
   readonly loaded_at: string;
 }
 
-/** The columns of a {@link LedgerRow}, of a table that is called `e` in the query. */
+/** The columns of a {@link LedgerRow}, from a table that the query names `e`. */
 export const ENTRY = `e.chain_id, e.table_name, e.from_block::text, e.to_block::text, e.segment_id,
   e.previous_segment_id, e.schema_version::text, e.rows::text, e.bytes::text, encode(e.sha256, 'hex') AS sha256,
   to_char(e.loaded_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS loaded_at`;
 
 /**
- * Read a row of the ledger.
+ * Converts a row of the ledger to an entry.
  *
  * @param row the row
  * @returns the entry
- * @throws {@link SinkError} where it is of no table
+ * @throws {@link SinkError} if its table does not exist
  */
 export function entryOf(row: LedgerRow): LedgerEntry {
   if (!isTableName(row.table_name)) {
-    throw new SinkError(`the ledger has a unit of ${quoted(row.table_name)}, which is no table`, {
+    throw new SinkError(`the ledger has a unit of the unknown table ${quoted(row.table_name)}`, {
       code: Code.DataLoss,
-      advice: "The ledger was changed by something else, or by a newer release. Install that.",
+      advice: "The ledger was changed by another program, or by a newer release. Install the newer release.",
     });
   }
   return {
@@ -83,12 +87,12 @@ export function entryOf(row: LedgerRow): LedgerEntry {
 }
 
 /**
- * Check that a server can hold a sync.
+ * Asserts that a server is supported.
  *
  * @param client connected to it
- * @throws {@link SinkError} where it is older than PostgreSQL 14, or its database is not of UTF-8
+ * @throws {@link SinkError} if it is older than PostgreSQL 14, or its database is not encoded in UTF-8
  */
-export async function checkServer(client: PoolClient): Promise<void> {
+export async function assertSupported(client: PoolClient): Promise<void> {
   const { rows } = await client.query<{ version: number; name: string; encoding: string }>(
     "SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS name, current_setting('server_encoding') AS encoding",
   );
@@ -96,7 +100,7 @@ export async function checkServer(client: PoolClient): Promise<void> {
   if (server === undefined || server.version < OLDEST_SERVER) {
     throw new SinkError(`the server is PostgreSQL ${server?.name ?? "of an unknown version"}`, {
       code: Code.FailedPrecondition,
-      advice: "Take PostgreSQL 14 or later.",
+      advice: "Use PostgreSQL 14 or later.",
     });
   }
   if (server.encoding !== "UTF8") {
@@ -108,12 +112,12 @@ export async function checkServer(client: PoolClient): Promise<void> {
 }
 
 /**
- * Read which chain the schema holds.
+ * Reads the chain of the schema.
  *
  * @param client in a transaction
- * @param within the schema
- * @returns the chain's identifier; `undefined` where nothing is held
- * @throws {@link SinkError} where the ledger is of a newer release
+ * @param within the schema, quoted for SQL
+ * @returns the chain's identifier; `undefined` if there is none yet
+ * @throws {@link SinkError} if a newer release created the ledger
  */
 export async function readChain(client: PoolClient, within: string): Promise<string | undefined> {
   const { rows } = await client.query<{ format: number; chain_id: string }>(
@@ -121,21 +125,21 @@ export async function readChain(client: PoolClient, within: string): Promise<str
   );
   const [sync] = rows;
   if (sync !== undefined && sync.format > FORMAT) {
-    throw new SinkError(`the ledger is of format ${sync.format}, and this release knows ${FORMAT}`, {
+    throw new SinkError(`the ledger has the format ${sync.format}, and this release supports ${FORMAT}`, {
       code: Code.FailedPrecondition,
-      advice: "Install the release that made it, or a later one.",
+      advice: "Install the release that created it, or a later one.",
     });
   }
   return sync?.chain_id;
 }
 
 /**
- * Say which chain the schema holds, where it holds none yet.
+ * Sets the chain of the schema, if it has none yet.
  *
  * @param client in a transaction
- * @param within the schema
+ * @param within the schema, quoted for SQL
  * @param chainId the chain
- * @throws {@link RequestError} where it holds another
+ * @throws {@link RequestError} if it holds another chain
  */
 export async function claimChain(client: PoolClient, within: string, chainId: string): Promise<void> {
   const held = await readChain(client, within);
@@ -149,12 +153,12 @@ export async function claimChain(client: PoolClient, within: string, chainId: st
 }
 
 /**
- * Name the ledger, so that another one has another name. A server that was restored, or another one in its place, began at
- * another time, to the microsecond; within the same server, a ledger that was restored has another number or file.
+ * Returns a text that identifies the ledger. It contains the server's start time, which differs for a server that was restored
+ * or replaced, and the ledger's oid and file, which differ if the ledger was restored on the same server.
  *
  * @param client in a transaction
- * @param within the schema
- * @returns the name
+ * @param within the schema, quoted for SQL
+ * @returns the identity
  */
 export async function readIdentity(client: PoolClient, within: string): Promise<string> {
   const { rows } = await client.query<{ identity: string }>(

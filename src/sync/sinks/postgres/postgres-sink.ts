@@ -4,30 +4,30 @@ import { assertArray, assertKnownKeys, assertOneOf } from "../../../input/assert
 import { type TableName, tableNames } from "../../../schema/table-names.js";
 import type { Sink } from "../../sink.js";
 import { FROM_BLOCK } from "../sink-columns.js";
-import { assertTrusted, readCatalog, schemaNumber } from "./postgres-catalog.js";
+import { assertTrusted, readCatalog, schemaOid } from "./postgres-catalog.js";
 import { type Connections, openConnections } from "./postgres-connections.js";
 import { compareCoverageInSql, countCoveredBlocks, emptyCoverage } from "./postgres-coverage.js";
 import { isDuplicate } from "./postgres-errors.js";
-import { checkServer, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./postgres-ledger.js";
+import { assertSupported, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./postgres-ledger.js";
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
-import { type PostgresPool, readTarget, type Target } from "./postgres-target.js";
+import { type PostgresPool, parseTarget, type Target } from "./postgres-target.js";
 import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
 import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js";
 
-/** How tables are kept in PostgreSQL. */
+/** Options of a PostgreSQL sink. */
 export interface PostgresSinkOptions {
-  /** The schema that holds the tables, which is made where it is missing; `public` by default. A schema holds a chain. */
+  /** The schema of the tables, which is created if it does not exist; `public` by default. A schema holds one chain. */
   readonly schema?: string | undefined;
   /**
-   * When the tables get their primary keys and indexes: `with` them, the default, or `after`, by
-   * {@link PostgresSink.createIndexes} or by the next sync that is to have them. A first sync is faster without.
+   * When primary keys and indexes are created: `with` the tables, the default, or `after`, by
+   * {@link PostgresSink.createIndexes} or the next sync with the default. The first sync is faster without them.
    */
   readonly createIndexes?: "with" | "after" | undefined;
-  /** Whether to make a view of each table, such as `trades_named`, that has names for codes; false by default. */
+  /** Whether to create a view of each table with names in place of codes, such as `trades_named`; false by default. */
   readonly namedViews?: boolean | undefined;
   /**
-   * Roles that may own the schema, its tables and their triggers, as they could run code as the sync's own role anyway.
-   * That role and superusers may always; what belongs to any other role is refused.
+   * Roles that may own the schema, its tables and their triggers. An owner can run code as the sync's role, so a sync is refused
+   * if anything belongs to another role. The sync's role and superusers are always trusted.
    */
   readonly trustedOwners?: readonly string[] | undefined;
 }
@@ -35,50 +35,51 @@ export interface PostgresSinkOptions {
 /** A sink in PostgreSQL. */
 export interface PostgresSink extends Required<Sink> {
   /**
-   * Make the primary keys and indexes that the tables lack: those that it was opened for, or, after `inspect`, all of the
-   * schema's. It may take long, and a table cannot be loaded meanwhile.
+   * Creates the primary keys and indexes that the opened tables lack, or, after `inspect`, all tables of the schema. This may
+   * take long, and blocks loads of the table.
    *
-   * @param signal ends it; tables that are done keep theirs
+   * @param signal cancels the call; indexes of tables that are done remain
    */
   createIndexes(signal?: AbortSignal): Promise<void>;
   /**
-   * Make the indexes that usual questions need, such as the trades of a buyer, as far as the tables lack them: best once
-   * the first rows are there. It may take long, and a table cannot be loaded meanwhile.
+   * Creates the missing indexes for common queries, such as the trades of a buyer. Call it after the first rows were loaded. It
+   * may take long, and blocks loads of the table.
    *
-   * @param signal ends it; indexes that are done stay
-   * @returns how many were made
+   * @param signal cancels the call; indexes that are done remain
+   * @returns the number of created indexes
    */
   createQueryIndexes(signal?: AbortSignal): Promise<number>;
   /**
-   * Tell where the sink is, for what shares its database, such as a queue. It holds the password.
+   * Returns the sink's target, including the password, for a queue in the same database.
    *
    * @internal
    */
   target(): Target;
 }
 
-/** Entries of the ledger that are read at once. */
+/** The number of ledger entries that are read at once. */
 const PAGE = 1000;
 
-/** What an opened sink works with. */
+/** The state of an opened sink. */
 interface Opened {
   readonly connections: Connections;
-  /** The schema's number; `undefined` where it holds no history yet, and is only looked at. */
+  /** The schema's oid; `undefined` if the sink was opened by `inspect` and holds no history yet. */
   readonly schema?: string | undefined;
   readonly tables: readonly TableName[];
-  /** Absent where the sink is only looked at. */
+  /** Absent if the sink was opened by `inspect`. */
   readonly unknowns?: UnknownColumns;
 }
 
 /**
- * Keep history in PostgreSQL 14 or later. The CSV files' own bytes go to its COPY; rows and their entry in the ledger
- * (`tradewire_ledger`) are one transaction. The packages `pg` and `pg-copy-streams` must be installed.
+ * Creates a sink that stores history in PostgreSQL 14 or later. It sends the CSV files unchanged to COPY, and commits the rows
+ * of a unit and its entry in the ledger (`tradewire_ledger`) in one transaction. The packages `pg` and `pg-copy-streams` must be
+ * installed.
  *
- * @param target a URL such as `postgres://me@db.example/history`, what it leaves out from libpq's environment variables,
- *   as `pg` takes them; or a pool of `pg`, which is not ended
+ * @param target a URL such as `postgres://me@db.example/history`, whose missing parts are taken from libpq's environment
+ *   variables, as far as `pg` supports them; or a pool of `pg`, which the sink does not close
  * @param options schema, indexes and views
- * @returns the sink. Nothing is connected before it is opened
- * @throws `RequestError` where the URL or the schema's name cannot be right, or an option is unknown or wrong
+ * @returns the sink. It does not connect before it is opened
+ * @throws `RequestError` if the URL or the schema's name is invalid, or an option is unknown or invalid
  *
  * @example
  * const sink = postgresSink("postgres://me@db.example/history", { schema: "mainnet" });
@@ -91,7 +92,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
   if (options.trustedOwners !== undefined) {
     assertArray("trustedOwners", options.trustedOwners, "Give the names of roles.");
   }
-  const place = readTarget(target, options.schema ?? "public", options.trustedOwners);
+  const place = parseTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
   let state: Opened | undefined;
   let losses = 0;
@@ -102,7 +103,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     onLost?: () => void,
   ): Promise<void> {
     if (state !== undefined) {
-      throw new RequestError(`${place.name} is open already`, { advice: "Make a sink of its own for each use." });
+      throw new RequestError(`${place.name} is open already`, { advice: "Create a separate sink for each use." });
     }
     const connections = await openConnections(place, signal, () => {
       losses += 1;
@@ -123,8 +124,13 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     return state;
   }
 
-  /** Do something with the ledger and the tables; where there are none, answer at once. */
-  function ask<T>(what: string, use: (client: PoolClient, from: Opened) => Promise<T>, none: T, signal?: AbortSignal) {
+  /** Runs a transaction on the ledger and the tables, or returns `none` if they do not exist. */
+  function inTransaction<T>(
+    what: string,
+    use: (client: PoolClient, from: Opened) => Promise<T>,
+    none: T,
+    signal?: AbortSignal,
+  ) {
     const from = opened();
     return from.schema === undefined
       ? Promise.resolve(none)
@@ -142,9 +148,9 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           const { chainId, tables } = how;
           const indexes = options.createIndexes !== "after";
           const wanted = { ...place, chainId, tables, indexes, namedViews: options.namedViews === true };
-          const schema = await connections.transaction("making the tables", {}, async (client) => {
+          const schema = await connections.transaction("creating the tables", {}, async (client) => {
             await createTables(client, wanted);
-            return schemaNumber(client, place.schema);
+            return schemaOid(client, place.schema);
           });
           return { connections, schema, tables, unknowns: createUnknownColumns(connections, within, how) };
         },
@@ -153,20 +159,20 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     async inspect(signal) {
       let chain: string | undefined;
-      let there: readonly TableName[] = [];
+      let existing: readonly TableName[] = [];
       await opening(signal, async (connections) => {
-        const schema = await connections.transaction("looking at the ledger", {}, async (client) => {
-          await checkServer(client);
-          const number = await schemaNumber(client, place.schema);
+        const schema = await connections.transaction("reading the ledger", {}, async (client) => {
+          await assertSupported(client);
+          const number = await schemaOid(client, place.schema);
           const catalog = number === undefined ? undefined : await readCatalog(client, number);
           if (number !== undefined) {
             await assertTrusted(client, number, { ...place, names: usedNames(tableNames) });
           }
           chain = catalog?.tables.has("tradewire_sync") ? await readChain(client, within) : undefined;
-          there = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
+          existing = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
           return chain === undefined ? undefined : number;
         });
-        return { connections, schema, tables: there };
+        return { connections, schema, tables: existing };
       });
       return chain;
     },
@@ -178,29 +184,35 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       do {
         const values = [table, page.at(-1)?.from_block ?? String(behind)];
         const read = async (client: PoolClient) => (await client.query<LedgerRow>(sql, values)).rows;
-        page = await ask("reading the ledger", read, []);
+        page = await inTransaction("reading the ledger", read, []);
         yield* page.map(entryOf);
       } while (page.length === PAGE);
     },
 
     identity: () =>
-      ask("looking which ledger it is", async (client) => `${losses} ${await readIdentity(client, within)}`, ""),
+      inTransaction("identifying the ledger", async (client) => `${losses} ${await readIdentity(client, within)}`, ""),
 
     async compareCoverage(query) {
-      const survey = (client: PoolClient, { connections }: Opened) =>
+      const compare = (client: PoolClient, { connections }: Opened) =>
         compareCoverageInSql(client, within, connections.copyFrom, query);
-      return ask("comparing the ledger with the node", survey, emptyCoverage(query));
+      return inTransaction("comparing the ledger with the node", compare, emptyCoverage(query));
     },
 
     async coverage(tables, range, parts) {
       const none = tables.map((table) => ({ table, blocks: new Array<number>(parts).fill(0) }));
-      return ask("reading the ledger", (client) => countCoveredBlocks(client, within, tables, range, parts), none);
+      return inTransaction(
+        "reading the ledger",
+        (client) => countCoveredBlocks(client, within, tables, range, parts),
+        none,
+      );
     },
 
     async load(unit, fetch, { replace, signal }) {
       const { connections, schema, unknowns } = opened();
       if (schema === undefined || unknowns === undefined) {
-        throw new RequestError(`${place.name} was opened to look at it`, { advice: "Open it with open() to load." });
+        throw new RequestError(`${place.name} was opened read-only, with inspect()`, {
+          advice: "Call open() to load units.",
+        });
       }
       const columns = (names: readonly string[]) => unknowns.columns(unit, names, signal);
       const loading = { copyFrom: connections.copyFrom, schema, within, replace, columns };
@@ -210,7 +222,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
         try {
           return await run((client) => loadUnit(client, unit, fetch, loading));
         } catch (reason) {
-          // Rows have the same keys as those of a sync with units of other extents, which was faster.
+          // Another sync has loaded the same rows meanwhile, in units with other boundaries.
           if (isDuplicate(reason) && (await run((client) => hasUnit(client, within, unit, replace)))) {
             return { outcome: "there" };
           }
@@ -222,33 +234,33 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     },
 
     remove: async (entry) =>
-      ask(`removing a unit of ${entry.table}`, (client) => removeUnit(client, within, entry), undefined),
+      inTransaction(`removing a unit of ${entry.table}`, (client) => removeUnit(client, within, entry), undefined),
 
     countRows: async (entry) =>
-      ask(`counting rows of ${entry.table}`, (client) => countRows(client, within, entry), 0n),
+      inTransaction(`counting rows of ${entry.table}`, (client) => countRows(client, within, entry), 0n),
 
     async compareRows(entry, fetch, signal) {
       const compare = (client: PoolClient, { connections }: Opened) =>
         compareRows(client, within, connections.copyFrom, entry, fetch);
-      return ask(`comparing rows of ${entry.table}`, compare, { missing: 0n, extra: 0n }, signal);
+      return inTransaction(`comparing rows of ${entry.table}`, compare, { missing: 0n, extra: 0n }, signal);
     },
 
     async createIndexes(signal) {
       for (const table of opened().tables) {
-        const make = (client: PoolClient, { schema = "" }: Opened) =>
+        const create = (client: PoolClient, { schema = "" }: Opened) =>
           createIndexes(client, { number: schema, within }, [table]);
-        await ask(`making the indexes of ${table}`, make, undefined, signal);
+        await inTransaction(`creating the indexes of ${table}`, create, undefined, signal);
       }
     },
 
     async createQueryIndexes(signal) {
-      let made = 0;
+      let created = 0;
       for (const table of opened().tables) {
-        const make = (client: PoolClient, { schema = "" }: Opened) =>
+        const create = (client: PoolClient, { schema = "" }: Opened) =>
           createQueryIndexes(client, { number: schema, within }, table);
-        made += await ask(`making the indexes of ${table}`, make, 0, signal);
+        created += await inTransaction(`creating the indexes of ${table}`, create, 0, signal);
       }
-      return made;
+      return created;
     },
 
     async [Symbol.asyncDispose]() {

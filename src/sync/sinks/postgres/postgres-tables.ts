@@ -4,41 +4,41 @@ import { SinkError } from "../../../errors/index.js";
 import { columnType, createTableSql, createTypesSql, namedViewSql } from "../../../schema/sql.js";
 import type { TableName } from "../../../schema/table-names.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../sink-columns.js";
-import { assertTrusted, type Catalog, readCatalog, schemaNumber, unitIndex } from "./postgres-catalog.js";
-import { checkServer, claimChain, ledgerSql } from "./postgres-ledger.js";
+import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
+import { assertSupported, claimChain, ledgerSql } from "./postgres-ledger.js";
 
-/** What is to be in the schema. */
+/** The required content of the schema. */
 export interface SchemaPlan {
-  /** The schema's name, as it is and as SQL writes it. */
   readonly schema: string;
+  /** The schema, quoted for SQL. */
   readonly within: string;
   readonly trustedOwners: readonly string[];
   readonly chainId: string;
   readonly tables: readonly TableName[];
-  /** Whether tables get their keys and indexes now. */
+  /** Whether to create the primary keys and indexes now. */
   readonly indexes: boolean;
   readonly namedViews: boolean;
 }
 
-/** The setting, of a transaction, that rows take their unit's first block from. */
+/** The transaction's setting from which rows take the first block of their unit. */
 export const FROM_BLOCK_SETTING = "tradewire.from_block";
 
 /**
- * Make what is missing: schema, ledger, types, tables, indexes, views. Others that do the same at once wait.
+ * Creates the schema, ledger, types, tables, indexes and views that do not exist. Concurrent calls wait for each other.
  *
  * @param client in a transaction
- * @param wanted what is to be there
- * @throws {@link SinkError} where the server cannot be used, or a table is there that is not of a sync
- * @throws {@link RequestError} where the schema holds another chain
+ * @param wanted the required content of the schema
+ * @throws {@link SinkError} if the server is not supported, or a table was not created by a sync
+ * @throws {@link RequestError} if the schema holds another chain
  */
 export async function createTables(client: PoolClient, wanted: SchemaPlan): Promise<void> {
   const { within } = wanted;
-  await checkServer(client);
+  await assertSupported(client);
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire open ${wanted.schema}`]);
-  if ((await schemaNumber(client, wanted.schema)) === undefined) {
+  if ((await schemaOid(client, wanted.schema)) === undefined) {
     await client.query(`CREATE SCHEMA ${within}`);
   }
-  const number = (await schemaNumber(client, wanted.schema)) ?? "";
+  const number = (await schemaOid(client, wanted.schema)) ?? "";
   const catalog = await readCatalog(client, number);
   await assertTrusted(client, number, { ...wanted, names: usedNames(wanted.tables) });
   if (!catalog.tables.has("tradewire_sync")) {
@@ -64,10 +64,10 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
 }
 
 /**
- * Make the primary keys and indexes of tables that lack them.
+ * Creates the primary keys and indexes of tables that lack them.
  *
  * @param client in a transaction
- * @param schema its number, and as SQL writes it
+ * @param schema the schema's oid, and its name quoted for SQL
  * @param tables the tables
  */
 export async function createIndexes(
@@ -86,16 +86,16 @@ export async function createIndexes(
   }
 }
 
-/** Memory of the server for the making of an index. */
+/** The server's memory limit for the creation of an index. */
 const INDEX_MEMORY = "256MB";
 
 /**
- * Make the indexes of a table that usual questions need, as far as it lacks them.
+ * Creates the indexes for common queries that a table lacks.
  *
  * @param client in a transaction
- * @param schema its number, and as SQL writes it
+ * @param schema the schema's oid, and its name quoted for SQL
  * @param table the table
- * @returns how many were made
+ * @returns the number of created indexes
  */
 export async function createQueryIndexes(
   client: PoolClient,
@@ -112,35 +112,35 @@ export async function createQueryIndexes(
 }
 
 /**
- * Write the statement that gives a table its primary key.
+ * Returns the statement that adds the primary key of a table.
  *
  * @param table the table
- * @param before what stands before its name, such as `public.`
- * @param partitionedBy the columns by which it is partitioned: PostgreSQL wants them in the key
+ * @param prefix the prefix of its name, such as `public.`
+ * @param partitionedBy the columns by which it is partitioned, which PostgreSQL requires in the key
  * @returns the statement
  */
-export function keySql(table: TableName, before: string, partitionedBy: readonly string[] = []): string {
+export function keySql(table: TableName, prefix: string, partitionedBy: readonly string[] = []): string {
   const { key } = sinkSchema(table);
   const columns = [...key, ...partitionedBy.filter((column) => !key.includes(column))];
-  return `ALTER TABLE ${before}${table} ADD PRIMARY KEY (${columns.join(", ")})`;
+  return `ALTER TABLE ${prefix}${table} ADD PRIMARY KEY (${columns.join(", ")})`;
 }
 
 /**
- * Write the statement that makes the index by which the rows of a unit are found. They stand together: a few hundred bytes
- * of index find them.
+ * Returns the statement that creates the index by which the rows of a unit are found. The rows are adjacent, so a block range
+ * index of a few hundred bytes suffices.
  *
  * @param table the table
- * @param before what stands before its name, such as `public.`
+ * @param prefix the prefix of its name, such as `public.`
  * @returns the statement
  */
-export function unitIndexSql(table: TableName, before: string): string {
-  return `CREATE INDEX ${unitIndex(table)} ON ${before}${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`;
+export function unitIndexSql(table: TableName, prefix: string): string {
+  return `CREATE INDEX ${unitIndex(table)} ON ${prefix}${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`;
 }
 
 /**
- * List the relations and types that a sync uses of its schema.
+ * Lists the relations and types of the schema that a sync uses.
  *
- * @param tables its tables
+ * @param tables the tables of the sync
  * @returns the names
  */
 export function usedNames(tables: readonly TableName[]): string[] {
@@ -156,7 +156,7 @@ export function usedNames(tables: readonly TableName[]): string[] {
   ];
 }
 
-/** The types that are missing, and the values that types of another release lack. */
+/** Returns the statements that create missing types, and add missing values to types of another release. */
 function typeChanges(within: string, tables: readonly TableName[], { types }: Catalog): string[] {
   const schemas = tables.map(sinkSchema);
   const missing = createTypesSql(schemas, "postgres", { within }).filter((statement) => {
@@ -174,19 +174,19 @@ function typeChanges(within: string, tables: readonly TableName[], { types }: Ca
 }
 
 /**
- * Write the statement that makes a table, without its key, where none is there.
+ * Returns the statement that creates a table without its primary key.
  *
  * @param table the table
- * @param within the schema as SQL writes it; that of the search path by default
- * @returns the statement; its types are those of `createTypesSql`
+ * @param within the schema, quoted for SQL; that of the search path by default
+ * @returns the statement; it uses the types of `createTypesSql`
  */
 export function newTableSql(table: TableName, within?: string): string {
-  // A row that comes without a unit has no block: the setting is missing then, and the row is refused.
+  // A row that is inserted outside of a unit is rejected, because the setting is missing.
   const fromBlock = `${FROM_BLOCK} int8 NOT NULL DEFAULT pg_catalog.current_setting('${FROM_BLOCK_SETTING}')::int8`;
   return createTableSql(sinkSchema(table), "postgres", { withoutKey: true, further: [fromBlock], within });
 }
 
-/** A table as it is made, or the changes to one that another release made. */
+/** Returns the statements that create a table, or change the table of another release. */
 function tableChanges(within: string, table: TableName, catalog: Catalog): string[] {
   const schema = sinkSchema(table);
   const there = catalog.tables.get(table);
@@ -194,10 +194,13 @@ function tableChanges(within: string, table: TableName, catalog: Catalog): strin
     return [newTableSql(table, within)];
   }
   if (!there.has(FROM_BLOCK)) {
-    throw new SinkError(`the table ${table} is there already and is not of a sync: it has no column ${FROM_BLOCK}`, {
-      code: Code.FailedPrecondition,
-      advice: "Give another schema, or rename the table.",
-    });
+    throw new SinkError(
+      `the table ${table} exists already, but was not created by a sync: it has no column ${FROM_BLOCK}`,
+      {
+        code: Code.FailedPrecondition,
+        advice: "Give another schema, or rename the table.",
+      },
+    );
   }
   return schema.columns.flatMap((column) => columnChanges(within, table, column, there));
 }
@@ -225,8 +228,7 @@ async function runAll(client: PoolClient, statements: readonly string[]): Promis
 }
 
 /**
- * The indexes that usual questions need beside the primary keys, as lists of columns. Which questions these are stands in
- * docs/sync-queries.md.
+ * The columns of the indexes for common queries, in addition to the primary keys. docs/sync-queries.md lists these queries.
  */
 const QUERY_INDEXES: { readonly [table in TableName]?: readonly (readonly string[])[] } = {
   trades: [["vega_time"], ["market_id", "vega_time"], ["buyer", "vega_time"], ["seller", "vega_time"]],
@@ -250,41 +252,41 @@ const QUERY_INDEXES: { readonly [table in TableName]?: readonly (readonly string
   blocks: [["height"]],
 };
 
-/** An index that a table may get. */
+/** An index for common queries. */
 export interface QueryIndex {
   readonly name: string;
-  /** The statement that makes it. */
+  /** The statement that creates it. */
   readonly sql: string;
 }
 
 /**
- * List the indexes of a table that usual questions need.
+ * Lists the indexes of a table for common queries.
  *
  * @param table the table
- * @param before what stands before its name, such as `public.`
+ * @param prefix the prefix of its name, such as `public.`
  * @returns the indexes
  */
-export function queryIndexes(table: TableName, before: string): QueryIndex[] {
+export function queryIndexes(table: TableName, prefix: string): QueryIndex[] {
   return (QUERY_INDEXES[table] ?? []).map((columns) => {
     const name = `${table}_by_${columns.join("_")}`;
-    return { name, sql: `CREATE INDEX ${name} ON ${before}${table} (${columns.join(", ")})` };
+    return { name, sql: `CREATE INDEX ${name} ON ${prefix}${table} (${columns.join(", ")})` };
   });
 }
 
-/** How tables are partitioned: by the month of `vega_time`, or by so many blocks of `_from_block`. */
+/** The partitioning of tables: by the month of `vega_time`, or by ranges of `_from_block`. */
 export interface Partitioning {
   readonly by: "month" | { readonly blocks: bigint };
-  /** The first month such as `2023-10`, or the first block. */
+  /** The first month, such as `2023-10`, or the first block. */
   readonly from: string | bigint;
-  /** How many partitions are made. One more takes all other rows. */
+  /** The number of partitions. One more is created for all other rows. */
   readonly count: number;
 }
 
 /**
- * Write the statements that make what a sync into PostgreSQL makes: a sync then takes it as it is.
+ * Returns the statements that create everything that a sync into PostgreSQL would create. A sync then uses the existing tables.
  *
  * @param tables the tables
- * @param options the schema, which is made where it is missing, that of the search path by default; and the partitions
+ * @param options the schema, which is created if it does not exist, that of the search path by default; and the partitions
  * @returns the statements, without semicolons
  */
 export function syncScript(
@@ -292,25 +294,25 @@ export function syncScript(
   { schema, partitioning }: { readonly schema?: string | undefined; readonly partitioning?: Partitioning | undefined },
 ): string[] {
   const within = schema === undefined ? undefined : identifier(schema);
-  const before = within === undefined ? "" : `${within}.`;
+  const prefix = within === undefined ? "" : `${within}.`;
   const column = partitioning?.by === "month" ? "vega_time" : FROM_BLOCK;
   return [
     ...(within === undefined ? [] : [`CREATE SCHEMA IF NOT EXISTS ${within}`]),
-    ...ledgerSql(before),
+    ...ledgerSql(prefix),
     ...createTypesSql(tables.map(sinkSchema), "postgres", { within }),
     ...tables.flatMap((table) => [
       `${newTableSql(table, within)}${partitioning === undefined ? "" : ` PARTITION BY RANGE (${column})`}`,
-      ...(partitioning === undefined ? [] : partitionsSql(table, before, partitioning)),
-      keySql(table, before, partitioning === undefined ? [] : [column]),
-      unitIndexSql(table, before),
+      ...(partitioning === undefined ? [] : partitionsSql(table, prefix, partitioning)),
+      keySql(table, prefix, partitioning === undefined ? [] : [column]),
+      unitIndexSql(table, prefix),
     ]),
   ];
 }
 
-function partitionsSql(table: TableName, before: string, { by, from, count }: Partitioning): string[] {
+function partitionsSql(table: TableName, prefix: string, { by, from, count }: Partitioning): string[] {
   const parts = Array.from({ length: count }, (_, index) => {
     if (by === "month") {
-      const [first, next] = [index, index + 1].map((months) => monthBehind(String(from), months));
+      const [first, next] = [index, index + 1].map((months) => monthAfter(String(from), months));
       return [first?.replace("-", "_"), `'${first}-01 00:00:00+00'`, `'${next}-01 00:00:00+00'`];
     }
     const first = BigInt(from) + BigInt(index) * by.blocks;
@@ -319,13 +321,13 @@ function partitionsSql(table: TableName, before: string, { by, from, count }: Pa
   return [
     ...parts.map(
       ([name, first, next]) =>
-        `CREATE TABLE ${before}${table}_p${name} PARTITION OF ${before}${table} FOR VALUES FROM (${first}) TO (${next})`,
+        `CREATE TABLE ${prefix}${table}_p${name} PARTITION OF ${prefix}${table} FOR VALUES FROM (${first}) TO (${next})`,
     ),
-    `CREATE TABLE ${before}${table}_rest PARTITION OF ${before}${table} DEFAULT`,
+    `CREATE TABLE ${prefix}${table}_rest PARTITION OF ${prefix}${table} DEFAULT`,
   ];
 }
 
-function monthBehind(month: string, months: number): string {
+function monthAfter(month: string, months: number): string {
   const [year = 0, number = 1] = month.split("-").map(Number);
   const at = year * 12 + number - 1 + months;
   return `${String(Math.floor(at / 12)).padStart(4, "0")}-${String((at % 12) + 1).padStart(2, "0")}`;

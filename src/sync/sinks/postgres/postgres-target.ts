@@ -4,38 +4,38 @@ import { quoted } from "../../../errors/error-text.js";
 import { RequestError } from "../../../errors/index.js";
 import { identifier } from "../sink-columns.js";
 
-/** Which PostgreSQL, and which schema in it. */
+/** A PostgreSQL database, and a schema in it. */
 export interface Target {
-  /** For people, without the password. */
+  /** The name in messages, without the password. */
   readonly name: string;
-  /** The pool that was given, which is not ended; or how one is made. */
+  /** The caller's pool, which the sink does not close; or the configuration of a pool. */
   readonly pool: Pool | PoolConfig;
   readonly schema: string;
-  /** The schema as SQL writes it, before a dot and a name. */
+  /** The schema, quoted for SQL. */
   readonly within: string;
-  /** Roles that may own what is in the schema, besides the connection's own and superusers. */
+  /** Roles that may own objects of the schema, in addition to the connection's role and superusers. */
   readonly trustedOwners: readonly string[];
-  /** Texts that must not appear in messages. */
+  /** Texts to mask in messages. */
   readonly secrets: readonly string[];
 }
 
-/** Connections of a sink at once. One is for short changes; units that find the others taken wait for one. */
+/** The maximum number of connections of a sink. One is reserved for short changes; units wait for one of the others. */
 const MAX_CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_AFTER_MS = 30_000;
-/** The longest identifier of PostgreSQL, in bytes. It cuts longer ones. */
+/** The maximum length of an identifier of PostgreSQL, in bytes. It truncates longer ones. */
 const MAX_IDENTIFIER = 63;
 
 /**
- * Read where a sink's PostgreSQL is. What a URL leaves out is taken from libpq's environment variables, as `pg` does.
+ * Parses the target of a PostgreSQL sink. Missing parts of a URL are taken from libpq's environment variables, as `pg` does.
  *
  * @param target a URL such as `postgres://me@db.example/history`, or a pool of `pg`
- * @param schema the schema's name, as it is
- * @param trustedOwners roles that may own what is in it
+ * @param schema the schema's name, not quoted
+ * @param trustedOwners roles that may own its objects
  * @returns the target
- * @throws {@link RequestError} where the URL or the name cannot be right; the URL is not in the message
+ * @throws {@link RequestError} if the URL or the name is invalid; the message does not contain the URL
  */
-export function readTarget(
+export function parseTarget(
   target: string | PostgresPool,
   schema: string,
   trustedOwners: readonly string[] = [],
@@ -49,7 +49,7 @@ export function readTarget(
       advice: `Give a name of 1 to ${MAX_IDENTIFIER} bytes that does not begin with pg_.`,
     });
   }
-  const called = schema === "public" ? "" : `, schema ${quoted(schema)}`;
+  const suffix = schema === "public" ? "" : `, schema ${quoted(schema)}`;
   const place = { schema, within: identifier(schema), trustedOwners };
   if (typeof target !== "string") {
     if (!isPool(target)) {
@@ -58,14 +58,14 @@ export function readTarget(
       });
     }
     const { connectionString, host, port, database } = target.options;
-    const url = connectionString === undefined ? undefined : readUrl(connectionString);
+    const url = connectionString === undefined ? undefined : parseUrl(connectionString);
     const name = url === undefined ? addressOf(host, port, database) : placeOf(url);
     const { password } = target.options;
-    return { name: name + called, pool: target, ...place, secrets: secretsOf(url, password) };
+    return { name: name + suffix, pool: target, ...place, secrets: secretsOf(url, password) };
   }
-  const url = readUrl(target);
+  const url = parseUrl(target);
   const pool: PoolConfig = {
-    connectionString: checkFiles(url) ? target : String(url),
+    connectionString: checkTlsFiles(url) ? target : String(url),
     max: MAX_CONNECTIONS,
     connectionTimeoutMillis: connectTimeout(),
     keepAlive: true,
@@ -74,19 +74,19 @@ export function readTarget(
     fallback_application_name: "tradewire",
     ...rootCertificate(url),
   };
-  return { name: placeOf(url) + called, pool, ...place, secrets: secretsOf(url, process.env["PGPASSWORD"]) };
+  return { name: placeOf(url) + suffix, pool, ...place, secrets: secretsOf(url, process.env["PGPASSWORD"]) };
 }
 
-/** Whether it is one of `pg`, by what a sink uses of it. */
+/** Reports whether a value is a pool of `pg`, by the members that a sink uses. */
 function isPool(target: PostgresPool | undefined): target is Pool {
   return typeof target?.options === "object" && [target.connect, target.on].every((use) => typeof use === "function");
 }
 
-function readUrl(text: string): URL {
+function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  // An "@" behind the host is that of a password which was not encoded: the host is then a part of it.
-  const encoded = url !== undefined && !`${url.pathname}${url.search}${url.hash}`.includes("@") && url.hash === "";
-  if (!encoded || !/^postgres(ql)?:$/u.test(url.protocol)) {
+  // An "@" after the host comes from a password that is not percent-encoded; the parsed host is then a part of the password.
+  const isEncoded = url !== undefined && !`${url.pathname}${url.search}${url.hash}`.includes("@") && url.hash === "";
+  if (!isEncoded || !/^postgres(ql)?:$/u.test(url.protocol)) {
     throw new RequestError("the URL of PostgreSQL cannot be read", {
       advice:
         "Give one such as postgres://user@host:5432/database. In a password, write characters such as / # ? @ percent-encoded (%2F, %23, %3F, %40), or leave it to PGPASSWORD or ~/.pgpass.",
@@ -106,8 +106,8 @@ function addressOf(host: string | undefined, port: string | number | undefined, 
 }
 
 function secretsOf(url: URL | undefined, password: unknown): string[] {
-  const given = url === undefined ? [] : [url.password, decoded(url.password), url.searchParams.get("password") ?? ""];
-  return [...new Set([...given, ...(typeof password === "string" ? [password] : [])])].filter((text) => text !== "");
+  const inUrl = url === undefined ? [] : [url.password, decoded(url.password), url.searchParams.get("password") ?? ""];
+  return [...new Set([...inUrl, ...(typeof password === "string" ? [password] : [])])].filter((text) => text !== "");
 }
 
 function decoded(text: string): string {
@@ -124,12 +124,12 @@ function connectTimeout(): number {
 }
 
 /**
- * Check that the files of TLS which a URL names can be read: `pg` would tell it as if the server were away. The
- * authorities of the system, which libpq calls `system`, are those of Node.
+ * Reads the TLS files of a URL, since `pg` would report an unreadable file like an unreachable server. Removes the authority
+ * `system` of libpq from the URL, for which Node uses its own authorities.
  *
- * @returns whether the URL is as it was given
+ * @returns whether the URL is unchanged
  */
-function checkFiles({ searchParams }: URL): boolean {
+function checkTlsFiles({ searchParams }: URL): boolean {
   const ofSystem = searchParams.get("sslrootcert") === "system";
   if (ofSystem) {
     searchParams.delete("sslrootcert");
@@ -143,12 +143,12 @@ function checkFiles({ searchParams }: URL): boolean {
   return !ofSystem;
 }
 
-/** `pg` reads PGSSLMODE, but not PGSSLROOTCERT. */
+/** Returns the root certificate of PGSSLROOTCERT: `pg` reads PGSSLMODE, but not this variable. */
 function rootCertificate({ searchParams }: URL): Pick<PoolConfig, "ssl"> {
   const { PGSSLMODE, PGSSLROOTCERT } = process.env;
-  const asked = PGSSLMODE !== undefined && /^(prefer|require|verify-ca|verify-full)$/u.test(PGSSLMODE);
+  const isRequested = PGSSLMODE !== undefined && /^(prefer|require|verify-ca|verify-full)$/u.test(PGSSLMODE);
   const inUrl = ["ssl", "sslmode", "sslrootcert"].some((name) => searchParams.has(name));
-  if (!asked || inUrl || PGSSLROOTCERT === undefined || PGSSLROOTCERT === "" || PGSSLROOTCERT === "system") {
+  if (!isRequested || inUrl || PGSSLROOTCERT === undefined || PGSSLROOTCERT === "" || PGSSLROOTCERT === "system") {
     return {};
   }
   return { ssl: { ca: readPem(PGSSLROOTCERT, "PGSSLROOTCERT") } };
@@ -165,7 +165,7 @@ function readPem(path: string, of: string): string {
   }
 }
 
-/** A pool of the package `pg`, as far as a sink needs to know it: its types are needed by those alone who use `pg`. */
+/** The members of a pool of the package `pg` that a sink uses, so that only users of `pg` need its types. */
 export interface PostgresPool {
   readonly options: {
     readonly max: number;

@@ -61,7 +61,8 @@ export async function loadUnit(
   if (counted !== rows) {
     throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, and ${rows} were sent`, {
       code: Code.DataLoss,
-      advice: "Nothing of them was kept. Tell who maintains this release: both read the same CSV file.",
+      advice:
+        "The rows were not stored. Report this to the developers of tradewire: both counts are of the same CSV file.",
     });
   }
 
@@ -89,7 +90,7 @@ export async function loadUnit(
   if (entry === undefined) {
     throw new SinkError(`another sync has loaded blocks of ${table} from ${fromBlock} to ${toBlock} meanwhile`, {
       code: Code.Aborted,
-      advice: "Try again: the ledger tells then what is there.",
+      advice: "Retry: the ledger then contains the other unit.",
     });
   }
   return { outcome: "loaded", entry: entryOf(entry) };
@@ -263,7 +264,7 @@ export async function compareRows(
   if (counted !== rows) {
     throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, and ${rows} were sent`, {
       code: Code.DataLoss,
-      advice: "Tell who maintains this release: both read the same CSV file.",
+      advice: "Report this to the developers of tradewire: both counts are of the same CSV file.",
     });
   }
   const ours = `SELECT ${held} FROM ${within}.${table} WHERE ${FROM_BLOCK} = $1`;
@@ -367,7 +368,7 @@ export async function copyCsv(
     stream.end();
     await finished;
   } catch (reason) {
-    stream.destroy(new Error("the unit did not arrive whole")); // It sends CopyFail.
+    stream.destroy(new Error("the unit did not arrive completely")); // It sends CopyFail.
     chunks.return?.().catch(() => undefined);
     throw reason;
   }

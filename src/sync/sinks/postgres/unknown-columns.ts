@@ -8,7 +8,7 @@ import type { TableName } from "../../../schema/table-names.js";
 import { wait } from "../../../signal/wait.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
-import { checkAddedCount, checkAddedName, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../sink-columns.js";
+import { assertAddable, assertAddedCount, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../sink-columns.js";
 import type { Connections } from "./postgres-connections.js";
 import { isServerError } from "./postgres-errors.js";
 
@@ -96,7 +96,7 @@ export function createUnknownColumns(
       }
       for (const name of unknown) {
         report(unit, name);
-        checkAddedName(table, name);
+        assertAddable(table, name);
         if (unknownColumns === "fail") {
           throw refused(table, `the column ${quoted(name)}`);
         }
@@ -107,7 +107,7 @@ export function createUnknownColumns(
       }
       const lacking = unknown.filter((name) => !found.has(name));
       if (lacking.length > 0) {
-        checkAddedCount(table, found.size + lacking.length - sinkColumns(table).length - [FROM_BLOCK].length);
+        assertAddedCount(table, found.size + lacking.length - sinkColumns(table).length - [FROM_BLOCK].length);
       }
       for (const name of lacking) {
         const statement = `ALTER TABLE ${within}.${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;

@@ -54,12 +54,14 @@ describe("opening a schema of PostgreSQL", () => {
     await withClient(url, async (client) => {
       await client.query(createTableSql(tableSchema("blocks", 116), "postgres"));
       await using sink = postgresSink(url);
-      await expect(sink.open(openingOf())).rejects.toThrow("the table blocks is there already and is not of a sync");
+      await expect(sink.open(openingOf())).rejects.toThrow(
+        "the table blocks exists already, but was not created by a sync",
+      );
       await client.query("DROP TABLE blocks");
       await sink.open(openingOf());
       await client.query("UPDATE tradewire_sync SET format = 2");
       await using later = postgresSink(url);
-      await expect(later.open(openingOf())).rejects.toThrow("the ledger is of format 2, and this release knows 1");
+      await expect(later.open(openingOf())).rejects.toThrow("the ledger has the format 2, and this release supports 1");
     });
   });
 
