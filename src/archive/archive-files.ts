@@ -246,7 +246,7 @@ interface FileReaders {
   content(): AsyncGenerator<Buffer, CsvCount, undefined>;
 }
 
-/** What has happened to a file of which rows or content can be read, once. */
+/** The state of a file, whose rows or content can be read once. */
 type FileState =
   | { readonly kind: "unread" }
   | {

@@ -323,7 +323,7 @@ export async function* joinedCsv(
       if (!sameColumns(columns, first.columns)) {
         throw new ProtocolError(
           `${nameText(first.name)} and ${nameText(name)} are of one schema version, but have different columns`,
-          { advice: "Nothing was saved. Try another node, and tell who runs this one." },
+          { advice: "Nothing was saved. Try another node, and report this to the operator of this one." },
         );
       }
       yield* withoutHeader(file.content());

@@ -13,7 +13,8 @@ import {
 import { expectedValue, type ReadValue, type TypedValue, valueReader } from "../schema/typed-row.js";
 import { nameText } from "../zip/zip-format.js";
 
-const READ_UNTYPED = "Read the rows without `typed` to have them as they came, and tell who runs the node.";
+const READ_UNTYPED =
+  "Read the rows without `typed` to get them unchanged, and report this to the operator of the node.";
 
 /** How rows are typed. */
 export interface TypedOptions<Table extends TableName = TableName> {

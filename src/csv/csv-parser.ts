@@ -124,7 +124,7 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
     throw csvError(name, stop, columns, valid ? otherwise(stop) : notUtf8);
   }
 
-  /** Yields the rows from the cursor on, after the header row if it is still to come. Throws the problem behind them. */
+  /** Yields the rows from the cursor on, after the header row if it was not read yet. Throws the error that follows the rows. */
   function* batchAt(cursor: Cursor): Generator<CsvBatch, Stop | undefined, undefined> {
     const header: CsvRow[] = [];
     const rows: CsvRow[] = [];

@@ -15,10 +15,10 @@ export interface ExpectedFile extends BlockRange {
 }
 
 /** Advice for an invalid answer, which is the node's error. */
-const OF_THE_NODE = "Try another node, and tell who runs this one.";
+const OF_THE_NODE = "Try another node, and report this to the operator of this one.";
 
 /** Advice while only the header row was read. */
-const NOTHING_TAKEN = `Nothing of it was taken. ${OF_THE_NODE}`;
+const NOTHING_TAKEN = `No rows of it were used. ${OF_THE_NODE}`;
 
 /**
  * Checks that a file is the requested one, by its name as {@link checkFileName} does, and by its columns: the header row
@@ -48,7 +48,7 @@ export function checkFileName(
 ): void {
   if (chainId === undefined) {
     throw foreign(
-      `the export of ${exportText(expected)} holds ${nameText(name)}: such a name does not say of which chain, table and blocks the rows are`,
+      `the export of ${exportText(expected)} holds ${nameText(name)}, a name that does not contain the chain, table and blocks of the rows`,
     );
   }
   const but = (found: string, asked: string) => foreign(`${nameText(name)} is of ${found}, but ${asked} was asked for`);

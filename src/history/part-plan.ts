@@ -59,7 +59,7 @@ export function planParts(listed: readonly HistorySegment[], asked: ExportedRang
   if (groups.length > 2 * MAX_PARTS) {
     throw new ProtocolError(`the node lists segments whose schema versions make ${groups.length} files of one export`, {
       code: Code.ResourceExhausted,
-      advice: "No schema changes as often. Try another node, and tell who runs this one.",
+      advice: "No schema changes as often. Try another node, and report this to the operator of this one.",
     });
   }
   const parts = groups.flatMap((group) => {

@@ -219,10 +219,10 @@ function requireSameSegments(folder: string, manifest: PartManifest | undefined,
     if (part?.segmentId !== entry.segmentId || part.previousSegmentId !== entry.previousSegmentId) {
       throw otherExport(
         folder,
-        `blocks ${fromBlock} to ${toBlock} up to the segment ${quoted(entry.segmentId)} behind ${quoted(entry.previousSegmentId)}`,
+        `blocks ${fromBlock} to ${toBlock} up to the segment ${quoted(entry.segmentId)} after ${quoted(entry.previousSegmentId)}`,
         part === undefined
           ? "the node has no segments that begin and end there"
-          : `the node has ${quoted(part.segmentId)} behind ${quoted(part.previousSegmentId)}`,
+          : `the node has ${quoted(part.segmentId)} after ${quoted(part.previousSegmentId)}`,
       );
     }
   }

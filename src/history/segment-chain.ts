@@ -31,7 +31,7 @@ const MAX_SEGMENT_ID = 128;
 /** Maximum block and schema version: sinks that store them as JSON cannot represent larger numbers exactly. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER);
 
-const ADVICE = "Nothing was changed. Try another node, and tell who runs this one.";
+const ADVICE = "Nothing was changed. Try another node, and report this to the operator of this one.";
 
 /**
  * Validates the segments that a node lists: at most `MAX_SEGMENTS` of one chain, each directly after the previous one, whose
@@ -93,7 +93,7 @@ function problemWith(segment: Segment): string | undefined {
     return `${segmentText(segment)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
   if (segment.previousId !== "" && !isSegmentId(segment.previousId)) {
-    return `${segmentText(segment)} behind ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+    return `${segmentText(segment)} after ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
   return segment.schemaVersion < 1n || segment.schemaVersion > MAX_NUMBER
     ? `${segmentText(segment)} with version ${segment.schemaVersion} of the database schema`
@@ -105,7 +105,7 @@ function problemBetween(before: Segment | undefined, segment: Segment): string |
     return undefined;
   }
   if (segment.fromBlock <= before.toBlock) {
-    return `${segmentText(segment)} behind ${segmentText(before)}, where it cannot stand`;
+    return `${segmentText(segment)} after ${segmentText(before)}, which it overlaps or precedes`;
   }
   if (segment.fromBlock !== before.toBlock + 1n) {
     return `a history with a gap: ${segmentText(segment)} follows ${segmentText(before)}`;

@@ -63,7 +63,7 @@ export function assertDelimitedBody(header: Headers): void {
     throw new ProtocolError(
       "the response has neither a length nor an end of its own, so that a cut could not be seen",
       {
-        advice: "Call the node over gRPC, or have what stands in front of its gateway answer with HTTP/1.1.",
+        advice: "Call the node over gRPC, or let the proxy in front of its gateway respond with HTTP/1.1.",
       },
     );
   }

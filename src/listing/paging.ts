@@ -180,7 +180,7 @@ export function createPaging(
   };
 }
 
-/** The rules for records of which only the type is known. Their content identifies them. */
+/** The rules for records of a known type without an identifier: they are identified by their content. */
 function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>, NodeOf<M>> {
   const { node: desc } = connectionOf(method);
   return {

@@ -85,7 +85,7 @@ const SLOWER_BLOCKS = 2;
 /** The minimum limit of a wait, in milliseconds. */
 const MIN_WAIT_MS = 30_000;
 
-/** The time of a block where the node does not tell, in milliseconds. */
+/** The assumed block interval if the node does not report one, in milliseconds. */
 const DEFAULT_BLOCK_MS = 1000;
 
 /**
@@ -107,7 +107,7 @@ export async function execute(
   const startedAt = monotonicMs();
   const makingMs = timeoutMs ?? TIMEOUT_MS;
   const { ready, blockMs } = await withTimeout(makingMs, callers, async (signal) => {
-    await node.watch.ready(signal); // Nothing is sent before the stream tells of what comes.
+    await node.watch.ready(signal); // Sends nothing before the stream is open, so that no result is missed.
     const [ready, blockMs] = await Promise.all([prepare(signal), averageBlockMs(node, options, signal)]);
     return { ready, blockMs };
   });

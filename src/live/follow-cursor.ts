@@ -12,7 +12,7 @@ export interface FollowPosition extends BlockRange {
   readonly chainId: string;
   readonly table: TableName;
   readonly segmentId: string;
-  /** `undefined` where the segment came whole. */
+  /** `undefined` if the segment was received completely. */
   readonly part: PartOfSegment | undefined;
 }
 

@@ -49,7 +49,7 @@ export type FollowEvent =
 
 /** How to follow a table. */
 export interface FollowOptions extends CallOptions, Pick<ExportOptions, "extensions" | "maxRowBytes"> {
-  /** Continue behind the rows that came with this cursor; `fromBlock` is then ignored. */
+  /** Continues after the rows of this cursor; `fromBlock` is then ignored. */
   readonly cursor?: string | undefined;
   /** Interval between two requests for new segments, in milliseconds; 60,000 by default. */
   readonly pollMs?: number | undefined;
@@ -82,10 +82,10 @@ export interface FollowedRows<Row> {
   readonly segment: FollowedSegment;
   /** Whether all rows of the segment were delivered and its archive was verified to the end. There are no rows then. */
   readonly complete: boolean;
-  /** Continues a later follow behind these rows: up to 600 letters, digits, `-` and `_`. */
+  /** The position after these rows, from which a later follow can continue: up to 600 letters, digits, `-` and `_`. */
   readonly cursor: string;
   /**
-   * Returns the cursor behind only some of these rows.
+   * Returns the cursor after only some of these rows.
    *
    * @param count the number of rows, from the first
    * @returns the cursor
@@ -105,7 +105,7 @@ export interface Following {
    *
    * @param request the table, and the first and last block
    * @param options the cursor to continue from, the signal, and the poll interval
-   * @returns batches of rows, each with the cursor behind it. Breaking out of the loop ends the call
+   * @returns batches of rows, each with the cursor after it. Breaking out of the loop ends the call
    * @throws {@link RequestError} at once if an option is invalid; while reading if `fromBlock` lies before the node's
    *   history, or the cursor belongs to another chain
    * @throws {@link ProtocolError} while reading, if the node no longer lists the next blocks, if its history diverges from
@@ -201,7 +201,7 @@ async function* followed(
   }
 }
 
-/** Reads the rows of a table. Each read continues behind the rows that were read last. */
+/** Reads the rows of a table. Each read continues after the rows that were read last. */
 function createTableReader(client: FollowClient, options: CheckedFollow) {
   const { table, fromBlock, toBlock, pollMs, report, typed, calling, reading } = options;
   const recordOf = rowToRecord<TypedValue>();
@@ -260,7 +260,7 @@ function createTableReader(client: FollowClient, options: CheckedFollow) {
   };
 }
 
-/** Returns whether a position is behind the last requested block. */
+/** Returns whether a position is after the last requested block. */
 function isDone(position: FollowPosition | undefined, toBlock: bigint | undefined): boolean {
   if (position === undefined || toBlock === undefined) {
     return false;
@@ -275,7 +275,7 @@ function positionIn(segment: FollowedSegment, part: PartOfSegment | undefined): 
 
 function parseCount(count: number, max: number): number {
   if (!Number.isSafeInteger(count) || count < 0 || count > max) {
-    throw new RequestError(`there is no cursor behind ${count} of ${max} rows`, {
+    throw new RequestError(`there is no cursor after ${count} of ${max} rows`, {
       advice: `Give a whole number from 0 to ${max}.`,
     });
   }

@@ -205,7 +205,7 @@ function noEvents(cause: unknown): ProtocolError {
   return new ProtocolError(`the node offers no stream of events${why}`, {
     code: Code.Unimplemented,
     advice:
-      "Over REST only a data node streams events, over a WebSocket: give the URL of one, let what stands in front of it pass WebSockets, or use gRPC.",
+      "Over REST only a data node streams events, over a WebSocket: give the URL of one, let the proxy in front of it pass WebSockets, or use gRPC.",
     cause,
   });
 }

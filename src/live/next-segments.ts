@@ -5,7 +5,7 @@ import { ProtocolError, RequestError } from "../errors/index.js";
 import { checkHistory, type Segment, segmentText } from "../history/segment-chain.js";
 import type { FollowPosition } from "./follow-cursor.js";
 
-/** Maximum number of segments that are stored of a listing. Those behind them are listed again when they are due. */
+/** Maximum number of segments that are stored of a listing. Later ones are listed again when they are due. */
 const MAX_AHEAD = 1000;
 
 /** What of a history is wanted next. */
@@ -14,14 +14,14 @@ export interface FollowTarget {
   readonly position: FollowPosition | undefined;
   /** Where it begins without a position: the segment that holds this block, else the first that the node has. */
   readonly fromBlock: bigint | undefined;
-  /** No segment that begins behind it is wanted. */
+  /** Segments that begin after this block are skipped. */
   readonly toBlock: bigint | undefined;
 }
 
 /** What comes next. */
 export interface NextSegments {
   readonly chainId: string;
-  /** Oldest first, each behind the one before; none where the node has nothing new. */
+  /** Oldest first, each adjacent to the previous one; empty if the node has nothing new. */
   readonly segments: readonly Segment[];
   /** Whether the node's history ends before the position, so that it has to catch up first. */
   readonly isBehind: boolean;
@@ -70,7 +70,7 @@ export function nextSegments(
   };
 }
 
-/** Leaves out what came whole, once it is certain that the segments are of the history that was followed. */
+/** Leaves out completely received segments, after asserting that the segments belong to the followed history. */
 function continuation(position: FollowPosition, first: Segment, segments: readonly Segment[]): readonly Segment[] {
   const { fromBlock, toBlock, segmentId, part } = position;
   if (first.fromBlock === fromBlock && first.toBlock === toBlock && first.id === segmentId) {
@@ -111,10 +111,13 @@ function notListed(block: bigint, next: Segment): ProtocolError {
 
 function divergedHistory({ fromBlock, toBlock, segmentId }: FollowPosition, first: Segment): ProtocolError {
   const was = segmentText({ fromBlock, toBlock, id: segmentId });
-  const behind = first.fromBlock > toBlock ? ` behind ${quoted(first.previousId)}` : "";
-  return new ProtocolError(`the histories part: ${was} was followed, and the node has ${segmentText(first)}${behind}`, {
-    code: Code.FailedPrecondition,
-    advice:
-      "Check that the node is of the same network. What was handed out is not of its history: begin anew without the cursor.",
-  });
+  const behind = first.fromBlock > toBlock ? ` after ${quoted(first.previousId)}` : "";
+  return new ProtocolError(
+    `the histories diverge: ${was} was followed, and the node has ${segmentText(first)}${behind}`,
+    {
+      code: Code.FailedPrecondition,
+      advice:
+        "Check that the node is of the same network. What was handed out is not of its history: begin anew without the cursor.",
+    },
+  );
 }

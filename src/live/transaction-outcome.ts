@@ -105,7 +105,7 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
 }
 
 /**
- * Tells what a command with one identifier brings.
+ * Returns what a command with one identifier creates.
  *
  * @param command the kind of the command
  * @returns what it brings; `undefined` for commands that bring nothing, several things, or stop orders

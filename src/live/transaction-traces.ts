@@ -196,7 +196,7 @@ function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPar
   return `a block has it, but records do not tell what became of ${what}: look at the orders and positions that it would have changed before you send it again`;
 }
 
-/** Why what was found does not tell what became of the transaction with this very hash. */
+/** Returns why the records do not determine the outcome of the transaction with this hash. */
 function doubtOf(found: {
   readonly sent: Sent;
   readonly states: ReadonlyMap<CommandPart, RecordState>;
@@ -391,7 +391,7 @@ function onlyState(states: readonly RecordState[]): RecordState | undefined {
   return states.every(({ status }) => status === first?.status) ? first : undefined;
 }
 
-/** The status of a whole whose parts have these. */
+/** Combines the statuses of the parts of a transaction. */
 function statusOf(parts: readonly { readonly status: "executed" | "failed"; readonly reason?: string | undefined }[]) {
   const reasons = parts.flatMap(({ reason }) => (reason === undefined ? [] : [reason]));
   if (reasons.length === 0) {

@@ -17,7 +17,7 @@ export type AvailabilityState =
   | { readonly kind: "available" }
   /** It answers, but its last call failed. */
   | ({ readonly kind: "backoff" } & Backoff)
-  /** It does not answer. `timedOut` tells that it has not done so for as long as it is retried. */
+  /** It does not respond. `timedOut` is set once it has been retried for as long as configured. */
   | ({ readonly kind: "unreachable"; readonly since: number; readonly timedOut: boolean } & Backoff);
 
 /** Tracks whether a node or a sink can be used. */

@@ -30,13 +30,13 @@ const MAX_ID = 100;
 export function divergenceError(sinkName: string, divergence: Divergence): DivergenceError {
   const { entry, segment } = divergence;
   const { table, fromBlock, toBlock, segmentId, previousSegmentId } = entry;
-  const has = `${sinkName} has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} behind ${shown(previousSegmentId)}`;
+  const has = `${sinkName} has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} after ${shown(previousSegmentId)}`;
   const node =
     segment === undefined
       ? "the node has no segment that ends there, or names another one before its first"
       : `the node has ${segmentText(segment)}`;
   return new DivergenceError(
-    `the histories part: ${has}, and ${node}`,
+    `the histories diverge: ${has}, and ${node}`,
     `Check that the node is of the same network. To take the node's history from there on, sync with replaceFrom ${fromBlock} (--replace-from); nothing was changed.`,
     divergence,
   );
@@ -66,9 +66,9 @@ export function historyChangedError(node: string, how: string): DivergenceError 
  */
 export function unitDivergenceError(node: string, unit: Unit, segment: Segment): DivergenceError {
   const { table, fromBlock, toBlock, segmentId, previousSegmentId } = unit;
-  const planned = `the queue has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} behind ${shown(previousSegmentId)}`;
+  const planned = `the queue has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} after ${shown(previousSegmentId)}`;
   return new DivergenceError(
-    `the histories part: ${planned}, and ${node} has ${segmentText(segment)}`,
+    `the histories diverge: ${planned}, and ${node} has ${segmentText(segment)}`,
     "Check that the worker's nodes are of the network that was planned from. Nothing was changed, and the unit was put back.",
   );
 }
@@ -90,7 +90,7 @@ export function assertSameChain(sinkName: string, held: string | undefined, chai
 }
 
 function segmentText({ id, fromBlock, toBlock, previousId }: Segment): string {
-  return `segment ${shown(id)} of blocks ${fromBlock} to ${toBlock} behind ${shown(previousId)}`;
+  return `segment ${shown(id)} of blocks ${fromBlock} to ${toBlock} after ${shown(previousId)}`;
 }
 
 function shown(id: string): string {

@@ -317,7 +317,7 @@ function factsOf(segment: Segment | undefined): string {
     return "none there";
   }
   const { fromBlock, toBlock, id, previousId, schemaVersion } = segment;
-  return `the segment ${fromBlock} to ${toBlock} (${quoted(id)}) of schema version ${schemaVersion} behind ${quoted(previousId)}`;
+  return `the segment ${fromBlock} to ${toBlock} (${quoted(id)}) of schema version ${schemaVersion} after ${quoted(previousId)}`;
 }
 
 function nodesDifferError(summary: string): ProtocolError {

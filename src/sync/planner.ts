@@ -74,7 +74,7 @@ export interface PlanResult {
 
 /** What the planner knows of the units that the sink lacks. */
 type Plan =
-  /** Units still to be accepted. `isFullyListed` tells that the comparison listed all missing segments. */
+  /** Units still to be accepted. `isFullyListed` is whether the comparison listed all missing segments. */
   | { readonly kind: "pending"; readonly backlog: readonly Unit[]; readonly isFullyListed: boolean }
   /** Units are missing, but no node has them now. */
   | { readonly kind: "unavailable"; readonly unit: Unit }
@@ -140,7 +140,7 @@ export async function runPlanner(
   }
 }
 
-/** A comparison is due once the backlog is handed over; if it was the whole rest, once the work source has finished it. */
+/** A comparison is due once the backlog is handed over; if it contained all missing units, once the work source has finished it. */
 function isComparisonDue(plan: Plan, { pending, capacity }: WorkState): boolean {
   return plan.kind === "pending" && plan.backlog.length === 0 && (plan.isFullyListed ? pending === 0 : capacity > 0);
 }

@@ -197,7 +197,7 @@ function createIdleWait(sinkName: string, { report, signal }: RetryContext) {
   };
 }
 
-/** Returns a function that tells whether a segment belongs to a unit that has failed. */
+/** Returns a function that reports whether a segment belongs to a unit that has failed. */
 function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingSegment) => boolean {
   const byTable = new Map<TableName, Unit[]>();
   for (const { unit } of failed.values()) {

@@ -35,7 +35,7 @@ export interface LoadOptions {
   readonly hooks?: SyncHooks | undefined;
 }
 
-/** The end of one attempt. `wasSent` tells whether the node was asked. */
+/** The end of one attempt. `wasSent` is whether a request was sent to the node. */
 type Attempt =
   | { readonly kind: "finished"; readonly result: LoadResult }
   | { readonly kind: "failed"; readonly error: TradewireError; readonly wasSent: boolean };

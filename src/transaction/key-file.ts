@@ -44,7 +44,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
     return { publicKey: signer.publicKey };
   } catch (reason) {
     if (isMade) {
-      await rm(path).catch(() => undefined); // The first error is the one to tell.
+      await rm(path).catch(() => undefined); // The first error is reported.
     }
     throw reason instanceof FileError ? reason : fileError(reason, path, ADVICE);
   } finally {

@@ -172,7 +172,7 @@ export async function searchNoncesInThreads(
 
 /**
  * Choose `count` threads, idle ones first, and start what is missing. Searches share as many threads as there are
- * processors, or as many as the one that wants more of them was told to take.
+ * processors, or as many as the largest of the callers' limits.
  */
 function leastBusyThreads(count: number): Thread[] {
   const shared = threads.slice(0, Math.max(count, availableParallelism()));

@@ -106,7 +106,7 @@ function parsePem<T>(path: string, what: string, parse: () => T): T {
     return parse();
   } catch (cause) {
     throw new RequestError(`the ${what} in ${quotedPath(path)} cannot be read`, {
-      advice: `Give a ${what} in PEM that is whole, and a key without a passphrase.`,
+      advice: `Give a complete ${what} in PEM, and a key without a passphrase.`,
       section: "requesterror-configuration",
       cause,
     });

@@ -27,7 +27,7 @@ export function signatureBytes(signature: number): Buffer {
   return bytes;
 }
 
-const RETRY_ADVICE = "Export again; if it persists, tell who runs the node.";
+const RETRY_ADVICE = "Export again; if it fails again, report this to the operator of the node.";
 
 /**
  * Creates the error for an archive that violates the ZIP format or the rules of an export.

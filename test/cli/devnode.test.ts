@@ -150,7 +150,10 @@ describe("tradewire devnode", () => {
     [["--schema-versions", "117"], "--schema-versions[0] is 117"],
     [["--schema-versions", "115,"], '"" is no whole number'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
-    [["--segments", "1000000", "--blocks-per-segment", "9999"], "--segments and --blocks-per-segment result in 9999000000"],
+    [
+      ["--segments", "1000000", "--blocks-per-segment", "9999"],
+      "--segments and --blocks-per-segment result in 9999000000",
+    ],
     [["--genesis", "trade=rows.csv"], "argument 'trade=rows.csv' is invalid"],
     [["--genesis", "trades"], "argument 'trades' is invalid"],
     [["--block-ms", "-1"], '"-1" is no whole number'],

@@ -184,7 +184,10 @@ describe("tradewire sync status and verify", () => {
     await makeSegment();
     const args = ["sync", "status", ...from];
     const status = await run(args, { cwd: folder });
-    expect(status).toMatchObject({ code: 1, err: expect.stringContaining("the histories part: duckdb:parted.duckdb") });
+    expect(status).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("the histories diverge: duckdb:parted.duckdb"),
+    });
     const inJson = await run([...args, "--json"], { cwd: folder });
     expect(inJson).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(inJson.out)).toMatchObject({ divergence: { entry: { table: "trades", fromBlock: "31" } } });

@@ -203,7 +203,7 @@ describe("an export that is fetched in parts side by side", () => {
   });
 
   it.each([
-    ["whose name says nothing", { "rows.csv": "a\n" }, /"rows.csv": such a name does not say/],
+    ["whose name says nothing", { "rows.csv": "a\n" }, /"rows.csv", a name that does not contain/],
     ["beside another one", { "chain-trades-41-50.csv": "a\n", "chain-trades-51-60.csv": "a\n" }, /holds a second file/],
     ["of another chain", { "chain-trades-41-60.csv": "a\n" }, /is of the chain "chain", but "tradewire-devnet" was/],
   ])("refuses a part with a file %s", async (_, files, words) => {

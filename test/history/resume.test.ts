@@ -179,7 +179,7 @@ describe("an export that keeps its parts", () => {
     expect(failure).toBeInstanceOf(RequestError);
     expect(failure).toMatchObject({
       summary: expect.stringMatching(
-        /blocks 1 to 20 up to the segment "[^x].*" behind "", but the node has "x.*" behind ""/,
+        /blocks 1 to 20 up to the segment "[^x].*" after "", but the node has "x.*" after ""/,
       ),
     });
     expect(await readdir(parts)).toEqual(before);

@@ -128,7 +128,7 @@ it("refuses a cursor of another chain, and of another history of the same chain"
   const { rows, error } = await rowsOf(ofReset, 3, { cursor });
   expect(rows).toEqual([]);
   expect(String(error)).toMatch(
-    /the histories part: the segment 11 to 20 \("\w+"\) was followed, and the node has the/,
+    /the histories diverge: the segment 11 to 20 \("\w+"\) was followed, and the node has the/,
   );
 });
 

@@ -149,7 +149,7 @@ describe("a follow", () => {
     };
     const { heights, error } = await heightsOf(follow(node, { cursor, pollMs: 1, onEvent }));
     expect([heights, events]).toEqual([[], ["behind"]]);
-    expect(String(error)).toContain('the histories part: the segment 11 to 20 ("id-2") was followed, and');
+    expect(String(error)).toContain('the histories diverge: the segment 11 to 20 ("id-2") was followed, and');
   });
 });
 
@@ -253,6 +253,6 @@ describe("what cannot be right", () => {
     expect(() => createFollowing(node).follow({ table: "trades" }, { cursor: item?.cursor })).toThrow(
       /^the cursor is of the table blocks, but trades is to be followed\n/,
     );
-    expect(() => item?.cursorAfter(6)).toThrow(/^there is no cursor behind 6 of 5 rows\n/);
+    expect(() => item?.cursorAfter(6)).toThrow(/^there is no cursor after 6 of 5 rows\n/);
   });
 });

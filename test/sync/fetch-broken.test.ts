@@ -87,7 +87,7 @@ describe("an export that is not the unit's", () => {
       "chain-1-trades-115-1-1000.csv",
       "is of version 115 of the database schema, but the segments 1 to 1000 are listed",
     ],
-    ["export.csv", 'holds "export.csv": such a name does not say of which chain'],
+    ["export.csv", 'holds "export.csv", a name that does not contain the chain'],
   ])("is refused: %s", async (other, message) => {
     const error = await failure(scriptOf([{ name: other, content: contentOf(header) }]));
     expect(error).toBeInstanceOf(ProtocolError);
@@ -108,7 +108,7 @@ describe("an export that is not the unit's", () => {
       scriptOf([{ name, content: contentOf(header.filter((column) => column !== "price")) }]),
     );
     expect(error.message).toContain(
-      `"${name}" lacks a column that version 116 of trades has: price\nNothing of it was`,
+      `"${name}" lacks a column that version 116 of trades has: price\nNo rows of it were`,
     );
     const unnumbered = "chain-1-trades-1-1000.csv";
     const more = scriptOf([{ name: unnumbered, content: contentOf(["new", ...header], `,${row}`) }]);

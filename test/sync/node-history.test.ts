@@ -43,7 +43,7 @@ describe("checkHistory", () => {
     [
       "an overlap",
       { 2: { fromHeight: 10n } },
-      'the segment 10 to 20 ("id-2") behind the segment 1 to 10 ("id-1"), where it cannot stand',
+      'the segment 10 to 20 ("id-2") after the segment 1 to 10 ("id-1"), which it overlaps or precedes',
     ],
     [
       "a gap",

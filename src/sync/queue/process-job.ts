@@ -214,7 +214,7 @@ export type JobOutcome =
   | { readonly kind: "done"; readonly entry?: LedgerEntry }
   /**
    * The claim is released for a while, and no attempt is used up. `stop` is an error that would fail every unit;
-   * `unavailable` tells that no node of this worker has the unit, or all of them are unreachable.
+   * `unavailable` means that no node of this worker has the unit, or all of them are unreachable.
    */
   | { readonly kind: "back"; readonly ms: number; readonly stop?: unknown; readonly unavailable?: true }
   | { readonly kind: "failed"; readonly unit?: Unit; readonly error: TradewireError };

@@ -133,7 +133,7 @@ export async function isJobDue(db: QueueDatabase): Promise<boolean> {
  */
 export async function countWaiting(db: QueueDatabase): Promise<{ readonly waiting: number; readonly backoff: number }> {
   const [counts] = await db.query<{ waiting: number; backoff: number }>(
-    "reading how the queue stands",
+    "reading the status of the queue",
     `SELECT (count(*) FILTER (WHERE start_after <= now()))::int AS waiting,
        (count(*) FILTER (WHERE start_after > now()))::int AS backoff
      FROM ${db.schema}.job WHERE name = $1 AND state < 'active'`,
@@ -151,7 +151,7 @@ export async function countWaiting(db: QueueDatabase): Promise<{ readonly waitin
  */
 export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]): Promise<Map<string, ActiveJob>> {
   const rows = await db.query<{ id: string; data: unknown; retries: number }>(
-    "reading how the queue stands",
+    "reading the status of the queue",
     `SELECT id, data, retry_count AS retries FROM ${db.schema}.job
      WHERE name = $1 AND id = ANY ($2::uuid[]) AND state = 'active'`,
     [UNIT_QUEUE, ids],

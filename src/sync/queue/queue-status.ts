@@ -56,7 +56,7 @@ export interface NodeState {
 /** Maximum number of units and workers that are listed. */
 const MAX_LISTED = 1000;
 
-const READING = "reading how the queue stands";
+const READING = "reading the status of the queue";
 
 const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 

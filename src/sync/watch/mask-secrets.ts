@@ -5,7 +5,7 @@ const MAX_LENGTH = 16_384;
 const GAP = "[-_. ]?";
 /** The kinds of keys that are secret. A public key is not. */
 const KEYS = "(?:api|access|auth|encryption|master|private|secret|session|shared|signing|ssh)";
-/** The last words of names whose values are secret, whatever stands before them. */
+/** The last words of names whose values are secret, regardless of the preceding words. */
 const NAME = `(?:pass(?:word|wd|phrase|code)s?|pwd|secret|token|credentials?|cookie|jwt|mnemonic|(?:recovery|seed)${GAP}phrase|session${GAP}id|${KEYS}${GAP}key)`;
 /** Such words that other words end with, such as `bypass`. */
 const SHORT_NAME =
@@ -33,7 +33,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   // Tokens with a form of their own: JSON Web Tokens, and those of known services.
   [/\beyJ[\w-]{5,2000}\.[\w-]+(?:\.[\w-]*)*/gu, "***"],
   [/\b(?:gh[a-z]_|github_pat_|glpat-|sk[-_]|xox[a-z]-|AKIA|AIza|npm_)[\w-]{12,}/gu, "***"],
-  // Authorization: SCHEME VALUE, with further parts; a value alone takes the word behind it along.
+  // Authorization: SCHEME VALUE, with further parts; a single value includes the word after it.
   [new RegExp(`${HEADER}(?:${QUOTED}|${BARE}(?:\\s+[^\\s,;]+)?(?:,\\s*\\w+=(?:"[^"]*"|[^\\s,]+))*)`, "giu"), "$1***"],
   [
     new RegExp(`(cookie\\\\*["']?\\s*(?:=>|=|:|,)\\s*)(?:${QUOTED}|${BARE}(?:;\\s*[^\\s;,"'=]+=${BARE})*)`, "giu"),

@@ -170,7 +170,7 @@ function notOpenInTime(url: string): ConnectionError {
   return new ConnectionError("the WebSocket did not open in time", {
     code: Code.Unavailable,
     notes: [url],
-    advice: "Check that the URL is the node's own, and that what stands in front of it lets WebSockets pass.",
+    advice: "Check that the URL is the node's own, and that proxies in front of it allow WebSockets.",
     connected: true,
   });
 }

@@ -133,7 +133,7 @@ describe("planners of a queue", () => {
     await second.ended;
     expect(second.said.at(-1)).toMatchObject({
       kind: "threw",
-      message: expect.stringMatching(/the histories part: .*"foreign"/u),
+      message: expect.stringMatching(/the histories diverge: .*"foreign"/u),
     });
     expect(await queueStatus(sink)).toMatchObject({ waiting: 0, deadLetters: [] });
   });
