@@ -2,7 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { assertKnownKeys, assertOneOf, assertText } from "../../../input/assert.js";
 import { unixMs } from "../../../runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
-import type { Unit } from "../../unit.js";
+import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../sink-columns.js";
 import {
   type ColumnPlan,
@@ -132,32 +132,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         const csv = await fetch();
         const entry = await fetched(unit, csv, signal, async (plan, spooled) => {
           reportAddedColumns(unit, plan, rules);
-          const load = async (connection: DuckDBConnection) => {
-            for (const old of replaced) {
-              await removeUnit(connection, old);
-            }
-            await removeOrphanRows(connection, unit);
-            const there = await tableColumns(connection, unit.table);
-            const added = missingColumns(plan, there);
-            for (const column of added) {
-              await addColumn(connection, unit.table, column);
-            }
-            const columns = [...there, ...added];
-            const rows = rowsSql(plan, spooled, columns, "BIGNUM");
-            const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
-            const { rowsChanged } = await connection.run(
-              `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
-            );
-            checkCount(unit, BigInt(rowsChanged), spooled);
-            const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
-            const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
-            for (const [column, value] of unknown) {
-              reportUnknownPart(unit, rules, String(column), String(value));
-            }
-            const made = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
-            await insertEntry(connection, made);
-            return made;
-          };
+          const load = (connection: DuckDBConnection) => replaceRows(connection, unit, replaced, plan, spooled, rules);
           const what = `loading ${unitName(unit)}`;
           // What changes a table, or rows that are there, is in the way of others.
           return replaced.length === 0 && plan.added.length === 0
@@ -191,16 +166,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       return await fetched(entry, await fetch(), signal, (plan, spooled) =>
         opened().read(
           `comparing ${unitName(entry)}`,
-          async (connection) => {
-            const columns = await tableColumns(connection, entry.table);
-            const more = plan.added.filter((column) => !columns.includes(column));
-            const fresh = rowsSql(plan, spooled, [...columns, ...more], "BIGNUM");
-            const lacking = more.map(
-              (column) => `CAST(NULL AS ${duckdbType(undefined, "BIGNUM")}) AS ${identifier(column)}`,
-            );
-            const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
-            return await countDifferences(connection, held, fresh);
-          },
+          (connection) => compareTable(connection, entry, plan, spooled),
           signal,
         ),
       );
@@ -211,4 +177,49 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       await closing?.close();
     },
   };
+}
+
+/** Replaces the rows of earlier units by those of a unit, and adds its entry to the ledger. Returns the entry. */
+async function replaceRows(
+  connection: DuckDBConnection,
+  unit: Unit,
+  replaced: readonly LedgerEntry[],
+  plan: ColumnPlan,
+  spooled: SpooledCsv,
+  rules: SinkOpening,
+): Promise<LedgerEntry> {
+  for (const old of replaced) {
+    await removeUnit(connection, old);
+  }
+  await removeOrphanRows(connection, unit);
+  const existing = await tableColumns(connection, unit.table);
+  const added = missingColumns(plan, existing);
+  for (const column of added) {
+    await addColumn(connection, unit.table, column);
+  }
+  const columns = [...existing, ...added];
+  const rows = rowsSql(plan, spooled, columns, "BIGNUM");
+  const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
+  const { rowsChanged } = await connection.run(
+    `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
+  );
+  checkCount(unit, BigInt(rowsChanged), spooled);
+  const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
+  const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
+  for (const [column, value] of unknown) {
+    reportUnknownPart(unit, rules, String(column), String(value));
+  }
+  const entry = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
+  await insertEntry(connection, entry);
+  return entry;
+}
+
+/** Compares the rows of a unit in its table with those of a CSV file. */
+async function compareTable(connection: DuckDBConnection, entry: LedgerEntry, plan: ColumnPlan, spooled: SpooledCsv) {
+  const columns = await tableColumns(connection, entry.table);
+  const more = plan.added.filter((column) => !columns.includes(column));
+  const fresh = rowsSql(plan, spooled, [...columns, ...more], "BIGNUM");
+  const lacking = more.map((column) => `CAST(NULL AS ${duckdbType(undefined, "BIGNUM")}) AS ${identifier(column)}`);
+  const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
+  return countDifferences(connection, held, fresh);
 }
