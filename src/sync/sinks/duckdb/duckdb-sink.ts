@@ -48,6 +48,13 @@ export interface DuckdbSinkOptions {
 /** The most memory that DuckDB takes by default. */
 export const MEMORY_LIMIT = "1GiB";
 
+/** What an opened sink works with. */
+interface Opened {
+  readonly database: DuckdbFile;
+  /** `undefined` if the sink was only inspected. */
+  readonly rules: SinkOpening | undefined;
+}
+
 /**
  * Make a sink of a DuckDB file. Its package `@duckdb/node-api` must be installed.
  *
@@ -69,15 +76,15 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   assertOneOf("namedViews", namedViews, [true, false]);
   const name = `duckdb:${path}`;
-  let database: DuckdbFile | undefined;
-  let opening: SinkOpening | undefined;
+  let state: Opened | undefined;
 
-  const opened = (): DuckdbFile => {
-    if (database === undefined) {
+  const opened = (): Opened => {
+    if (state === undefined) {
       throw notOpenError(name);
     }
-    return database;
+    return state;
   };
+  const database = (): DuckdbFile => opened().database;
   const fetched = async <T>(
     unit: Unit,
     csv: UnitCsv,
@@ -85,15 +92,15 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     use: (plan: ColumnPlan, spooled: SpooledCsv) => Promise<T>,
   ): Promise<T> => {
     const plan = planColumns(unit, csv.columns);
-    return await withSpooled(opened().folder, csv, signal, (spooled) => use(plan, spooled));
+    return await withSpooled(database().folder, csv, signal, (spooled) => use(plan, spooled));
   };
 
   return {
     name,
     async open(given) {
-      database = await openDuckdbFile(path, name, { make: true, memoryLimit });
-      opening = given;
-      await opened().write("making the tables", async (connection) => {
+      const file = await openDuckdbFile(path, name, { make: true, memoryLimit });
+      state = file && { database: file, rules: given };
+      await database().write("making the tables", async (connection) => {
         await createLedger(connection, name, given.chainId);
         for (const table of given.tables) {
           await createTable(connection, table);
@@ -104,23 +111,24 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       });
     },
     async inspect(signal) {
-      database = await openDuckdbFile(path, name, { make: false, memoryLimit });
-      return await database?.read("looking at it", (connection) => readLedgerChain(connection, name), signal);
+      const file = await openDuckdbFile(path, name, { make: false, memoryLimit });
+      state = file && { database: file, rules: undefined };
+      return await file?.read("looking at it", (connection) => readLedgerChain(connection, name), signal);
     },
     async *entries(table, behind) {
-      yield* readEntries((use) => opened().read("reading the ledger", use), table, behind);
+      yield* readEntries((use) => database().read("reading the ledger", use), table, behind);
     },
     async load(unit, fetch, { replace, signal }) {
-      const rules = opening;
+      const { rules } = opened();
       if (rules === undefined) {
         throw notOpenError(name);
       }
-      const releaseClaim = opened().claim(unit);
+      const releaseClaim = database().claim(unit);
       if (releaseClaim === undefined) {
         return { outcome: "busy" };
       }
       try {
-        const found = await opened().read(
+        const found = await database().read(
           "reading the ledger",
           (connection) => overlappingEntries(connection, unit),
           signal,
@@ -136,8 +144,8 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
           const what = `loading ${unitName(unit)}`;
           // What changes a table, or rows that are there, is in the way of others.
           return replaced.length === 0 && plan.added.length === 0
-            ? await opened().append(what, spooled.measures.bytes, load, signal)
-            : await opened().write(what, load, signal);
+            ? await database().append(what, spooled.measures.bytes, load, signal)
+            : await database().write(what, load, signal);
         });
         return { outcome: "loaded", entry };
       } finally {
@@ -145,26 +153,26 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       }
     },
     async remove(entry) {
-      const releaseClaim = opened().claim(entry);
+      const releaseClaim = database().claim(entry);
       if (releaseClaim === undefined) {
         throw unitClaimedError(name, entry);
       }
       try {
-        await opened().write(`removing ${unitName(entry)}`, (connection) => removeUnit(connection, entry));
+        await database().write(`removing ${unitName(entry)}`, (connection) => removeUnit(connection, entry));
       } finally {
         releaseClaim();
       }
     },
     async countRows(entry) {
       const query = `SELECT count(*) FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
-      return await opened().read(`counting ${unitName(entry)}`, async (connection) => {
+      return await database().read(`counting ${unitName(entry)}`, async (connection) => {
         const [row] = (await connection.runAndReadAll(query)).getRows();
         return BigInt(String(row?.[0]));
       });
     },
     async compareRows(entry, fetch, signal) {
       return await fetched(entry, await fetch(), signal, (plan, spooled) =>
-        opened().read(
+        database().read(
           `comparing ${unitName(entry)}`,
           (connection) => compareTable(connection, entry, plan, spooled),
           signal,
@@ -172,8 +180,8 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       );
     },
     async [Symbol.asyncDispose]() {
-      const closing = database;
-      database = undefined;
+      const closing = state?.database;
+      state = undefined;
       await closing?.close();
     },
   };

@@ -20,6 +20,12 @@ export interface ParquetSinkOptions {
   readonly memoryLimit?: string | undefined;
 }
 
+/** What an opened sink works with. */
+interface Opened extends WriterContext {
+  /** `undefined` if the sink was only inspected. */
+  readonly rules: SinkOpening | undefined;
+}
+
 /**
  * Make a sink of a folder of Parquet files, one for each unit, which DuckDB, Spark, ClickHouse, Polars and others read
  * without this library: `data/table=trades/from=0000000001/0000000001-0000001000.parquet`. The package `@duckdb/node-api`
@@ -40,17 +46,16 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   const name = `parquet:${folder}`;
   const manifests = new Map<TableName, Manifest>();
-  let place: WriterContext | undefined;
-  let opening: SinkOpening | undefined;
+  let state: Opened | undefined;
 
   const opened = () => {
-    if (place === undefined) {
+    if (state === undefined) {
       throw notOpenError(name);
     }
-    return place;
+    return state;
   };
-  const start = (layout: Layout) => {
-    place = { layout, engine: engineIn(name, layout.pending, memoryLimit) };
+  const start = (layout: Layout, rules?: SinkOpening) => {
+    state = { layout, engine: engineIn(name, layout.pending, memoryLimit), rules };
   };
   const manifest = (table: TableName): Manifest => {
     const found = manifests.get(table) ?? manifestOf(opened().layout.manifest(table));
@@ -84,8 +89,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
   return {
     name,
     async open(given) {
-      opening = given;
-      start(await createFolder(resolve(folder), name, given));
+      start(await createFolder(resolve(folder), name, given), given);
       await recoverChanges(opened().layout.pending, apply);
     },
     async inspect() {
@@ -97,12 +101,12 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       yield* await manifest(table).entries(behind);
     },
     async load(unit, fetch, { replace, signal }) {
-      const rules = opening;
-      if (rules === undefined) {
-        throw notOpenError(name);
-      }
       if (signal.aborted) {
         throw new CanceledError({ cause: signal.reason });
+      }
+      const { rules } = opened();
+      if (rules === undefined) {
+        throw notOpenError(name);
       }
       const claim = await claimUnit(opened().layout.pending, unit, apply);
       if (claim === undefined) {
@@ -143,8 +147,8 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       return await whileThere(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
     },
     async [Symbol.asyncDispose]() {
-      const closing = place;
-      place = undefined;
+      const closing = state;
+      state = undefined;
       await closing?.engine.close();
     },
   };
