@@ -130,7 +130,7 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
     const rows: CsvRow[] = [];
     let stop = columns === undefined ? parseRow(cursor, undefined, undefined, header) : undefined;
     for (const names of header) {
-      columns = columnNames(names);
+      columns = columnNames(names, name, line);
     }
     if (stop === undefined && columns !== undefined) {
       stop = parseRows(cursor, columns.length, nullString, rows);
@@ -142,21 +142,6 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
       throw csvError(name, stop, columns, stop.problem);
     }
     return stop;
-  }
-
-  function columnNames(header: CsvRow): readonly string[] {
-    const names = new Set<string>();
-    for (const column of header) {
-      const position = { line, field: names.size + 1 };
-      if (column === null || column === "") {
-        throw csvError(name, position, undefined, emptyName);
-      }
-      if (names.has(column)) {
-        throw csvError(name, position, [...names, column], duplicateName);
-      }
-      names.add(column);
-    }
-    return [...names];
   }
 
   const tooLong = () => rowTooLong(maxRowBytes);
@@ -206,6 +191,22 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
       yield* failIn(pending.take(), ({ quoted }) => (quoted ? truncatedInQuotes : truncatedInRow));
     },
   };
+}
+
+/** Returns the names in a header row, which ends in a line of the named file. Throws if a name is empty or repeated. */
+function columnNames(header: CsvRow, file: string, line: number): readonly string[] {
+  const names = new Set<string>();
+  for (const column of header) {
+    const position = { line, field: names.size + 1 };
+    if (column === null || column === "") {
+      throw csvError(file, position, undefined, emptyName);
+    }
+    if (names.has(column)) {
+      throw csvError(file, position, [...names, column], duplicateName);
+    }
+    names.add(column);
+  }
+  return [...names];
 }
 
 /**

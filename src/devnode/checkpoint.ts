@@ -48,6 +48,12 @@ interface Content {
   readonly segments: readonly string[];
 }
 
+/** The blocks that were executed or dropped since the last checkpoint. */
+interface Unsaved {
+  /** The execution time of the blocks since the last checkpoint, or since the last attempt to write one, in milliseconds. */
+  readonly ms: number;
+}
+
 /**
  * Opens the checkpoints in a journal's folder.
  *
@@ -69,34 +75,12 @@ export function openCheckpoints(
 ): Checkpoints {
   const path = join(folder, FOLDER);
   const key = hashOf(serialize([FORMAT, settings]));
+  const segmentFiles = createSegmentFiles(path);
   /** The journal position of the stored checkpoint; infinite if none is known. */
   let storedPosition = Number.POSITIVE_INFINITY;
-  /** The files of completed segments, by the segment's identifier. */
-  const files = new Map<string, string>();
-  let sinceMs = 0;
+  /** `undefined` if the last checkpoint is up to date. */
+  let unsaved: Unsaved | undefined;
   let dueMs = maxReplayMs;
-  let isCurrent = true;
-
-  function fileOf(segment: RecordedSegment): string {
-    const { id } = segment.segment;
-    const known = files.get(id);
-    if (known !== undefined) {
-      return known;
-    }
-    const bytes = serialize(segment);
-    const name = `${PREFIX}${hashOf(bytes)}`;
-    replaceFileSync(join(path, name), [bytes]);
-    files.set(id, name);
-    return name;
-  }
-
-  function readSegment(name: string): RecordedSegment {
-    const segment: RecordedSegment = deserialize(
-      requireHash(readFileSync(join(path, name)), name.slice(PREFIX.length)),
-    );
-    files.set(segment.segment.id, name);
-    return segment;
-  }
 
   function write(state: NetworkState): void {
     journal.requireOpen();
@@ -104,7 +88,7 @@ export function openCheckpoints(
     const { history } = state;
     const position = journal.position();
     createFolder(path);
-    const segments = history.completed.map(fileOf);
+    const segments = history.completed.map(segmentFiles.store);
     const content: Content = {
       ...{ key, position, fingerprint: journal.fingerprint(position), segments },
       state: { ...state, history: { ...history, completed: [] } },
@@ -112,18 +96,8 @@ export function openCheckpoints(
     const bytes = serialize(content);
     replaceFileSync(join(path, FILE), [Buffer.from(`${hashOf(bytes)}\n`), bytes]);
     storedPosition = position;
-    // Deletes the files of segments that were dropped or reverted.
-    const named = new Set([FILE, ...segments]);
-    for (const name of readdirSync(path).filter((each) => !named.has(each))) {
-      rmSync(join(path, name), { force: true });
-    }
-    for (const [id, name] of files) {
-      if (!named.has(name)) {
-        files.delete(id);
-      }
-    }
-    isCurrent = true;
-    sinceMs = 0;
+    segmentFiles.deleteOthers(segments);
+    unsaved = undefined;
     dueMs = Math.max(maxReplayMs, minWorkRatio * (monotonicMs() - startMs));
   }
 
@@ -131,7 +105,7 @@ export function openCheckpoints(
     try {
       write(save());
     } catch (reason) {
-      sinceMs = 0; // Does not retry with each block.
+      unsaved = { ms: 0 }; // Does not retry with each block.
       process.emitWarning(
         `the next start of the local node will take longer, because ${path} cannot be written: ${String(reason)}`,
       );
@@ -145,9 +119,10 @@ export function openCheckpoints(
         if (content.key !== key || fingerprint === undefined || fingerprint !== journal.fingerprint(position)) {
           return undefined;
         }
-        const history = { ...state.history, completed: segments.map(readSegment), open: copyOf(state.history.open) };
+        const completed = segments.map(segmentFiles.read);
+        const history = { ...state.history, completed, open: copyOf(state.history.open) };
         storedPosition = position;
-        isCurrent = true;
+        unsaved = undefined;
         return { position, state: { ...state, history } };
       } catch {
         return undefined; // Regardless of the reason, the journal can be replayed.
@@ -155,26 +130,73 @@ export function openCheckpoints(
     },
 
     blockAdded(milliseconds, save) {
-      isCurrent = false;
-      sinceMs += milliseconds;
-      if (sinceMs >= dueMs) {
+      unsaved = { ms: (unsaved?.ms ?? 0) + milliseconds };
+      if (unsaved.ms >= dueMs) {
         writeOrWarn(save);
       }
     },
 
     finish(save) {
-      if (!isCurrent) {
+      if (unsaved !== undefined) {
         writeOrWarn(save);
       }
     },
 
     truncate(position) {
       journal.requireOpen();
-      isCurrent = false;
+      unsaved ??= { ms: 0 };
       if (position < storedPosition) {
         rmSync(join(path, FILE), { force: true });
         storedPosition = Number.POSITIVE_INFINITY;
-        sinceMs = dueMs; // The next block writes a new checkpoint.
+        unsaved = { ms: dueMs }; // The next block writes a new checkpoint.
+      }
+    },
+  };
+}
+
+/** The files of completed segments. Each is written once. */
+interface SegmentFiles {
+  /** Writes a segment's file unless it exists; returns its name. */
+  store(segment: RecordedSegment): string;
+  read(name: string): RecordedSegment;
+  /** Deletes the files of segments that were dropped or reverted: all but these. */
+  deleteOthers(names: readonly string[]): void;
+}
+
+function createSegmentFiles(path: string): SegmentFiles {
+  /** The names of the files by the segments' identifiers. */
+  const files = new Map<string, string>();
+  return {
+    store(segment) {
+      const { id } = segment.segment;
+      const known = files.get(id);
+      if (known !== undefined) {
+        return known;
+      }
+      const bytes = serialize(segment);
+      const name = `${PREFIX}${hashOf(bytes)}`;
+      replaceFileSync(join(path, name), [bytes]);
+      files.set(id, name);
+      return name;
+    },
+
+    read(name) {
+      const segment: RecordedSegment = deserialize(
+        requireHash(readFileSync(join(path, name)), name.slice(PREFIX.length)),
+      );
+      files.set(segment.segment.id, name);
+      return segment;
+    },
+
+    deleteOthers(names) {
+      const kept = new Set([FILE, ...names]);
+      for (const name of readdirSync(path).filter((each) => !kept.has(each))) {
+        rmSync(join(path, name), { force: true });
+      }
+      for (const [id, name] of files) {
+        if (!kept.has(name)) {
+          files.delete(id);
+        }
       }
     },
   };

@@ -202,25 +202,6 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
     return { ...saved, fromBlock, toBlock, extensions: transfer.extensions ?? [] };
   }
 
-  /** Saves the export in parts, each of which is an export itself. */
-  async function saveParts(target: string, saving: SaveOptions): Promise<SavedExport> {
-    const { onProgress } = options;
-    const { listSegments } = calls;
-    const parts: PartSaving = {
-      ...{ asked: await range(), profile, maxRowBytes, signal, onProgress, listSegments, retry: settings.retry },
-      save({ table, fromBlock, toBlock }, path, watch) {
-        const part = { table, fromBlock, toBlock };
-        const partOptions = { ...options, ...watch, check: false, snap: false };
-        return createExport({ ...settings, requested: part, options: partOptions }, calls).saveTo(
-          { file: path },
-          { force: true },
-        );
-      },
-    };
-    const { saveInParts } = await import("./save-in-parts.js"); // Most exports are one stream.
-    return saveInParts(parts, target, saving);
-  }
-
   function openStream(): Archive {
     const { namedItems, expected, controller } = start(() => archiveBytes);
     // A caller that stops early must not wait for the next chunk.
@@ -246,7 +227,7 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
       const inParts = isInParts(saving);
       const path = await readTarget(target, ".zip");
       const saved = inParts
-        ? saveParts(path, saving)
+        ? range().then((asked) => savePartsOf(settings, calls, asked, path, saving))
         : calls.startingOver((contextValues) => save(path, saving, contextValues));
       return saved.catch(calls.fail);
     },
@@ -258,4 +239,27 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
       return zipInMemory(namedItems(), limits).catch(calls.fail);
     },
   };
+}
+
+/** Saves an export in parts, each of which is an export itself. */
+async function savePartsOf(
+  settings: ExportSettings,
+  calls: ExportCalls,
+  asked: ExportedRange,
+  target: string,
+  saving: SaveOptions,
+): Promise<SavedExport> {
+  const { options, profile, retry } = settings;
+  const { maxRowBytes, signal, onProgress } = options;
+  const parts: PartSaving = {
+    ...{ asked, profile, maxRowBytes, signal, onProgress, listSegments: calls.listSegments, retry },
+    save({ table, fromBlock, toBlock }, path, watch) {
+      const requested = { table, fromBlock, toBlock };
+      const partOptions = { ...options, ...watch, check: false, snap: false };
+      const part = createExport({ ...settings, requested, options: partOptions }, calls);
+      return part.saveTo({ file: path }, { force: true });
+    },
+  };
+  const { saveInParts } = await import("./save-in-parts.js"); // Most exports are one stream.
+  return saveInParts(parts, target, saving);
 }

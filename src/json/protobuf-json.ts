@@ -2,6 +2,7 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
+  type JsonObject,
   type JsonValue,
   type Registry,
   ScalarType,
@@ -53,21 +54,13 @@ export function replaceValues(
   function inMessage(type: DescMessage, value: JsonValue, field: DescField | undefined): JsonValue {
     if (isWrapperDesc(type)) {
       const [inner] = type.fields;
-      return scalar(inner.scalar, value, field ?? inner);
+      return replaceScalar(inner.scalar, value, field ?? inner, replacements);
     }
     if (!isJsonObject(value)) {
       return value;
     }
     if (type.typeName === "google.protobuf.Any") {
-      const url = value["@type"];
-      const held = typeof url === "string" ? registry.getMessage(url.slice(url.lastIndexOf("/") + 1)) : undefined;
-      if (held !== undefined && hasCustomJsonRepresentation(held)) {
-        if (value["value"] !== undefined) {
-          value["value"] = inMessage(held, value["value"], field);
-        }
-      } else if (held !== undefined) {
-        inMessage(held, value, field);
-      }
+      inAny(value, field);
       return value;
     }
     if (hasCustomJsonRepresentation(type)) {
@@ -85,6 +78,16 @@ export function replaceValues(
     return value;
   }
 
+  function inAny(any: JsonObject, field: DescField | undefined): void {
+    const url = any["@type"];
+    const type = typeof url === "string" ? registry.getMessage(url.slice(url.lastIndexOf("/") + 1)) : undefined;
+    if (type !== undefined && !hasCustomJsonRepresentation(type)) {
+      inMessage(type, any, field);
+    } else if (type !== undefined && any["value"] !== undefined) {
+      any["value"] = inMessage(type, any["value"], field);
+    }
+  }
+
   function inField(field: DescField, value: JsonValue): JsonValue {
     if (field.fieldKind === "list" && Array.isArray(value)) {
       return value.map((item) => one(field, item));
@@ -97,18 +100,28 @@ export function replaceValues(
 
   function one(field: DescField, value: JsonValue): JsonValue {
     if (field.enum !== undefined) {
-      const isNull = field.enum.typeName === "google.protobuf.NullValue";
-      return isNull ? value : (replacements.enums?.(value, field, field.enum) ?? value);
+      return replaceEnum(field.enum, value, field, replacements);
     }
-    return field.message === undefined ? scalar(field.scalar, value, field) : inMessage(field.message, value, field);
-  }
-
-  function scalar(type: ScalarType | undefined, value: JsonValue, field: DescField): JsonValue {
-    const kind = kindOf(type);
-    return kind === undefined ? value : (replacements[kind]?.(value, field) ?? value);
+    return field.message === undefined
+      ? replaceScalar(field.scalar, value, field, replacements)
+      : inMessage(field.message, value, field);
   }
 
   return inMessage(desc, json, undefined);
+}
+
+function replaceEnum(type: DescEnum, value: JsonValue, field: DescField, { enums }: Replacements): JsonValue {
+  return type.typeName === "google.protobuf.NullValue" ? value : (enums?.(value, field, type) ?? value);
+}
+
+function replaceScalar(
+  type: ScalarType | undefined,
+  value: JsonValue,
+  field: DescField,
+  replacements: Replacements,
+): JsonValue {
+  const kind = kindOf(type);
+  return kind === undefined ? value : (replacements[kind]?.(value, field) ?? value);
 }
 
 const fieldsOf = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();

@@ -125,42 +125,20 @@ export interface LedgerParts {
  * @param parts the request, the caller's options, and how the node is called
  * @returns the export
  */
-export function createLedgerExport({ request, options, open, startingOver, fail }: LedgerParts): LedgerExport {
-  const { signal, onProgress, maxRowBytes } = options;
-  const decoding = { name: NAME, maxRowBytes };
+export function createLedgerExport(parts: LedgerParts): LedgerExport {
+  const { request, options, startingOver, fail } = parts;
+  const decoding = { name: NAME, maxRowBytes: options.maxRowBytes };
 
-  async function* received(
-    contextValues?: ContextValues,
-    onHeader: (header: Headers) => void = () => undefined,
-  ): AsyncGenerator<Uint8Array> {
-    const call = linkedController(signal);
-    const check = createBodyValidator(CSV_TYPE);
-    let [bytes, chunks] = [0, 0];
-    try {
-      const { header, message } = await open(call.signal, contextValues);
-      if (mediaTypeOf(header) === CSV_TYPE) {
-        assertDelimitedBody(header);
-      }
-      onHeader(header);
-      for await (const part of message) {
-        check(part);
-        bytes += part.data.length;
-        chunks += 1;
-        onProgress?.({ bytes, chunks });
-        yield part.data;
-      }
-    } finally {
-      call.abort(); // A caller that stops early does not need the rest.
-    }
-  }
-
-  const body = (...how: Parameters<typeof received>) => throwTrailingError(received(...how));
+  const body = (call?: BodyCall) => throwTrailingError(receiveBody(parts, call));
   const batches = () => decodeCsv(body(), decoding);
 
   async function save(target: string, force: boolean, contextValues: ContextValues): Promise<SavedLedger> {
     let header = new Headers();
-    const content = body(contextValues, (came) => {
-      header = came;
+    const content = body({
+      contextValues,
+      onHeader(came) {
+        header = came;
+      },
     });
     const fileName = () => ledgerFileNameFor(header, request);
     const { found, ...saved } = await saveAtomically(
@@ -186,6 +164,35 @@ export function createLedgerExport({ request, options, open, startingOver, fail 
       return startingOver((contextValues) => save(path, force, contextValues)).catch(fail);
     },
   };
+}
+
+/** One call of an export. */
+interface BodyCall {
+  readonly contextValues: ContextValues;
+  onHeader(header: Headers): void;
+}
+
+/** Calls the node and yields the body of its response, whose parts it validates. */
+async function* receiveBody({ options, open }: LedgerParts, from?: BodyCall): AsyncGenerator<Uint8Array> {
+  const call = linkedController(options.signal);
+  const check = createBodyValidator(CSV_TYPE);
+  let [bytes, chunks] = [0, 0];
+  try {
+    const { header, message } = await open(call.signal, from?.contextValues);
+    if (mediaTypeOf(header) === CSV_TYPE) {
+      assertDelimitedBody(header);
+    }
+    from?.onHeader(header);
+    for await (const part of message) {
+      check(part);
+      bytes += part.data.length;
+      chunks += 1;
+      options.onProgress?.({ bytes, chunks });
+      yield part.data;
+    }
+  } finally {
+    call.abort(); // A caller that stops early does not need the rest.
+  }
 }
 
 async function counted(batches: AsyncIterable<CsvBatch>): Promise<{ columns: readonly string[]; rows: number }> {

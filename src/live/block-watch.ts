@@ -85,6 +85,16 @@ type StreamState =
       readonly begun: BlockBeginning | undefined;
     };
 
+type RunningState = Exclude<StreamState, { readonly kind: "closed" }>;
+
+/** The end of a block, as observers need it. */
+interface BlockEnd {
+  /** Its time; `undefined` if the event of its beginning did not arrive. */
+  readonly time: bigint | undefined;
+  /** The blocks whose results may be missing; `undefined` if there are none. */
+  readonly missed: { readonly from: bigint | undefined; readonly to: bigint } | undefined;
+}
+
 /** How long the stream stays open without an observer, in milliseconds. */
 const LINGER_MS = 30_000;
 /** Maximum time without the end of a block, in milliseconds. The stream then reconnects. */
@@ -106,7 +116,7 @@ export function createBlockWatch(
   retry: RetryWaits & { readonly tries: number },
 ): BlockWatch {
   const observers = new Set<ResultObserver>();
-  const waiters = new Set<{ readonly resolve: () => void; readonly reject: (reason: unknown) => void }>();
+  const waiters = createWaiters();
   const times = createBlockTimes();
   const users = createUserCount(start, stop);
   let state: StreamState = { kind: "closed" };
@@ -185,34 +195,25 @@ export function createBlockWatch(
     }
   }
 
-  function onBlockEnd(block: bigint, before: Exclude<StreamState, { readonly kind: "closed" }>): boolean {
-    const { last, begun, run } = before;
-    const isLive = before.kind === "live";
-    const next = last === undefined || block <= last ? undefined : last + 1n;
-    if (isLive && next === undefined) {
-      return false; // It has ended before.
+  function onBlockEnd(block: bigint, before: RunningState): boolean {
+    const ended = blockEnd(block, before);
+    if (ended === undefined) {
+      return false;
     }
-    const isComplete = isLive && block === next;
-    // The first block that ends on a connection may have begun before the connection was opened.
-    const to = isLive ? block - 1n : block;
-    state = { kind: "live", run, last: block, begun };
+    state = { kind: "live", run: before.run, last: block, begun: before.begun };
     for (const observer of observers) {
-      if (!isComplete) {
-        observer.missed(next, to);
+      if (ended.missed !== undefined) {
+        observer.missed(ended.missed.from, ended.missed.to);
       }
-      observer.ended(block, begun?.block === block ? begun.time : undefined);
+      observer.ended(block, ended.time);
     }
-    for (const { resolve } of takeAll(waiters)) {
-      resolve();
-    }
+    waiters.resolveAll();
     return true;
   }
 
   /** Reports a lost connection to those who wait until the watch is ready, and to all if it cannot reconnect. */
   function onFailure(reason: unknown): void {
-    for (const { reject } of takeAll(waiters)) {
-      reject(reason);
-    }
+    waiters.rejectAll(reason);
     if (!reactionTo(reason).resume) {
       stop();
       for (const observer of observers) {
@@ -226,10 +227,7 @@ export function createBlockWatch(
       const release = users.add();
       try {
         for (let attempt = 1; state.kind !== "live"; attempt += 1) {
-          const live = new Promise<void>((resolve, reject) => {
-            waiters.add({ resolve, reject });
-          });
-          await raceAbort(live, signal).catch((reason: unknown) => {
+          await raceAbort(waiters.add(), signal).catch((reason: unknown) => {
             if (attempt >= retry.tries || !reactionTo(reason).resume) {
               throw reason;
             }
@@ -254,9 +252,7 @@ export function createBlockWatch(
     close() {
       const error = closed();
       stop();
-      for (const { reject } of takeAll(waiters)) {
-        reject(error);
-      }
+      waiters.rejectAll(error);
       for (const observer of observers) {
         observer.failed(error);
       }
@@ -264,11 +260,50 @@ export function createBlockWatch(
   };
 }
 
-/** Empties a set and returns what it held. */
-function takeAll<T>(set: Set<T>): readonly T[] {
-  const all = [...set];
-  set.clear();
-  return all;
+/** Returns what the end of a block tells observers; `undefined` if the block has ended before. */
+function blockEnd(block: bigint, { kind, last, begun }: RunningState): BlockEnd | undefined {
+  const isLive = kind === "live";
+  const next = last === undefined || block <= last ? undefined : last + 1n;
+  if (isLive && next === undefined) {
+    return undefined;
+  }
+  const time = begun?.block === block ? begun.time : undefined;
+  // The first block that ends on a connection may have begun before the connection was opened.
+  const to = isLive ? block - 1n : block;
+  return { time, missed: isLive && block === next ? undefined : { from: next, to } };
+}
+
+/** Those who wait until the stream is known to work. */
+interface Waiters {
+  /** Returns a promise that is settled with all others. */
+  add(): Promise<void>;
+  resolveAll(): void;
+  rejectAll(reason: unknown): void;
+}
+
+function createWaiters(): Waiters {
+  let waiters: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
+  const takeAll = () => {
+    const all = waiters;
+    waiters = [];
+    return all;
+  };
+  return {
+    add: () =>
+      new Promise((resolve, reject) => {
+        waiters.push({ resolve, reject });
+      }),
+    resolveAll() {
+      for (const { resolve } of takeAll()) {
+        resolve();
+      }
+    },
+    rejectAll(reason) {
+      for (const { reject } of takeAll()) {
+        reject(reason);
+      }
+    },
+  };
 }
 
 /** Counts the users of the stream. It starts with each new one, and stops a while after the last one has left. */

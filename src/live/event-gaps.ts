@@ -46,6 +46,8 @@ interface Earlier {
   readonly connections: number;
   /** The latest event of all of them. */
   readonly last: LiveEvent | undefined;
+  /** All events from this block on, up to the last one, have arrived. */
+  readonly completeFrom: bigint;
 }
 
 /**
@@ -59,13 +61,9 @@ interface Earlier {
  * @returns the tracker, before the first event
  */
 export function createGapTracker(): GapTracker {
-  const blocks = new Map<bigint, StoredBlock>();
-  /** The highest block whose hash was dropped. */
-  let highestDropped = -1n;
-  /** All events from this block on, up to the last one of the earlier connections, have arrived. */
-  let completeFrom = 0n;
+  const blocks = createBlockStore();
   let connection: Connection = { kind: "no event", last: undefined };
-  let earlier: Earlier = { connections: 0, last: undefined };
+  let earlier: Earlier = { connections: 0, last: undefined, completeFrom: 0n };
 
   return {
     track(event) {
@@ -74,30 +72,22 @@ export function createGapTracker(): GapTracker {
       const isRepeated =
         earlier.last !== undefined &&
         !isBehind(event, earlier.last) &&
-        isOfEarlierConnection(event, blocks.get(block), {
-          last: earlier.last,
-          connections: earlier.connections,
-          highestDropped,
-          completeFrom,
-        });
+        isOfEarlierConnection(event, blocks, { ...earlier, last: earlier.last });
       const isFirst = connection.kind !== "receiving";
       if (isFirst && (earlier.last === undefined || block >= earlier.last.block)) {
-        completeFrom = block + 1n; // If the connection starts further back, what came before is as complete as it was.
+        // If the connection starts further back, what came before is as complete as it was.
+        earlier = { ...earlier, completeFrom: block + 1n };
       }
       if (connection.kind !== "receiving" || isBehind(event, connection.last)) {
         connection = { kind: "receiving", last: event };
       }
-      if (!blocks.has(block)) {
-        const stored = { hash: blockHash, connection: earlier.connections };
-        const dropped = setBounded(blocks, block, stored, MAX_STORED_BLOCKS);
-        highestDropped = dropped !== undefined && dropped > highestDropped ? dropped : highestDropped;
-      }
+      blocks.add(block, blockHash, earlier.connections);
       return { gap, isRepeated };
     },
     connectionLost() {
       const { last } = connection;
       const isLatest = last !== undefined && (earlier.last === undefined || isBehind(last, earlier.last));
-      earlier = { connections: earlier.connections + 1, last: isLatest ? last : earlier.last };
+      earlier = { ...earlier, connections: earlier.connections + 1, last: isLatest ? last : earlier.last };
       connection = { kind: "after loss", last };
     },
     lastCompleteBlock: () => blockBefore(connection.last),
@@ -110,22 +100,42 @@ interface StoredBlock {
   readonly connection: number;
 }
 
+/** The blocks of the events that have arrived. */
+interface BlockStore {
+  get(block: bigint): StoredBlock | undefined;
+  /** Stores a block, unless it is stored already. */
+  add(block: bigint, hash: string, connection: number): void;
+  /** Returns whether a block may have been stored and dropped since. */
+  mayHaveDropped(block: bigint): boolean;
+}
+
+function createBlockStore(): BlockStore {
+  const blocks = new Map<bigint, StoredBlock>();
+  let highestDropped = -1n;
+  return {
+    get: (block) => blocks.get(block),
+    add(block, hash, connection) {
+      if (!blocks.has(block)) {
+        const dropped = setBounded(blocks, block, { hash, connection }, MAX_STORED_BLOCKS);
+        highestDropped = dropped !== undefined && dropped > highestDropped ? dropped : highestDropped;
+      }
+    },
+    mayHaveDropped: (block) => block <= highestDropped,
+  };
+}
+
 /**
  * Returns whether an event that does not come after those of earlier connections was among them. Throws if it belongs to
  * another history, for example after the chain was restarted.
  */
 function isOfEarlierConnection(
   { id, block, blockHash }: LiveEvent,
-  stored: StoredBlock | undefined,
-  earlier: {
-    readonly last: LiveEvent;
-    readonly connections: number;
-    readonly highestDropped: bigint;
-    readonly completeFrom: bigint;
-  },
+  blocks: BlockStore,
+  earlier: Earlier & { readonly last: LiveEvent },
 ): boolean {
+  const stored = blocks.get(block);
   if (stored === undefined) {
-    if (block <= earlier.highestDropped) {
+    if (blocks.mayHaveDropped(block)) {
       throw otherHistory(`event ${id} is too far behind event ${earlier.last.id} to tell whether it came before`);
     }
     if (block >= earlier.completeFrom) {

@@ -20,6 +20,8 @@ type ReadState =
   | { readonly kind: "failed"; readonly reason: unknown }
   | { readonly kind: "ended" };
 
+type FinishedState = Extract<ReadState, { readonly kind: "failed" | "ended" }>;
+
 /**
  * Maximum size on the wire of the values that wait for a slow consumer, in bytes; one answer may exceed it. Messages take
  * several times as much in memory.
@@ -48,41 +50,25 @@ function iterate<T extends object>(
   callers: AbortSignal | undefined,
 ): AsyncIterator<T, undefined> {
   const call = linkedController(callers);
-  const queue = createQueue<T>();
+  const queue = createQueue<T>(maxWaiting);
   const waiters: Waiter<T>[] = [];
   const lateness = createLatenessMeter();
   let state: ReadState = { kind: "new" };
   let resume = (): void => {};
   call.signal.addEventListener("abort", () => resume());
 
-  const isFull = () => queue.size >= maxWaiting || queue.bytes >= MAX_WAITING_BYTES;
-
-  /** Answers the pending calls of `next` as far as possible. */
   function settle(): void {
-    for (let waiter = waiters[0]; waiter !== undefined; waiter = waiters[0]) {
-      const value = queue.take();
-      if (value !== undefined) {
-        waiter.resolve({ done: false, value });
-      } else if (state.kind === "failed") {
-        waiter.reject(state.reason);
-        state = { kind: "ended" };
-      } else if (state.kind === "ended") {
-        waiter.resolve({ done: true, value: undefined });
-      } else {
-        return;
-      }
-      waiters.shift();
-    }
+    state = answerWaiters(waiters, queue, state);
   }
 
-  function finish(last: Extract<ReadState, { readonly kind: "failed" | "ended" }>): void {
+  function finish(last: FinishedState): void {
     state = last;
     call.abort(); // Also stops following the caller's signal.
     settle();
   }
 
   async function read(): Promise<void> {
-    let last: Parameters<typeof finish>[0] = { kind: "ended" };
+    let last: FinishedState = { kind: "ended" };
     try {
       for await (const batch of source(call.signal, lateness.isLate)) {
         if (state.kind !== "reading") {
@@ -90,7 +76,7 @@ function iterate<T extends object>(
         }
         queue.add(batch);
         settle();
-        if (isFull() && !call.signal.aborted) {
+        if (queue.isFull() && !call.signal.aborted) {
           await lateness.measure(
             new Promise((resolve) => {
               resume = resolve;
@@ -118,7 +104,7 @@ function iterate<T extends object>(
       return new Promise((resolve, reject) => {
         waiters.push({ resolve, reject });
         settle();
-        if (!isFull()) {
+        if (!queue.isFull()) {
           resume();
         }
       });
@@ -129,6 +115,26 @@ function iterate<T extends object>(
       return { done: true, value: undefined };
     },
   };
+}
+
+/** Answers the pending calls of `next` as far as possible. Returns the state afterwards, since a failure is thrown once. */
+function answerWaiters<T extends object>(waiters: Waiter<T>[], queue: Queue<T>, before: ReadState): ReadState {
+  let state = before;
+  for (let waiter = waiters[0]; waiter !== undefined; waiter = waiters[0]) {
+    const value = queue.take();
+    if (value !== undefined) {
+      waiter.resolve({ done: false, value });
+    } else if (state.kind === "failed") {
+      waiter.reject(state.reason);
+      state = { kind: "ended" };
+    } else if (state.kind === "ended") {
+      waiter.resolve({ done: true, value: undefined });
+    } else {
+      return state;
+    }
+    waiters.shift();
+  }
+  return state;
 }
 
 /** A consumer that has paused its source for so long recently is slow, in milliseconds: a short burst fills a queue too. */
@@ -175,9 +181,8 @@ interface Batch {
 
 /** The values that wait, in the order in which they arrived. */
 interface Queue<T extends object> {
-  readonly size: number;
-  /** The size on the wire of all batches with a waiting value, in bytes. */
-  readonly bytes: number;
+  /** Returns whether the source is read no further until the consumer has caught up. */
+  isFull(): boolean;
   add(values: readonly T[]): void;
   /** Removes and returns the first value; `undefined` if none waits. */
   take(): T | undefined;
@@ -185,19 +190,15 @@ interface Queue<T extends object> {
 }
 
 /** Creates a queue whose `take` costs the same however many values wait, unlike `shift` of an array. */
-function createQueue<T extends object>(): Queue<T> {
+function createQueue<T extends object>(maxWaiting: number): Queue<T> {
   const batches: Batch[] = [];
   /** The values that arrived since the last reversal, and the older ones in reverse. */
   let arrived: T[] = [];
   let reversed: T[] = [];
+  /** The size on the wire of all batches with a waiting value. */
   let bytes = 0;
   return {
-    get bytes() {
-      return bytes;
-    },
-    get size() {
-      return arrived.length + reversed.length;
-    },
+    isFull: () => arrived.length + reversed.length >= maxWaiting || bytes >= MAX_WAITING_BYTES,
     add(values) {
       const size = sizeOf(values);
       if (values.length > 0) {

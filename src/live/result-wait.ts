@@ -108,6 +108,55 @@ function createEnding(): { readonly ended: Promise<Ending>; readonly end: (endin
   return { ended, end: (ending) => end(ending) };
 }
 
+/** The stop orders that a transaction submits, as far as their events have arrived. */
+interface AwaitedStopOrders {
+  readonly events: ReadonlyMap<string, StopOrderEvent>;
+  /** Adds an event; returns whether it is the first one of an awaited stop order. */
+  add(event: StopOrderEvent): boolean;
+  isComplete(): boolean;
+}
+
+function awaitStopOrders({ parts }: Sent): AwaitedStopOrders {
+  const awaited = new Set(parts.flatMap(({ id, brings }) => (id !== undefined && brings === "stop order" ? [id] : [])));
+  const events = new Map<string, StopOrderEvent>();
+  return {
+    events,
+    add(event) {
+      const id = event.stopOrder?.id ?? "";
+      // The first one says whether it was rejected; what follows is another matter.
+      const isFirst = awaited.has(id) && !events.has(id);
+      if (isFirst) {
+        events.set(id, event);
+      }
+      return isFirst;
+    },
+    isComplete: () => [...awaited].every((id) => events.has(id)),
+  };
+}
+
+/** Results of other hashes with the same party. The node may turn out to know the transaction by one of them. */
+interface OtherResults {
+  add(hash: string, placed: Placed): void;
+  get(hash: string): Placed | undefined;
+  /** Returns the hash of the first result for an equal command. */
+  similar(): string | undefined;
+}
+
+function createOtherResults(sent: Sent): OtherResults {
+  const results = new Map<string, Placed>();
+  let similar: string | undefined;
+  return {
+    add(hash, placed) {
+      if (sent.publicKey !== undefined && placed.result.partyId.toLowerCase() === sent.publicKey) {
+        similar ??= isOfSameCommand(sent, placed.result) ? hash : undefined;
+        setBounded(results, hash, placed, MAX_OTHER_RESULTS);
+      }
+    },
+    get: (hash) => results.get(hash),
+    similar: () => similar,
+  };
+}
+
 /**
  * Waits for the result of a transaction. The wait has begun when this returns.
  *
@@ -118,27 +167,22 @@ function createEnding(): { readonly ended: Promise<Ending>; readonly end: (endin
  */
 export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
   const { signal, lastBlock, lookUp } = limits;
-  const awaited = new Set(
-    sent.parts.flatMap(({ id, brings }) => (id !== undefined && brings === "stop order" ? [id] : [])),
-  );
-  const stopOrders = new Map<string, StopOrderEvent>();
-  const others = new Map<string, Placed>();
+  const stopOrders = awaitStopOrders(sent);
+  const others = createOtherResults(sent);
   const startedAt = monotonicMs();
   const times: (bigint | undefined)[] = [];
   const { ended, end } = createEnding();
   let submission: SubmissionState = { kind: "under way", txHash: sent.txHash };
-  let similar: string | undefined;
   let state: State = { kind: "waiting" };
 
   /** Ends the wait if the known facts suffice. When it is late, a result suffices without its stop orders. */
   function settle(isLate = false): void {
     if (state.kind === "seen") {
-      const isComplete = isLate || [...awaited].every((id) => stopOrders.has(id));
-      if (isComplete || state.result.statusDetail === FAILURE) {
-        end({ ...state, stopOrders });
+      if (isLate || stopOrders.isComplete() || state.result.statusDetail === FAILURE) {
+        end({ ...state, stopOrders: stopOrders.events });
       }
     } else if (state.kind === "too old" && submission.kind === "ended") {
-      end({ ...state, similar });
+      end({ ...state, similar: others.similar() });
     }
   }
 
@@ -147,44 +191,44 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     settle();
   }
 
-  const timeUp = () => {
+  function timeUp(): void {
     settle(true);
     end(state.kind === "missed" ? { kind: "missed", from: state.from, to: state.to } : { kind: "time up" });
-  };
+  }
+
+  function onBlockEnd(block: bigint, time: bigint | undefined): void {
+    if (state.kind === "waiting" && lastBlock !== undefined) {
+      times.push(time);
+    }
+    if (state.kind === "seen") {
+      settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
+    } else if (state.kind === "missed") {
+      state = { ...state, left: state.left - 1 };
+      if (lookUp !== undefined && state.left <= 0) {
+        timeUp();
+      }
+      void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
+    } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
+      transition({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
+    }
+  }
+
   signal.addEventListener("abort", timeUp, { once: true });
   const stop = watch.observe({
     result(result, block) {
       const hash = result.hash.toUpperCase();
       if (hash === submission.txHash) {
         transition({ kind: "seen", result, block });
-      } else if (sent.publicKey !== undefined && result.partyId.toLowerCase() === sent.publicKey) {
-        similar ??= isOfSameCommand(sent, result) ? hash : undefined;
-        setBounded(others, hash, { result, block }, MAX_OTHER_RESULTS);
+      } else {
+        others.add(hash, { result, block });
       }
     },
     stopOrder(event) {
-      const id = event.stopOrder?.id ?? "";
-      if (awaited.has(id) && !stopOrders.has(id)) {
-        stopOrders.set(id, event); // The first one says whether it was rejected; what follows is another matter.
+      if (stopOrders.add(event)) {
         settle();
       }
     },
-    ended(block, time) {
-      if (state.kind === "waiting" && lastBlock !== undefined) {
-        times.push(time);
-      }
-      if (state.kind === "seen") {
-        settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
-      } else if (state.kind === "missed") {
-        state = { ...state, left: state.left - 1 };
-        if (lookUp !== undefined && state.left <= 0) {
-          timeUp();
-        }
-        void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
-      } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
-        transition({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
-      }
-    },
+    ended: onBlockEnd,
     missed(from, to) {
       if (state.kind === "waiting" || state.kind === "missed") {
         const first = state.kind === "missed" ? state.from : from;

@@ -82,6 +82,27 @@ export function resultWaitMs(limitMs: number): number {
 /** How many orders and stop orders of one transaction are looked at. A batch has at most 50 instructions on v0.78.0. */
 const MAX_LOOKUPS = 50;
 
+/** A record that an identifier leads to: what it says of a part of the command, and its block if that is known. */
+interface PartRecord {
+  readonly part: CommandPart;
+  readonly state: RecordState;
+  readonly block: bigint | undefined;
+}
+
+/** What the records with the transaction's hash say. */
+type HashRecords =
+  /** They could not be read. `isTimeUp` says whether they did not come in time. */
+  | { readonly kind: "unread"; readonly isTimeUp: boolean }
+  | { readonly kind: "none" }
+  | {
+      readonly kind: "found";
+      /** What each says; empty if they are of a block in which the transaction cannot be, or may be of another command. */
+      readonly states: readonly RecordState[];
+      readonly block: bigint | undefined;
+      /** Whether a batch whose parts are not known may have brought them. */
+      readonly isOpenBatch: boolean;
+    };
+
 /**
  * Looks for traces of a transaction whose result did not come: the records of what it brought, by its hash and by the
  * identifiers that are derived from its signature; how many transactions of its key the block that it is tied to has
@@ -95,97 +116,137 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   const { core } = services;
   const { publicKey, blockHeight } = sent;
   const looks: Promise<Trace>[] = [];
-  const states = new Map<CommandPart, RecordState>();
-  let byHash: readonly RecordState[] = [];
-  let hasRecords: boolean | undefined;
-  let isOpenBatch = false;
-  let isCut = false;
-  let block: bigint | undefined;
+  const partRecords: PartRecord[] = []; // In the order in which they arrive.
 
-  function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): Promise<Trace> {
-    const earlier = services.earlier?.[place === "records" ? 0 : looks.length + 1]; // In the order of `lookedAt`.
-    const looking = ask(lookOptions(services))
-      .catch((reason: unknown) => failureText(reason, earlier?.found))
-      .then((found) => ({ place, found }));
-    looks.push(looking);
-    return looking;
-  }
-
-  async function lookByHash(options: CallOptions): Promise<string> {
-    const request = { transactionHash: sent.txHash.toLowerCase() };
-    const records = await services.data.listEntities(request, options).catch((reason: unknown) => {
-      isCut = options.signal?.aborted === true;
-      throw reason;
-    });
-    const found = describeRecords(records);
-    hasRecords = found !== "";
-    isOpenBatch = sent.command === undefined && hasBatchRecords(records);
-    const time = recordTime(records);
-    const at = time === undefined ? undefined : services.blockAt(time);
-    if (at !== undefined && blockHeight !== undefined && at <= blockHeight) {
-      return `${found}, but of block ${at}, and the transaction is tied to block ${blockHeight}`;
-    }
-    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent);
-    block ??= at;
-    return hasRecords ? found : "none";
+  function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
+    const earlier = services.earlier?.[looks.length + 1]; // In the order of `lookedAt`, which begins with the records.
+    looks.push(
+      ask(lookOptions(services))
+        .catch((reason: unknown) => failureText(reason, earlier?.found))
+        .then((found) => ({ place, found })),
+    );
   }
 
   for (const part of sent.parts.slice(0, MAX_LOOKUPS)) {
     const { id, brings } = part;
     if (id !== undefined && brings !== undefined) {
-      void look(brings, async (options) => {
-        const found = await lookFor(services.data, sent, { ...part, brings, id }, options);
+      look(brings, async (options) => {
+        const found = await lookForPart(services, sent, { ...part, brings, id }, options);
         if (found === undefined) {
           return "none";
         }
-        const at = found.time === undefined ? undefined : services.blockAt(found.time);
-        const isEarlier = at !== undefined && blockHeight !== undefined && at <= blockHeight;
-        const state = isEarlier ? earlier(found.state, at, blockHeight) : found.state;
-        setState(part, state);
-        block ??= isEarlier ? undefined : at;
-        return `${brings} ${id} is ${state.text}`;
+        partRecords.push({ part, ...found });
+        return `${brings} ${id} is ${found.state.text}`;
       });
     }
   }
   const byIdentifier = [...looks];
-  function setState(part: CommandPart, state: RecordState | undefined): void {
-    if (state !== undefined) {
-      states.set(part, state);
-    }
-  }
   if (publicKey !== undefined && blockHeight !== undefined) {
-    void look("spam statistics", async (options) => {
-      const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, options);
-      const state = statistics?.pow?.blockStates.find((each) => each.blockHeight === blockHeight);
-      return `block ${blockHeight} has served ${state?.transactionsSeen ?? 0n} transactions of the key`;
-    });
+    look("spam statistics", (options) => describeSpam(core, { publicKey, blockHeight }, options));
   }
-  void look("last block", async (options) => {
-    const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, options);
-    const isTooOld = blockHeight !== undefined && height >= blockHeight + BigInt(past);
-    const age = isTooOld ? "is too old to be taken now" : "may still be taken";
-    return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
-  });
-  void look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
+  look("last block", (options) => describeLastBlock(core, blockHeight, options));
+  look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
   await Promise.all(byIdentifier); // Whatever has an identifier then has its records by hash, too.
-  const records = await look("records", lookByHash);
-  const others = (await Promise.all(looks)).filter((trace) => trace !== records);
-  const known = { txHash: sent.txHash, block, evidence: "records" as const };
-  const doubt = doubtOf({ sent, states, isOpenBatch, hasRecords, isCut });
-  const proof = doubt === undefined ? proofOf(known, sent.parts, states, byHash) : undefined;
-  const isExecuted = hasRecords === true;
-  const isUndecided = isExecuted && proof === undefined && doubt === undefined;
-  return {
-    lookedAt: [records, ...others],
-    proof,
-    doubt: isUndecided ? undecided(sent.parts, states) : doubt,
-    isExecuted,
-  };
+  const { trace, records } = await lookByHash(services, sent);
+  return { lookedAt: [trace, ...(await Promise.all(looks))], ...conclude(sent, partRecords, records) };
 }
 
-/** What a record says that is of a block in which the transaction cannot be. */
-function earlier({ text }: RecordState, block: bigint, tiedTo: bigint): RecordState {
-  return { status: "open", text: `${text}, but of block ${block}, and the transaction is tied to block ${tiedTo}` };
+/** Looks for the records with the transaction's hash. */
+async function lookByHash(
+  services: TraceServices,
+  sent: Sent,
+): Promise<{ readonly trace: Trace; readonly records: HashRecords }> {
+  const options = lookOptions(services);
+  try {
+    const all = await services.data.listEntities({ transactionHash: sent.txHash.toLowerCase() }, options);
+    const found = describeRecords(all);
+    if (found === "") {
+      return { trace: { place: "records", found: "none" }, records: { kind: "none" } };
+    }
+    const isOpenBatch = sent.command === undefined && hasBatchRecords(all);
+    const time = recordTime(all);
+    const block = time === undefined ? undefined : services.blockAt(time);
+    if (block !== undefined && isTooEarly(block, sent)) {
+      return {
+        trace: { place: "records", found: `${found}, but of block ${block}, ${tiedTo(sent)}` },
+        records: { kind: "found", states: [], block: undefined, isOpenBatch },
+      };
+    }
+    const states = sent.isHashOfNode === true ? [] : recordStates(all, sent);
+    return { trace: { place: "records", found }, records: { kind: "found", states, block, isOpenBatch } };
+  } catch (reason) {
+    return {
+      trace: { place: "records", found: failureText(reason, services.earlier?.[0]?.found) },
+      records: { kind: "unread", isTimeUp: options.signal?.aborted === true },
+    };
+  }
+}
+
+/** Looks for what a part of the command brings. A record of a block in which the transaction cannot be decides nothing. */
+async function lookForPart(
+  { data, blockAt }: TraceServices,
+  sent: Sent,
+  part: CommandPart & { readonly brings: Brought; readonly id: string },
+  options: CallOptions,
+): Promise<Omit<PartRecord, "part"> | undefined> {
+  const found = await lookFor(data, sent, part, options);
+  if (found === undefined) {
+    return undefined;
+  }
+  const { state, time } = found;
+  const block = time === undefined ? undefined : blockAt(time);
+  return block !== undefined && isTooEarly(block, sent)
+    ? { state: { status: "open", text: `${state.text}, but of block ${block}, ${tiedTo(sent)}` }, block: undefined }
+    : { state, block };
+}
+
+/** Returns whether the transaction cannot be in a block, because it is tied to that block or to a later one. */
+function isTooEarly(block: bigint, { blockHeight }: Sent): boolean {
+  return blockHeight !== undefined && block <= blockHeight;
+}
+
+function tiedTo({ blockHeight }: Sent): string {
+  return `and the transaction is tied to block ${blockHeight}`;
+}
+
+async function describeSpam(
+  core: TraceServices["core"],
+  { publicKey, blockHeight }: { readonly publicKey: string; readonly blockHeight: bigint },
+  options: CallOptions,
+): Promise<string> {
+  const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, options);
+  const state = statistics?.pow?.blockStates.find((each) => each.blockHeight === blockHeight);
+  return `block ${blockHeight} has served ${state?.transactionsSeen ?? 0n} transactions of the key`;
+}
+
+async function describeLastBlock(
+  core: TraceServices["core"],
+  blockHeight: bigint | undefined,
+  options: CallOptions,
+): Promise<string> {
+  const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, options);
+  const isTooOld = blockHeight !== undefined && height >= blockHeight + BigInt(past);
+  const age = isTooOld ? "is too old to be taken now" : "may still be taken";
+  return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
+}
+
+/** Returns what the records together prove, or why they leave it open. */
+function conclude(
+  sent: Sent,
+  partRecords: readonly PartRecord[],
+  records: HashRecords,
+): Pick<Traces, "proof" | "doubt" | "isExecuted"> {
+  const { txHash, parts } = sent;
+  const states = new Map(partRecords.map(({ part, state }) => [part, state]));
+  const isExecuted = records.kind === "found";
+  const doubt = doubtOf(sent, states, records);
+  if (doubt !== undefined) {
+    return { proof: undefined, doubt, isExecuted };
+  }
+  const byHash = isExecuted ? records : { states: [], block: undefined };
+  const block = partRecords.find((each) => each.block !== undefined)?.block ?? byHash.block;
+  const proof = proofOf({ txHash, block, evidence: "records" }, parts, states, byHash.states);
+  return { proof, doubt: isExecuted && proof === undefined ? undecided(parts, states) : undefined, isExecuted };
 }
 
 /** Names the parts whose outcome no record shows, although a block has the transaction. */
@@ -196,28 +257,22 @@ function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPar
   return `a block has it, but records do not tell what became of ${what}: look at the orders and positions that it would have changed before you send it again`;
 }
 
-/** Returns why the records do not determine the outcome of the transaction with this hash. */
-function doubtOf(found: {
-  readonly sent: Sent;
-  readonly states: ReadonlyMap<CommandPart, RecordState>;
-  readonly isOpenBatch: boolean;
-  /** Whether there are records with its hash; `undefined` if that could not be read. */
-  readonly hasRecords: boolean | undefined;
-  /** Whether the time was up before the records with its hash came. */
-  readonly isCut: boolean;
-}): string | undefined {
-  const { sent, states, isOpenBatch, hasRecords, isCut } = found;
-  if (isOpenBatch) {
-    return "by the hash alone, it may be a batch of which a part failed, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)";
+/** Why what was found does not tell what became of the transaction with this very hash. */
+function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, records: HashRecords): string | undefined {
+  if (records.kind === "found") {
+    return records.isOpenBatch
+      ? "by the hash alone, it may be a batch of which a part failed, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)"
+      : undefined;
   }
   const [first] = states;
+  const isTimeUp = records.kind === "unread" && records.isTimeUp;
   // The signature, and so the identifiers, do not depend on the proof of work, but the hash does.
-  const isOfOther = hasRecords === false || (hasRecords === undefined && sent.isHashOfNode === true);
-  if (first === undefined || !(isOfOther || isCut)) {
+  const isOfOther = records.kind === "none" || sent.isHashOfNode === true;
+  if (first === undefined || !(isOfOther || isTimeUp)) {
     return undefined;
   }
   const [{ id, brings }, { text }] = first;
-  if (isCut) {
+  if (isTimeUp) {
     return `${brings} ${id} is ${text}, but the time was up before the records with the hash ${sent.txHash} were read: allow more time`;
   }
   return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, such as one with another proof of work, may have brought it; do not send the command again before you have looked at that`;

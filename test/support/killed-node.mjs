@@ -11,7 +11,7 @@ const [folder, given] = process.argv.slice(2);
 const options = parseDevnodeOptions(JSON.parse(given));
 const { settings, genesis } = options;
 const journal = openJournal(folder, settings);
-const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxRemadeMs: 0.001, share: 0 });
+const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxReplayMs: 0.001, minWorkRatio: 0 });
 const network = createLocalNetwork(options);
 const controls = createControls(network, createFailureInjector([]), { journal, checkpoints }, () => false);
 console.log(String(network.blocks.last().height));

@@ -7,7 +7,7 @@ import type { Sink } from "../sink.js";
 import type { ReportEvent, SyncHooks } from "../sync-events.js";
 import type { SyncClient } from "../sync-options.js";
 import type { LedgerEntry, Unit } from "../unit.js";
-import { createLoader } from "../unit-loader.js";
+import { createLoader, type UnitOutcome } from "../unit-loader.js";
 import type { Admission, AdmissionGate } from "./admission.js";
 import { claimJob, completeJob, failJob, moveClaim, releaseJob } from "./claims.js";
 import { attemptedBefore, type Job, unitOfJob } from "./jobs.js";
@@ -240,7 +240,7 @@ export interface JobContext {
  * @returns the outcome of the job
  */
 export async function loadJob(delivery: JobContext, job: Job, admission: Admission): Promise<JobOutcome> {
-  const { db, sink, timings, signal } = delivery;
+  const { db, sink, signal } = delivery;
   const client = delivery.clients[admission.index];
   if (client === undefined) {
     return { kind: "back", ms: 0 };
@@ -264,44 +264,60 @@ export async function loadJob(delivery: JobContext, job: Job, admission: Admissi
       signal: ending.signal,
       hooks: withoutFailures(delivery.hooks),
     });
-    const outcome = await load(unit);
-    switch (outcome.outcome) {
-      case "loaded":
-        return { kind: "done", entry: outcome.entry };
-      case "there":
-        return { kind: "done" };
-      case "busy":
-        return { kind: "back", ms: jittered(timings.busyRetryMs) };
-      default:
-        if (admission.isProbe && outcome.error instanceof NodeError) {
-          await markReachable(db, admission.node);
-        }
-        return { kind: "failed", unit, error: outcome.error };
-    }
+    return await jobOutcomeOf(await load(unit), unit, delivery, admission);
   } catch (reason) {
-    if (signal.aborted || (ending.signal.aborted && reason instanceof CanceledError)) {
-      return { kind: "back", ms: 0 };
-    }
-    if (!(reason instanceof TradewireError) || (unit !== undefined && reactionTo(reason).unit === "stop")) {
-      return { kind: "back", ms: 0, stop: reason };
-    }
-    if (reactionTo(reason).unit !== "wait") {
-      return { kind: "failed", ...(unit && { unit }), error: reason };
-    }
-    if (isSinkFailure(reason)) {
-      return { kind: "back", ms: 0 };
-    }
-    // If the node was available before, the unit may be the cause of the failure. Otherwise the failure says nothing
-    // about the unit.
-    const wasWell = await markUnreachable(db, admission.node, reason, timings.nodeBackoffMs);
-    return wasWell
-      ? { kind: "failed", ...(unit && { unit }), error: reason }
-      : { kind: "back", ms: jittered(timings.unreachableRetryMs) };
+    const isCanceled = signal.aborted || (ending.signal.aborted && reason instanceof CanceledError);
+    return isCanceled ? { kind: "back", ms: 0 } : await outcomeOfError(reason, unit, delivery, admission);
   } finally {
     leave();
     ending.abort();
     await releaseProbe(db, admission);
   }
+}
+
+/** Returns the outcome of a job whose load has ended without an error that concerns more than its unit. */
+async function jobOutcomeOf(
+  result: UnitOutcome,
+  unit: Unit,
+  { db, timings }: JobContext,
+  { isProbe, node }: Admission,
+): Promise<JobOutcome> {
+  switch (result.outcome) {
+    case "loaded":
+      return { kind: "done", entry: result.entry };
+    case "there":
+      return { kind: "done" };
+    case "busy":
+      return { kind: "back", ms: jittered(timings.busyRetryMs) };
+    default:
+      if (isProbe && result.error instanceof NodeError) {
+        await markReachable(db, node);
+      }
+      return { kind: "failed", unit, error: result.error };
+  }
+}
+
+/** Returns the outcome of a job whose load threw an error. `unit` is `undefined` if the job's data is not a unit. */
+async function outcomeOfError(
+  reason: unknown,
+  unit: Unit | undefined,
+  { db, timings }: JobContext,
+  { node }: Admission,
+): Promise<JobOutcome> {
+  if (!(reason instanceof TradewireError) || (unit !== undefined && reactionTo(reason).unit === "stop")) {
+    return { kind: "back", ms: 0, stop: reason };
+  }
+  const failed: JobOutcome = { kind: "failed", ...(unit && { unit }), error: reason };
+  if (reactionTo(reason).unit !== "wait") {
+    return failed;
+  }
+  if (isSinkFailure(reason)) {
+    return { kind: "back", ms: 0 };
+  }
+  // If the node was available before, the unit may be the cause of the failure. Otherwise the failure says nothing
+  // about the unit.
+  const wasWell = await markUnreachable(db, node, reason, timings.nodeBackoffMs);
+  return wasWell ? failed : { kind: "back", ms: jittered(timings.unreachableRetryMs) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { SinkError } from "../../errors/index.js";
 import { monotonicMs, randomUUID } from "../../runtime/index.js";
 import { linkedController } from "../../signal/abort.js";
 import { wait } from "../../signal/wait.js";
-import { retryWhileUnavailable } from "../availability.js";
+import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { withSink } from "../sink.js";
 import { createReporter, type ReportEvent } from "../sync-events.js";
 import { parseClients, type SyncClient } from "../sync-options.js";
@@ -21,7 +21,7 @@ import {
   type WorkerOptions,
 } from "./queue-options.js";
 import { reportPlans } from "./stored-plan.js";
-import { createUnitSources } from "./unit-sources.js";
+import { createUnitSources, type UnitSources } from "./unit-sources.js";
 
 /** What a worker has done. */
 export interface WorkerSummary {
@@ -76,73 +76,87 @@ interface Running {
   readonly ending: AbortController;
 }
 
-async function run(
-  db: QueueDatabase,
-  clients: readonly SyncClient[],
-  { sink, done, options, ending }: Running,
-): Promise<void> {
-  const { timings, unknownColumns, hooks, parallel } = options;
+async function run(db: QueueDatabase, clients: readonly SyncClient[], running: Running): Promise<void> {
+  const { options, ending } = running;
+  const { timings } = options;
   const { signal } = ending;
-  const report = createReporter(hooks);
+  const report = createReporter(options.hooks);
   const names = nodeNames(clients);
   const workerId = randomUUID();
-  const retryContext = { retryForMs: Number.POSITIVE_INFINITY, report, signal };
+  const retryContext: RetryContext = { retryForMs: Number.POSITIVE_INFINITY, report, signal };
   await retryWhileUnavailable(() => installQueue(db), retryContext);
   await retryWhileUnavailable(() => registerNodes(db, names), retryContext);
   await retryWhileUnavailable(() => sendHeartbeat(db, workerId, timings), retryContext);
   const claimed = new Set<string>();
-  const beating = sendHeartbeats(db, { workerId, timings, claimed, signal });
-  let telling: Promise<void> | undefined;
+  const heartbeats = sendHeartbeats(db, { workerId, timings, claimed, signal });
+  let planReports: Promise<void> | undefined;
   await using permits = createPermits(db, options.exportsPerNode);
   try {
-    const chainId = await retryWhileUnavailable(() => waitForChain(db, timings, report, signal), retryContext);
-    // The planner creates the tables. Workers change none, however many of them start.
-    const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => report({ kind: "unknown", unknown });
-    await retryWhileUnavailable(
-      () => sink.open({ chainId, tables: [], unknownColumns, onUnknown, signal }),
-      retryContext,
-    );
-    const listing = withListingBudget(db, clients, options.budget, signal);
-    const { listingMs, newSegmentMs } = timings;
-    const holders = await createUnitSources(listing, {
-      ...retryContext,
-      chainId,
-      sinkName: sink.name,
-      listingMs,
-      newSegmentMs,
-    });
-    const delivery: JobContext = { db, sink, clients, budget: options.exportBudget, timings, hooks, signal };
-    const work: WorkerContext = {
-      workerId,
-      gate: createAdmissionGate(db, names, permits),
-      holders,
-      delivery,
-      report,
-      claimed,
-      done,
-    };
-    telling = reportPlans(db, { report, history: () => holders.history, timings, signal });
-    const rest = createIdleWait(db, timings, report, signal);
-    let failure: { readonly reason: unknown } | undefined;
-    const loadUnits = async () => {
-      try {
-        for (let empty = 0; ; ) {
-          const went = await retryWhileUnavailable(() => processNextJob(work), retryContext);
-          empty = went ? 0 : empty + 1;
-          await (went ? undefined : rest(empty));
-        }
-      } catch (reason) {
-        failure ??= { reason };
-        ending.abort();
-      }
-    };
-    await Promise.all(Array.from({ length: parallel }, loadUnits));
-    throw failure?.reason;
+    const holders = await openSink(db, clients, running, retryContext);
+    const { sink, done } = running;
+    const { exportBudget: budget, hooks } = options;
+    const delivery: JobContext = { db, sink, clients, budget, timings, hooks, signal };
+    const gate = createAdmissionGate(db, names, permits);
+    planReports = reportPlans(db, { report, history: () => holders.history, timings, signal });
+    const work: WorkerContext = { workerId, gate, holders, delivery, report, claimed, done };
+    await loadUnits(work, options.parallel, ending, retryContext);
   } finally {
     ending.abort();
-    await Promise.all([beating, telling]);
+    await Promise.all([heartbeats, planReports]);
     await removeWorker(db, workerId).catch(() => undefined); // Otherwise its lease expires.
   }
+}
+
+/** Opens the sink once a planner has stored the chain. Returns which nodes have which units of that chain. */
+async function openSink(
+  db: QueueDatabase,
+  clients: readonly SyncClient[],
+  { sink, options }: Running,
+  retryContext: RetryContext,
+): Promise<UnitSources> {
+  const { timings, unknownColumns, budget } = options;
+  const { report, signal } = retryContext;
+  const chainId = await retryWhileUnavailable(() => waitForChain(db, timings, report, signal), retryContext);
+  // The planner creates the tables. Workers change none, however many of them start.
+  const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => report({ kind: "unknown", unknown });
+  await retryWhileUnavailable(
+    () => sink.open({ chainId, tables: [], unknownColumns, onUnknown, signal }),
+    retryContext,
+  );
+  const { listingMs, newSegmentMs } = timings;
+  return createUnitSources(withListingBudget(db, clients, budget, signal), {
+    ...retryContext,
+    chainId,
+    sinkName: sink.name,
+    listingMs,
+    newSegmentMs,
+  });
+}
+
+/** Loads units in so many loops at a time until the worker ends. Throws the failure that ended it. */
+async function loadUnits(
+  work: WorkerContext,
+  parallel: number,
+  ending: AbortController,
+  retryContext: RetryContext,
+): Promise<void> {
+  const { db, timings, signal } = work.delivery;
+  const idle = createIdleWait(db, timings, work.report, signal);
+  let failure: { readonly reason: unknown } | undefined;
+  const loop = async () => {
+    try {
+      for (let empty = 0; ; ) {
+        const went = await retryWhileUnavailable(() => processNextJob(work), retryContext);
+        empty = went ? 0 : empty + 1;
+        await (went ? undefined : idle(empty));
+      }
+    } catch (reason) {
+      failure ??= { reason };
+      ending.abort();
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, loop));
+  throw failure?.reason;
 }
 
 /** How often a worker that waits for a planner reports that, in milliseconds. */

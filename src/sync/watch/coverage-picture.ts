@@ -35,6 +35,18 @@ export interface PictureQuery {
 /** The position of a unit in the picture. */
 type Place = BlockRange & { readonly table: TableName };
 
+/** The number of covered blocks in each column, by table. */
+type Rows = ReadonlyMap<TableName, Float64Array>;
+
+/** The columns of a history, and what is covered in each. */
+interface Grid extends BlockRange {
+  /** The number of blocks of a column. */
+  readonly width: number;
+  /** For each column, the number of blocks of the history before its end. */
+  readonly ends: Float64Array;
+  readonly rows: Rows;
+}
+
 /**
  * Creates the picture of a history that grows. If it would have more than `MAX_COLUMNS` columns, each two are merged
  * into one, so that the counts stay exact.
@@ -43,58 +55,22 @@ type Place = BlockRange & { readonly table: TableName };
  * @returns functions that change and show it
  */
 export function createPicture(tables: readonly TableName[]) {
-  const emptyRows = () => new Map(tables.map((table) => [table, new Float64Array(MAX_COLUMNS)]));
-  let rows = emptyRows();
+  let grid: Grid | undefined;
   /** While the sink is read: what was loaded since, which the result may lack. */
-  let meanwhile: typeof rows | undefined;
-  let range: BlockRange | undefined;
-  let width = 1;
-  let ends = new Float64Array();
-
-  const add = (row: Float64Array | undefined, { fromBlock, toBlock }: Place) => {
-    if (row !== undefined && range !== undefined) {
-      const columns = row.subarray(0, ends.length);
-      addBlocks(columns, ends, Number(fromBlock - range.fromBlock), Number(toBlock - range.fromBlock));
-    }
-  };
-  const halve = () => {
-    width *= 2;
-    for (const row of rows.values()) {
-      row.set(row.map((_, column) => (row[2 * column] ?? 0) + (row[2 * column + 1] ?? 0)));
-    }
-  };
-  const touched = (places: readonly Place[], table: TableName): number[] => {
-    const own = places.filter((place) => place.table === table);
-    if (own.length === 0) {
-      return [];
-    }
-    const row = new Float64Array(ends.length);
-    for (const place of own) {
-      add(row, place);
-    }
-    return [...row.keys()].filter((column) => row[column] !== 0);
-  };
+  let meanwhile: Rows | undefined;
 
   return {
     /** Extends the picture to a history whose segments have about `blocks` blocks, an integer. */
-    extend({ fromBlock, toBlock }: BlockRange, blocks: number): void {
-      if (range === undefined || fromBlock < range.fromBlock) {
-        const segments = (Number(toBlock - fromBlock) + 1) / blocks;
-        range = { fromBlock, toBlock };
-        width = blocks * Math.ceil(segments / MAX_COLUMNS);
-        rows = emptyRows();
-      }
-      range = { fromBlock: range.fromBlock, toBlock };
-      const length = Number(toBlock - range.fromBlock) + 1;
-      while (length > width * MAX_COLUMNS) {
-        halve();
-      }
-      ends = Float64Array.from({ length: Math.ceil(length / width) }, (_, column) => (column + 1) * width);
+    extend(range: BlockRange, blocks: number): void {
+      const begun = grid !== undefined && range.fromBlock >= grid.fromBlock ? grid : emptyGrid(tables, range, blocks);
+      grid = extendedTo(range.toBlock, begun);
     },
     /** Adds a loaded unit. */
     add(place: Place): void {
-      add(rows.get(place.table), place);
-      add(meanwhile?.get(place.table), place);
+      if (grid !== undefined) {
+        addPlace(grid.rows.get(place.table), grid, place);
+        addPlace(meanwhile?.get(place.table), grid, place);
+      }
     },
     /**
      * Replaces the coverage by the sink's. A second call does nothing while the first one is running.
@@ -102,11 +78,12 @@ export function createPicture(tables: readonly TableName[]) {
      * @returns whether the sink was read: not without a history
      */
     async cover(read: (query: PictureQuery) => Promise<readonly TableCoverage[]>): Promise<boolean> {
-      if (range === undefined || meanwhile !== undefined) {
+      if (grid === undefined || meanwhile !== undefined) {
         return false;
       }
-      const [{ fromBlock }, asked, parts] = [range, width, ends.length];
-      const since = emptyRows();
+      const { fromBlock, width, ends } = grid;
+      const parts = ends.length;
+      const since = emptyRows(tables);
       meanwhile = since;
       try {
         const found = await read({
@@ -114,10 +91,10 @@ export function createPicture(tables: readonly TableName[]) {
           range: { fromBlock, toBlock: fromBlock + BigInt(parts * width) - 1n },
           parts,
         });
-        if (range.fromBlock === fromBlock && width === asked) {
+        if (grid.fromBlock === fromBlock && grid.width === width) {
           for (const { table, blocks } of found) {
             const loaded = since.get(table);
-            rows.get(table)?.forEach((_, column, row) => {
+            grid.rows.get(table)?.forEach((_, column, row) => {
               row[column] = Math.max(loaded?.[column] ?? 0, blocks[column] ?? 0);
             });
           }
@@ -128,28 +105,77 @@ export function createPicture(tables: readonly TableName[]) {
       }
     },
     /** Returns the picture; `undefined` without a history. */
-    show(underWay: readonly Place[], failed: readonly Place[]): Picture | undefined {
-      if (range === undefined) {
-        return undefined;
-      }
-      const length = Number(range.toBlock - range.fromBlock) + 1;
-      const percent = (blocks: number, column: number) => {
-        const of = Math.min(width, length - column * width);
-        return blocks <= 0 ? 0 : blocks >= of ? 100 : Math.min(99, Math.max(1, Math.round((blocks / of) * 100)));
-      };
-      return {
-        ...range,
-        blocksPerColumn: width,
-        columns: ends.length,
-        rows: [...rows].map(([table, row]) => ({
-          table,
-          there: [...row.subarray(0, ends.length).map(percent)],
-          underWay: touched(underWay, table),
-          failed: touched(failed, table),
-        })),
-      };
-    },
+    show: (underWay: readonly Place[], failed: readonly Place[]): Picture | undefined =>
+      grid && pictureOf(grid, underWay, failed),
   };
+}
+
+function emptyRows(tables: readonly TableName[]): Rows {
+  return new Map(tables.map((table) => [table, new Float64Array(MAX_COLUMNS)]));
+}
+
+/** Returns the columns of a history of which nothing is known to be covered. */
+function emptyGrid(tables: readonly TableName[], range: BlockRange, blocks: number): Grid {
+  const segments = (Number(range.toBlock - range.fromBlock) + 1) / blocks;
+  const width = blocks * Math.ceil(segments / MAX_COLUMNS);
+  return { ...range, width, ends: new Float64Array(), rows: emptyRows(tables) };
+}
+
+/** Extends a grid to a later end; merges its columns if there would be too many. */
+function extendedTo(toBlock: bigint, grid: Grid): Grid {
+  const { fromBlock, rows } = grid;
+  const length = Number(toBlock - fromBlock) + 1;
+  let { width } = grid;
+  while (length > width * MAX_COLUMNS) {
+    width *= 2;
+    for (const row of rows.values()) {
+      row.set(row.map((_, column) => (row[2 * column] ?? 0) + (row[2 * column + 1] ?? 0)));
+    }
+  }
+  const ends = Float64Array.from({ length: Math.ceil(length / width) }, (_, column) => (column + 1) * width);
+  return { fromBlock, toBlock, width, ends, rows };
+}
+
+/** Adds the blocks of a unit to a table's row. */
+function addPlace(row: Float64Array | undefined, grid: Grid, { fromBlock, toBlock }: Place): void {
+  const columns = row?.subarray(0, grid.ends.length);
+  if (columns !== undefined) {
+    addBlocks(columns, grid.ends, Number(fromBlock - grid.fromBlock), Number(toBlock - grid.fromBlock));
+  }
+}
+
+function pictureOf(grid: Grid, underWay: readonly Place[], failed: readonly Place[]): Picture {
+  const { fromBlock, toBlock, width, ends } = grid;
+  const length = Number(toBlock - fromBlock) + 1;
+  const percent = (blocks: number, column: number) => {
+    const of = Math.min(width, length - column * width);
+    return blocks <= 0 ? 0 : blocks >= of ? 100 : Math.min(99, Math.max(1, Math.round((blocks / of) * 100)));
+  };
+  return {
+    fromBlock,
+    toBlock,
+    blocksPerColumn: width,
+    columns: ends.length,
+    rows: [...grid.rows].map(([table, row]) => ({
+      table,
+      there: [...row.subarray(0, ends.length).map(percent)],
+      underWay: columnsWith(underWay, grid, table),
+      failed: columnsWith(failed, grid, table),
+    })),
+  };
+}
+
+/** Returns the columns that contain blocks of a table's units. */
+function columnsWith(places: readonly Place[], grid: Grid, table: TableName): number[] {
+  const own = places.filter((place) => place.table === table);
+  if (own.length === 0) {
+    return [];
+  }
+  const row = new Float64Array(grid.ends.length);
+  for (const place of own) {
+    addPlace(row, grid, place);
+  }
+  return [...row.keys()].filter((column) => row[column] !== 0);
 }
 
 /** How many entries are read before the event loop continues: a ledger of millions may come from memory. */

@@ -7,10 +7,13 @@ import { Vote_Value } from "../../../gen/client/vega/governance_pb.js";
 import { AccountType } from "../../../gen/client/vega/vega_pb.js";
 import type {
   AmendAMM,
+  CreateReferralSet,
   SubmitAMM,
   SubmitAMM_ConcentratedLiquidityParameters,
   Transfer,
   UpdateMarginMode,
+  UpdatePartyProfile,
+  UpdateReferralSet,
   WithdrawSubmission,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { quoted } from "../../errors/error-text.js";
@@ -41,6 +44,28 @@ import { HALTING_AMENDMENT } from "./halting-commands.js";
 const NAME = atMost(100);
 const URL = atMost(200);
 
+const LIQUIDITY_SUBMISSION = {
+  marketId: identifier,
+  commitmentAmount: positiveWhole,
+  fee: decimal,
+  reference,
+};
+
+const LIQUIDITY_AMENDMENT = {
+  marketId: identifier,
+  reference,
+  commitmentAmount: optional(positiveWhole),
+  fee: optional(decimal),
+};
+
+const UNDELEGATION = {
+  nodeId: identifier,
+  amount: optional(positiveWhole),
+  method: both(specified, known(UndelegateSubmission_Method)),
+};
+
+const AMM_CANCELLATION = { marketId: identifier, method: both(specified, known(CancelAMM_Method)) };
+
 /**
  * Checks a command that is not about orders. Mostly, each field is checked by itself.
  *
@@ -58,59 +83,32 @@ export function* otherProblems(command: Command): Generator<Problem> {
       yield* fieldProblems(command.value, { proposalId: identifier, value: both(specified, known(Vote_Value)) }, at);
       break;
     case "liquidityProvisionSubmission":
-      yield* fieldProblems(
-        command.value,
-        { marketId: identifier, commitmentAmount: positiveWhole, fee: decimal, reference },
-        at,
-      );
+      yield* fieldProblems(command.value, LIQUIDITY_SUBMISSION, at);
       break;
-    case "liquidityProvisionAmendment": {
-      const rules = { commitmentAmount: optional(positiveWhole), fee: optional(decimal) };
-      yield* fieldProblems(command.value, { marketId: identifier, reference, ...rules }, at);
+    case "liquidityProvisionAmendment":
+      yield* fieldProblems(command.value, LIQUIDITY_AMENDMENT, at);
       break;
-    }
     case "liquidityProvisionCancellation":
       yield* fieldProblems(command.value, { marketId: identifier }, at);
       break;
     case "delegateSubmission":
       yield* fieldProblems(command.value, { nodeId: identifier, amount: positiveWhole }, at);
       break;
-    case "undelegateSubmission": {
-      const method = both(specified, known(UndelegateSubmission_Method));
-      yield* fieldProblems(command.value, { nodeId: identifier, amount: optional(positiveWhole), method }, at);
+    case "undelegateSubmission":
+      yield* fieldProblems(command.value, UNDELEGATION, at);
       break;
-    }
     case "transfer":
       yield* transferProblems(command.value, at);
       break;
     case "cancelTransfer":
       yield* fieldProblems(command.value, { transferId: identifier }, at);
       break;
-    case "createReferralSet": {
-      const { isTeam, team } = command.value;
-      if (isTeam) {
-        yield* fieldProblems(command.value, { team: present }, at);
-      }
-      if (team !== undefined) {
-        const rules = { name: both(nonEmpty, NAME), teamUrl: optional(URL), avatarUrl: optional(URL) };
-        yield* fieldProblems(team, rules, `${at}.team`);
-        yield* allowListProblems(team, `${at}.team`);
-      }
+    case "createReferralSet":
+      yield* newReferralSetProblems(command.value, at);
       break;
-    }
-    case "updateReferralSet": {
-      const { isTeam, team } = command.value;
-      yield* fieldProblems(command.value, { id: identifier, ...(isTeam ? { team: present } : {}) }, at);
-      if (team !== undefined) {
-        yield* fieldProblems(
-          team,
-          { name: whereSet(NAME), teamUrl: optional(URL), avatarUrl: optional(URL) },
-          `${at}.team`,
-        );
-        yield* allowListProblems(team, `${at}.team`);
-      }
+    case "updateReferralSet":
+      yield* referralSetProblems(command.value, at);
       break;
-    }
     case "applyReferralCode":
     case "joinTeam":
       yield* fieldProblems<{ readonly id: string }>(command.value, { id: identifier }, at);
@@ -118,31 +116,18 @@ export function* otherProblems(command: Command): Generator<Problem> {
     case "updateMarginMode":
       yield* marginModeProblems(command.value, at);
       break;
-    case "updatePartyProfile": {
-      const { metadata } = command.value;
-      yield* fieldProblems(command.value, { alias: atMost(32) }, at);
-      if (metadata.length > 10) {
-        yield { path: `${at}.metadata`, message: `has ${metadata.length} entries, and may have 10` };
-      }
-      yield* listProblems(metadata, `${at}.metadata`, (entry, path) =>
-        fieldProblems(entry, { key: both(nonEmpty, atMost(32)), value: atMost(255) }, path),
-      );
-      if (new Set(metadata.map(({ key }) => key)).size < metadata.length) {
-        yield { path: `${at}.metadata`, message: "holds a key twice" };
-      }
+    case "updatePartyProfile":
+      yield* profileProblems(command.value, at);
       break;
-    }
     case "submitAmm":
       yield* ammProblems(command.value, at);
       break;
     case "amendAmm":
       yield* ammAmendmentProblems(command.value, at);
       break;
-    case "cancelAmm": {
-      const method = both(specified, known(CancelAMM_Method));
-      yield* fieldProblems(command.value, { marketId: identifier, method }, at);
+    case "cancelAmm":
+      yield* fieldProblems(command.value, AMM_CANCELLATION, at);
       break;
-    }
     default:
       throw invalidValueError("command.case", at, "Give the name of a command, such as orderSubmission.");
   }
@@ -175,6 +160,42 @@ function* withdrawalProblems(withdrawal: WithdrawSubmission, at: string): Genera
     return;
   }
   yield* fieldProblems(ext.value, { receiverAddress: ethereumAddress }, `${at}.ext.erc20`);
+}
+
+function* newReferralSetProblems(command: CreateReferralSet, at: string): Generator<Problem> {
+  const { isTeam, team } = command;
+  if (isTeam) {
+    yield* fieldProblems(command, { team: present }, at);
+  }
+  if (team !== undefined) {
+    const rules = { name: both(nonEmpty, NAME), teamUrl: optional(URL), avatarUrl: optional(URL) };
+    yield* fieldProblems(team, rules, `${at}.team`);
+    yield* allowListProblems(team, `${at}.team`);
+  }
+}
+
+function* referralSetProblems(command: UpdateReferralSet, at: string): Generator<Problem> {
+  const { isTeam, team } = command;
+  yield* fieldProblems(command, { id: identifier, ...(isTeam ? { team: present } : {}) }, at);
+  if (team !== undefined) {
+    const rules = { name: whereSet(NAME), teamUrl: optional(URL), avatarUrl: optional(URL) };
+    yield* fieldProblems(team, rules, `${at}.team`);
+    yield* allowListProblems(team, `${at}.team`);
+  }
+}
+
+function* profileProblems(command: UpdatePartyProfile, at: string): Generator<Problem> {
+  const { metadata } = command;
+  yield* fieldProblems(command, { alias: atMost(32) }, at);
+  if (metadata.length > 10) {
+    yield { path: `${at}.metadata`, message: `has ${metadata.length} entries, and may have 10` };
+  }
+  yield* listProblems(metadata, `${at}.metadata`, (entry, path) =>
+    fieldProblems(entry, { key: both(nonEmpty, atMost(32)), value: atMost(255) }, path),
+  );
+  if (new Set(metadata.map(({ key }) => key)).size < metadata.length) {
+    yield { path: `${at}.metadata`, message: "holds a key twice" };
+  }
 }
 
 /** The list of those that may join a team, where the command says that all may. */

@@ -18,6 +18,8 @@ type CallState =
   | { readonly kind: "succeeded"; readonly header: Headers }
   | { readonly kind: "failed"; readonly error: ConnectError };
 
+type Outcome = Extract<CallState, { readonly kind: "succeeded" | "failed" }>;
+
 /**
  * Starts a call of a channel. grpc-js reads a message only when the previous one has been taken.
  *
@@ -42,7 +44,7 @@ export function startGrpcJsCall(
 
   const hasEnded = () => state.kind === "succeeded" || state.kind === "failed";
 
-  function end(outcome: Extract<CallState, { readonly kind: "succeeded" | "failed" }>): void {
+  function end(outcome: Outcome): void {
     state = outcome;
     onEnd(outcome.kind === "failed" ? outcome.error : undefined);
     change.notify();
@@ -54,20 +56,7 @@ export function startGrpcJsCall(
       onReceive();
     }
     const header = "header" in state ? state.header : undefined;
-    // Without a header, the response may consist of headers alone, which grpc-js reports as the trailer.
-    const foreignType =
-      header !== undefined || trailer.has("content-type") ? foreignTypeOf(header ?? trailer) : undefined;
-    if (status.code !== statusCode.OK) {
-      const error = statusError(status, header, hasMessage || endsInsideMessage(raw));
-      const isHttpStatus = error instanceof CallError && error.failure.kind === "HTTP status";
-      end({ kind: "failed", error: foreignType === undefined || isHttpStatus ? error : foreignError(foreignType) });
-    } else if (endsInsideMessage(raw)) {
-      end({ kind: "failed", error: brokenAnswerError(TRUNCATED_RESPONSE) });
-    } else if (foreignType !== undefined) {
-      end({ kind: "failed", error: foreignError(foreignType) });
-    } else {
-      end({ kind: "succeeded", header: header ?? new Headers(trailer) });
-    }
+    end(outcomeOf(status, { header, trailer, hasMessage, isTruncated: endsInsideMessage(raw) }));
   }
 
   raw.start(metadata, {
@@ -165,6 +154,33 @@ export function startGrpcJsCall(
       }
     },
   };
+}
+
+/** What has arrived of a response. */
+interface Response {
+  readonly header: Headers | undefined;
+  readonly trailer: Headers;
+  readonly hasMessage: boolean;
+  /** Whether it ends inside a message. */
+  readonly isTruncated: boolean;
+}
+
+/** Returns how a call has ended, by the status that grpc-js reports and what has arrived of the response. */
+function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTruncated }: Response): Outcome {
+  // Without a header, the response may consist of headers alone, which grpc-js reports as the trailer.
+  const foreignType =
+    header !== undefined || trailer.has("content-type") ? foreignTypeOf(header ?? trailer) : undefined;
+  if (status.code !== statusCode.OK) {
+    const error = statusError(status, header, hasMessage || isTruncated);
+    const isHttpStatus = error instanceof CallError && error.failure.kind === "HTTP status";
+    return { kind: "failed", error: foreignType === undefined || isHttpStatus ? error : foreignError(foreignType) };
+  }
+  if (isTruncated) {
+    return { kind: "failed", error: brokenAnswerError(TRUNCATED_RESPONSE) };
+  }
+  return foreignType === undefined
+    ? { kind: "succeeded", header: header ?? new Headers(trailer) }
+    : { kind: "failed", error: foreignError(foreignType) };
 }
 
 /** Returns the content type of a response that is not gRPC's; `undefined` for one that is. */

@@ -75,60 +75,12 @@ export function createSessions(
 ): Sessions {
   const authority = new URL(config.url).origin;
   const server = connectionOptions(config.url, tls, "h2");
-  const createConnection = () => connect(server);
   const all = new Map<Http2Session, Session>();
-  const pings = { everyMs: config.keepaliveMs };
+  const pings: Pings = { everyMs: config.keepaliveMs };
+  const shared: Shared = { authority, server, windowBytes: config.windowBytes, pings, all };
   const liveness = createLivenessCheck(config.keepaliveMs);
   let current: Promise<Session> | undefined;
   let isClosed = false;
-
-  function open(withinMs: number): Promise<Session> {
-    return new Promise((resolve, reject) => {
-      // Nobody listens to pushed streams, and their errors would crash the process.
-      const settings = { initialWindowSize: config.windowBytes, enablePush: false };
-      const http2 = connectHttp2(authority, { settings, createConnection });
-      const session: Session = {
-        http2,
-        streams: 0,
-        aliveAt: monotonicMs(),
-        suspectAt: Number.NEGATIVE_INFINITY,
-        isRetired: false,
-      };
-      all.set(http2, session);
-      let isReady = false;
-      const fail = (reason: Error) => {
-        reject(isReady ? reason : markConnecting(reason));
-        http2.destroy(reason);
-      };
-      const stopTimer = startAwakeTimer(() => fail(connectTimeoutError()), withinMs);
-      http2.on("error", fail);
-      // A session without streams does not notice everything that happens to its socket.
-      http2.once("connect", (_, socket) =>
-        socket
-          .setKeepAlive(true, TCP_KEEPALIVE_MS)
-          .once("error", (reason) => {
-            fail(reason);
-            socket.destroy(); // The session would wait forever for data that TLS can no longer write (Node 20).
-          })
-          .once("close", () => http2.destroy(closedByServer())),
-      );
-      http2.on("close", () => {
-        stopTimer();
-        all.delete(http2);
-        fail(closedByServer());
-      });
-      http2.once("remoteSettings", () => {
-        stopTimer();
-        isReady = !http2.destroyed;
-        if (!isReady) {
-          return;
-        }
-        http2.setLocalWindowSize(config.windowBytes);
-        keepAlive(session, pings);
-        resolve(session);
-      });
-    });
-  }
 
   /** Returns another session than the current one that accepts streams. There is one only if the server's limit has filled some. */
   function sessionWithCapacity(): Session | undefined {
@@ -158,7 +110,8 @@ export function createSessions(
       throw tooManyStreams(config.url);
     }
     if (current === previous) {
-      const opening = open(Math.max(connectMs - (monotonicMs() - begin), 1));
+      const leftMs = Math.max(connectMs - (monotonicMs() - begin), 1);
+      const opening = openSession(shared, leftMs);
       current = opening;
       opening.catch(() => {
         current = current === opening ? undefined : current;
@@ -210,6 +163,71 @@ export function createSessions(
       }
     },
   };
+}
+
+/** What the sessions with one server share. */
+interface Shared {
+  readonly authority: string;
+  readonly server: ReturnType<typeof connectionOptions>;
+  /** The size of the flow-control windows. */
+  readonly windowBytes: number;
+  readonly pings: Pings;
+  /** All sessions that are open or being opened. */
+  readonly all: Map<Http2Session, Session>;
+}
+
+/** How often silent connections with streams are pinged, in milliseconds. */
+interface Pings {
+  everyMs: number;
+}
+
+/** Opens a session. Resolves once the server's SETTINGS have arrived. */
+function openSession({ authority, server, windowBytes, pings, all }: Shared, withinMs: number): Promise<Session> {
+  return new Promise((resolve, reject) => {
+    // Nobody listens to pushed streams, and their errors would crash the process.
+    const settings = { initialWindowSize: windowBytes, enablePush: false };
+    const http2 = connectHttp2(authority, { settings, createConnection: () => connect(server) });
+    const session: Session = {
+      http2,
+      streams: 0,
+      aliveAt: monotonicMs(),
+      suspectAt: Number.NEGATIVE_INFINITY,
+      isRetired: false,
+    };
+    all.set(http2, session);
+    let isReady = false;
+    const fail = (reason: Error) => {
+      reject(isReady ? reason : markConnecting(reason));
+      http2.destroy(reason);
+    };
+    const stopTimer = startAwakeTimer(() => fail(connectTimeoutError()), withinMs);
+    http2.on("error", fail);
+    // A session without streams does not notice everything that happens to its socket.
+    http2.once("connect", (_, socket) =>
+      socket
+        .setKeepAlive(true, TCP_KEEPALIVE_MS)
+        .once("error", (reason) => {
+          fail(reason);
+          socket.destroy(); // The session would wait forever for data that TLS can no longer write (Node 20).
+        })
+        .once("close", () => http2.destroy(closedByServer())),
+    );
+    http2.on("close", () => {
+      stopTimer();
+      all.delete(http2);
+      fail(closedByServer());
+    });
+    http2.once("remoteSettings", () => {
+      stopTimer();
+      isReady = !http2.destroyed;
+      if (!isReady) {
+        return;
+      }
+      http2.setLocalWindowSize(windowBytes);
+      keepAlive(session, pings);
+      resolve(session);
+    });
+  });
 }
 
 function closedByServer(): Error {
@@ -269,7 +287,7 @@ function trackStream(session: Session, stream: ClientHttp2Stream): void {
  * Pings a connection that is silent while it has streams, and closes one that has been idle for long. A server that
  * receives too many pings closes the connection; later connections are then pinged half as often (gRPC's proposal A8).
  */
-function keepAlive(session: Session, pings: { everyMs: number }): void {
+function keepAlive(session: Session, pings: Pings): void {
   const { http2 } = session;
   http2.unref();
   let stopTimer = startTimer(check, pings.everyMs, { ref: false });

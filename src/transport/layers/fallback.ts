@@ -33,13 +33,6 @@ interface Candidate {
   readonly isCoolingDown: boolean;
 }
 
-/** The cooldown of a transport that was unreachable. */
-interface Cooldown {
-  /** Its end, by `monotonicMs()`. */
-  readonly until: number;
-  readonly ms: number;
-}
-
 /**
  * Composes transports into one, in order of preference.
  *
@@ -65,100 +58,11 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
   assertArray("members", members, "Give the transports, each as { name, transport }.");
   const { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} } = options;
   const { onFallback } = isolateHooks(hooks);
-  const cooldowns = new Map<string, Cooldown>();
-
-  /** Returns the candidates for a call. Those in their cooldown come last, in case no other one is reachable. */
-  function candidatesFor(contextValues: ContextValues): Candidate[] {
-    const failedTransports = contextValues.get(failedTransportsKey);
-    const candidates = members
-      .filter(({ name }) => failedTransports?.has(name) !== true)
-      .map((member) => ({ member, isCoolingDown: monotonicMs() < (cooldowns.get(member.name)?.until ?? 0) }));
-    return [
-      ...candidates.filter(({ isCoolingDown }) => !isCoolingDown),
-      ...candidates.filter(({ isCoolingDown }) => isCoolingDown),
-    ];
-  }
-
-  function startCooldown({ name }: FallbackMember): void {
-    const previous = cooldowns.get(name);
-    if (previous !== undefined && monotonicMs() < previous.until) {
-      return; // Calls that fail at the same time count as one failure.
-    }
-    const ms = previous === undefined ? pauseMs : Math.min(previous.ms * 2, maxPauseMs);
-    cooldowns.set(name, { until: monotonicMs() + ms, ms });
-  }
-
-  /**
-   * Makes a call over one candidate after the other, until one succeeds; `call` gets the remaining candidates. One in its
-   * cooldown is tried only if the others lost the connection. Its failure says nothing new, so it is the call's only if all
-   * candidates are in their cooldown.
-   */
-  async function callInTurn<T>(
-    method: DescMethod,
-    signal: AbortSignal | undefined,
-    contextValues: ContextValues,
-    call: (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>,
-    mayFallBack = (error: TradewireError) =>
-      wasNeverSent(error) || (isReadOnly(method) && !isRetryDisabled(contextValues)),
-  ): Promise<T> {
-    const candidates = candidatesFor(contextValues);
-    const id = callId(contextValues);
-    const earlier: FailedMember[] = [];
-    let candidate = candidates.shift() ?? noCandidate();
-    const areAllCoolingDown = candidate.isCoolingDown;
-    let failure: unknown;
-    for (;;) {
-      const { member, isCoolingDown } = candidate;
-      try {
-        const result = await call(member, [...candidates]);
-        cooldowns.delete(member.name);
-        return result;
-      } catch (reason) {
-        const error = errorOf(reason, member, method);
-        const reaction = reactionTo(error);
-        if (signal?.aborted === true || !reaction.fallBack) {
-          throw withEarlierFailures(reason, error, earlier);
-        }
-        if (error instanceof ConnectionError) {
-          startCooldown(member);
-        }
-        if (!isCoolingDown || areAllCoolingDown) {
-          failure = withEarlierFailures(reason, error, earlier);
-        }
-        const next = candidates.shift();
-        // If there was no answer and time remains, even a transport in its cooldown may succeed.
-        const mayReachNext = error instanceof ConnectionError && reaction.retry;
-        if (next === undefined || !mayFallBack(error) || (next.isCoolingDown && !isCoolingDown && !mayReachNext)) {
-          throw failure;
-        }
-        earlier.push({ name: member.name, error });
-        onFallback?.({ id, method: methodName(method), from: member.name, to: next.member.name, error });
-        candidate = next;
-      }
-    }
-  }
-
-  /** Records the transport over which a stream breaks off, so that {@link startingOver} uses another one. */
-  function recordBreak<T>(
-    messages: AsyncIterable<T>,
-    method: DescMethod,
-    [member, next]: readonly [FallbackMember, FallbackMember],
-    failedTransports: Set<string>,
-    id: number,
-  ): AsyncIterable<T> {
-    return mapStreamErrors(messages, (reason) => {
-      const error = errorOf(reason, member, method);
-      if (reactionTo(error).fallBack) {
-        failedTransports.add(member.name);
-        onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
-      }
-      throw reason;
-    });
-  }
+  const turns: Turns = { members, cooldowns: createCooldowns(pauseMs, maxPauseMs), onFallback };
 
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
-      callInTurn(method, signal, contextValues, ({ transport }, remaining) => {
+      callInTurn(turns, { method, signal, contextValues }, ({ transport }, remaining) => {
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
         // A read that may fall back leaves time for that.
         const isShared = remaining.some(({ isCoolingDown }) => !isCoolingDown) && isReadOnly(method);
@@ -171,9 +75,8 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
       if (method.methodKind !== "server_streaming") {
         const requests = recordRequests(input);
         const response = await callInTurn(
-          method,
-          signal,
-          contextValues,
+          turns,
+          { method, signal, contextValues },
           ({ transport }) => transport.stream(method, signal, timeoutMs, header, requests.replay(), contextValues),
           (error) => wasNeverSent(error) && requests.isComplete(),
         ).catch((reason: unknown) => {
@@ -184,7 +87,7 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
         return response;
       }
       const messages = await replayable(input);
-      return callInTurn(method, signal, contextValues, async (member, [next]) => {
+      return callInTurn(turns, { method, signal, contextValues }, async (member, [next]) => {
         const response = await awaitFirstMessage(
           await member.transport.stream(method, signal, timeoutMs, header, messages(), contextValues),
         );
@@ -192,8 +95,16 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
         if (next === undefined || failedTransports === undefined) {
           return response;
         }
-        const members = [member, next.member] as const;
-        const message = recordBreak(response.message, method, members, failedTransports, callId(contextValues));
+        // Records the transport over which the stream breaks off, so that `startingOver` uses another one.
+        const message = mapStreamErrors(response.message, (reason) => {
+          const error = errorOf(reason, member, method);
+          if (reactionTo(error).fallBack) {
+            failedTransports.add(member.name);
+            const id = callId(contextValues);
+            onFallback?.({ id, method: methodName(method), from: member.name, to: next.member.name, error });
+          }
+          throw reason;
+        });
         return { ...response, message };
       });
     },
@@ -202,6 +113,110 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
       await Promise.all(members.map(({ transport }) => transport.close?.()));
     },
   };
+}
+
+/** The cooldowns of the transports that were unreachable. */
+interface Cooldowns {
+  isCoolingDown(member: FallbackMember): boolean;
+  start(member: FallbackMember): void;
+  /** Forgets the cooldowns of a transport that was reached. */
+  clear(member: FallbackMember): void;
+}
+
+function createCooldowns(firstMs: number, maxMs: number): Cooldowns {
+  /** The lengths of the last cooldowns, and their ends by `monotonicMs()`. */
+  const cooldowns = new Map<string, { readonly until: number; readonly ms: number }>();
+  const isCoolingDown = ({ name }: FallbackMember) => monotonicMs() < (cooldowns.get(name)?.until ?? 0);
+  return {
+    isCoolingDown,
+    start(member) {
+      if (!isCoolingDown(member)) {
+        // Calls that fail at the same time count as one failure.
+        const previous = cooldowns.get(member.name);
+        const ms = previous === undefined ? firstMs : Math.min(previous.ms * 2, maxMs);
+        cooldowns.set(member.name, { until: monotonicMs() + ms, ms });
+      }
+    },
+    clear({ name }) {
+      cooldowns.delete(name);
+    },
+  };
+}
+
+/** What the calls of one fallback transport share. */
+interface Turns {
+  readonly members: readonly FallbackMember[];
+  readonly cooldowns: Cooldowns;
+  readonly onFallback: Hooks["onFallback"];
+}
+
+/** A call that is made over one transport after the other. */
+interface CallInTurn {
+  readonly method: DescMethod;
+  readonly signal: AbortSignal | undefined;
+  readonly contextValues: ContextValues;
+}
+
+/** Returns the candidates for a call. Those in their cooldown come last, in case no other one is reachable. */
+function candidatesFor({ members, cooldowns }: Turns, contextValues: ContextValues): Candidate[] {
+  const failedTransports = contextValues.get(failedTransportsKey);
+  const candidates = members
+    .filter(({ name }) => failedTransports?.has(name) !== true)
+    .map((member) => ({ member, isCoolingDown: cooldowns.isCoolingDown(member) }));
+  return [
+    ...candidates.filter(({ isCoolingDown }) => !isCoolingDown),
+    ...candidates.filter(({ isCoolingDown }) => isCoolingDown),
+  ];
+}
+
+/**
+ * Makes a call over one candidate after the other, until one succeeds; `send` gets the remaining candidates. One in its
+ * cooldown is tried only if the others lost the connection. Its failure says nothing new, so it is the call's only if all
+ * candidates are in their cooldown.
+ */
+async function callInTurn<T>(
+  turns: Turns,
+  { method, signal, contextValues }: CallInTurn,
+  send: (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>,
+  mayFallBack = (error: TradewireError) =>
+    wasNeverSent(error) || (isReadOnly(method) && !isRetryDisabled(contextValues)),
+): Promise<T> {
+  const { cooldowns, onFallback } = turns;
+  const candidates = candidatesFor(turns, contextValues);
+  const id = callId(contextValues);
+  const earlier: FailedMember[] = [];
+  let candidate = candidates.shift() ?? noCandidate();
+  const areAllCoolingDown = candidate.isCoolingDown;
+  let failure: unknown;
+  for (;;) {
+    const { member, isCoolingDown } = candidate;
+    try {
+      const result = await send(member, [...candidates]);
+      cooldowns.clear(member);
+      return result;
+    } catch (reason) {
+      const error = errorOf(reason, member, method);
+      const reaction = reactionTo(error);
+      if (signal?.aborted === true || !reaction.fallBack) {
+        throw withEarlierFailures(reason, error, earlier);
+      }
+      if (error instanceof ConnectionError) {
+        cooldowns.start(member);
+      }
+      if (!isCoolingDown || areAllCoolingDown) {
+        failure = withEarlierFailures(reason, error, earlier);
+      }
+      const next = candidates.shift();
+      // If there was no answer and time remains, even a transport in its cooldown may succeed.
+      const mayReachNext = error instanceof ConnectionError && reaction.retry;
+      if (next === undefined || !mayFallBack(error) || (next.isCoolingDown && !isCoolingDown && !mayReachNext)) {
+        throw failure;
+      }
+      earlier.push({ name: member.name, error });
+      onFallback?.({ id, method: methodName(method), from: member.name, to: next.member.name, error });
+      candidate = next;
+    }
+  }
 }
 
 /**

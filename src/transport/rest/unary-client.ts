@@ -3,7 +3,7 @@ import type { RestConfig } from "../../config/client-config.js";
 import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { connect, monotonicMs, startAwakeTimer } from "../../runtime/index.js";
-import { createActiveSet } from "../../signal/collections.js";
+import { type ActiveSet, createActiveSet } from "../../signal/collections.js";
 import { connectionOptions, readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
 import type { Cancellation } from "../run-call.js";
 import type { TransportSettings } from "../transport-types.js";
@@ -65,111 +65,19 @@ type ExchangeState =
  */
 export function createUnaryClient(config: RestConfig, settings: TransportSettings): UnaryClient {
   const open = connectionOpener(config, settings);
-  const idle: IdleConnection[] = [];
+  const idle = createIdleConnections();
   const callsInFlight = createActiveSet<(reason: Error) => void>();
   let isClosed = false;
 
-  function onLost(connection: Connection): void {
-    const at = idle.findIndex((one) => one.connection === connection);
-    if (at >= 0) {
-      idle.splice(at, 1);
-    }
-  }
-
-  function destroyIdle(): void {
-    for (const { connection } of idle.splice(0)) {
-      connection.destroy();
-    }
-  }
-
   function release(connection: Connection, header: Headers): void {
-    if (isClosed || idle.length === MAX_IDLE) {
+    if (isClosed) {
       connection.destroy();
     } else {
-      idle.push({ connection, until: monotonicMs() + idleMs(header) });
+      idle.add(connection, header);
     }
   }
 
-  /**
-   * Takes an idle connection. The clock decides whether the server still has it open: in a busy process, the timer that
-   * closes it is late, and a request that crosses the server's close is lost.
-   */
-  function takeIdle(): Connection | undefined {
-    const newest = idle.pop();
-    if (newest !== undefined && newest.until < monotonicMs()) {
-      newest.connection.destroy();
-      destroyIdle(); // The others are older.
-      return undefined;
-    }
-    return newest?.connection;
-  }
-
-  /** Sends a request on a connection. Reports the result once; afterwards, the connection is released or destroyed. */
-  function exchange(
-    request: UnaryRequest,
-    connection: Connection,
-    resolve: (response: CompleteResponse) => void,
-    reject: (reason: Error) => void,
-  ) {
-    const gathering = createByteAccumulator();
-    let state: ExchangeState = { kind: "waiting" };
-
-    function fail(reason: Error): void {
-      if (state.kind !== "done") {
-        state = { kind: "done" };
-        remove();
-        reject(reason);
-        connection.destroy();
-      }
-    }
-
-    function succeed(dispose: (connection: Connection, header: Headers) => void): void {
-      if (state.kind === "responding") {
-        const { status, header } = state;
-        state = { kind: "done" };
-        remove();
-        resolve({ status, header, body: gathering.take() });
-        dispose(connection, header);
-      }
-    }
-
-    function endAtLimit(): void {
-      if (state.kind === "responding" && gathering.size > state.bodyLimit) {
-        succeed(({ destroy }) => destroy());
-      }
-    }
-
-    const remove = callsInFlight.add(fail);
-    const { target: path, verb: method, headers, body = null } = request;
-    const send = () =>
-      connection.client.dispatch(
-        { path, method, headers, body },
-        {
-          onRequestStart() {},
-          onResponseStart(_, status, fields) {
-            if (status >= 200 && state.kind === "waiting") {
-              const header = headersOf(fields);
-              state = { kind: "responding", status, header, bodyLimit: request.bodyLimit(status, header) };
-              endAtLimit();
-            }
-          },
-          onResponseData(_, bytes) {
-            gathering.push(bytes);
-            endAtLimit();
-          },
-          onResponseEnd() {
-            const failure = connection.failure(); // undici may report a reset as the end of a body.
-            if (failure === undefined) {
-              succeed(release);
-            } else {
-              fail(requestError(connection, failure));
-            }
-          },
-          onResponseError: (_, reason) => fail(requestError(connection, connection.failure() ?? reason)),
-        },
-      );
-    return { send, fail, isWaiting: () => state.kind === "waiting" };
-  }
+  const owner: ExchangeOwner = { callsInFlight, release };
 
   return {
     call: (request) =>
@@ -181,14 +89,15 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
         if (canceled !== undefined) {
           throw canceled;
         }
-        const reused = takeIdle();
+        const reused = idle.take();
         const startedAt = monotonicMs();
-        const call = exchange(request, reused ?? open(onLost), resolve, reject);
+        const connection = reused ?? open(idle.remove);
+        const call = createExchange(request, connection, owner, resolve, reject);
         request.cancellation.onCancel((reason) => {
           const isSuspect = reused !== undefined && call.isWaiting() && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
           call.fail(reason);
           if (isSuspect) {
-            destroyIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
+            idle.destroyAll(); // A proxy may have forgotten this connection, and with it those that are as old.
           }
         });
         call.send();
@@ -198,9 +107,135 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
       for (const fail of callsInFlight.list()) {
         fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }
-      destroyIdle();
+      idle.destroyAll();
     },
   };
+}
+
+/** The connections without a call. */
+interface IdleConnections {
+  /** Adds a connection, unless there are too many: then it is closed. `header` is that of its last response. */
+  add(connection: Connection, header: Headers): void;
+  /** Takes the connection that was used last; `undefined` if there is none. */
+  take(): Connection | undefined;
+  /** Removes a connection that was lost. */
+  remove(connection: Connection): void;
+  /** Closes all of them. */
+  destroyAll(): void;
+}
+
+function createIdleConnections(): IdleConnections {
+  const idle: IdleConnection[] = [];
+
+  function destroyAll(): void {
+    for (const { connection } of idle.splice(0)) {
+      connection.destroy();
+    }
+  }
+
+  return {
+    add(connection, header) {
+      if (idle.length === MAX_IDLE) {
+        connection.destroy();
+      } else {
+        idle.push({ connection, until: monotonicMs() + idleMs(header) });
+      }
+    },
+    take() {
+      const newest = idle.pop();
+      // The clock decides whether the server still has it open: in a busy process, the timer that closes it is late, and a
+      // request that crosses the server's close is lost.
+      if (newest !== undefined && newest.until < monotonicMs()) {
+        newest.connection.destroy();
+        destroyAll(); // The others are older.
+        return undefined;
+      }
+      return newest?.connection;
+    },
+    remove(connection) {
+      const at = idle.findIndex((one) => one.connection === connection);
+      if (at >= 0) {
+        idle.splice(at, 1);
+      }
+    },
+    destroyAll,
+  };
+}
+
+/** What the calls of one client share. */
+interface ExchangeOwner {
+  /** The functions that fail the calls in flight. */
+  readonly callsInFlight: ActiveSet<(reason: Error) => void>;
+  /** Takes back a connection that another call may use. */
+  release(connection: Connection, header: Headers): void;
+}
+
+/** Sends a request on a connection. Reports the result once; afterwards, the connection is released or destroyed. */
+function createExchange(
+  request: UnaryRequest,
+  connection: Connection,
+  { callsInFlight, release }: ExchangeOwner,
+  resolve: (response: CompleteResponse) => void,
+  reject: (reason: Error) => void,
+) {
+  const gathering = createByteAccumulator();
+  let state: ExchangeState = { kind: "waiting" };
+
+  function fail(reason: Error): void {
+    if (state.kind !== "done") {
+      state = { kind: "done" };
+      remove();
+      reject(reason);
+      connection.destroy();
+    }
+  }
+
+  function succeed(dispose: (connection: Connection, header: Headers) => void): void {
+    if (state.kind === "responding") {
+      const { status, header } = state;
+      state = { kind: "done" };
+      remove();
+      resolve({ status, header, body: gathering.take() });
+      dispose(connection, header);
+    }
+  }
+
+  function endAtLimit(): void {
+    if (state.kind === "responding" && gathering.size > state.bodyLimit) {
+      succeed(({ destroy }) => destroy());
+    }
+  }
+
+  const remove = callsInFlight.add(fail);
+  const { target: path, verb: method, headers, body = null } = request;
+  const send = () =>
+    connection.client.dispatch(
+      { path, method, headers, body },
+      {
+        onRequestStart() {},
+        onResponseStart(_, status, fields) {
+          if (status >= 200 && state.kind === "waiting") {
+            const header = headersOf(fields);
+            state = { kind: "responding", status, header, bodyLimit: request.bodyLimit(status, header) };
+            endAtLimit();
+          }
+        },
+        onResponseData(_, bytes) {
+          gathering.push(bytes);
+          endAtLimit();
+        },
+        onResponseEnd() {
+          const failure = connection.failure(); // undici may report a reset as the end of a body.
+          if (failure === undefined) {
+            succeed(release);
+          } else {
+            fail(requestError(connection, failure));
+          }
+        },
+        onResponseError: (_, reason) => fail(requestError(connection, connection.failure() ?? reason)),
+      },
+    );
+  return { send, fail, isWaiting: () => state.kind === "waiting" };
 }
 
 /** Returns how long a connection may be idle, in milliseconds: a second less than the server says (RFC 9112, C.2.2). */
@@ -258,56 +293,28 @@ interface Connection {
   destroy(): void;
 }
 
+/** A server, with which sockets are opened. */
+interface Server {
+  readonly options: ReturnType<typeof connectionOptions>;
+  /** The time limit for connecting, in milliseconds. */
+  readonly connectMs: number;
+  /** The newest TLS session, which the next socket resumes. */
+  session: Buffer | undefined;
+}
+
 /** Returns a function that opens a connection. The function takes a callback for when it is lost or closed. */
 function connectionOpener(
   config: RestConfig,
   { connectMs, tls = readTls(config.tls) }: TransportSettings,
 ): (onLost: (connection: Connection) => void) => Connection {
   const { origin } = new URL(config.url);
-  const server = connectionOptions(config.url, tls, "http/1.1");
-  let session: Buffer | undefined;
-
-  function openSocket(callback: buildConnector.Callback) {
-    const socket = connect({ ...server, ...(server.tls && { tls: { ...server.tls, session } }) });
-    let failure: Error | undefined;
-    let isDone = false;
-    const done = (...outcome: Parameters<buildConnector.Callback>) => {
-      if (!isDone) {
-        isDone = true;
-        stopTimer();
-        callback(...outcome);
-      }
-    };
-    const stopTimer = startAwakeTimer(() => {
-      done(connectTimeoutError(), null);
-      socket.destroy();
-    }, connectMs);
-    socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
-    socket.on("session", (newest: Buffer) => {
-      session = newest; // The next connection resumes it.
-    });
-    socket.on("error", (reason) => {
-      failure ??= reason;
-      if (!isDone) {
-        done(markConnecting(reason), null);
-      }
-    });
-    socket.once(server.tls ? "secureConnect" : "connect", () => done(null, socket));
-    return {
-      failure: () => failure,
-      hasReceived: () => socket.bytesRead > 0,
-      destroy() {
-        stopTimer();
-        socket.destroy();
-      },
-    };
-  }
+  const server: Server = { options: connectionOptions(config.url, tls, "http/1.1"), connectMs, session: undefined };
 
   return (onLost) => {
     let socket: ReturnType<typeof openSocket> | undefined;
     const client = new Client(origin, {
       connect: (_, callback) => {
-        socket = openSocket(callback);
+        socket = openSocket(server, callback);
       },
       headersTimeout: 0, // A call has time limits of its own.
       bodyTimeout: 0,
@@ -325,5 +332,43 @@ function connectionOpener(
     };
     client.on("disconnect", () => onLost(connection));
     return connection;
+  };
+}
+
+/** Opens a socket, and reports once whether it is usable. */
+function openSocket(server: Server, callback: buildConnector.Callback) {
+  const { options, connectMs, session } = server;
+  const socket = connect({ ...options, ...(options.tls && { tls: { ...options.tls, session } }) });
+  let failure: Error | undefined;
+  let isDone = false;
+  const done = (...outcome: Parameters<buildConnector.Callback>) => {
+    if (!isDone) {
+      isDone = true;
+      stopTimer();
+      callback(...outcome);
+    }
+  };
+  const stopTimer = startAwakeTimer(() => {
+    done(connectTimeoutError(), null);
+    socket.destroy();
+  }, connectMs);
+  socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
+  socket.on("session", (newest: Buffer) => {
+    server.session = newest;
+  });
+  socket.on("error", (reason) => {
+    failure ??= reason;
+    if (!isDone) {
+      done(markConnecting(reason), null);
+    }
+  });
+  socket.once(options.tls ? "secureConnect" : "connect", () => done(null, socket));
+  return {
+    failure: () => failure,
+    hasReceived: () => socket.bytesRead > 0,
+    destroy() {
+      stopTimer();
+      socket.destroy();
+    },
   };
 }

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { assertKnownKeys, assertOneOf, assertText } from "../../../input/assert.js";
 import { unixMs } from "../../../runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
-import type { Unit } from "../../unit.js";
+import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../sink-columns.js";
 import {
   type ColumnPlan,
@@ -48,6 +48,13 @@ export interface DuckdbSinkOptions {
 /** DuckDB's default memory limit. */
 export const MEMORY_LIMIT = "1GiB";
 
+/** What an opened sink works with. */
+interface Opened {
+  readonly database: DuckdbFile;
+  /** `undefined` if the sink was only inspected. */
+  readonly rules: SinkOpening | undefined;
+}
+
 /**
  * Creates a sink that stores history in a DuckDB file. The package `@duckdb/node-api` must be installed.
  *
@@ -69,15 +76,15 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   assertOneOf("namedViews", namedViews, [true, false]);
   const name = `duckdb:${path}`;
-  let database: DuckdbFile | undefined;
-  let opening: SinkOpening | undefined;
+  let state: Opened | undefined;
 
-  const opened = (): DuckdbFile => {
-    if (database === undefined) {
+  const opened = (): Opened => {
+    if (state === undefined) {
       throw notOpenError(name);
     }
-    return database;
+    return state;
   };
+  const database = (): DuckdbFile => opened().database;
   const fetched = async <T>(
     unit: Unit,
     csv: UnitCsv,
@@ -85,15 +92,15 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     use: (plan: ColumnPlan, spooled: SpooledCsv) => Promise<T>,
   ): Promise<T> => {
     const plan = planColumns(unit, csv.columns);
-    return await withSpooled(opened().folder, csv, signal, (spooled) => use(plan, spooled));
+    return await withSpooled(database().folder, csv, signal, (spooled) => use(plan, spooled));
   };
 
   return {
     name,
     async open(settings) {
-      database = await openDuckdbFile(path, name, { make: true, memoryLimit });
-      opening = settings;
-      await opened().write("creating the tables", async (connection) => {
+      const file = await openDuckdbFile(path, name, { make: true, memoryLimit });
+      state = file && { database: file, rules: settings };
+      await database().write("creating the tables", async (connection) => {
         await createLedger(connection, name, settings.chainId);
         for (const table of settings.tables) {
           await createTable(connection, table);
@@ -104,23 +111,24 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       });
     },
     async inspect(signal) {
-      database = await openDuckdbFile(path, name, { make: false, memoryLimit });
-      return await database?.read("reading its chain", (connection) => readLedgerChain(connection, name), signal);
+      const file = await openDuckdbFile(path, name, { make: false, memoryLimit });
+      state = file && { database: file, rules: undefined };
+      return await file?.read("reading its chain", (connection) => readLedgerChain(connection, name), signal);
     },
     async *entries(table, behind) {
-      yield* readEntries((use) => opened().read("reading the ledger", use), table, behind);
+      yield* readEntries((use) => database().read("reading the ledger", use), table, behind);
     },
     async load(unit, fetch, { replace, signal }) {
-      const rules = opening;
+      const { rules } = opened();
       if (rules === undefined) {
         throw notOpenError(name);
       }
-      const releaseClaim = opened().claim(unit);
+      const releaseClaim = database().claim(unit);
       if (releaseClaim === undefined) {
         return { outcome: "busy" };
       }
       try {
-        const found = await opened().read(
+        const found = await database().read(
           "reading the ledger",
           (connection) => overlappingEntries(connection, unit),
           signal,
@@ -132,37 +140,12 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         const csv = await fetch();
         const entry = await fetched(unit, csv, signal, async (plan, spooled) => {
           reportAddedColumns(unit, plan, rules);
-          const load = async (connection: DuckDBConnection) => {
-            for (const old of replaced) {
-              await removeUnit(connection, old);
-            }
-            await removeOrphanRows(connection, unit);
-            const existing = await tableColumns(connection, unit.table);
-            const added = missingColumns(plan, existing);
-            for (const column of added) {
-              await addColumn(connection, unit.table, column);
-            }
-            const columns = [...existing, ...added];
-            const rows = rowsSql(plan, spooled, columns, "BIGNUM");
-            const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
-            const { rowsChanged } = await connection.run(
-              `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
-            );
-            assertCount(unit, BigInt(rowsChanged), spooled);
-            const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
-            const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
-            for (const [column, value] of unknown) {
-              reportUnknownPart(unit, rules, String(column), String(value));
-            }
-            const created = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
-            await insertEntry(connection, created);
-            return created;
-          };
+          const load = (connection: DuckDBConnection) => replaceRows(connection, unit, replaced, plan, spooled, rules);
           const what = `loading ${unitName(unit)}`;
           // A change of the table or of existing rows conflicts with other transactions.
           return replaced.length === 0 && plan.added.length === 0
-            ? await opened().append(what, spooled.measures.bytes, load, signal)
-            : await opened().write(what, load, signal);
+            ? await database().append(what, spooled.measures.bytes, load, signal)
+            : await database().write(what, load, signal);
         });
         return { outcome: "loaded", entry };
       } finally {
@@ -170,45 +153,81 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       }
     },
     async remove(entry) {
-      const releaseClaim = opened().claim(entry);
+      const releaseClaim = database().claim(entry);
       if (releaseClaim === undefined) {
         throw unitClaimedError(name, entry);
       }
       try {
-        await opened().write(`removing ${unitName(entry)}`, (connection) => removeUnit(connection, entry));
+        await database().write(`removing ${unitName(entry)}`, (connection) => removeUnit(connection, entry));
       } finally {
         releaseClaim();
       }
     },
     async countRows(entry) {
       const query = `SELECT count(*) FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
-      return await opened().read(`counting ${unitName(entry)}`, async (connection) => {
+      return await database().read(`counting ${unitName(entry)}`, async (connection) => {
         const [row] = (await connection.runAndReadAll(query)).getRows();
         return BigInt(String(row?.[0]));
       });
     },
     async compareRows(entry, fetch, signal) {
       return await fetched(entry, await fetch(), signal, (plan, spooled) =>
-        opened().read(
+        database().read(
           `comparing ${unitName(entry)}`,
-          async (connection) => {
-            const columns = await tableColumns(connection, entry.table);
-            const more = plan.added.filter((column) => !columns.includes(column));
-            const fresh = rowsSql(plan, spooled, [...columns, ...more], "BIGNUM");
-            const lacking = more.map(
-              (column) => `CAST(NULL AS ${duckdbType(undefined, "BIGNUM")}) AS ${identifier(column)}`,
-            );
-            const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
-            return await countDifferences(connection, held, fresh);
-          },
+          (connection) => compareTable(connection, entry, plan, spooled),
           signal,
         ),
       );
     },
     async [Symbol.asyncDispose]() {
-      const closing = database;
-      database = undefined;
+      const closing = state?.database;
+      state = undefined;
       await closing?.close();
     },
   };
+}
+
+/** Replaces the rows of earlier units by those of a unit, and adds its entry to the ledger. Returns the entry. */
+async function replaceRows(
+  connection: DuckDBConnection,
+  unit: Unit,
+  replaced: readonly LedgerEntry[],
+  plan: ColumnPlan,
+  spooled: SpooledCsv,
+  rules: SinkOpening,
+): Promise<LedgerEntry> {
+  for (const old of replaced) {
+    await removeUnit(connection, old);
+  }
+  await removeOrphanRows(connection, unit);
+  const existing = await tableColumns(connection, unit.table);
+  const added = missingColumns(plan, existing);
+  for (const column of added) {
+    await addColumn(connection, unit.table, column);
+  }
+  const columns = [...existing, ...added];
+  const rows = rowsSql(plan, spooled, columns, "BIGNUM");
+  const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
+  const { rowsChanged } = await connection.run(
+    `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
+  );
+  assertCount(unit, BigInt(rowsChanged), spooled);
+  const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
+  const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
+  for (const [column, value] of unknown) {
+    reportUnknownPart(unit, rules, String(column), String(value));
+  }
+  const entry = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
+  await insertEntry(connection, entry);
+  return entry;
+}
+
+/** Compares the rows of a unit in its table with those of a CSV file. */
+async function compareTable(connection: DuckDBConnection, entry: LedgerEntry, plan: ColumnPlan, spooled: SpooledCsv) {
+  const columns = await tableColumns(connection, entry.table);
+  const more = plan.added.filter((column) => !columns.includes(column));
+  const fresh = rowsSql(plan, spooled, [...columns, ...more], "BIGNUM");
+  const lacking = more.map((column) => `CAST(NULL AS ${duckdbType(undefined, "BIGNUM")}) AS ${identifier(column)}`);
+  const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${entry.table} WHERE ${FROM_BLOCK} = ${entry.fromBlock}`;
+  return countDifferences(connection, held, fresh);
 }

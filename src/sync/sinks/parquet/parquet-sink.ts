@@ -20,6 +20,12 @@ export interface ParquetSinkOptions {
   readonly memoryLimit?: string | undefined;
 }
 
+/** What an opened sink works with. */
+interface Opened extends WriterContext {
+  /** `undefined` if the sink was only inspected. */
+  readonly rules: SinkOpening | undefined;
+}
+
 /**
  * Creates a sink that stores history in a folder of Parquet files, one for each unit, such as
  * `data/table=trades/from=0000000001/0000000001-0000001000.parquet`. DuckDB, Spark, ClickHouse, Polars and others read them
@@ -40,17 +46,16 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
   assertText("memoryLimit", memoryLimit, MEMORY_LIMIT);
   const name = `parquet:${folder}`;
   const manifests = new Map<TableName, Manifest>();
-  let place: WriterContext | undefined;
-  let opening: SinkOpening | undefined;
+  let state: Opened | undefined;
 
   const opened = () => {
-    if (place === undefined) {
+    if (state === undefined) {
       throw notOpenError(name);
     }
-    return place;
+    return state;
   };
-  const start = (layout: Layout) => {
-    place = { layout, engine: engineIn(name, layout.pending, memoryLimit) };
+  const start = (layout: Layout, rules?: SinkOpening) => {
+    state = { layout, engine: engineIn(name, layout.pending, memoryLimit), rules };
   };
   const manifest = (table: TableName): Manifest => {
     const found = manifests.get(table) ?? manifestOf(opened().layout.manifest(table));
@@ -92,8 +97,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
   return {
     name,
     async open(settings) {
-      opening = settings;
-      start(await createFolder(resolve(folder), name, settings));
+      start(await createFolder(resolve(folder), name, settings), settings);
       await recoverChanges(opened().layout.pending, apply);
     },
     async inspect() {
@@ -105,12 +109,12 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       yield* await manifest(table).entries(behind);
     },
     async load(unit, fetch, { replace, signal }) {
-      const rules = opening;
-      if (rules === undefined) {
-        throw notOpenError(name);
-      }
       if (signal.aborted) {
         throw new CanceledError({ cause: signal.reason });
+      }
+      const { rules } = opened();
+      if (rules === undefined) {
+        throw notOpenError(name);
       }
       const claim = await claimUnit(opened().layout.pending, unit, apply);
       if (claim === undefined) {
@@ -151,8 +155,8 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       return await unlessChanged(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
     },
     async [Symbol.asyncDispose]() {
-      const closing = place;
-      place = undefined;
+      const closing = state;
+      state = undefined;
       await closing?.engine.close();
     },
   };

@@ -159,32 +159,21 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     async inspect(signal) {
       let chain: string | undefined;
-      let existing: readonly TableName[] = [];
       await opening(signal, async (connections) => {
-        const schema = await connections.transaction("reading the ledger", {}, async (client) => {
-          await assertSupported(client);
-          const number = await schemaOid(client, place.schema);
-          const catalog = number === undefined ? undefined : await readCatalog(client, number);
-          if (number !== undefined) {
-            await assertTrusted(client, number, { ...place, names: usedNames(tableNames) });
-          }
-          chain = catalog?.tables.has("tradewire_sync") ? await readChain(client, within) : undefined;
-          existing = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
-          return chain === undefined ? undefined : number;
-        });
-        return { connections, schema, tables: existing };
+        const found = await connections.transaction("reading the ledger", {}, (client) =>
+          readContents(client, place),
+        );
+        chain = found.chain;
+        return { connections, schema: found.schema, tables: found.tables };
       });
       return chain;
     },
 
     async *entries(table, behind = -1n) {
-      const sql = `SELECT ${ENTRY} FROM ${within}.tradewire_ledger AS e
-        WHERE e.table_name = $1 AND e.from_block > $2 ORDER BY e.from_block LIMIT ${PAGE}`;
       let page: LedgerRow[] = [];
       do {
-        const values = [table, page.at(-1)?.from_block ?? String(behind)];
-        const read = async (client: PoolClient) => (await client.query<LedgerRow>(sql, values)).rows;
-        page = await inTransaction("reading the ledger", read, []);
+        const last = page.at(-1)?.from_block ?? String(behind);
+        page = await inTransaction("reading the ledger", (client) => readEntries(client, within, table, last), []);
         yield* page.map(entryOf);
       } while (page.length === PAGE);
     },
@@ -267,4 +256,31 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       await state?.connections[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Reads what a schema holds: its number if it holds a history, the chain of the history, and the tables with rows of it. */
+async function readContents(
+  client: PoolClient,
+  place: Target,
+): Promise<{
+  readonly chain: string | undefined;
+  readonly schema: string | undefined;
+  readonly tables: readonly TableName[];
+}> {
+  await assertSupported(client);
+  const number = await schemaOid(client, place.schema);
+  const catalog = number === undefined ? undefined : await readCatalog(client, number);
+  if (number !== undefined) {
+    await assertTrusted(client, number, { ...place, names: usedNames(tableNames) });
+  }
+  const chain = catalog?.tables.has("tradewire_sync") ? await readChain(client, place.within) : undefined;
+  const tables = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
+  return { chain, schema: chain === undefined ? undefined : number, tables };
+}
+
+/** Reads the next entries of a table in the ledger, after the one that begins with the block `last`. */
+async function readEntries(client: PoolClient, within: string, table: TableName, last: string): Promise<LedgerRow[]> {
+  const sql = `SELECT ${ENTRY} FROM ${within}.tradewire_ledger AS e
+        WHERE e.table_name = $1 AND e.from_block > $2 ORDER BY e.from_block LIMIT ${PAGE}`;
+  return (await client.query<LedgerRow>(sql, [table, last])).rows;
 }

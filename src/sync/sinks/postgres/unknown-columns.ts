@@ -59,33 +59,6 @@ export function createUnknownColumns(
     report(column, value);
   }
 
-  function columnsOf(table: TableName, signal: AbortSignal): Promise<Set<string>> {
-    return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, async (client) => {
-      const { rows } = await client.query<{ name: string }>(
-        "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
-        [`${within}.${table}`],
-      );
-      return new Set(rows.map(({ name }) => name));
-    });
-  }
-
-  async function change(what: string, statement: string, signal: AbortSignal): Promise<void> {
-    const until = monotonicMs() + CHANGE_RETRY_MS;
-    for (;;) {
-      try {
-        return await connections.transaction(what, { signal, spare: true }, async (client) => {
-          await client.query(`SET LOCAL lock_timeout TO ${CHANGE_LOCK_MS}`);
-          await client.query(statement);
-        });
-      } catch (reason) {
-        if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || monotonicMs() > until) {
-          throw reason;
-        }
-        await wait(CHANGE_PAUSE_MS, signal);
-      }
-    }
-  }
-
   return {
     async columns(unit, names, signal) {
       const { table } = unit;
@@ -101,9 +74,9 @@ export function createUnknownColumns(
           throw refused(table, `the column ${quoted(name)}`);
         }
       }
-      let found = await (there.get(table) ?? columnsOf(table, signal));
+      let found = await (there.get(table) ?? readColumns(connections, within, table, signal));
       if (unknown.some((name) => !found.has(name))) {
-        found = await columnsOf(table, signal); // Another sync may have added them.
+        found = await readColumns(connections, within, table, signal); // Another sync may have added them.
       }
       const lacking = unknown.filter((name) => !found.has(name));
       if (lacking.length > 0) {
@@ -111,7 +84,7 @@ export function createUnknownColumns(
       }
       for (const name of lacking) {
         const statement = `ALTER TABLE ${within}.${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;
-        await change(`adding a column to ${table}`, statement, signal);
+        await changeTable(connections, `adding a column to ${table}`, statement, signal);
         found.add(name);
       }
       there.set(table, Promise.resolve(found));
@@ -129,25 +102,65 @@ export function createUnknownColumns(
       if (unknownColumns === "fail") {
         throw refused(unit.table, `${quoted(value)} in the column ${column}`);
       }
-      const count = await connections.transaction(`reading ${type}`, { signal, spare: true }, async (client) => {
-        const { rows } = await client.query<{ count: number }>(
-          "SELECT count(*)::int FROM pg_enum WHERE enumtypid = $1::regtype",
-          [`${within}.${type}`],
-        );
-        return rows[0]?.count ?? 0;
-      });
+      const count = await countValues(connections, within, type, signal);
       if (count >= MAX_ADDED_VALUES || Buffer.byteLength(value) > MAX_VALUE) {
         throw tooMany(type);
       }
       const literal = `'${value.replaceAll("'", "''")}'`;
-      await change(
-        `adding a value to ${type}`,
-        `ALTER TYPE ${within}.${type} ADD VALUE IF NOT EXISTS ${literal}`,
-        signal,
-      );
+      const statement = `ALTER TYPE ${within}.${type} ADD VALUE IF NOT EXISTS ${literal}`;
+      await changeTable(connections, `adding a value to ${type}`, statement, signal);
       return true;
     },
   };
+}
+
+function readColumns(
+  connections: Connections,
+  within: string,
+  table: TableName,
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, async (client) => {
+    const { rows } = await client.query<{ name: string }>(
+      "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
+      [`${within}.${table}`],
+    );
+    return new Set(rows.map(({ name }) => name));
+  });
+}
+
+/** Counts the values of an enum type. */
+function countValues(connections: Connections, within: string, type: string, signal: AbortSignal): Promise<number> {
+  return connections.transaction(`reading ${type}`, { signal, spare: true }, async (client) => {
+    const { rows } = await client.query<{ count: number }>(
+      "SELECT count(*)::int FROM pg_enum WHERE enumtypid = $1::regtype",
+      [`${within}.${type}`],
+    );
+    return rows[0]?.count ?? 0;
+  });
+}
+
+/** Changes a table or a type. Retries while loads of the table prevent that. */
+async function changeTable(
+  connections: Connections,
+  what: string,
+  statement: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const until = monotonicMs() + CHANGE_RETRY_MS;
+  for (;;) {
+    try {
+      return await connections.transaction(what, { signal, spare: true }, async (client) => {
+        await client.query(`SET LOCAL lock_timeout TO ${CHANGE_LOCK_MS}`);
+        await client.query(statement);
+      });
+    } catch (reason) {
+      if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || monotonicMs() > until) {
+        throw reason;
+      }
+      await wait(CHANGE_PAUSE_MS, signal);
+    }
+  }
 }
 
 /**
