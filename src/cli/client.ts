@@ -76,7 +76,7 @@ function fallbackReports(report: (text: string) => void): Hooks {
 }
 
 function fallbackText({ from, to, error }: Omit<FallbackInfo, "id">): string {
-  return `${from}: ${error.summary}; going on over ${to}`;
+  return `${from}: ${error.summary}; falling back to ${to}`;
 }
 
 function waitReports(report: (text: string) => void): Hooks {
@@ -89,7 +89,7 @@ function waitReports(report: (text: string) => void): Hooks {
       }
     },
     onRetry: ({ method, attempt, delayMs, error }) =>
-      report(`${method}: ${error.summary}; try ${attempt + 1} in ${Math.ceil(delayMs)} ms`),
+      report(`${method}: ${error.summary}; attempt ${attempt + 1} in ${Math.ceil(delayMs)} ms`),
   };
 }
 

@@ -92,7 +92,7 @@ async function readCursorText(path: string): Promise<string | undefined> {
 /** Checks, before the first row is printed, that its cursor can be saved. */
 async function assertWritable(folder: string): Promise<void> {
   await access(folder, constants.W_OK).catch((reason: unknown) => {
-    throw fileError(reason, folder, { ENOENT: "Make the folder first, or choose another path." });
+    throw fileError(reason, folder, { ENOENT: "Create the folder first, or choose another path." });
   });
 }
 
@@ -102,7 +102,7 @@ function assertCursor(path: string, cursor: string, table: TableName): void {
   } catch (reason) {
     throw reason instanceof RequestError
       ? new RequestError(`${quotedPath(path)}: ${reason.summary}`, {
-          advice: "Give another --cursor-file, or remove this one to begin anew.",
+          advice: "Give another --cursor-file, or delete this one to start from the beginning.",
           cause: reason,
         })
       : reason;

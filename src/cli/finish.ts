@@ -44,8 +44,8 @@ export function finish(command: Command, context: CommandContext): void {
 
 function addCommonOptions(command: Command): void {
   const common = [
-    new Option("--quiet", "print no progress and no notes; errors stay").conflicts("verbose"),
-    new Option("--verbose", "report each call, its time, waits, retries and fallbacks on standard error"),
+    new Option("--quiet", "print no progress and no notes; errors are still printed").conflicts("verbose"),
+    new Option("--verbose", "log calls with their duration, waits, retries and fallbacks to standard error"),
   ];
   for (const option of common) {
     command.addOption(option);

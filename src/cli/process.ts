@@ -7,7 +7,7 @@ import { runCommand } from "./program.js";
 /** Creates the error of standard output, which has no path. */
 function standardOutputError(error: NodeJS.ErrnoException): FileError {
   const { summary, code } = fileError(error, "standard output");
-  const advice = "Send the output elsewhere, or make room where it goes.";
+  const advice = "Redirect the output elsewhere, or free some space.";
   return new FileError(summary.replaceAll('"', ""), { code, advice, cause: error });
 }
 

@@ -99,7 +99,7 @@ export function createFailures(services: readonly DescService[]): Failures {
   };
 }
 
-const rehearsed = (code: Code) => new ConnectError("this failure was asked for", code);
+const rehearsed = (code: Code) => new ConnectError("injected by failNext", code);
 
 /** Pass messages on until so many bytes of their bodies have gone, and fail. */
 async function* failing(

@@ -97,7 +97,7 @@ describe("tradewire assemble", () => {
   it("says that a capture does not exist", async () => {
     expect(await run(["assemble", "nothing.json"], { cwd: folder })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('"nothing.json": it does not exist\n'),
+      err: expect.stringContaining('"nothing.json": no such file or folder\n'),
     });
   });
 });

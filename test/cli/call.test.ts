@@ -177,7 +177,7 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     expect(await ask("ExportLedgerEntries", ...out)).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/it exists already/),
+      err: expect.stringMatching(/the file already exists/),
     });
     expect(JSON.parse((await ask("ExportLedgerEntries", ...out, "--force", "--json")).out)).toEqual({
       path,
@@ -257,7 +257,7 @@ it("call says when it is interrupted that the node may have taken what does more
   ]);
   await eventually(() => calls > 0);
   interrupt("SIGINT");
-  const err = "tradewire: interrupted; whether the node took the call is unknown\n";
+  const err = "tradewire: interrupted; it is unknown whether the node executed the call\n";
   expect(await ended).toEqual({ code: 130, out: "", err });
 });
 

@@ -115,12 +115,12 @@ describe("tradewire devnode", () => {
     ]);
   });
 
-  it("tells that a node takes no commands", async () => {
+  it("tells that a node does not accept commands", async () => {
     await using plain = await startCommandNode();
     expect(await run(["devnode", "make-block", "--url", plain.restUrl])).toEqual({
       code: 2,
       out: "",
-      err: `tradewire: the node at ${plain.restUrl} takes no commands\nStart it with --admin, or give the gateway of one that runs so with --url.\n`,
+      err: `tradewire: the node at ${plain.restUrl} does not accept commands\nStart it with --admin, or give the gateway of a node that runs with --admin with --url.\n`,
     });
   });
 
@@ -129,7 +129,7 @@ describe("tradewire devnode", () => {
     expect(await run(["devnode", "reset", "--url", url])).toEqual({
       code: 1,
       out: "",
-      err: `tradewire: no node answers at ${url}\nStart one with tradewire devnode --admin, or give its gateway with --url.\n`,
+      err: `tradewire: no node answers at ${url}\nStart one with tradewire devnode --admin, or give the URL of its gateway with --url.\n`,
     });
   });
 

@@ -124,7 +124,7 @@ describe("tradewire devnode", () => {
     expect(await run(["devnode", ...args])).toEqual({
       code: 1,
       out: "",
-      err: 'tradewire: "/proc/tradewire/node": it does not exist\nChoose a folder elsewhere: none can be made there.\n',
+      err: 'tradewire: "/proc/tradewire/node": no such file or folder\nChoose a folder elsewhere: none can be made there.\n',
     });
   });
 
@@ -169,7 +169,7 @@ describe("tradewire devnode", () => {
     expect(missing).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/missing\.csv": it does not exist\n/),
+      err: expect.stringMatching(/missing\.csv": no such file or folder\n/),
     });
     const path = join(folder, "wrong.csv");
     await writeFile(path, "id,colour\nab,red\n");

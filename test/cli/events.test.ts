@@ -111,7 +111,7 @@ describe("tradewire events", () => {
     const joined = await run([...args, "--lifecycle", "--format", "table", "--limit", "2"]);
     expect(joined).toMatchObject({ code: 0, err: "" });
     expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 10 @ 100\.50/);
-    const note = "tradewire: the type order misses cancellations and expiries; --lifecycle adds them\n";
+    const note = "tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n";
     const table = [...args, "--format", "table", "--limit", "1"];
     expect((await run(table)).err).toBe(note);
     expect((await run([...table, "--quiet"])).err).toBe("");
@@ -151,7 +151,7 @@ describe("tradewire events", () => {
 
   it.each([
     [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
-    [["--party", "x"], '--party is "x", which is no identifier'],
+    [["--party", "x"], '--party must be 64 hex digits (got "x")'],
     [["--limit", "0"], "--limit: 0 is too few"],
     [["--format", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {

@@ -94,7 +94,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(refused);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, NAME))}: it exists already\nChoose another name, or allow it to be replaced (--force).\n`,
+      `tradewire: ${JSON.stringify(join(folder, NAME))}: the file already exists\nChoose another name, or overwrite the file (--force).\n`,
     );
     expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
     expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
@@ -202,7 +202,10 @@ describe("tradewire export", () => {
     [["--table", "nothing", "--from-block", "1", "--to-block", "2"], '"nothing" is not a table that can be exported'],
     [["--table", "trades", "--from-block", "x", "--to-block", "2"], '"x" is no block'],
     [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is no block'],
-    [["--table", "trades", "--from-block", "0", "--to-block", "2"], "--from-block is 0, which is no block"],
+    [
+      ["--table", "trades", "--from-block", "0", "--to-block", "2"],
+      "--from-block must be a whole number from 1 (got 0)",
+    ],
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is behind --to-block 2"],
     [[...RANGE, "--transport", "smoke"], "'smoke' is invalid\nAllowed choices are auto, grpc, grpc-js, rest.\n"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
@@ -230,7 +233,7 @@ describe("tradewire export", () => {
     presentable(outcome);
     expect(outcome.code).toBe(1);
     expect(outcome.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.\n`,
+      `tradewire: ${JSON.stringify(join(folder, "no"))}: no such file or folder\nCreate the folder first, or choose another path.\n`,
     );
   });
 });

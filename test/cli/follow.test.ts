@@ -111,7 +111,7 @@ describe("tradewire follow", () => {
       [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file both say"],
       [["--cursor-file", folder], 1, "it is a folder"],
       [["--from-block", "20", "--to-block", "10"], 2, "--from-block 20 is behind --to-block 10"],
-      [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "it does not exist"],
+      [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "no such file or folder"],
     ] as const) {
       const { code, out, err } = await run(args(...more));
       expect([code, out, err]).toEqual([exit, "", expect.stringContaining(message)]);

@@ -175,7 +175,7 @@ describe("tradewire demo", () => {
       const outcome = await run(["demo", "--out", folder]);
       presentable(outcome);
       expect(outcome).toMatchObject({ code: 0, err: "" });
-      expect(outcome.out).toContain("Both archives are identical. They hold:\n");
+      expect(outcome.out).toContain("Both archives are identical and contain:\n");
       const name = "tradewire-devnet-trades-116-2001-5000.zip";
       expect([await readdir(join(folder, "grpc")), await readdir(join(folder, "rest"))]).toEqual([[name], [name]]);
     } finally {

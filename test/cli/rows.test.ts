@@ -152,7 +152,7 @@ describe("tradewire rows with a broken archive", () => {
 
   it.each([
     ["no.zip", /^tradewire: .+\n.+\n$/],
-    ["nothing.zip", /nothing\.zip": it does not exist\nCheck the path: there is nothing to read\.\n$/],
+    ["nothing.zip", /nothing\.zip": no such file or folder\nCheck the path\.\n$/],
     [".", /: it is a folder\nGive the path of a file\.\n$/],
   ])("refuses %s", async (name, said) => {
     const outcome = await run(["rows", path(name)]);

@@ -105,7 +105,7 @@ describe("tradewire export", () => {
   it("widens a range to the boundaries, and says so", async () => {
     const { out, err } = await run(on("export", ...range(5, 12), "--snap", "--out", join(folder, "snapped", "/")));
     expect(out).toBe(`${join(folder, "snapped", "cli-1-trades-1-20.zip")}\n`);
-    expect(err).toContain("\nBlocks 1 to 20 were taken for 5 to 12.\n");
+    expect(err).toContain("\nRange widened from 5-12 to 1-20 (--snap).\n");
     const machine = await run(on("export", ...range(5, 12), "--snap", "--json", "--out", join(folder, "json.zip")));
     expect(JSON.parse(machine.out)).toMatchObject({ fromBlock: "1", toBlock: "20" });
     expect((await run(on("export", ...range(1, 20), "--snap", "--format", "csv", "--limit", "0"))).err).toBe("");

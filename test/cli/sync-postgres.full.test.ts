@@ -94,7 +94,7 @@ describe("tradewire sync --to postgres:", () => {
     const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
     expect(out).toMatch(/^Loaded 90 rows of 6 units, /);
-    expect(err).toContain("Making the primary keys and indexes.\n");
+    expect(err).toContain("Creating the primary keys and indexes.\n");
     const keys =
       "SELECT count(*)::int AS keys FROM pg_constraint WHERE contype = 'p' AND conrelid = 'history.trades'::regclass";
     expect(await ask(url, keys)).toEqual([{ keys: 1 }]);

@@ -165,7 +165,7 @@ describe("tradewire sync status and verify", () => {
     const alone = await run(["sync", "status", ...args], { cwd: folder });
     expect(alone.code).toBe(0);
     expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables hold nothing /);
-    expect(alone.err).toMatch(/^No node to compare with: /);
+    expect(alone.err).toMatch(/^Not compared with a node: /);
   });
 
   it("fails where the histories part, as text and as JSON", async () => {
@@ -194,7 +194,7 @@ describe("tradewire sync status and verify", () => {
     await sync("--to", "duckdb:changed.duckdb", "--table", "trades");
     const sound = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--table", "trades");
     expect(sound).toMatchObject({ code: 0 });
-    expect(sound.out).toContain("3 were fetched again and compared value by value. All are sound.");
+    expect(sound.out).toContain("3 were fetched again and compared by value. All are sound.");
     const instance = await DuckDBInstance.create(join(folder, "changed.duckdb"));
     const connection = await instance.connect();
     await connection.run(
@@ -220,7 +220,7 @@ describe("tradewire sync status and verify", () => {
     const repaired = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--repair");
     expect(repaired).toMatchObject({ code: 0 });
     expect(repaired.out).toContain("2 are not as the ledger says:");
-    expect(repaired.out).toContain("2 units with 40 rows were loaded anew.\n");
+    expect(repaired.out).toContain("2 units with 40 rows were reloaded.\n");
     const again = await below("verify", "--to", "duckdb:changed.duckdb", "--deep");
     expect(again).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
   });
@@ -239,8 +239,8 @@ describe("tradewire sync status and verify", () => {
     expect({ code, out }).toEqual({
       code: 0,
       out:
-        "2 units with 40 rows in duckdb:values.duckdb. Row counts match; values are compared with --deep.\n" +
-        "Units are missing between others; `tradewire sync` fetches them:\n  trades of blocks 11 to 20\n",
+        "2 units with 40 rows in duckdb:values.duckdb. Row counts match. To compare values, use --deep.\n" +
+        "Gaps between units, which `tradewire sync` fetches:\n  trades of blocks 11 to 20\n",
     });
   });
 });
@@ -284,6 +284,6 @@ describe("tradewire sync verify of what is damaged", () => {
 
   it("says that nothing is there yet, as where a path is misspelt", async () => {
     const { code, out } = await below("verify", "--to", "duckdb:nowhere.duckdb");
-    expect({ code, out }).toEqual({ code: 0, out: "duckdb:nowhere.duckdb holds nothing yet.\n" });
+    expect({ code, out }).toEqual({ code: 0, out: "duckdb:nowhere.duckdb is empty.\n" });
   });
 });

@@ -65,7 +65,7 @@ describe("tradewire keys", () => {
     const content = (await readFile(path, "latin1")).trim();
     expect(made.out + made.err).not.toContain(content);
     const again = await run(["keys", "new", path]);
-    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("it exists already") });
+    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file already exists") });
     expect((await readFile(path, "latin1")).trim()).toBe(content);
   });
 
@@ -141,7 +141,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     });
     expect(await run(["submit", "--check", "--yes", file, ...over(transport)])).toMatchObject({
       code: 0,
-      out: "The node would take it.\n",
+      out: "The node would accept it.\n",
     });
     // The node has seen its proof of work, until the next block.
     const again = await run(["submit", file, "--json", ...over(transport)]);

@@ -150,8 +150,8 @@ describe("the command takes the fork's definitions without regenerating", () => 
 
   it.each([
     ["imports-missing.binpb", /holds no whole definitions: Cannot find .*\n.*--include_imports/],
-    ["main.js", /is no Buf image and no descriptor set\nMake it with `buf build/],
-    ["package.json", /is no Buf image and no descriptor set\nMake it with `buf build/],
+    ["main.js", /is neither a Buf image nor a descriptor set\nMake it with `buf build/],
+    ["package.json", /is neither a Buf image nor a descriptor set\nMake it with `buf build/],
     ["gen", /^tradewire: buf cannot compile /],
   ])("but not from %s", async (path, message) => {
     const { code, out, err } = await run(["methods", "--proto", join(folder, path)]);

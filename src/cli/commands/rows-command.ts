@@ -7,7 +7,7 @@ import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-row
 import { rowFormats } from "../row-format.js";
 
 const rowsOptions = {
-  format: choice("<name>", "how to print them; by default a table on a terminal, else jsonl", rowFormats),
+  format: choice("<name>", "how to print the rows (default: table on a terminal, otherwise jsonl)", rowFormats),
   ...printRowsOptions,
 };
 

@@ -217,16 +217,16 @@ function eventText(event: SyncEvent): string | undefined {
   switch (event.kind) {
     case "failed": {
       const { table, fromBlock, toBlock } = event.unit;
-      const what = `${table} of blocks ${fromBlock} to ${toBlock} was given up: ${printable(event.error.summary)}`;
+      const what = `${table} of blocks ${fromBlock} to ${toBlock} failed in all attempts: ${printable(event.error.summary)}`;
       return event.againMs === undefined ? what : undefined;
     }
     case "unknown": {
       const { table, column, value } = event.unknown;
       const what = value === undefined ? "the column" : `the value ${JSON.stringify(value)} in`;
-      return printable(`a newer node has sent ${what} ${table}.${column}, which is kept as text`);
+      return printable(`a newer node sent ${what} ${table}.${column}, which is stored as text`);
     }
     case "unreachable":
-      return printable(`${event.node} cannot be asked and is left out for now: ${event.error.summary}`);
+      return printable(`${event.node} is unreachable and skipped for now: ${event.error.summary}`);
     default:
       return undefined;
   }
@@ -244,7 +244,7 @@ export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }
     return `${time} reading the node's history`;
   }
   if (total.segments === 0 && node !== undefined) {
-    return `${time} no segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range`;
+    return `${time} none of the node's segments, blocks ${node.fromBlock} to ${node.toBlock}, is within the range`;
   }
   const share = total.segments === 0 ? "100.0" : ((total.done / total.segments) * 100).toFixed(1);
   const parts = [

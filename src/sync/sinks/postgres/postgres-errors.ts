@@ -39,8 +39,16 @@ const STATES: readonly (readonly [begins: string, code: Code, advice: string])[]
     Code.FailedPrecondition,
     "Delete the rows that have no line of the ledger, such as those of this _from_block, and sync again.",
   ],
-  ["42P07", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
-  ["42710", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
+  [
+    "42P07",
+    Code.FailedPrecondition,
+    "Give another schema, or rename the existing object: tradewire sync did not create it.",
+  ],
+  [
+    "42710",
+    Code.FailedPrecondition,
+    "Give another schema, or rename the existing object: tradewire sync did not create it.",
+  ],
   ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the columns that it lacks."],
   ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which makes what is missing."],
 ];

@@ -194,10 +194,13 @@ function tableChanges(within: string, table: TableName, catalog: Catalog): strin
     return [newTableSql(table, within)];
   }
   if (!there.has(FROM_BLOCK)) {
-    throw new SinkError(`the table ${table} is there already and is not of a sync: it has no column ${FROM_BLOCK}`, {
-      code: Code.FailedPrecondition,
-      advice: "Give another schema, or rename the table.",
-    });
+    throw new SinkError(
+      `the table ${table} exists but was not created by tradewire sync: it has no column ${FROM_BLOCK}`,
+      {
+        code: Code.FailedPrecondition,
+        advice: "Give another schema, or rename the table.",
+      },
+    );
   }
   return schema.columns.flatMap((column) => columnChanges(within, table, column, there));
 }

@@ -54,7 +54,9 @@ describe("opening a schema of PostgreSQL", () => {
     await withClient(url, async (client) => {
       await client.query(createTableSql(tableSchema("blocks", 116), "postgres"));
       await using sink = postgresSink(url);
-      await expect(sink.open(openingOf())).rejects.toThrow("the table blocks is there already and is not of a sync");
+      await expect(sink.open(openingOf())).rejects.toThrow(
+        "the table blocks exists but was not created by tradewire sync",
+      );
       await client.query("DROP TABLE blocks");
       await sink.open(openingOf());
       await client.query("UPDATE tradewire_sync SET format = 2");
