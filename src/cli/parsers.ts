@@ -10,7 +10,7 @@ import { MAX_TIMER_MS } from "../runtime/index.js";
  */
 export function parseInteger(text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is not a whole number`, { advice: "Use digits only." });
+    throw new RequestError(`${JSON.stringify(text)} is not a whole number`, { advice: "Give digits only." });
   }
   return Number(text);
 }

@@ -67,7 +67,7 @@ describe("tradewire assemble", () => {
     expect(nameless).toMatchObject({
       code: 2,
       out: "",
-      err: expect.stringContaining("no name to save the archive under"),
+      err: expect.stringContaining("no file name to save the archive under"),
     });
   });
 

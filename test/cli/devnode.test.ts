@@ -148,12 +148,12 @@ describe("tradewire devnode", () => {
   it.each([
     [["--activity", "10001"], "activity is 10001"],
     [["--schema-versions", "117"], "--schema-versions[0] is 117"],
-    [["--schema-versions", "115,"], '"" is no whole number'],
+    [["--schema-versions", "115,"], '"" is not a whole number'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
     [["--segments", "1000000", "--blocks-per-segment", "9999"], "--segments and --blocks-per-segment make 9999000000"],
     [["--genesis", "trade=rows.csv"], "argument 'trade=rows.csv' is invalid"],
     [["--genesis", "trades"], "argument 'trades' is invalid"],
-    [["--block-ms", "-1"], '"-1" is no whole number'],
+    [["--block-ms", "-1"], '"-1" is not a whole number'],
   ])("refuses %j in a line, with advice", async (args, said) => {
     const { code, out, err } = await run(["devnode", ...args]);
     expect([code, out]).toEqual([2, ""]);

@@ -127,7 +127,7 @@ describe("tradewire events", () => {
     const lines = out.trimEnd().split("\n");
     expect(lines[1]).toBe('{"gap":{"afterBlock":"6","beforeBlock":"9"}}');
     expect([lines[0], lines[2]].map((line) => JSON.parse(line ?? "").id)).toEqual(["7-2", "8-2"]);
-    expect(err).toMatch(/the node ended it without an error; try 2 in \d+ ms\n/);
+    expect(err).toMatch(/the node ended it without an error; attempt 2 in \d+ ms\n/);
     expect(err).toContain("tradewire: events of blocks after 6 and before 9 may be missing: the connection was lost\n");
   });
 
@@ -152,7 +152,7 @@ describe("tradewire events", () => {
   it.each([
     [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
     [["--party", "x"], '--party must be 64 hex digits (got "x")'],
-    [["--limit", "0"], "--limit: 0 is too few"],
+    [["--limit", "0"], "--limit: 0 is too small"],
     [["--format", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {
     const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);

@@ -123,11 +123,11 @@ describe("tradewire follow", () => {
     const away = await startDevnode({ ...settings, grpcPort });
     await away.close();
     const running = startCommand(["follow", "--grpc-url", away.grpcUrl, "--table", "trades", "--to-block", "40"]);
-    await eventually(() => running.said().includes("trying again"));
+    await eventually(() => running.said().includes("retrying"));
     await using back = await startDevnode({ ...settings, grpcPort });
     const { code, out, err } = await running.ended;
     expect([code, back.chainId]).toEqual([0, away.chainId]);
     expect(linesOf(out)).toEqual(await all(4));
-    expect(err).toMatch(/^tradewire: [^\n]*the connection was refused[^\n]*; trying again until it passes\n$/);
+    expect(err).toMatch(/^tradewire: [^\n]*the connection was refused[^\n]*; retrying\n$/);
   });
 });

@@ -100,7 +100,7 @@ describe("tradewire ledger", () => {
   it.each([
     [["--party", "x"], '--party must be 64 hex digits (got "x")'],
     [["--asset", "x"], '--asset must be 64 hex digits (got "x")'],
-    [["--from", "soon"], '"soon" is no time'],
+    [["--from", "soon"], '"soon" is not a time'],
     [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
     [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
     [["--format", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],

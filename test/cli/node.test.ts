@@ -43,7 +43,7 @@ describe("tradewire over auto", () => {
     ]);
     presentable(outcome);
     expect(outcome.code).toBe(0);
-    expect(outcome.err).toBe(`tradewire: grpc: the connection was refused (${closed}); going on over rest\n`);
+    expect(outcome.err).toBe(`tradewire: grpc: the connection was refused (${closed}); falling back to rest\n`);
     const files = await readdir(folder);
     expect(files.map((file) => join(folder, file))).toEqual([JSON.parse(outcome.out).path]);
     await rm(folder, { recursive: true });
@@ -130,7 +130,7 @@ describe("tradewire devnode", () => {
   });
 
   it.each([
-    [["--grpc-port", "x"], '"x" is no whole number'],
+    [["--grpc-port", "x"], '"x" is not a whole number'],
     [["--rest-port", "70000"], "--rest-port is 70000"],
     [["--segments", "0"], "segments is 0"],
     [["--chain-id", "../x"], '--chain-id is "../x"'],
@@ -160,7 +160,7 @@ describe("tradewire devnode", () => {
     expect(outcome.code).toBe(0);
     expect(outcome.out).toMatch(/^gRPC http:\S+\nREST http:\S+\n$/);
     expect(outcome.err.split("\n")).toEqual([
-      `Keys with balances, of the mnemonic that everybody knows, "${DEV_MNEMONIC}":`,
+      `Keys with balances, from the publicly known mnemonic "${DEV_MNEMONIC}":`,
       ...urls.keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}`),
       "The node of chain tradewire-devnet is running; Ctrl-C stops it.",
       "",

@@ -125,10 +125,10 @@ describe("tradewire export", () => {
   });
 
   it.each([
-    [["--columns", "id"], "--columns is about rows"],
-    [["--format", "csv", "--json"], "--resume, --force and --json are for an archive"],
-    [["--format", "csv", "--out", "x.csv"], "--resume, --force and --json are for an archive"],
-    [["--out", "-", "--force"], "--resume, --force and --json are for an archive"],
+    [["--columns", "id"], "--columns applies to rows"],
+    [["--format", "csv", "--json"], "--resume, --force and --json apply only to an archive"],
+    [["--format", "csv", "--out", "x.csv"], "--resume, --force and --json apply only to an archive"],
+    [["--out", "-", "--force"], "--resume, --force and --json apply only to an archive"],
     [["--format", "jsonl", "--null", "x"], "--null is for csv and table"],
   ])("refuses %j", async (options, said) => {
     const outcome = await run(on("export", ...range(1, 20), ...options), { cwd: folder });

@@ -72,7 +72,7 @@ describe("tradewire schema --for-sync", () => {
     expect(await run(["sync", ...at(url)], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await ask(url, `SELECT count(*) > 0 AS some FROM ${filled}`)).toEqual([{ some: true }]);
     const verified = await run(["sync", "verify", ...at(url), "--deep"], { cwd: tmpdir() });
-    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });
   });
 
   it.each([
@@ -109,7 +109,7 @@ describe("tradewire sync --to postgres:", () => {
     const status = await run(["sync", "status", ...at(url), ...two], { cwd: tmpdir() });
     expect(status.out).toMatch(/^trades +3 +60 .* 0$/m);
     expect(status.out).toContain("Nothing is missing.");
-    expect(status.out).toContain("Queue: 0 units wait, 0 wait to be tried again, 0 are under way, 0 were given up.");
+    expect(status.out).toContain("Queue: 0 units waiting, 0 waiting for a retry, 0 in flight, 0 failed.");
     expect(status.out).toMatch(/ alive$/m);
     worker.interrupt("SIGTERM");
     const { code, out } = await worker.ended;

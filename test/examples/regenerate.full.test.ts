@@ -149,7 +149,7 @@ describe("the command takes the fork's definitions without regenerating", () => 
   });
 
   it.each([
-    ["imports-missing.binpb", /holds no whole definitions: Cannot find .*\n.*--include_imports/],
+    ["imports-missing.binpb", /has incomplete or invalid definitions: Cannot find .*\n.*--include_imports/],
     ["main.js", /is neither a Buf image nor a descriptor set\nMake it with `buf build/],
     ["package.json", /is neither a Buf image nor a descriptor set\nMake it with `buf build/],
     ["gen", /^tradewire: buf cannot compile /],

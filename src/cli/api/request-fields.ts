@@ -92,7 +92,7 @@ function withInner(field: DescField, inner: JsonObject, path: readonly string[],
   ) {
     const what = field.fieldKind === "list" ? "is a list" : "has no fields of its own in JSON";
     throw new RequestError(`${setting.where}: ${field.name} ${what}`, {
-      advice: `Set the whole field, such as --set ${field.jsonName}=..., or give the request as JSON.`,
+      advice: `Give the whole field, such as --set ${field.jsonName}=..., or give the request as JSON.`,
     });
   }
   put(field.message, inner, path, setting);
