@@ -109,7 +109,7 @@ const CONFIG_KEYS = [
   ["maxMessageBytes", "limits.maxMessageBytes"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
 
-/** The source of a configuration beside the options: the environment variables. */
+/** The source of a configuration besides the options: the environment variables. */
 type ConfigContext = Pick<Streams, "environment">;
 
 /** How a configuration is loaded. */

@@ -9,7 +9,7 @@ export interface ListedCommand {
   readonly group: string;
   readonly description: string;
   readonly arguments?: readonly ArgumentDeclaration[];
-  /** Whether the list writes `[options]` behind its name; by default, it does. */
+  /** Whether the list writes `[options]` after its name; true by default. */
   readonly listsOptions?: boolean;
   /** Loads the function that adds the command's options and action. */
   readonly load: () => Promise<(command: Command, context: CommandContext) => void>;

@@ -30,13 +30,13 @@ export interface CursorFile {
 }
 
 /**
- * Opens a file that stores a cursor. Whenever the process is killed, the file holds one complete cursor.
+ * Opens a file that stores a cursor. Whenever the process is killed, the file contains one complete cursor.
  *
  * @param path path of the file, which may not exist yet
  * @param table the table of the cursor
  * @returns the file
  * @throws {@link FileError} if it cannot be read, or its folder cannot be written to
- * @throws {@link RequestError} if it holds no cursor, or one of another table
+ * @throws {@link RequestError} if it contains no cursor, or one of another table
  */
 export async function openCursorFile(path: string, table: TableName): Promise<CursorFile> {
   const cursor = await readCursorText(path);

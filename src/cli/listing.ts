@@ -30,7 +30,7 @@ export type ListingOptions = OptionValues<typeof listingOptions>;
 /** The type of the records of a listing, and how they are shown as a table. */
 export interface ListingType<M extends DescMessage> {
   readonly desc: M;
-  /** The member of the JSON object that holds the list. */
+  /** The member of the JSON object that contains the list. */
   readonly name: string;
   readonly header: readonly string[];
   /** The columns by importance, for tables that do not fit; by default from left to right. */

@@ -75,7 +75,8 @@ export function parseTime(text: string): bigint {
 function zoneOf(zone: string): string {
   return zone.toUpperCase() === "Z" ? "Z" : `${zone.slice(0, 3)}:${zone.slice(-2)}`;
 }
-export /** Milliseconds of each unit of a duration. */
+
+/** Milliseconds of each unit of a duration. */
 const UNITS = new Map([
   ["ms", 1],
   ["s", 1000],
@@ -89,7 +90,7 @@ const UNITS = new Map([
  * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
  * @param flag the option, which errors name
  * @returns the duration in milliseconds
- * @throws {@link RequestError} if the text is no duration, or no timer can wait that long
+ * @throws {@link RequestError} if the text is not a duration, or no timer can wait that long
  */
 export function parseDuration(text: string, flag: string): number {
   const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];

@@ -60,7 +60,7 @@ const WRITE_SIZE = 64 * 1024;
 
 /**
  * Prints the rows of all files, one file after another, at the pace of the reader. If an error occurs, the rows before
- * it are printed first, and CSV then ends inside an open quote, so that no reader takes it for complete.
+ * it are printed first, and CSV then ends inside an open quote, so that no reader accepts it as complete.
  *
  * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its file. A format
  * with a header has the columns of all files, and NULL where a file lacks a column, if `allColumns` can find them before the

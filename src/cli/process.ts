@@ -49,7 +49,7 @@ function endOnOutputError(interrupt: AbortController): (code: number) => number 
 }
 
 /**
- * Run the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
+ * Runs the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
  *
  * @param args the arguments, without the name of the command
  * @param version what `--version` prints

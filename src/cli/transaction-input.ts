@@ -110,8 +110,8 @@ export const keyFileOption = text(
  * @param options `keyFile`: the path of a key file, which takes precedence over the environment
  * @param context the environment variables
  * @returns the signer
- * @throws {@link RequestError} if there is no key, or the variable does not hold a seed of 64 hex digits
- * @throws {@link FileError} if the key file cannot be read, is readable by others, or holds no seed
+ * @throws {@link RequestError} if there is no key, or the variable does not contain a seed of 64 hex digits
+ * @throws {@link FileError} if the key file cannot be read, is readable by others, or contains no seed
  */
 export async function commandSigner(
   { keyFile }: { readonly keyFile?: string },

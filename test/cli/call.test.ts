@@ -277,7 +277,10 @@ it.each([
   [["ListStopOrdrs"], /^tradewire: there is no method "ListStopOrdrs"\nDid you mean \S+Service\/ListStopOrders\?\n$/],
   [["TradingDataServic/GetStopOrder"], /\nDid you mean datanode\.api\.v2\.TradingDataService\/GetStopOrder\?\n$/],
   [["GetVegaTime"], / ambiguous: .*\nChoose datanode\.\S+Service\/GetVegaTime or vega\.\S+Service\/GetVegaTime\.\n$/],
-  [["ListStopOrders", "-d", "{}"], /--data is for methods that stream requests, but \S+ListStopOrders takes a single request/],
+  [
+    ["ListStopOrders", "-d", "{}"],
+    /--data is for methods that stream requests, but \S+ListStopOrders takes a single request/,
+  ],
   [["CoreService/ObserveEventBus", "-d", "{}", "-d", "no"], /^tradewire: request 2 is not valid JSON/],
   [["CoreService/ObserveEventBus", '{"frist": 1}'], /has no field "frist"/],
   [

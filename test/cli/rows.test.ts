@@ -108,9 +108,7 @@ describe("tradewire rows over a change of the schema", () => {
     const input = await readFile(path("two.zip"));
     const outcome = await run(["rows", "-", "--format", "csv"], { input });
     expect(outcome).toMatchObject({ code: 1, out: 'id,note\n1,x\n"' });
-    expect(outcome.err).toContain(
-      `"${NEW}" has columns that are missing in the earlier files and the header: fee\n`,
-    );
+    expect(outcome.err).toContain(`"${NEW}" has columns that are missing in the earlier files and the header: fee\n`);
     const named = await run(["rows", "-", "--format", "csv", "--columns", "id"], { input });
     expect(named).toEqual({ code: 0, err: "", out: "id\n1\n2\n" });
     const unknown = await run(["rows", "-", "--columns", "fee"], { input });

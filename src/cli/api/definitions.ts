@@ -18,7 +18,7 @@ export interface Definitions {
  * @param signal cancels reading and compiling `source`
  * @returns the definitions
  * @throws {@link FileError} if `source` cannot be read
- * @throws {@link RequestError} if `source` holds no valid definitions
+ * @throws {@link RequestError} if `source` contains no valid definitions
  */
 export async function loadDefinitions(source: string | undefined, signal: AbortSignal): Promise<Definitions> {
   if (source === undefined) {

@@ -31,7 +31,7 @@ const HOW_TO_MAKE_ONE =
  * @param signal cancels reading and compiling
  * @returns the definitions of all files
  * @throws {@link FileError} if the file cannot be read
- * @throws {@link RequestError} if it holds no valid definitions, lacks their imports, or cannot be compiled
+ * @throws {@link RequestError} if it contains no valid definitions, lacks their imports, or cannot be compiled
  */
 export async function readImage(path: string, signal: AbortSignal): Promise<FileRegistry> {
   const found = await stat(path).catch((reason: unknown) => {

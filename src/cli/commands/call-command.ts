@@ -108,7 +108,7 @@ async function runCall(
     await printRecords(client, paging, call, options, context);
     return;
   }
-  const messages = answers(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
+  const messages = responses(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
   if (options.out !== undefined) {
     await writeBody(messages, { ...options, out: options.out, transport: config.transport }, context);
     return;
@@ -116,8 +116,8 @@ async function runCall(
   const isForPerson = context.out.isTTY === true && options.json !== true && method.methodKind === "unary";
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   for await (const message of messages) {
-    const answer = answerJson(method.output, message, registry);
-    await writeOut(context, isForPerson ? indentedJson(answer) : json(answer));
+    const response = responseJson(method.output, message, registry);
+    await writeOut(context, isForPerson ? indentedJson(response) : json(response));
     left -= 1;
     if (left === 0) {
       break;
@@ -125,7 +125,7 @@ async function runCall(
   }
 }
 
-/** A call that can be made. */
+/** A call that is ready to be sent. */
 interface PreparedCall {
   readonly requests: AsyncIterable<Message>;
   readonly headers: Headers;
@@ -187,7 +187,7 @@ function isStreaming(method: DescMethod): method is DescMethodStreaming {
 }
 
 /** Makes the call and yields its responses. Nothing is sent before the first one is requested. */
-async function* answers(
+async function* responses(
   transport: Transport,
   method: DescMethod,
   { requests, headers }: PreparedCall,
@@ -240,7 +240,7 @@ async function printRecords(
     headers,
     signal: context.signal,
   })) {
-    await writeOut(context, json(answerJson(desc, node, registry)));
+    await writeOut(context, json(responseJson(desc, node, registry)));
   }
 }
 
@@ -266,9 +266,9 @@ function headersOf(lines: readonly string[]): Headers {
  * @param message the message
  * @param registry the types that an `Any` in it may hold
  * @returns Protobuf's JSON, including fields with default values
- * @throws {@link ProtocolError} if the message holds an `Any` whose type the definitions lack
+ * @throws {@link ProtocolError} if the message contains an `Any` whose type the definitions lack
  */
-function answerJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
+function responseJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
   if (isMessage(message, HttpBodySchema)) {
     const { contentType, data, extensions } = message;
     // Extensions of unknown types are written as they arrived.

@@ -224,20 +224,20 @@ async function post(url: string, command: string, body: object, signal: AbortSig
       connected: false,
     });
   });
-  const answer: unknown = await response.json().catch(() => undefined);
-  const isObject = typeof answer === "object" && answer !== null;
+  const result: unknown = await response.json().catch(() => undefined);
+  const isObject = typeof result === "object" && result !== null;
   if (response.ok && isObject) {
-    return answer;
+    return result;
   }
   if (response.status === 404) {
     throw new RequestError(`the node at ${target.origin} does not accept commands`, {
       advice: "Start it with --admin, or give the gateway of a node that runs with --admin with --url.",
     });
   }
-  if (response.status === 400 && isObject && "message" in answer) {
+  if (response.status === 400 && isObject && "message" in result) {
     // The message has two lines, like the errors of this library: the summary and the advice.
-    const [summary = "", advice = "Correct the command."] = String(answer.message).split("\n");
-    const option = "option" in answer && typeof answer.option === "string" ? answer.option : undefined;
+    const [summary = "", advice = "Correct the command."] = String(result.message).split("\n");
+    const option = "option" in result && typeof result.option === "string" ? result.option : undefined;
     throw new RequestError(summary, { advice, option });
   }
   throw new ProtocolError(`${target.origin} responded with ${response.status}, unlike a local node`, {

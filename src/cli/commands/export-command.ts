@@ -174,5 +174,5 @@ async function explainRefusal(
   return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
 }
 
-/** The codes with which nodes refuse a range. Older nodes answer `Internal`. */
+/** The codes with which nodes refuse a range. Older nodes respond with `Internal`. */
 const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);

@@ -23,7 +23,7 @@ interface ColumnReport {
   readonly samples: string[];
 }
 
-/** The properties of a file that are reported beside its content. */
+/** The properties of a file that are reported besides its content. */
 type FileProperties = {
   readonly [Property in
     | "chainId"

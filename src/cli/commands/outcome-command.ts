@@ -59,7 +59,7 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
  *
  * @param outcome the outcome
  * @param context standard output
- * @param options `json`: whether to print a JSON object; `more`: its members beside the outcome
+ * @param options `json`: whether to print a JSON object; `more`: its members besides the outcome
  * @throws {@link Reported} if it was not executed completely: with exit code 1, or 3 if that is unknown
  */
 export function printOutcome(

@@ -25,8 +25,8 @@ export function addRows(command: Command, context: CommandContext): void {
   );
 }
 
-async function runRows(file: string, given: RowsCommandOptions, context: CommandContext): Promise<void> {
-  const options = { ...given, format: given.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
+async function runRows(file: string, input: RowsCommandOptions, context: CommandContext): Promise<void> {
+  const options = { ...input, format: input.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
   checkPrintRowsOptions(options, options.format);
   const { signal } = context;
   const { maxRowBytes } = options;

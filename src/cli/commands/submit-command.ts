@@ -188,7 +188,7 @@ async function submit(task: SubmitTask): Promise<void> {
   notes.write(hashDifference(result));
   out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
   if (options.json !== true) {
-    // With any other type, a node may answer before it has checked the transaction.
+    // With any other type, a node may respond before it has checked the transaction.
     const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
     notes.write(isChecked ? "Accepted into the mempool.\n" : "Sent, but not yet checked by the node.\n");
   }
@@ -216,7 +216,7 @@ async function submitAndWait(task: SubmitTask): Promise<void> {
   printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
 }
 
-/** Signs a transaction, unless it is signed already, and notes which one is submitted, and to which node. */
+/** Signs a transaction, unless it is already signed, and notes which one is submitted, and to which node. */
 async function signForSubmission(
   { client, config, input, options, context }: SubmitTask,
   signal: AbortSignal,
@@ -328,7 +328,7 @@ function signWithNote({ client, config, input, options, context }: SignTask): Pr
   });
 }
 
-/** Returns the request of an input, and signs it unless it is signed already. */
+/** Returns the request of an input, and signs it unless it is already signed. */
 async function signedRequest(
   client: Client,
   input: TransactionInput,

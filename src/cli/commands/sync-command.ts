@@ -162,9 +162,9 @@ function checkQueue(
     }
     return postgresOf(target, "--queue");
   }
-  const given = retry === true ? "--retry-failed" : callsPerSecond === undefined ? undefined : "--calls-per-second";
-  if (given !== undefined) {
-    throw new RequestError(`${given} needs --queue`, { advice: `Add --queue, or remove ${given}.` });
+  const queueFlag = retry === true ? "--retry-failed" : callsPerSecond === undefined ? undefined : "--calls-per-second";
+  if (queueFlag !== undefined) {
+    throw new RequestError(`${queueFlag} needs --queue`, { advice: `Add --queue, or remove ${queueFlag}.` });
   }
   return undefined;
 }
@@ -199,9 +199,9 @@ async function loadAndIndex(sync: Sync, options: SyncCommandOptions): Promise<Sy
   const tables = first.tables.map(({ table }) => table);
   const signal = how.signal ?? new AbortController().signal;
   await sink.open({ chainId: first.chainId, tables, unknownColumns: "add", onUnknown: () => undefined, signal });
-  const made = isForQueries ? await sink.createQueryIndexes(signal) : 0;
-  if (made > 0) {
-    sync.reporter.notes.write(`Created ${made} indexes for common queries. To create none, use --indexes keys.\n`);
+  const created = isForQueries ? await sink.createQueryIndexes(signal) : 0;
+  if (created > 0) {
+    sync.reporter.notes.write(`Created ${created} indexes for common queries. To create none, use --indexes keys.\n`);
   }
   return how.follow === true ? await load(sync, how, { ...options, createIndexes: "with" }) : first;
 }
@@ -292,7 +292,7 @@ function failedText(failed: readonly FailedUnit[]): string {
  *
  * @param options the values of the options
  * @param context the streams, and the signal that interrupts it
- * @throws {@link Reported} where the histories part, so that a sync would stop
+ * @throws {@link Reported} if the histories diverge, so that a sync would stop
  */
 async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {
   const { out, err, signal } = context;

@@ -72,24 +72,24 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
   });
 }
 
-/** Compares the sink with the node; if the node does not answer, reports the sink alone. */
+/** Compares the sink with the node; if the node is unreachable, reports the sink alone. */
 async function readStatus(options: StatusCommandOptions, context: CommandContext): Promise<StatusReport> {
   const { signal } = context;
   const target = readTarget(options, context);
-  const asked = { ...rangeOf(options), signal };
+  const query = { ...rangeOf(options), signal };
   // The report says that the node is unreachable; --verbose also shows the attempts.
   await using nodes = openClients(
     options,
     options.verbose === true ? context : { notes: { write: () => true }, environment: context.environment },
   );
   try {
-    return { status: await syncStatus(sinkOf(target), { ...asked, clients: nodes.clients }) };
+    return { status: await syncStatus(sinkOf(target), { ...query, clients: nodes.clients }) };
   } catch (reason) {
     const ofNode = reason instanceof TradewireError && !(reason instanceof SinkError || reason instanceof RequestError);
     if (signal.aborted || !ofNode) {
       throw reason;
     }
-    return { status: await syncStatus(sinkOf(target), asked), nodeError: reason };
+    return { status: await syncStatus(sinkOf(target), query), nodeError: reason };
   }
 }
 
@@ -117,16 +117,16 @@ function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStat
 function statusText(
   { status, nodeError }: StatusReport,
   name: string,
-  asked: RangeOptions,
+  options: RangeOptions,
   format: Tables["format"],
 ): string {
   const { chainId, blocks, segments, lags = [] } = status;
   const compared = nodeError === undefined;
-  const tables = listedTables(status, asked);
+  const tables = listedTables(status, options);
   const rows = tables.map(({ table, units, rows: count, bytes, fromBlock = "", toBlock = "", missing }) =>
     [table, units, count, size(Number(bytes)), fromBlock, toBlock, ...(compared ? [missing] : [])].map(String),
   );
-  const held =
+  const history =
     chainId === undefined
       ? `${printable(name)} is empty.`
       : `${printable(name)} has the history of chain ${printable(chainId)}.`;
@@ -147,7 +147,7 @@ function statusText(
   ].join(" ");
   const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
   const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
-  return `${held}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
+  return `${history}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
 }
 
 /** The header of the column that compares the sink with a node. */
@@ -167,9 +167,9 @@ function queueText(status: QueueStatus, format: Tables["format"]): string {
   const { leader, waiting, backoff, underWay, deadLetters, workers, nodes } = status;
   const counts = `${grouped(waiting)} units waiting, ${grouped(backoff)} waiting for a retry, ${grouped(underWay.length)} in flight, ${grouped(deadLetters.length)} failed.`;
   const planner = leader === undefined ? "No planner is running." : `Leader: ${printable(leader)}.`;
-  const held = new Map(underWay.map(({ worker, unit }) => [worker, unitText(unit)]));
+  const claimed = new Map(underWay.map(({ worker, unit }) => [worker, unitText(unit)]));
   const rows = workers.slice(0, MAX_SHOWN).map(({ id, host, pid, heartbeatAt, silent }) => {
-    return [`${printable(host)} ${pid}`, silent ? `silent since ${heartbeatAt}` : "alive", held.get(id) ?? ""];
+    return [`${printable(host)} ${pid}`, silent ? `silent since ${heartbeatAt}` : "alive", claimed.get(id) ?? ""];
   });
   const coolingDown = nodes.filter(({ restUntil }) => restUntil !== undefined);
   return [

@@ -6,7 +6,7 @@ import type { SyncSummary } from "../../sync/sync-options.js";
 import type { Unit } from "../../sync/unit.js";
 import type { SyncSnapshot } from "../../sync/watch/sync-snapshot.js";
 import type { SyncState } from "../../sync/watch/sync-state.js";
-import type { LineTaker } from "../client.js";
+import type { LineWriter } from "../client.js";
 import { grouped, span } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { createDisplay, sizeOf } from "../progress.js";
@@ -18,8 +18,8 @@ const [DRAW_MS, LOG_MS] = [200, 60_000];
 /** Reports the progress of a sync. */
 export interface Reporter {
   readonly onEvent: (event: SyncEvent) => void;
-  /** Takes other text, which is written beside the display. */
-  readonly notes: LineTaker;
+  /** Receives other text, which is written above the display. */
+  readonly notes: LineWriter;
   /** Removes the display; in a log, writes the last line. */
   end(): void;
 }
@@ -28,7 +28,7 @@ export interface Reporter {
  * Reports the progress of a sync: on a terminal with lines that are redrawn in place, else with a line a minute on standard
  * error; with `--json`, with a line of JSON for each event on standard output, and no log.
  *
- * @param state the state of the sync, which takes the events
+ * @param state the state of the sync, which receives the events
  * @param asJson whether events are printed as JSON
  * @param context the streams, and the environment variables
  * @param kind `worker`: the sync loads units that others plan, so that their total is unknown

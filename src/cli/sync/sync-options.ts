@@ -50,7 +50,7 @@ export const listenOptions = {
   ),
 };
 
-/** The options that choose the nodes of a sync: those of all commands, with URLs that may be given several times. */
+/** The options that choose the nodes of a sync: those of all commands, with URLs that may be repeated. */
 export const syncClientOptions = {
   ...clientOptions,
   grpcUrl: severalUrls(clientOptions.grpcUrl),
@@ -150,7 +150,7 @@ export interface SyncClients extends AsyncDisposable {
  * more, each URL is a separate node.
  *
  * @param options the values of the options
- * @param reports takes the reports of the clients, a line each; with the environment variables
+ * @param reports receives the reports of the clients, a line each, and has the environment variables
  * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} if the configuration is invalid
  */

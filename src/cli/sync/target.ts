@@ -23,7 +23,7 @@ export const targetOptions = {
   ),
 };
 
-/** The options that say how the tables are made. */
+/** The options that say how the tables are created. */
 export const sinkOptions = {
   createIndexes: choice("<when>", "create the keys of PostgreSQL tables with the first rows, or after the first load", [
     "with",
@@ -43,9 +43,9 @@ export type SinkOptions = OptionValues<typeof sinkOptions>;
 /** The place of the tables, as the command line names it. */
 export interface Target {
   readonly kind: "duckdb" | "parquet" | "postgres";
-  /** A path, or the URL of PostgreSQL, which may hold a password where it came from the environment. */
+  /** A path, or the URL of PostgreSQL, which may contain a password if it comes from the environment. */
   readonly place: string;
-  /** The schema in PostgreSQL; its default where it is left out. */
+  /** The schema in PostgreSQL; the default if undefined. */
   readonly schema?: string | undefined;
   /** Roles that may own the schema in PostgreSQL. */
   readonly trustedOwners?: readonly string[] | undefined;
@@ -62,7 +62,7 @@ const SECRET_ADVICE =
  * @param options the values of the options
  * @param context the environment variables
  * @returns the target
- * @throws {@link RequestError} if it is missing, has no known form, or holds a password in the arguments. No message holds
+ * @throws {@link RequestError} if it is missing, has no known form, or has a password in the arguments. No message contains
  *   a password
  */
 export function readTarget(
@@ -158,7 +158,7 @@ export function postgresOf(
 
 function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): Target {
   const url = URL.canParse(target) ? new URL(target) : undefined;
-  // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" behind what looks like the host.
+  // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" after what looks like the host.
   const doubtful = url === undefined || `${url.pathname}${url.search}${url.hash}`.includes("@");
   if (inArguments && (doubtful || url.password !== "" || url.searchParams.has("password"))) {
     const what = doubtful ? "cannot be parsed and may contain a password" : "contains a password";
