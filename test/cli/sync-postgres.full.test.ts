@@ -58,7 +58,7 @@ describe("tradewire schema --for-sync", () => {
     expect(await run(["sync", ...at(`${url}?schema=printed`), ...keys], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await shapeOf(url, "printed")).toBe(shape);
     const { err } = await run(["sync", ...at(`${url}?schema=printed`)], { cwd: tmpdir() });
-    expect(err).toContain("indexes for usual questions; --indexes keys makes none.\n");
+    expect(err).toContain("indexes for common queries. To create none, use --indexes keys.\n");
     expect(await shapeOf(url, "printed")).toContain("trades_by_buyer_vega_time");
   });
 

@@ -219,7 +219,7 @@ describe("tradewire sync status and verify", () => {
     });
     const repaired = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--repair");
     expect(repaired).toMatchObject({ code: 0 });
-    expect(repaired.out).toContain("2 are not as the ledger says:");
+    expect(repaired.out).toContain("2 do not match:");
     expect(repaired.out).toContain("2 units with 40 rows were reloaded.\n");
     const again = await below("verify", "--to", "duckdb:changed.duckdb", "--deep");
     expect(again).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });

@@ -32,7 +32,7 @@ it("says what it does where the tables do not show it", () => {
   const some = planned(2, { trades: 1, orders: 2 });
   expect(linesOf([some, { kind: "idle", againMs: 1 }]).at(-1)).toBe("Waiting for the next check.");
   expect(linesOf([some, { kind: "waiting", error, againMs: 1000 }]).at(-1)).toMatch(
-    /^Waiting: the node {2}is away \(again at \d\d:\d\d:\d\d\)$/u,
+    /^Waiting: the node {2}is away \(retry at \d\d:\d\d:\d\d\)$/u,
   );
 });
 
