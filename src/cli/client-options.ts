@@ -15,12 +15,12 @@ import {
 import type { Streams } from "./output.js";
 import { parseDuration, parseInteger } from "./parsers.js";
 
-const REACHING_THE_NODE: OptionSettings = { group: "Reaching the node:" };
+const CONNECTION: OptionSettings = { group: "Connection:" };
 
 /** The option that says how nodes behave; a client's own default is that of its configuration. */
 export const profileOption = choice(
   "<name>",
-  "what to expect where deployed nodes differ from the specification",
+  "which rules apply where deployed nodes differ from the specification",
   profiles,
 );
 
@@ -31,45 +31,38 @@ export const profileOption = choice(
 export const clientOptions = {
   config: text(
     "<file>",
-    "configuration file; by default that of TRADEWIRE_CONFIG, or tradewire.config.json if it exists",
-    REACHING_THE_NODE,
+    "configuration file (default: the file that TRADEWIRE_CONFIG names, or tradewire.config.json if it exists)",
+    CONNECTION,
   ),
-  transport: choice(
-    "<name>",
-    "how to reach the node",
-    configSchema.shape.transport.unwrap().options,
-    REACHING_THE_NODE,
-  ),
-  profile: { ...profileOption, ...REACHING_THE_NODE },
-  grpcUrl: text("<url>", "where the node answers gRPC", REACHING_THE_NODE),
-  restUrl: text("<url>", "where the HTTP gateway answers", REACHING_THE_NODE),
-  caFile: text("<file>", "PEM file with the certificate authorities to trust, for https URLs", REACHING_THE_NODE),
+  transport: choice("<name>", "how to connect to the node", configSchema.shape.transport.unwrap().options, CONNECTION),
+  profile: { ...profileOption, ...CONNECTION },
+  grpcUrl: text("<url>", "gRPC URL of the node", CONNECTION),
+  restUrl: text("<url>", "URL of the node's HTTP gateway", CONNECTION),
+  caFile: text("<file>", "PEM file of the certificate authorities to trust, for https URLs", CONNECTION),
   connectTimeout: parsed(
     "<duration>",
-    "longest time until a connection is made, such as 500ms, 30s, 2m; without a unit, seconds",
+    "maximum time to connect, such as 500ms, 30s, 2m; the default unit is seconds",
     parseDuration,
-    REACHING_THE_NODE,
+    CONNECTION,
   ),
-  callTimeout: parsed("<duration>", "longest time for a call that does not stream", parseDuration, REACHING_THE_NODE),
-  idleTimeout: parsed(
-    "<duration>",
-    "longest time in which nothing comes on a stream",
-    parseDuration,
-    REACHING_THE_NODE,
-  ),
+  callTimeout: parsed("<duration>", "maximum duration of a call that does not stream", parseDuration, CONNECTION),
+  idleTimeout: parsed("<duration>", "maximum idle time of a stream", parseDuration, CONNECTION),
   maxMessageBytes: parsed(
     "<count>",
-    "the most bytes of a message, over gRPC and REST (64 MiB)",
+    "maximum message size in bytes, over gRPC and REST (default: 64 MiB)",
     parseInteger,
-    REACHING_THE_NODE,
+    CONNECTION,
   ),
 };
 
 /** The option that names the chain, for commands that sign or verify. */
-export const chainIdOption = text("<id>", "chain to sign for; a node on another one is refused. Loopback needs none");
+export const chainIdOption = text(
+  "<id>",
+  "chain to sign for; nodes of other chains are rejected. Optional for nodes on loopback",
+);
 
 /** The option that says whether an export must carry extensions. */
-export const extensionsOption = choice("<rule>", "whether the first chunk must carry extensions", [
+export const extensionsOption = choice("<rule>", "whether the first chunk must have extensions", [
   "required",
   "optional",
 ]);
@@ -116,7 +109,7 @@ const CONFIG_KEYS = [
   ["maxMessageBytes", "limits.maxMessageBytes"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
 
-/** The source of a configuration beside the options: the environment variables. */
+/** The source of a configuration besides the options: the environment variables. */
 type ConfigContext = Pick<Streams, "environment">;
 
 /** How a configuration is loaded. */

@@ -6,14 +6,14 @@ import type { FallbackInfo, Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable, type Streams } from "./output.js";
 
-/** Takes text for standard error. */
-export interface LineTaker {
+/** Writes text to standard error. */
+export interface LineWriter {
   write(text: string): unknown;
 }
 
 /** The receiver of a client's reports, and the environment variables of its configuration. */
 export interface Reports extends Pick<Streams, "environment"> {
-  readonly notes: LineTaker;
+  readonly notes: LineWriter;
 }
 
 /** What a client reports: fallbacks, also waits and retries (`waits`), or also the result of each call (`calls`). */
@@ -27,8 +27,8 @@ const WAIT_REPORT_MS = 1000;
  * also calls, retries and, at most one a second, waits.
  *
  * @param options the values of the options
- * @param reports takes the reports, a line each; with the environment variables
- * @param more `registry`: the types that an `Any` in JSON may hold, beside those of error details; `reported`: what is
+ * @param reports receives the reports, a line each, and has the environment variables
+ * @param more `registry`: the types that an `Any` in JSON may hold, besides those of error details; `reported`: what is
  *   reported without `--verbose`; `config`: the configuration, if it was loaded before
  * @returns the client; the caller closes it
  * @throws {@link RequestError} if the configuration is invalid
@@ -54,7 +54,7 @@ export function commandClient(
   });
 }
 
-/** Reports a fallback when the other transport answers. If none answers, the error names all transports. */
+/** Reports a fallback when the other transport responds. If none responds, the error names all transports. */
 function fallbackReports(report: (text: string) => void): Hooks {
   const pending = new Map<number, string>();
   const reportOnce = (id: number) => {
@@ -76,7 +76,7 @@ function fallbackReports(report: (text: string) => void): Hooks {
 }
 
 function fallbackText({ from, to, error }: Omit<FallbackInfo, "id">): string {
-  return `${from}: ${error.summary}; going on over ${to}`;
+  return `${from}: ${error.summary}; falling back to ${to}`;
 }
 
 function waitReports(report: (text: string) => void): Hooks {
@@ -89,7 +89,7 @@ function waitReports(report: (text: string) => void): Hooks {
       }
     },
     onRetry: ({ method, attempt, delayMs, error }) =>
-      report(`${method}: ${error.summary}; try ${attempt + 1} in ${Math.ceil(delayMs)} ms`),
+      report(`${method}: ${error.summary}; attempt ${attempt + 1} in ${Math.ceil(delayMs)} ms`),
   };
 }
 

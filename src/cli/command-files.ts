@@ -39,10 +39,10 @@ export async function assertArchive(path: string): Promise<void> {
     await using file = await open(path);
     const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
     if (bytesRead < 2 || buffer.toString("latin1") !== "PK") {
-      const what = bytesRead === 0 ? "it is empty" : "it is no ZIP archive";
+      const what = bytesRead === 0 ? "the file is empty" : "not a ZIP archive";
       throw new ProtocolError(`${quotedPath(path)}: ${what}`, {
         advice:
-          "Give an archive that `tradewire export` has saved; `tradewire assemble` makes one of a captured export.",
+          "Give an archive that `tradewire export` saved. To build one from a captured export, use `tradewire assemble`.",
         section: "protocolerror-archive",
       });
     }
@@ -102,7 +102,7 @@ export function printSavedArchive(
   }
   out.write(`${saved.path}\n`);
   const seconds = (monotonicMs() - start) / 1000;
-  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
+  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} verified\n`);
   printTable(
     ["file", "bytes"],
     saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),

@@ -17,7 +17,7 @@ interface Completion {
  * Finds the completions of the last word of a command line.
  *
  * @param program the command with its subcommands; the subcommand that is named has its options
- * @param words the words behind `tradewire`; the last one is at the cursor, and may be empty
+ * @param words the words after `tradewire`; the last one is at the cursor, and may be empty
  * @returns what may replace the last word
  */
 export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
@@ -93,14 +93,14 @@ function flagCompletion({ long, short, description }: Option): Completion[] {
 const PATHS = new Set(["file", "files", "folder", "path"]);
 
 /** Returns the values of an option or an argument: its choices, those that it declares, or paths. */
-async function valuesOf(taker: Option | Argument, word: string): Promise<CompletionValues> {
-  if (taker.argChoices !== undefined) {
-    return { values: taker.argChoices };
+async function valuesOf(target: Option | Argument, word: string): Promise<CompletionValues> {
+  if (target.argChoices !== undefined) {
+    return { values: target.argChoices };
   }
-  if ((taker instanceof CommandOption || taker instanceof CommandArgument) && taker.completions !== undefined) {
-    return await taker.completions(word);
+  if ((target instanceof CommandOption || target instanceof CommandArgument) && target.completions !== undefined) {
+    return await target.completions(word);
   }
-  const [, placeholder = ""] = "flags" in taker ? (/[<[](\w+)/.exec(taker.flags) ?? []) : ["", taker.name()];
+  const [, placeholder = ""] = "flags" in target ? (/[<[](\w+)/.exec(target.flags) ?? []) : ["", target.name()];
   return { files: PATHS.has(placeholder) };
 }
 
@@ -113,7 +113,7 @@ function matching(word: string, { values = [], files = false }: CompletionValues
  * Formats completions for the scripts of the shells.
  *
  * @param completions the completions
- * @returns a line for each value, with its description behind a tab, then `:files` or `:end`
+ * @returns a line for each value, with its description after a tab, then `:files` or `:end`
  */
 export function completionText({ values, files }: Completions): string {
   const lines = values.map(({ value, description = "" }) => `${value}${description && `\t${description}`}\n`);

@@ -30,13 +30,13 @@ export interface CursorFile {
 }
 
 /**
- * Opens a file that stores a cursor. Whenever the process is killed, the file holds one complete cursor.
+ * Opens a file that stores a cursor. Whenever the process is killed, the file contains one complete cursor.
  *
  * @param path path of the file, which may not exist yet
  * @param table the table of the cursor
  * @returns the file
  * @throws {@link FileError} if it cannot be read, or its folder cannot be written to
- * @throws {@link RequestError} if it holds no cursor, or one of another table
+ * @throws {@link RequestError} if it contains no cursor, or one of another table
  */
 export async function openCursorFile(path: string, table: TableName): Promise<CursorFile> {
   const cursor = await readCursorText(path);
@@ -92,7 +92,7 @@ async function readCursorText(path: string): Promise<string | undefined> {
 /** Checks, before the first row is printed, that its cursor can be saved. */
 async function assertWritable(folder: string): Promise<void> {
   await access(folder, constants.W_OK).catch((reason: unknown) => {
-    throw fileError(reason, folder, { ENOENT: "Make the folder first, or choose another path." });
+    throw fileError(reason, folder, { ENOENT: "Create the folder first, or choose another path." });
   });
 }
 
@@ -102,7 +102,7 @@ function assertCursor(path: string, cursor: string, table: TableName): void {
   } catch (reason) {
     throw reason instanceof RequestError
       ? new RequestError(`${quotedPath(path)}: ${reason.summary}`, {
-          advice: "Give another --cursor-file, or remove this one to begin anew.",
+          advice: "Give another --cursor-file, or delete this one to start from the beginning.",
           cause: reason,
         })
       : reason;

@@ -10,7 +10,7 @@ export interface CompletionValues {
 /** Finds the values that a shell offers, for what is typed of the value so far. */
 export type FindValues = (word: string) => CompletionValues | Promise<CompletionValues>;
 
-/** The properties of an option beside its value. */
+/** The properties of an option besides its value. */
 export interface OptionSettings {
   /** The short flag, such as `-o`. */
   readonly short?: string;
@@ -18,7 +18,7 @@ export interface OptionSettings {
   readonly conflicts?: readonly string[];
   /** The heading of the help that it is listed under; without it, the general one. */
   readonly group?: string;
-  /** The values that a shell offers, where neither choices nor the placeholder tell them. */
+  /** The values that a shell offers, if neither choices nor the placeholder determine them. */
   readonly completions?: FindValues | undefined;
 }
 
@@ -30,8 +30,8 @@ type Presence = "optional" | "required" | "defaulted";
  * from it, and the type of its value follows from it. The name of its flag is that of its value in a record of options:
  * `fromBlock` is given as `--from-block`.
  */
-export interface OptionDeclaration<Value, Given extends Presence = Presence> extends OptionSettings {
-  readonly presence: Given;
+export interface OptionDeclaration<Value, Requirement extends Presence = Presence> extends OptionSettings {
+  readonly presence: Requirement;
   readonly description: string;
   /** How the help writes the value: `<count>`, or `[count]` if it may be left out. Without it, the option is a flag. */
   readonly placeholder?: string;
@@ -134,7 +134,7 @@ export function choice<const Value extends string>(
 }
 
 /**
- * Declares an option that may be given several times.
+ * Declares an option that may be repeated.
  *
  * @param placeholder how the help writes each value, such as `<id>`
  * @param description its line in the help
@@ -179,7 +179,7 @@ export function withDefault<Value>(
 }
 
 /**
- * Declares an option that takes a text and may be given several times.
+ * Declares an option that takes a text and may be repeated.
  *
  * @param placeholder how the help writes each value, such as `<role>`
  * @param description its line in the help
@@ -253,7 +253,7 @@ export interface ArgumentDeclaration {
   readonly name: string;
   readonly description?: string;
   readonly choices?: readonly string[];
-  /** The values that a shell offers, where neither choices nor the name tell them. */
+  /** The values that a shell offers, if neither choices nor the name determine them. */
   readonly completions?: FindValues;
 }
 

@@ -5,7 +5,7 @@ import { type CommandContext, isColored, styled } from "./output.js";
 import { fullName, usageError } from "./usage-error.js";
 
 /**
- * Give a command and those below it what all have: the options `--quiet` and `--verbose`, examples, and errors of usage
+ * Adds what all commands have to a command and its subcommands: the options `--quiet` and `--verbose`, examples, and errors of usage
  * in the form of all errors.
  *
  * @param command the command, with its options
@@ -44,15 +44,15 @@ export function finish(command: Command, context: CommandContext): void {
 
 function addCommonOptions(command: Command): void {
   const common = [
-    new Option("--quiet", "print no progress and no notes; errors stay").conflicts("verbose"),
-    new Option("--verbose", "report each call, its time, waits, retries and fallbacks on standard error"),
+    new Option("--quiet", "print no progress and no notes; errors are still printed").conflicts("verbose"),
+    new Option("--verbose", "log calls with their duration, waits, retries and fallbacks to standard error"),
   ];
   for (const option of common) {
     command.addOption(option);
   }
 }
 
-/** Makes the errors of an option's parser name the option. */
+/** Adds the name of an option to the errors of its parser. */
 function nameInErrors(option: Option): void {
   const { parseArg, long } = option;
   if (parseArg === undefined || long === undefined || long === null) {

@@ -12,11 +12,16 @@ import { LISTED, printTable } from "./table.js";
 /** The options that choose how a listing is printed. */
 export const listingOptions = {
   json: flag("print one JSON object", { conflicts: ["format"] }),
-  format: choice("<format>", "print records as they come: a JSON object a line, or CSV", ["jsonl", "csv"]),
-  limit: parsed("<count>", `list so many; on a terminal ${LISTED} by default, elsewhere all`, parseCount, {
-    conflicts: ["all"],
-  }),
-  all: flag("list all, also on a terminal"),
+  format: choice("<format>", "print records as they arrive: one JSON object per line, or CSV", ["jsonl", "csv"]),
+  limit: parsed(
+    "<count>",
+    `maximum number of records (default: ${LISTED} on a terminal, otherwise no limit)`,
+    parseCount,
+    {
+      conflicts: ["all"],
+    },
+  ),
+  all: flag("list all records, even on a terminal"),
 };
 
 /** The values of {@link listingOptions}. */
@@ -25,7 +30,7 @@ export type ListingOptions = OptionValues<typeof listingOptions>;
 /** The type of the records of a listing, and how they are shown as a table. */
 export interface ListingType<M extends DescMessage> {
   readonly desc: M;
-  /** The member of the JSON object that holds the list. */
+  /** The member of the JSON object that contains the list. */
   readonly name: string;
   readonly header: readonly string[];
   /** The columns by importance, for tables that do not fit; by default from left to right. */
@@ -110,7 +115,7 @@ async function printRecords<M extends DescMessage>(
   const shown = options.limit === undefined && isShort(options, out) ? rows.slice(0, LISTED) : rows;
   printTable(header, shown, context, { ranked, advice });
   if (shown.length < rows.length) {
-    notes.write(`The first ${LISTED} are listed; --all lists all, --limit another number.\n`);
+    notes.write(`Showing the first ${LISTED}. Use --all to list all records, or --limit to change the number.\n`);
   }
 }
 

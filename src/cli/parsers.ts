@@ -10,7 +10,7 @@ import { MAX_TIMER_MS } from "../runtime/index.js";
  */
 export function parseInteger(text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is no whole number`, { advice: "Give digits only." });
+    throw new RequestError(`${JSON.stringify(text)} is not a whole number`, { advice: "Give digits only." });
   }
   return Number(text);
 }
@@ -24,7 +24,7 @@ export function parseInteger(text: string): number {
  */
 export function parseBlockHeight(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is no block`, { advice: "Give a whole number from 1." });
+    throw new RequestError(`${JSON.stringify(text)} is not a block height`, { advice: "Give a whole number from 1." });
   }
   return BigInt(text);
 }
@@ -39,7 +39,7 @@ export function parseBlockHeight(text: string): bigint {
 export function parseCount(text: string): number {
   const number = parseInteger(text);
   if (number === 0) {
-    throw new RequestError("0 is too few", { advice: "Give a whole number from 1." });
+    throw new RequestError("0 is too small", { advice: "Give a whole number from 1." });
   }
   return number;
 }
@@ -65,7 +65,7 @@ export function parseTime(text: string): bigint {
     Number.isNaN(milliseconds) ||
     (day !== undefined && !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day))
   ) {
-    throw new RequestError(`${JSON.stringify(text)} is no time`, {
+    throw new RequestError(`${JSON.stringify(text)} is not a time`, {
       advice: "Give ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds.",
     });
   }
@@ -75,7 +75,8 @@ export function parseTime(text: string): bigint {
 function zoneOf(zone: string): string {
   return zone.toUpperCase() === "Z" ? "Z" : `${zone.slice(0, 3)}:${zone.slice(-2)}`;
 }
-export /** Milliseconds of each unit of a duration. */
+
+/** Milliseconds of each unit of a duration. */
 const UNITS = new Map([
   ["ms", 1],
   ["s", 1000],
@@ -89,21 +90,21 @@ const UNITS = new Map([
  * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
  * @param flag the option, which errors name
  * @returns the duration in milliseconds
- * @throws {@link RequestError} if the text is no duration, or no timer can wait that long
+ * @throws {@link RequestError} if the text is not a duration, or no timer can wait that long
  */
 export function parseDuration(text: string, flag: string): number {
   const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   if (number === undefined) {
-    throw new RequestError(`${flag}: ${JSON.stringify(text)} is no duration`, {
+    throw new RequestError(`${flag}: ${JSON.stringify(text)} is not a duration`, {
       option: flag,
-      advice: "Give a number with a unit, such as 500ms, 30s, 2m or 1h; without a unit, it is in seconds.",
+      advice: "Give a number with a unit, such as 500ms, 30s, 2m or 1h; the default unit is seconds.",
     });
   }
   const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
   if (time < 1 || time > MAX_TIMER_MS) {
-    throw new RequestError(`${flag} is ${text}, which is no time to wait`, {
+    throw new RequestError(`${flag} is out of range (${text})`, {
       option: flag,
-      advice: "Give 1ms to 596h.",
+      advice: "Give a duration from 1ms to 596h.",
     });
   }
   return time;

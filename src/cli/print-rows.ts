@@ -10,20 +10,20 @@ import { createRowFormat, type RowFormat, type RowFormatName } from "./row-forma
 import { LISTED, widthOf } from "./table.js";
 
 /** The option for the largest row that is read. */
-export const maxRowBytesOption = parsed("<count>", "the most bytes of a row (64 MiB)", parseInteger);
+export const maxRowBytesOption = parsed("<count>", "maximum row size in bytes (default: 64 MiB)", parseInteger);
 
 /** The options that choose which rows are printed, and how; commands declare their own `--format`. */
 export const printRowsOptions = {
-  columns: parsed("<names>", "the columns to print, in this order, separated by commas", parseList),
+  columns: parsed("<names>", "columns to print, in this order, separated by commas", parseList),
   limit: parsed(
     "<count>",
-    `stop reading after this many rows; on a terminal ${LISTED} by default, elsewhere none`,
+    `stop after this many rows (default: ${LISTED} on a terminal, otherwise no limit)`,
     parseInteger,
     { conflicts: ["all"] },
   ),
-  all: flag("print all rows, also on a terminal"),
+  all: flag("print all rows, even on a terminal"),
   maxRowBytes: maxRowBytesOption,
-  null: text("<text>", "what stands for NULL in csv (nothing by default) and in a table (NULL)"),
+  null: text("<text>", "text for NULL (default: empty in csv, NULL in a table)"),
 };
 
 /** The values of {@link printRowsOptions}. */
@@ -38,13 +38,13 @@ export type PrintRowsOptions = OptionValues<typeof printRowsOptions>;
  */
 export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: RowFormatName): void {
   if (columns.includes("") || new Set(columns).size < columns.length) {
-    throw new RequestError(`--columns ${columns.join(",")} names a column twice, or none between two commas`, {
+    throw new RequestError(`--columns ${columns.join(",")} contains a duplicate or empty column name`, {
       advice: "Name each column once, separated by commas.",
     });
   }
   if (nullText !== undefined && format === "jsonl") {
-    throw new RequestError("--null is for csv and table: in JSON, NULL is null", {
-      advice: "Leave it out, or choose another --format.",
+    throw new RequestError("--null is for csv and table; in JSON, NULL is always null", {
+      advice: "Remove it, or choose another --format.",
     });
   }
   nullStringOf({ nullString: format === "csv" ? nullText : undefined });
@@ -60,7 +60,7 @@ const WRITE_SIZE = 64 * 1024;
 
 /**
  * Prints the rows of all files, one file after another, at the pace of the reader. If an error occurs, the rows before
- * it are printed first, and CSV then ends inside an open quote, so that no reader takes it for complete.
+ * it are printed first, and CSV then ends inside an open quote, so that no reader accepts it as complete.
  *
  * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its file. A format
  * with a header has the columns of all files, and NULL where a file lacks a column, if `allColumns` can find them before the
@@ -113,7 +113,7 @@ export async function printRows(
   await output.flush();
   notes.write(omissions);
   if (isShort && left === 0) {
-    notes.write(`A terminal gets ${LISTED} rows; --all prints all, --limit another number.\n`);
+    notes.write(`Showing ${LISTED} rows. Use --all to print all rows, or --limit to change the number.\n`);
   }
 }
 
@@ -246,8 +246,8 @@ function checkHeader(header: readonly string[], { name, columns }: RowsFile): vo
   const further = columns.filter((column) => !header.includes(column));
   if (further.length > 0) {
     throw new ProtocolError(
-      `${JSON.stringify(name)} has columns that the files before it, and so the header, do not have: ${further.join(", ")}`,
-      { advice: "The database schema changes there: name --columns, take --format jsonl, or save the archive first." },
+      `${JSON.stringify(name)} has columns that are missing in the earlier files and the header: ${further.join(", ")}`,
+      { advice: "The database schema changes here. Use --columns or --format jsonl, or save the archive first." },
     );
   }
 }

@@ -7,7 +7,7 @@ import { runCommand } from "./program.js";
 /** Creates the error of standard output, which has no path. */
 function standardOutputError(error: NodeJS.ErrnoException): FileError {
   const { summary, code } = fileError(error, "standard output");
-  const advice = "Send the output elsewhere, or make room where it goes.";
+  const advice = "Redirect the output elsewhere, or free some space.";
   return new FileError(summary.replaceAll('"', ""), { code, advice, cause: error });
 }
 
@@ -49,7 +49,7 @@ function endOnOutputError(interrupt: AbortController): (code: number) => number 
 }
 
 /**
- * Run the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
+ * Runs the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
  *
  * @param args the arguments, without the name of the command
  * @param version what `--version` prints

@@ -39,7 +39,7 @@ export async function createProgram(
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show this help")
     .exitOverride()
-    // An option behind a subcommand belongs to the subcommand, even if the parent has one of that name.
+    // An option after a subcommand belongs to the subcommand, even if the parent has one of that name.
     .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => context.out.write(text),
@@ -119,7 +119,7 @@ async function execute(
   }
 }
 
-/** Answers a shell with the completions of the last word. */
+/** Prints the completions of the last word for a shell. */
 async function answerShell(words: readonly string[], version: string, context: CommandContext): Promise<void> {
   const { complete, completionText } = await import("./completion.js");
   const program = await createProgram(version, context, (name) => words.includes(name));

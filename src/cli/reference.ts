@@ -26,8 +26,8 @@ export async function commandReference(): Promise<string> {
 
 const HEAD = `# The command
 
-What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run generate:reference\` makes this page of the command
-itself.
+What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run generate:reference\` generates this page from the
+command.
 `;
 
 function withSubcommands(command: Command): Command[] {

@@ -165,7 +165,7 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
       if (state.status === "formatting") {
         const { header, layout, isShortened } = state;
         const tables = [{ header, layout: { ...layout, isShortened } }];
-        const omissions = describeOmissions(tables, "--columns chooses; --format csv prints all.");
+        const omissions = describeOmissions(tables, "Choose with --columns, or print all with --format csv.");
         if (omissions !== "") {
           terminal.onOmission(omissions);
         }

@@ -86,17 +86,18 @@ export function tableLine(
  *
  * @param tables the tables of one output
  * @param advice how to see everything
- * @returns a sentence; empty if nothing is omitted
+ * @returns sentences; empty if nothing is omitted
  */
 export function describeOmissions(tables: readonly LaidOut[], advice: string): string {
   const omitted = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
   const named = [...omitted].slice(0, MAX_NAMED);
   const further = omitted.size > MAX_NAMED ? ` and ${omitted.size - MAX_NAMED} more` : "";
-  const what = [
-    ...(omitted.size === 0 ? [] : [`left out: ${named.join(", ")}${further}`]),
-    ...(tables.some(({ layout }) => layout.isShortened) ? ["long values are shortened"] : []),
-  ].join("; ");
-  return what === "" ? "" : `To fit the terminal, ${what}. ${advice}`;
+  const isShortened = tables.some(({ layout }) => layout.isShortened);
+  const sentences = [
+    ...(omitted.size === 0 ? [] : [`Columns hidden to fit the terminal: ${named.join(", ")}${further}.`]),
+    ...(isShortened ? [`Long values are shortened${omitted.size === 0 ? " to fit the terminal" : ""}.`] : []),
+  ];
+  return sentences.length === 0 ? "" : [...sentences, advice].join(" ");
 }
 
 /**
@@ -257,7 +258,7 @@ export interface Tables {
  */
 export function createTables(
   streams: Pick<Streams, "out" | "notes" | "environment">,
-  advice = "--json prints all.",
+  advice = "Use --json to print all.",
 ): Tables {
   const { out, notes, environment } = streams;
   const formatted: LaidOut[] = [];

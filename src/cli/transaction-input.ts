@@ -47,12 +47,12 @@ export async function readTransactionInput(path: string, context: CommandContext
   const { command } = inputData;
   if (inputData.blockHeight !== 0n || inputData.nonce !== 0n) {
     throw new RequestError(`${source}: blockHeight and nonce are not part of a command`, {
-      advice: "Leave them out: they are put in when the transaction is made.",
+      advice: "Remove them: they are set when the transaction is signed.",
     });
   }
   if (command.case === undefined) {
-    throw new RequestError(`${source}: there is no command in it`, {
-      advice: 'Give one command in Protobuf\'s JSON, such as {"stopOrdersCancellation": {}}.',
+    throw new RequestError(`${source}: contains no command`, {
+      advice: 'Give one command in Protobuf JSON, such as {"stopOrdersCancellation": {}}.',
     });
   }
   return { command };
@@ -73,13 +73,13 @@ function parse(content: string, source: string): JsonObject {
   try {
     value = JSON.parse(content);
   } catch {
-    throw new RequestError(`${source}: it is not valid JSON`, {
-      advice: "Give one JSON object: a command, or what `tradewire sign` printed.",
+    throw new RequestError(`${source}: not valid JSON`, {
+      advice: "Give one JSON object: a command, or the output of `tradewire sign`.",
     });
   }
   if (!isJsonObject(value)) {
-    throw new RequestError(`${source}: it is not a JSON object`, {
-      advice: "Give one JSON object: a command, or what `tradewire sign` printed.",
+    throw new RequestError(`${source}: not a JSON object`, {
+      advice: "Give one JSON object: a command, or the output of `tradewire sign`.",
     });
   }
   return value;
@@ -90,7 +90,7 @@ function message<Desc extends DescMessage>(desc: Desc, json: JsonObject, source:
     return fromJson(desc, json);
   } catch (reason) {
     throw new RequestError(`${source}: ${reason instanceof Error ? reason.message : String(reason)}`, {
-      advice: "Names are in lowerCamelCase, 64-bit numbers in quotes, enumerations by name, bytes in base64.",
+      advice: "Write names in lowerCamelCase, 64-bit numbers in quotes, enums by name, and bytes in base64.",
     });
   }
 }
@@ -100,7 +100,7 @@ function message<Desc extends DescMessage>(desc: Desc, json: JsonObject, source:
  */
 export const keyFileOption = text(
   "<file>",
-  `file with the key to sign with; else the variable ${SEED_VARIABLE} holds a seed`,
+  `file with the signing key (default: the seed in the environment variable ${SEED_VARIABLE})`,
 );
 
 /**
@@ -110,8 +110,8 @@ export const keyFileOption = text(
  * @param options `keyFile`: the path of a key file, which takes precedence over the environment
  * @param context the environment variables
  * @returns the signer
- * @throws {@link RequestError} if there is no key, or the variable does not hold a seed of 64 hex digits
- * @throws {@link FileError} if the key file cannot be read, is readable by others, or holds no seed
+ * @throws {@link RequestError} if there is no key, or the variable does not contain a seed of 64 hex digits
+ * @throws {@link FileError} if the key file cannot be read, is readable by others, or contains no seed
  */
 export async function commandSigner(
   { keyFile }: { readonly keyFile?: string },
@@ -122,7 +122,7 @@ export async function commandSigner(
   }
   if (environment[SEED_VARIABLE] === undefined) {
     throw new RequestError("there is no key to sign with", {
-      advice: `Give --key-file; \`tradewire keys new FILE\` makes one. Or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
+      advice: `Give --key-file; \`tradewire keys new FILE\` creates one. Or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
     });
   }
   const signer = signerFromEnvironment(SEED_VARIABLE, environment);

@@ -101,7 +101,7 @@ export function createFailureInjector(services: readonly DescService[]): Failure
   };
 }
 
-const injectedError = (code: Code) => new ConnectError("this failure was injected", code);
+const injectedError = (code: Code) => new ConnectError("injected by failNext", code);
 
 /** Yields messages until their bodies have the given number of bytes, then throws. */
 async function* failAfterBytes(

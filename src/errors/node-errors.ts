@@ -51,7 +51,7 @@ export type FileAdvice = Readonly<Record<string, string>>;
 
 /** Advice for files that are only read. */
 export const READ_ADVICE: FileAdvice = {
-  ENOENT: "Check the path: there is nothing to read.",
+  ENOENT: "Check the path.",
   EISDIR: "Give the path of a file.",
   EACCES: "Check the permissions of the file and of the folders above it.",
 };
@@ -79,9 +79,9 @@ export function fileError(reason: unknown, path: string, adviceByCode: FileAdvic
 function describe(errno: string): [Code, string, string] {
   switch (errno) {
     case "EEXIST":
-      return [Code.AlreadyExists, "it exists already", "Choose another name, or allow it to be replaced (force)."];
+      return [Code.AlreadyExists, "the file already exists", "Choose another name, or overwrite the file (force)."];
     case "ENOENT":
-      return [Code.NotFound, "it does not exist", "Make the folder first, or choose another path."];
+      return [Code.NotFound, "no such file or folder", "Create the folder first, or choose another path."];
     case "ENOTDIR":
       return [Code.NotFound, "a part of the path is no folder", "Choose another path."];
     case "EISDIR":

@@ -138,10 +138,9 @@ export function readBlock(value: bigint | number, name: string): bigint {
     throw mismatchError(name, value, `a whole number, ${value}`);
   }
   if (whole < 1n || whole >= 2n ** 63n) {
-    throw new RequestError(`${name} is ${shown(value)}, which is no block`, {
+    throw new RequestError(`${name} must be a whole number from 1 (got ${shown(value)})`, {
       option: name,
-      advice:
-        "Blocks are whole numbers from 1; history segments begin at 1, 1001, 2001 and so on where they are of 1000 blocks.",
+      advice: "History segments start at blocks 1, 1001, 2001 and so on if they have 1000 blocks.",
     });
   }
   return whole;

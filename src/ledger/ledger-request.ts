@@ -46,9 +46,9 @@ export function readLedgerRequest(request: LedgerRequest): CheckedLedgerRequest 
 function identifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
     throw new RequestError(
-      `${name} is ${typeof text === "string" ? quoted(text) : String(text)}, which is no identifier`,
+      `${name} must be 64 hex digits (got ${typeof text === "string" ? quoted(text) : String(text)})`,
       {
-        advice: "Give the 64 hex digits that the network knows it by.",
+        advice: "Copy the identifier in full, as the network shows it.",
       },
     );
   }

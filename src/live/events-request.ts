@@ -151,9 +151,9 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
  */
 export function requireIdentifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
-    throw new RequestError(`${name} is ${quoted(String(text))}, which is no identifier`, {
+    throw new RequestError(`${name} must be 64 hex digits (got ${quoted(String(text))})`, {
       option: name,
-      advice: "Give the 64 hex digits that the network knows it by.",
+      advice: "Copy the identifier in full, as the network shows it.",
     });
   }
   return text;

@@ -199,7 +199,7 @@ describe("mergeArchives", () => {
     const sources = archives({ "c-trades-1-10.csv": "a\n1\n" });
     const target = join(folder, "c.zip");
     writeFileSync(target, "mine");
-    await expect(mergeArchives(sources, target)).rejects.toThrow("it exists already");
+    await expect(mergeArchives(sources, target)).rejects.toThrow("the file already exists");
     expect(readFileSync(target, "utf8")).toBe("mine");
     await mergeArchives(sources, target, { force: true });
     expect((await archiveOutcome(target)).error).toBeUndefined();

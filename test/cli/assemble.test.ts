@@ -67,7 +67,7 @@ describe("tradewire assemble", () => {
     expect(nameless).toMatchObject({
       code: 2,
       out: "",
-      err: expect.stringContaining("no name to save the archive under"),
+      err: expect.stringContaining("no file name to save the archive under"),
     });
   });
 
@@ -97,7 +97,7 @@ describe("tradewire assemble", () => {
   it("says that a capture does not exist", async () => {
     expect(await run(["assemble", "nothing.json"], { cwd: folder })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('"nothing.json": it does not exist\n'),
+      err: expect.stringContaining('"nothing.json": no such file or folder\n'),
     });
   });
 });

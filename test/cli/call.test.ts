@@ -177,7 +177,7 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     expect(await ask("ExportLedgerEntries", ...out)).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/it exists already/),
+      err: expect.stringMatching(/the file already exists/),
     });
     expect(JSON.parse((await ask("ExportLedgerEntries", ...out, "--force", "--json")).out)).toEqual({
       path,
@@ -257,7 +257,7 @@ it("call says when it is interrupted that the node may have taken what does more
   ]);
   await eventually(() => calls > 0);
   interrupt("SIGINT");
-  const err = "tradewire: interrupted; whether the node took the call is unknown\n";
+  const err = "tradewire: interrupted; it is unknown whether the node executed the call\n";
   expect(await ended).toEqual({ code: 130, out: "", err });
 });
 
@@ -277,24 +277,27 @@ it.each([
   [["ListStopOrdrs"], /^tradewire: there is no method "ListStopOrdrs"\nDid you mean \S+Service\/ListStopOrders\?\n$/],
   [["TradingDataServic/GetStopOrder"], /\nDid you mean datanode\.api\.v2\.TradingDataService\/GetStopOrder\?\n$/],
   [["GetVegaTime"], / ambiguous: .*\nChoose datanode\.\S+Service\/GetVegaTime or vega\.\S+Service\/GetVegaTime\.\n$/],
-  [["ListStopOrders", "-d", "{}"], /--data is for methods that stream their requests, and \S+ListStopOrders takes one/],
-  [["CoreService/ObserveEventBus", "-d", "{}", "-d", "no"], /^tradewire: request 2 is no valid JSON/],
+  [
+    ["ListStopOrders", "-d", "{}"],
+    /--data is for methods that stream requests, but \S+ListStopOrders takes a single request/,
+  ],
+  [["CoreService/ObserveEventBus", "-d", "{}", "-d", "no"], /^tradewire: request 2 is not valid JSON/],
   [["CoreService/ObserveEventBus", '{"frist": 1}'], /has no field "frist"/],
   [
     ["ListStopOrders", "--set", "pagination.frist=1"],
-    /has no field "frist"\nDid you mean first\? Its fields: first, after/,
+    /has no field "frist"\nDid you mean first\? Fields: first, after/,
   ],
-  [["ListStopOrders", "--header", "nothing"], /^tradewire: --header "nothing" is no header/],
+  [["ListStopOrders", "--header", "nothing"], /^tradewire: --header "nothing" is not a header/],
   [["ListStopOrders", "--header", "host: x"], /^tradewire: the header host/],
   [["LastBlockHeight", "--all"], /^tradewire: \S+LastBlockHeight does not page/],
   [["ObserveTrades", "--all"], /does not page: it streams/],
-  [["ListStopOrders", "--limit", "0"], /--limit: 0 is too few/],
-  [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout is for one call/],
-  [["ListStopOrders", "--out", "x"], /answers with \S+ListStopOrdersResponse, not with bytes/],
-  [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--all and --limit do not/],
-  [["ListStopOrders", "--timeout", "soon"], /"soon" is no duration/],
-  [["ListStopOrders", "--timeout", "0"], /--timeout is 0, which is no time to wait/],
-  [["ListStopOrders", "--timeout", "597h"], /--timeout is 597h, which is no time to wait/],
+  [["ListStopOrders", "--limit", "0"], /--limit: 0 is too small/],
+  [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout limits one call/],
+  [["ListStopOrders", "--out", "x"], /responds with \S+ListStopOrdersResponse, not with bytes/],
+  [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--out excludes --all and --limit/],
+  [["ListStopOrders", "--timeout", "soon"], /"soon" is not a duration/],
+  [["ListStopOrders", "--timeout", "0"], /--timeout is out of range \(0\)/],
+  [["ListStopOrders", "--timeout", "597h"], /--timeout is out of range \(597h\)/],
 ])("call %j is bad usage", async (args, message) => {
   const { code, out, err } = await call(...args);
   expect([code, out, calls]).toEqual([2, "", 0]);

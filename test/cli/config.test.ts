@@ -93,8 +93,8 @@ describe("options of every command that talks to a node", () => {
       [["--transport", "http"], "Allowed choices are auto, grpc, grpc-js, rest."],
       [["--grpc-url", "node"], 'the configuration is wrong: --grpc-url is "node", but must be a URL'],
       [["--ca-file", "ca.pem"], "--ca-file: grpc.tls goes with an https URL only"],
-      [["--call-timeout", "soon"], '--call-timeout: "soon" is no duration'],
-      [["--idle-timeout", "0"], "--idle-timeout is 0, which is no time to wait"],
+      [["--call-timeout", "soon"], '--call-timeout: "soon" is not a duration'],
+      [["--idle-timeout", "0"], "--idle-timeout is out of range (0)"],
     ] as const) {
       const { code, out, err } = await tradewire([...command, ...args]);
       expect([code, out]).toEqual([2, ""]);

@@ -55,6 +55,6 @@ describe.each(["grpc", "rest"])("call of a method that streams its requests, ove
     expect(err).toMatch(/^tradewire: .*has no field "marketld"/);
     await writeFile(join(folder, "bad"), '{"marketId": "a"}\nno\n');
     const { err: other } = await run(["call", METHOD, `@${join(folder, "bad")}`, ...to()]);
-    expect(other).toMatch(/^tradewire: line 2 of \S+ is no valid JSON/);
+    expect(other).toMatch(/^tradewire: line 2 of \S+ is not valid JSON/);
   });
 });

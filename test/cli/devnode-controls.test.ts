@@ -101,7 +101,7 @@ describe("tradewire devnode", () => {
     [["revert"], "missing required argument 'id'"],
     [["fail-next", "Info"], "missing required argument 'how'"],
     [["make-block", "2"], "too many arguments for 'make-block'"],
-    [["fail-next", "Info", "cut", "--times", "x"], '"x" is no whole number'],
+    [["fail-next", "Info", "cut", "--times", "x"], '"x" is not a whole number'],
     [["make-block", "--url", "localhost"], "argument 'localhost' is invalid"],
     [["make-block", "--url", "ftp://localhost"], "argument 'ftp://localhost' is invalid"],
     [["make-blocks"], "unknown command 'make-blocks'"],
@@ -115,12 +115,12 @@ describe("tradewire devnode", () => {
     ]);
   });
 
-  it("tells that a node takes no commands", async () => {
+  it("tells that a node does not accept commands", async () => {
     await using plain = await startCommandNode();
     expect(await run(["devnode", "make-block", "--url", plain.restUrl])).toEqual({
       code: 2,
       out: "",
-      err: `tradewire: the node at ${plain.restUrl} takes no commands\nStart it with --admin, or give the gateway of one that runs so with --url.\n`,
+      err: `tradewire: the node at ${plain.restUrl} does not accept commands\nStart it with --admin, or give the gateway of a node that runs with --admin with --url.\n`,
     });
   });
 
@@ -129,7 +129,7 @@ describe("tradewire devnode", () => {
     expect(await run(["devnode", "reset", "--url", url])).toEqual({
       code: 1,
       out: "",
-      err: `tradewire: no node answers at ${url}\nStart one with tradewire devnode --admin, or give its gateway with --url.\n`,
+      err: `tradewire: no node responds at ${url}\nStart one with tradewire devnode --admin, or give the URL of its gateway with --url.\n`,
     });
   });
 
@@ -144,7 +144,7 @@ describe("tradewire devnode", () => {
       code: 1,
       out: "",
       err: expect.stringMatching(
-        new RegExp(`^tradewire: ${other.url} answered ${status}, not as a local node does\nGive the gateway .*\n$`),
+        new RegExp(`^tradewire: ${other.url} responded with ${status}, unlike a local node\nCheck --url: .*\n$`),
       ),
     });
   });

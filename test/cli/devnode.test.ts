@@ -124,7 +124,7 @@ describe("tradewire devnode", () => {
     expect(await run(["devnode", ...args])).toEqual({
       code: 1,
       out: "",
-      err: 'tradewire: "/proc/tradewire/node": it does not exist\nChoose a folder elsewhere: none can be made there.\n',
+      err: 'tradewire: "/proc/tradewire/node": no such file or folder\nChoose a folder elsewhere: none can be made there.\n',
     });
   });
 
@@ -148,7 +148,7 @@ describe("tradewire devnode", () => {
   it.each([
     [["--activity", "10001"], "activity is 10001"],
     [["--schema-versions", "117"], "--schema-versions[0] is 117"],
-    [["--schema-versions", "115,"], '"" is no whole number'],
+    [["--schema-versions", "115,"], '"" is not a whole number'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
     [
       ["--segments", "1000000", "--blocks-per-segment", "9999"],
@@ -156,7 +156,7 @@ describe("tradewire devnode", () => {
     ],
     [["--genesis", "trade=rows.csv"], "argument 'trade=rows.csv' is invalid"],
     [["--genesis", "trades"], "argument 'trades' is invalid"],
-    [["--block-ms", "-1"], '"-1" is no whole number'],
+    [["--block-ms", "-1"], '"-1" is not a whole number'],
   ])("refuses %j in a line, with advice", async (args, said) => {
     const { code, out, err } = await run(["devnode", ...args]);
     expect([code, out]).toEqual([2, ""]);
@@ -172,7 +172,7 @@ describe("tradewire devnode", () => {
     expect(missing).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/missing\.csv": it does not exist\n/),
+      err: expect.stringMatching(/missing\.csv": no such file or folder\n/),
     });
     const path = join(folder, "wrong.csv");
     await writeFile(path, "id,colour\nab,red\n");

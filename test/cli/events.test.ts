@@ -111,7 +111,7 @@ describe("tradewire events", () => {
     const joined = await run([...args, "--lifecycle", "--format", "table", "--limit", "2"]);
     expect(joined).toMatchObject({ code: 0, err: "" });
     expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 10 @ 100\.50/);
-    const note = "tradewire: the type order misses cancellations and expiries; --lifecycle adds them\n";
+    const note = "tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n";
     const table = [...args, "--format", "table", "--limit", "1"];
     expect((await run(table)).err).toBe(note);
     expect((await run([...table, "--quiet"])).err).toBe("");
@@ -127,7 +127,7 @@ describe("tradewire events", () => {
     const lines = out.trimEnd().split("\n");
     expect(lines[1]).toBe('{"gap":{"afterBlock":"6","beforeBlock":"9"}}');
     expect([lines[0], lines[2]].map((line) => JSON.parse(line ?? "").id)).toEqual(["7-2", "8-2"]);
-    expect(err).toMatch(/the node ended it without an error; try 2 in \d+ ms\n/);
+    expect(err).toMatch(/the node ended it without an error; attempt 2 in \d+ ms\n/);
     expect(err).toContain("tradewire: events of blocks after 6 and before 9 may be missing: the connection was lost\n");
   });
 
@@ -151,8 +151,8 @@ describe("tradewire events", () => {
 
   it.each([
     [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
-    [["--party", "x"], '--party is "x", which is no identifier'],
-    [["--limit", "0"], "--limit: 0 is too few"],
+    [["--party", "x"], '--party must be 64 hex digits (got "x")'],
+    [["--limit", "0"], "--limit: 0 is too small"],
     [["--format", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {
     const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);

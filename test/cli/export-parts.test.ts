@@ -84,9 +84,9 @@ describe("tradewire export in parts", () => {
   it.each([
     ["0", "parallel is 0"],
     ["101", "parallel is 101"],
-    ["1.5", '\\"1.5\\" is no whole number'],
-    ["-1", '\\"-1\\" is no whole number'],
-    ["many", '\\"many\\" is no whole number'],
+    ["1.5", '\\"1.5\\" is not a whole number'],
+    ["-1", '\\"-1\\" is not a whole number'],
+    ["many", '\\"many\\" is not a whole number'],
   ])("refuses --parallel %s", async (count, words) => {
     const outcome = await run(args("--parallel", count), { cwd: folder });
     expect(outcome).toMatchObject({ code: 2, out: expect.stringContaining(words) });

@@ -54,7 +54,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, NAME)}\n` });
     const sha256 = createHash("sha256").update(archive).digest("hex");
     expect(outcome.err).toMatch(
-      new RegExp(`^\\d+\\.\\d KiB in \\d+\\.\\d s, SHA-256 ${sha256}, content checked\nfile +bytes\n`),
+      new RegExp(`^\\d+\\.\\d KiB in \\d+\\.\\d s, SHA-256 ${sha256}, content verified\nfile +bytes\n`),
     );
     expect(outcome.err).toContain("chain-1-trades-1-3000.csv  408004\n");
     expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
@@ -77,7 +77,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
   it("tells which check was made", async () => {
     await using server = await serveExport(wire, good());
     const args = [...options(transport, server), "--verify", "structure", "--force", "--out", folder];
-    expect((await run(args)).err).toContain(", structure checked\n");
+    expect((await run(args)).err).toContain(", structure verified\n");
     expect(JSON.parse((await run([...args, "--json"])).out)).toMatchObject({ verified: "structure" });
   });
 
@@ -94,7 +94,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(refused);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, NAME))}: it exists already\nChoose another name, or allow it to be replaced (--force).\n`,
+      `tradewire: ${JSON.stringify(join(folder, NAME))}: the file already exists\nChoose another name, or overwrite the file (--force).\n`,
     );
     expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
     expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
@@ -200,9 +200,12 @@ describe("tradewire export", () => {
     [["--table", "trades"], "missing --from-block <height>, --to-block <height>"],
     [["--table", "trades", "--from-block", "1"], "missing --to-block <height>"],
     [["--table", "nothing", "--from-block", "1", "--to-block", "2"], '"nothing" is not a table that can be exported'],
-    [["--table", "trades", "--from-block", "x", "--to-block", "2"], '"x" is no block'],
-    [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is no block'],
-    [["--table", "trades", "--from-block", "0", "--to-block", "2"], "--from-block is 0, which is no block"],
+    [["--table", "trades", "--from-block", "x", "--to-block", "2"], '"x" is not a block height'],
+    [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is not a block height'],
+    [
+      ["--table", "trades", "--from-block", "0", "--to-block", "2"],
+      "--from-block must be a whole number from 1 (got 0)",
+    ],
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is behind --to-block 2"],
     [[...RANGE, "--transport", "smoke"], "'smoke' is invalid\nAllowed choices are auto, grpc, grpc-js, rest.\n"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
@@ -230,7 +233,7 @@ describe("tradewire export", () => {
     presentable(outcome);
     expect(outcome.code).toBe(1);
     expect(outcome.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.\n`,
+      `tradewire: ${JSON.stringify(join(folder, "no"))}: no such file or folder\nCreate the folder first, or choose another path.\n`,
     );
   });
 });

@@ -111,7 +111,7 @@ describe("tradewire follow", () => {
       [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file both say"],
       [["--cursor-file", folder], 1, "it is a folder"],
       [["--from-block", "20", "--to-block", "10"], 2, "--from-block 20 is behind --to-block 10"],
-      [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "it does not exist"],
+      [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "no such file or folder"],
     ] as const) {
       const { code, out, err } = await run(args(...more));
       expect([code, out, err]).toEqual([exit, "", expect.stringContaining(message)]);
@@ -123,11 +123,11 @@ describe("tradewire follow", () => {
     const away = await startDevnode({ ...settings, grpcPort });
     await away.close();
     const running = startCommand(["follow", "--grpc-url", away.grpcUrl, "--table", "trades", "--to-block", "40"]);
-    await eventually(() => running.said().includes("trying again"));
+    await eventually(() => running.said().includes("retrying"));
     await using back = await startDevnode({ ...settings, grpcPort });
     const { code, out, err } = await running.ended;
     expect([code, back.chainId]).toEqual([0, away.chainId]);
     expect(linesOf(out)).toEqual(await all(4));
-    expect(err).toMatch(/^tradewire: [^\n]*the connection was refused[^\n]*; trying again until it passes\n$/);
+    expect(err).toMatch(/^tradewire: [^\n]*the connection was refused[^\n]*; retrying\n$/);
   });
 });

@@ -21,7 +21,7 @@ describe("parseTime", () => {
     "refuses %j",
     (text) => {
       expect(() => parseTime(text)).toThrow(RequestError);
-      expect(() => parseTime(text)).toThrow(`${JSON.stringify(text)} is no time`);
+      expect(() => parseTime(text)).toThrow(`${JSON.stringify(text)} is not a time`);
     },
   );
 

@@ -73,15 +73,15 @@ describe("tradewire inspect", () => {
     );
     expect(out).toMatch(/, CRC-32 [0-9a-f]{8}\n {2}column {2}NULLs {2}empty {2}samples\n/);
     expect(out).toContain('  note        1      1  "x"\n');
-    expect(out.endsWith("\n5 rows in 2 files; sizes, checksums and rows are sound.\n")).toBe(true);
+    expect(out.endsWith("\n5 rows in 2 files; sizes, checksums and rows are valid.\n")).toBe(true);
   });
 
   it("tells what it found up to the mistake, then the mistake", async () => {
     const { code, out, err } = await run(["inspect", path("wrong.zip")]);
     expect(code).toBe(1);
-    expect(out).toContain("notes.csv\n  the name tells no chain, table and blocks\n  1 row, ");
+    expect(out).toContain("notes.csv\n  the file name does not contain chain, table and blocks\n  1 row, ");
     expect(out).toContain('  a\\u{1b}[2J      0      0  "1"\n');
-    expect(out.endsWith("\n6 rows in 3 files up to where the archive is broken.\n")).toBe(true);
+    expect(out.endsWith("\n6 rows in 3 files before the archive is corrupt.\n")).toBe(true);
     expect(err).toMatch(/^tradewire: .*notes\.csv.*line 3/);
     const machine = await run(["inspect", path("wrong.zip"), "--json"]);
     expect(machine).toMatchObject({ code: 1, err: "" });

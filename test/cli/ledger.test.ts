@@ -42,7 +42,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   it("names the file that exists already, with the party's key in it", async () => {
     await ledger(good);
     const { code, err } = await ledger(good);
-    expect([code, err.split("\n")[0]]).toEqual([1, `tradewire: "${join(folder, NAME)}": it exists already`]);
+    expect([code, err.split("\n")[0]]).toEqual([1, `tradewire: "${join(folder, NAME)}": the file already exists`]);
   });
 
   it("prints a JSON object, and replaces a file where it is forced to", async () => {
@@ -98,13 +98,13 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
 
 describe("tradewire ledger", () => {
   it.each([
-    [["--party", "x"], '--party is "x", which is no identifier'],
-    [["--asset", "x"], '--asset is "x", which is no identifier'],
-    [["--from", "soon"], '"soon" is no time'],
+    [["--party", "x"], '--party must be 64 hex digits (got "x")'],
+    [["--asset", "x"], '--asset must be 64 hex digits (got "x")'],
+    [["--from", "soon"], '"soon" is not a time'],
     [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
-    [["--limit", "1"], "--limit is about rows that are printed, but a file is asked for"],
-    [["--format", "csv", "--out", "x.csv"], "--out, --force and --json are for a file, but rows are printed"],
-    [["--out", "-", "--force"], "--out, --force and --json are for a file, but rows are printed"],
+    [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
+    [["--format", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
+    [["--out", "-", "--force"], "--out, --force and --json apply only to a file, but rows are printed"],
   ])("refuses %j", async (args, message) => {
     const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], { cwd: folder });
     expect([code, out]).toEqual([2, ""]);

@@ -84,9 +84,9 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
 
 it.each([
   [["stop-orders", "--status", "frozen"], /^tradewire: --status is "FROZEN", which is no value of /],
-  [["stop-orders", "--from", "yesterday"], /^tradewire: --from: "yesterday" is no time\n/],
+  [["stop-orders", "--from", "yesterday"], /^tradewire: --from: "yesterday" is not a time\n/],
   [["stop-orders", "--from", "2024-01-02", "--to", "2024-01-01"], /^tradewire: the date range is empty/],
-  [["stop-orders", "--limit", "0"], /^tradewire: --limit: 0 is too few/],
+  [["stop-orders", "--limit", "0"], /^tradewire: --limit: 0 is too small/],
   [["stop-order"], /missing required argument 'id'/],
 ])("%j is bad usage", async (args, message) => {
   const { code, out, err } = await run(args);

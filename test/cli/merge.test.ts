@@ -45,7 +45,11 @@ describe("tradewire merge", () => {
       path: join(folder, "c.zip"),
       entries: [{ name: "chain-1-trades-1-2000.csv" }],
     });
-    expect(await merge()).toMatchObject({ code: 1, out: "", err: expect.stringContaining("it exists already\n") });
+    expect(await merge()).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("the file already exists\n"),
+    });
     expect(await merge("--force")).toMatchObject({ code: 0 });
   });
 

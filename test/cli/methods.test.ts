@@ -84,7 +84,7 @@ describe("describe", () => {
       "method datanode.api.v2.TradingDataService/ListMarkets",
     ]);
     expect(err).toBe(
-      "datanode.api.v2.TradingDataService/ListMarkets is taken; vega.api.v1.CoreStateService/ListMarkets must be named in full.\n",
+      "Using datanode.api.v2.TradingDataService/ListMarkets; for vega.api.v1.CoreStateService/ListMarkets, give the full name.\n",
     );
   });
 

@@ -43,7 +43,7 @@ describe("tradewire over auto", () => {
     ]);
     presentable(outcome);
     expect(outcome.code).toBe(0);
-    expect(outcome.err).toBe(`tradewire: grpc: the connection was refused (${closed}); going on over rest\n`);
+    expect(outcome.err).toBe(`tradewire: grpc: the connection was refused (${closed}); falling back to rest\n`);
     const files = await readdir(folder);
     expect(files.map((file) => join(folder, file))).toEqual([JSON.parse(outcome.out).path]);
     await rm(folder, { recursive: true });
@@ -130,7 +130,7 @@ describe("tradewire devnode", () => {
   });
 
   it.each([
-    [["--grpc-port", "x"], '"x" is no whole number'],
+    [["--grpc-port", "x"], '"x" is not a whole number'],
     [["--rest-port", "70000"], "--rest-port is 70000"],
     [["--segments", "0"], "segments is 0"],
     [["--chain-id", "../x"], '--chain-id is "../x"'],
@@ -160,7 +160,7 @@ describe("tradewire devnode", () => {
     expect(outcome.code).toBe(0);
     expect(outcome.out).toMatch(/^gRPC http:\S+\nREST http:\S+\n$/);
     expect(outcome.err.split("\n")).toEqual([
-      `Keys with balances, of the mnemonic that everybody knows, "${DEV_MNEMONIC}":`,
+      `Keys with balances, from the publicly known mnemonic "${DEV_MNEMONIC}":`,
       ...urls.keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}`),
       "The node of chain tradewire-devnet is running; Ctrl-C stops it.",
       "",
@@ -175,7 +175,7 @@ describe("tradewire demo", () => {
       const outcome = await run(["demo", "--out", folder]);
       presentable(outcome);
       expect(outcome).toMatchObject({ code: 0, err: "" });
-      expect(outcome.out).toContain("Both archives are identical. They hold:\n");
+      expect(outcome.out).toContain("Both archives are identical and contain:\n");
       const name = "tradewire-devnet-trades-116-2001-5000.zip";
       expect([await readdir(join(folder, "grpc")), await readdir(join(folder, "rest"))]).toEqual([[name], [name]]);
     } finally {

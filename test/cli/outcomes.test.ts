@@ -111,9 +111,9 @@ describe("submit --wait", () => {
     const refused = await run(["submit", good, "--wait", "--dry-run", ...signing]);
     expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining("--wait") });
     const wrong = await run(["submit", good, "--wait=soon", ...signing]);
-    expect(wrong).toMatchObject({ code: 2, out: "", err: expect.stringContaining('"soon" is no duration') });
+    expect(wrong).toMatchObject({ code: 2, out: "", err: expect.stringContaining('"soon" is not a duration') });
     const swapped = await run(["submit", "--wait", good, ...signing]);
-    expect(swapped).toMatchObject({ code: 2, out: "", err: expect.stringContaining("--wait alone, behind the file") });
+    expect(swapped).toMatchObject({ code: 2, out: "", err: expect.stringContaining("put --wait after the file") });
   });
 });
 

@@ -50,8 +50,8 @@ describe("tradewire rows", () => {
   (hasScript ? it : it.skip)("prints a table on a terminal, without being told to", async () => {
     const written = await onTerminal(folder, 80, 24, ["rows", "one.zip"]);
     expect(written.replaceAll(STYLE, "").split("\r\n").slice(0, 2)).toEqual(["id  note", " 1  NULL"]);
-    expect(written).not.toContain("To fit the terminal");
-    expect(await onTerminal(folder, 12, 24, ["rows", "one.zip"])).toContain("To fit the terminal, ");
+    expect(written).not.toContain("to fit the terminal");
+    expect(await onTerminal(folder, 12, 24, ["rows", "one.zip"])).toContain(" to fit the terminal");
   });
 
   it.each(["large.zip", "- < large.zip"])("ends quietly where its reader has had enough: %s", async (input) => {

@@ -71,9 +71,9 @@ describe("tradewire rows", () => {
     const file = path("one.zip");
     for (const [args, code, said] of [
       [[file, "--columns", "id,nothing"], 2, 'there is no column "nothing" in the archive\nChoose from: id, note.\n'],
-      [[file, "--columns", "id,id"], 2, "--columns id,id names a column twice"],
-      [[file, "--columns", "id,"], 2, "--columns id, names a column twice, or none between"],
-      [[file, "--limit", "-1"], 2, '"-1" is no whole number'],
+      [[file, "--columns", "id,id"], 2, "--columns id,id contains a duplicate or empty column name"],
+      [[file, "--columns", "id,"], 2, "--columns id, contains a duplicate or empty column name"],
+      [[file, "--limit", "-1"], 2, '"-1" is not a whole number'],
       [[file, "--null", "x"], 2, "--null is for csv and table"],
       [[file, "--null", ",", "--format", "csv"], 2, 'the NULL string "," cannot stand in a CSV file'],
       [[file, "--format", "xml"], 2, "Allowed choices are jsonl, csv, table"],
@@ -108,9 +108,7 @@ describe("tradewire rows over a change of the schema", () => {
     const input = await readFile(path("two.zip"));
     const outcome = await run(["rows", "-", "--format", "csv"], { input });
     expect(outcome).toMatchObject({ code: 1, out: 'id,note\n1,x\n"' });
-    expect(outcome.err).toContain(
-      `"${NEW}" has columns that the files before it, and so the header, do not have: fee\n`,
-    );
+    expect(outcome.err).toContain(`"${NEW}" has columns that are missing in the earlier files and the header: fee\n`);
     const named = await run(["rows", "-", "--format", "csv", "--columns", "id"], { input });
     expect(named).toEqual({ code: 0, err: "", out: "id\n1\n2\n" });
     const unknown = await run(["rows", "-", "--columns", "fee"], { input });
@@ -152,7 +150,7 @@ describe("tradewire rows with a broken archive", () => {
 
   it.each([
     ["no.zip", /^tradewire: .+\n.+\n$/],
-    ["nothing.zip", /nothing\.zip": it does not exist\nCheck the path: there is nothing to read\.\n$/],
+    ["nothing.zip", /nothing\.zip": no such file or folder\nCheck the path\.\n$/],
     [".", /: it is a folder\nGive the path of a file\.\n$/],
   ])("refuses %s", async (name, said) => {
     const outcome = await run(["rows", path(name)]);

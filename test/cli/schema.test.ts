@@ -77,7 +77,7 @@ describe("tradewire schema", () => {
     [["--schema-version", "0"], /0 is no version.*\n.*from 1 to 116/],
     [["--from", "1"], /are for SQL\nAdd --dialect postgres/],
     [["--dialect", "typescript", "--added-nullable"], /are for SQL/],
-    [["--dialect", "duckdb", "--to", "6"], /--to is given without --from/],
+    [["--dialect", "duckdb", "--to", "6"], /--to needs --from/],
     [["--dialect", "duckdb", "--from", "6", "--to", "2"], /6 is newer than 2/],
     [["--dialect", "duckdb", "--from", "6", "--schema-version", "7"], /cannot be used with/],
     [["--dialect", "oracle"], /Allowed choices are postgres, duckdb, clickhouse, json-schema, typescript/],

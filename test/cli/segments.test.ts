@@ -105,7 +105,7 @@ describe("tradewire export", () => {
   it("widens a range to the boundaries, and says so", async () => {
     const { out, err } = await run(on("export", ...range(5, 12), "--snap", "--out", join(folder, "snapped", "/")));
     expect(out).toBe(`${join(folder, "snapped", "cli-1-trades-1-20.zip")}\n`);
-    expect(err).toContain("\nBlocks 1 to 20 were taken for 5 to 12.\n");
+    expect(err).toContain("\nRange widened from 5-12 to 1-20 (--snap).\n");
     const machine = await run(on("export", ...range(5, 12), "--snap", "--json", "--out", join(folder, "json.zip")));
     expect(JSON.parse(machine.out)).toMatchObject({ fromBlock: "1", toBlock: "20" });
     expect((await run(on("export", ...range(1, 20), "--snap", "--format", "csv", "--limit", "0"))).err).toBe("");
@@ -125,10 +125,10 @@ describe("tradewire export", () => {
   });
 
   it.each([
-    [["--columns", "id"], "--columns is about rows"],
-    [["--format", "csv", "--json"], "--resume, --force and --json are for an archive"],
-    [["--format", "csv", "--out", "x.csv"], "--resume, --force and --json are for an archive"],
-    [["--out", "-", "--force"], "--resume, --force and --json are for an archive"],
+    [["--columns", "id"], "--columns applies to rows"],
+    [["--format", "csv", "--json"], "--resume, --force and --json apply only to an archive"],
+    [["--format", "csv", "--out", "x.csv"], "--resume, --force and --json apply only to an archive"],
+    [["--out", "-", "--force"], "--resume, --force and --json apply only to an archive"],
     [["--format", "jsonl", "--null", "x"], "--null is for csv and table"],
   ])("refuses %j", async (options, said) => {
     const outcome = await run(on("export", ...range(1, 20), ...options), { cwd: folder });

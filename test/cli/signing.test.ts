@@ -84,19 +84,19 @@ describe("what is submitted", () => {
     const file = await write("async.json", await sign("--type", "async"));
     expect(await submit(file)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nSent; it was not checked yet\.\n$/),
+      err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
     });
     const none = { ...JSON.parse(await sign()), type: "TYPE_UNSPECIFIED" };
     const unspecified = await write("unspecified.json", JSON.stringify(none));
     expect(await submit(unspecified)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nSent; it was not checked yet\.\n$/),
+      err: expect.stringMatching(/^Submitting .*\nSent, but not yet checked by the node\.\n$/),
     });
     await node.makeBlock();
     const sync = await write("sync.json", await sign());
     expect(await submit(sync)).toMatchObject({
       code: 0,
-      err: expect.stringMatching(/^Submitting .*\nIt is in the mempool\.\n$/),
+      err: expect.stringMatching(/^Submitting .*\nAccepted into the mempool\.\n$/),
     });
   });
 
@@ -108,7 +108,7 @@ describe("what is submitted", () => {
       [["--chain-id-prefix", "signature-only", "--key-file", keyFile], "--key-file, --chain-id-prefix"],
       [["--chain-id", "tradewire-devnet"], "--chain-id"],
     ] as const) {
-      const err = expect.stringContaining(`it is signed already, so ${named} cannot apply`);
+      const err = expect.stringContaining(`the file is already signed, so ${named} cannot apply`);
       expect(await submit(file, ...options)).toMatchObject({ code: 2, out: "", err });
     }
     expect(await submit(file)).toMatchObject({ code: 0 });

@@ -6,18 +6,18 @@ const sync = (...args: string[]) => run(["sync", ...args], { cwd: tmpdir() });
 
 describe("what does not fit is refused, with what to do", () => {
   it.each([
-    [[], "there is no --to", "--to duckdb:history.duckdb"],
+    [[], "--to is missing", "--to duckdb:history.duckdb"],
     [["--to", "history.duckdb"], "does not say what kind", "Did you mean --to duckdb:history.duckdb?"],
     [["--to", "duckbd:x"], 'begins with "duckbd:"', "Did you mean duckdb:?"],
     [["--to", "duckdb:"], "names no file", "--to duckdb:history.duckdb"],
-    [["--to", "duckdb:x", "--to-env", "X"], "both given", "Give one"],
-    [["--to-env", "TRADEWIRE_NO_SUCH"], '"TRADEWIRE_NO_SUCH": it is not set', "--to duckdb:"],
+    [["--to", "duckdb:x", "--to-env", "X"], "both --to and --to-env", "Give one"],
+    [["--to-env", "TRADEWIRE_NO_SUCH"], '"TRADEWIRE_NO_SUCH": the environment variable is not set', "--to duckdb:"],
     [["--to", "duckdb:x", "--table", "tardes"], '"tardes" is not a table', "Did you mean trades?"],
     [["--to", "duckdb:x", "--schema", "y"], "--schema is for PostgreSQL", "Leave it out"],
     [["--to", "duckdb:x", "--create-indexes", "after"], "--create-indexes is for PostgreSQL", "Leave it out"],
     [["--to", "parquet:x", "--named-views"], "--named-views is for databases", "Leave it out"],
     [["--to", "postgres://h/d?schema=a", "--schema", "b"], 'names the schema "a"', "Give one"],
-    [["--to", "duckdb:x", "--poll", "5s"], "--poll is for --follow", "--follow"],
+    [["--to", "duckdb:x", "--poll", "5s"], "--poll needs --follow", "--follow"],
     [["--to", "duckdb:x", "--parallel", "0"], "parallel is 0", "from 1 to 100"],
     [
       ["--to", "duckdb:x", "--from-block", "9", "--to-block", "3"],
@@ -26,10 +26,10 @@ describe("what does not fit is refused, with what to do", () => {
     ],
     [["--to", "duckdb:x", "--queue"], "--queue needs PostgreSQL", "postgres://"],
     [["--to", "duckdb:x", "--queue", "--dry-run"], "--queue needs PostgreSQL", "postgres://"],
-    [["--to", "duckdb:x", "--retry-failed", "--dry-run"], "--retry-failed is for a queue", "--queue"],
-    [["--to", "duckdb:x", "--retry-failed"], "--retry-failed is for a queue", "--queue"],
-    [["--to", "postgres://h/d", "--queue", "--parallel", "3"], "--parallel is for those who load", "sync worker"],
-    [["worker", "--to", "duckdb:x"], "a worker needs PostgreSQL", "postgres://"],
+    [["--to", "duckdb:x", "--retry-failed", "--dry-run"], "--retry-failed needs --queue", "--queue"],
+    [["--to", "duckdb:x", "--retry-failed"], "--retry-failed needs --queue", "--queue"],
+    [["--to", "postgres://h/d", "--queue", "--parallel", "3"], "--parallel has no effect with --queue", "sync worker"],
+    [["worker", "--to", "duckdb:x"], "sync worker needs PostgreSQL", "postgres://"],
   ])("%j", async (args, summary, advice) => {
     const { code, out, err } = await sync(...args);
     expect({ code, out }).toEqual({ code: 2, out: "" });

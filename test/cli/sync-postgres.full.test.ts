@@ -58,7 +58,7 @@ describe("tradewire schema --for-sync", () => {
     expect(await run(["sync", ...at(`${url}?schema=printed`), ...keys], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await shapeOf(url, "printed")).toBe(shape);
     const { err } = await run(["sync", ...at(`${url}?schema=printed`)], { cwd: tmpdir() });
-    expect(err).toContain("indexes for usual questions; --indexes keys makes none.\n");
+    expect(err).toContain("indexes for common queries. To create none, use --indexes keys.\n");
     expect(await shapeOf(url, "printed")).toContain("trades_by_buyer_vega_time");
   });
 
@@ -72,7 +72,7 @@ describe("tradewire schema --for-sync", () => {
     expect(await run(["sync", ...at(url)], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await ask(url, `SELECT count(*) > 0 AS some FROM ${filled}`)).toEqual([{ some: true }]);
     const verified = await run(["sync", "verify", ...at(url), "--deep"], { cwd: tmpdir() });
-    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });
   });
 
   it.each([
@@ -94,7 +94,7 @@ describe("tradewire sync --to postgres:", () => {
     const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
     expect(out).toMatch(/^Loaded 90 rows of 6 units, /);
-    expect(err).toContain("Making the primary keys and indexes.\n");
+    expect(err).toContain("Creating the primary keys and indexes.\n");
     const keys =
       "SELECT count(*)::int AS keys FROM pg_constraint WHERE contype = 'p' AND conrelid = 'history.trades'::regclass";
     expect(await ask(url, keys)).toEqual([{ keys: 1 }]);
@@ -109,7 +109,7 @@ describe("tradewire sync --to postgres:", () => {
     const status = await run(["sync", "status", ...at(url), ...two], { cwd: tmpdir() });
     expect(status.out).toMatch(/^trades +3 +60 .* 0$/m);
     expect(status.out).toContain("Nothing is missing.");
-    expect(status.out).toContain("Queue: 0 units wait, 0 wait to be tried again, 0 are under way, 0 were given up.");
+    expect(status.out).toContain("Queue: 0 units waiting, 0 waiting for a retry, 0 in flight, 0 failed.");
     expect(status.out).toMatch(/ alive$/m);
     worker.interrupt("SIGTERM");
     const { code, out } = await worker.ended;

@@ -47,7 +47,7 @@ describe("tradewire sync", () => {
     const first = await sync("--to", "duckdb:first.duckdb", ...two);
     expect(first).toMatchObject({ code: 0 });
     expect(first.out).toMatch(
-      /^Loaded 90 rows of 6 units, .* of CSV, in \d+s\. The ledger of duckdb:first\.duckdb counts 90 rows\.\n$/,
+      /^Loaded 90 rows of 6 units, .* of CSV, in \d+s\. The ledger of duckdb:first\.duckdb has 90 rows\.\n$/,
     );
     expect(await count("first.duckdb", "SELECT count(*), count(DISTINCT (vega_time, seq_num)) FROM trades")).toEqual([
       ["60", "60"],
@@ -107,9 +107,9 @@ describe("tradewire sync", () => {
     const { code, out, err } = await sync("--to", "duckdb:beyond.duckdb", ...two, "--from-block", "999999999");
     expect(code).toBe(1);
     expect(out).toContain("Loaded 0 rows of 0 units");
-    expect(err).toContain("no segment of the node, blocks 1 to 30, lies within the range\n");
+    expect(err).toContain("none of the node's segments, blocks 1 to 30, is within the range\n");
     expect(err).toContain(
-      "tradewire: no segment of the node lies within --from-block and --to-block: its history has blocks 1 to 30. Nothing was loaded.\n",
+      "tradewire: the node has no segment between --from-block and --to-block; its history has blocks 1 to 30. Nothing was loaded.\n",
     );
     expect(err).not.toContain("100.0 %");
   });
@@ -157,15 +157,15 @@ describe("tradewire sync status and verify", () => {
     await sync("--to", "duckdb:status.duckdb", "--table", "trades", "--to-block", "20");
     const beside = await below("status", "--to", "duckdb:status.duckdb", ...two);
     expect(beside.code).toBe(0);
-    expect(beside.out).toContain("holds history of the chain sync-1. The node has 3 segments, blocks 1 to 30.");
+    expect(beside.out).toContain("has the history of chain sync-1. The node has 3 segments, blocks 1 to 30.");
     expect(beside.out).toMatch(/^trades +2 +40 .* 1 +20 +1$/m);
     expect(beside.out).toMatch(/^blocks +0 +0 .* 3$/m);
     expect(beside.out).toContain("4 segments of tables are missing.");
     const args = ["--grpc-url", "http://127.0.0.1:1", "--to", "duckdb:status.duckdb"];
     const alone = await run(["sync", "status", ...args], { cwd: folder });
     expect(alone.code).toBe(0);
-    expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables hold nothing /);
-    expect(alone.err).toMatch(/^No node to compare with: /);
+    expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables are empty /);
+    expect(alone.err).toMatch(/^Not compared with a node: /);
   });
 
   it("fails where the histories part, as text and as JSON", async () => {
@@ -197,7 +197,7 @@ describe("tradewire sync status and verify", () => {
     await sync("--to", "duckdb:changed.duckdb", "--table", "trades");
     const sound = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--table", "trades");
     expect(sound).toMatchObject({ code: 0 });
-    expect(sound.out).toContain("3 were fetched again and compared value by value. All are sound.");
+    expect(sound.out).toContain("3 were fetched again and compared by value. All units match.");
     const instance = await DuckDBInstance.create(join(folder, "changed.duckdb"));
     const connection = await instance.connect();
     await connection.run(
@@ -208,8 +208,8 @@ describe("tradewire sync status and verify", () => {
     instance.closeSync();
     const counted = await below("verify", "--to", "duckdb:changed.duckdb");
     expect(counted.code).toBe(1);
-    expect(counted.out).toContain("  trades of blocks 1 to 10: 19 rows, and the ledger says 20\n");
-    expect(counted.out).toContain("1 is not as the ledger says:");
+    expect(counted.out).toContain("  trades of blocks 1 to 10: 19 rows, but the ledger has 20\n");
+    expect(counted.out).toContain("1 does not match:");
     expect(counted.out).not.toContain("blocks 11 to 20");
     const deep = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--json");
     expect(deep.code).toBe(1);
@@ -222,10 +222,10 @@ describe("tradewire sync status and verify", () => {
     });
     const repaired = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--repair");
     expect(repaired).toMatchObject({ code: 0 });
-    expect(repaired.out).toContain("2 are not as the ledger says:");
-    expect(repaired.out).toContain("2 units with 40 rows were loaded anew.\n");
+    expect(repaired.out).toContain("2 do not match:");
+    expect(repaired.out).toContain("2 units with 40 rows were reloaded.\n");
     const again = await below("verify", "--to", "duckdb:changed.duckdb", "--deep");
-    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });
   });
 
   it("says of values that it has not compared no more than that row counts match, and names missing units", async () => {
@@ -242,8 +242,8 @@ describe("tradewire sync status and verify", () => {
     expect({ code, out }).toEqual({
       code: 0,
       out:
-        "2 units with 40 rows in duckdb:values.duckdb. Row counts match; values are compared with --deep.\n" +
-        "Units are missing between others; `tradewire sync` fetches them:\n  trades of blocks 11 to 20\n",
+        "2 units with 40 rows in duckdb:values.duckdb. Row counts match. To compare values, use --deep.\n" +
+        "Gaps between units, which `tradewire sync` fetches:\n  trades of blocks 11 to 20\n",
     });
   });
 });
@@ -255,10 +255,10 @@ describe("tradewire sync compact", () => {
     expect(await sync(...to, ...two)).toMatchObject({ code: 0 });
     const joined = await compact(...to, "--table", "trades", "--rows-per-file", "40", "--json");
     expect(lines(joined.out)).toEqual([{ joined: 2, files: 1, rows: "40", busy: 0 }]);
-    expect((await compact(...to)).out).toMatch(/^\d+ files with \d+ rows became \d+ in parquet:joined\.\n$/);
-    expect((await compact(...to)).out).toBe("No files to join in parquet:joined.\n");
+    expect((await compact(...to)).out).toMatch(/^\d+ files with \d+ rows were merged into \d+ in parquet:joined\.\n$/);
+    expect((await compact(...to)).out).toBe("No files to merge in parquet:joined.\n");
     const deep = await below("verify", ...to, "--deep", ...two);
-    expect(deep).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+    expect(deep).toMatchObject({ code: 0, out: expect.stringContaining("All units match.") });
     const again = await sync(...to, ...two, "--json");
     expect(lines(again.out).at(-1)).toMatchObject({ units: 0 });
     const none = await compact("--to", "parquet:none");
@@ -277,7 +277,7 @@ describe("tradewire sync verify of what is damaged", () => {
       const { code, out } = await below("verify", "--to", "parquet:damaged", ...two, ...deep);
       expect(code).toBe(1);
       expect(out).toMatch(
-        /^6 units with 70 rows in parquet:damaged.* 1 is not as the ledger says:\n {2}trades of blocks 11 to 20: .*magic/,
+        /^6 units with 70 rows in parquet:damaged.* 1 does not match:\n {2}trades of blocks 11 to 20: .*magic/,
       );
     }
     const { out } = await below("verify", "--to", "parquet:damaged", ...two, "--json");
@@ -287,6 +287,6 @@ describe("tradewire sync verify of what is damaged", () => {
 
   it("says that nothing is there yet, as where a path is misspelt", async () => {
     const { code, out } = await below("verify", "--to", "duckdb:nowhere.duckdb");
-    expect({ code, out }).toEqual({ code: 0, out: "duckdb:nowhere.duckdb holds nothing yet.\n" });
+    expect({ code, out }).toEqual({ code: 0, out: "duckdb:nowhere.duckdb is empty.\n" });
   });
 });

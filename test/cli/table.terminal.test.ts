@@ -50,6 +50,6 @@ test("fits indented tables of one output, and says once what of all of them does
   tables.printOmissions();
   notes.end();
   expect(await text(notes)).toBe(
-    "To fit the terminal, left out: size, kind; long values are shortened. --json prints all.\n",
+    "Columns hidden to fit the terminal: size, kind. Long values are shortened. Use --json to print all.\n",
   );
 });

@@ -21,15 +21,15 @@ it("aligns columns by the width that a terminal gives characters", () => {
 it("shortens cells of the lowest rank first, and then leaves columns out", () => {
   const fitted = (width: number, ranked?: number[]) => {
     const table = fitTable(["id", "size", "note"], ROWS, { width, ranked });
-    return { text: table.text, leftOut: describeOmissions([table], "--json prints all.") };
+    return { text: table.text, leftOut: describeOmissions([table], "Use --json to print all.") };
   };
   expect(fitted(50)).toEqual({ text: fitTable(["id", "size", "note"], ROWS).text, leftOut: "" });
   const cut = fitted(44);
   expect(cut.text.split("\n")[1]).toBe("0123456789abcdef012345678…     7  値段が高い");
-  expect(cut.leftOut).toBe("To fit the terminal, long values are shortened. --json prints all.");
+  expect(cut.leftOut).toBe("Long values are shortened to fit the terminal. Use --json to print all.");
   const narrow = fitted(32, [2, 0, 1]);
   expect(narrow.text.split("\n")[0]).toBe("id                    note");
-  expect(narrow.leftOut).toContain("left out: size; ");
+  expect(narrow.leftOut).toContain("hidden to fit the terminal: size. ");
   const one = fitted(6, [2, 0, 1]);
   expect(one.text).toBe("note\n値段…\nlow\n");
 });

@@ -18,7 +18,7 @@ describe("output that cannot be written", () => {
       const told = outcome.err.split("\n").filter((line) => line.startsWith("tradewire: "));
       if (!args.startsWith("no-such")) {
         expect(outcome.err).toBe(
-          "tradewire: standard output: the disk is full\nSend the output elsewhere, or make room where it goes.\n",
+          "tradewire: standard output: the disk is full\nRedirect the output elsewhere, or free some space.\n",
         );
         expect(told).toHaveLength(1);
         expect(outcome.code).toBe(1);

@@ -65,7 +65,7 @@ describe("tradewire keys", () => {
     const content = (await readFile(path, "latin1")).trim();
     expect(made.out + made.err).not.toContain(content);
     const again = await run(["keys", "new", path]);
-    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("it exists already") });
+    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file already exists") });
     expect((await readFile(path, "latin1")).trim()).toBe(content);
   });
 
@@ -101,7 +101,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     expect(sent).toEqual({
       code: 0,
       out: expect.stringMatching(/^[0-9A-F]{64}\n$/),
-      err: expect.stringMatching(/^Submitting .*\nIt is in the mempool\.\n$/),
+      err: expect.stringMatching(/^Submitting .*\nAccepted into the mempool\.\n$/),
     });
     const listed = await run(["stop-orders", "--party", party, "--json", ...over(transport)]);
     expect(listed).toMatchObject({ code: 0, err: "" });
@@ -141,7 +141,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     });
     expect(await run(["submit", "--check", "--yes", file, ...over(transport)])).toMatchObject({
       code: 0,
-      out: "The node would take it.\n",
+      out: "The node would accept it.\n",
     });
     // The node has seen its proof of work, until the next block.
     const again = await run(["submit", file, "--json", ...over(transport)]);
@@ -178,9 +178,9 @@ test("a dry run prints the request and sends nothing", async () => {
 });
 
 test.each([
-  ["{", "it is not valid JSON"],
-  ["[]", "it is not a JSON object"],
-  ["{}", "there is no command in it"],
+  ["{", "not valid JSON"],
+  ["[]", "not a JSON object"],
+  ["{}", "contains no command"],
   ['{"stopOrders": {}}', 'has no field "stopOrders"\nDid you mean stopOrdersSubmission?'],
   ['{"nonce": "1", "stopOrdersCancellation": {}}', "blockHeight and nonce are not part of a command"],
   ['{"stopOrdersSubmission": {}}', "stopOrdersSubmission holds neither risesAbove nor fallsBelow"],

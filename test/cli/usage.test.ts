@@ -13,7 +13,7 @@ it.each([
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
     ["follow", "--table", "trades", "--poll", "0"],
-    /^tradewire: --poll is 0, which is no time to wait\nGive 1ms to 596h\.\n$/,
+    /^tradewire: --poll is out of range \(0\)\nGive a duration from 1ms to 596h\.\n$/,
   ],
   [
     ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],
@@ -56,7 +56,7 @@ it("tells with --quiet the error alone, and with --verbose each call", async () 
   const ask = (...more: string[]) => run(["params", "snapshot.interval.length", "--json", ...urls, ...more]);
   const [told, quiet, verbose] = await Promise.all([ask(), ask("--quiet"), ask("--verbose")]);
   expect(new Set([told.out, quiet.out, verbose.out]).size).toBe(1);
-  expect(told.err).toMatch(/^tradewire: grpc: the connection was refused .*; going on over rest\n$/);
+  expect(told.err).toMatch(/^tradewire: grpc: the connection was refused .*; falling back to rest\n$/);
   expect(quiet.err).toBe("");
   expect(verbose.err).toMatch(
     /GetNetworkParameter over .*\n(.*\n)*tradewire: call \d+ ended after \d+ ms: 1 message\n/,

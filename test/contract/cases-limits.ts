@@ -10,7 +10,7 @@ const MIB = 1024 * 1024;
 const small = { limits: { maxMessageBytes: 50, maxJsonBytes: 50 } };
 const tooLarge = failure(ProtocolError, Code.ResourceExhausted, "a message is larger than the limit");
 const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
-const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "nothing came for 300 ms");
+const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "no data received for 300 ms (idle timeout)");
 const onlyHttp1 = { ways: ["body", "envelopes"] as const, because: "a matter of HTTP/1.1 alone" };
 const noRawBody = {
   ways: ["grpc", "envelopes"] as const,

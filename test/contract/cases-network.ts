@@ -6,7 +6,7 @@ import { type Operation, streams } from "./operations.js";
 import type { NodeEndpoints } from "./transports.js";
 
 const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
-const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "nothing came for 200 ms");
+const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "no data received for 200 ms (idle timeout)");
 const foreign = failure(ConnectionError, Code.Unavailable, "the server does not speak the protocol of this transport");
 
 /** No label of a name is that long, so nobody has to be asked. */

@@ -6,7 +6,7 @@ import { archive, chunksOf, type Operation, streams } from "./operations.js";
 
 const lost = failure(ConnectionError, Code.Unavailable, "the connection was lost");
 const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
-const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "nothing came for 200 ms");
+const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "no data received for 200 ms (idle timeout)");
 const limitOf = (operation: Operation): Failure => (streams(operation) ? nothingCame : timeUp);
 const canceled = failure(CanceledError, Code.Canceled, "the call was canceled");
 const quick = { timeouts: { callMs: 200, idleMs: 200 } };

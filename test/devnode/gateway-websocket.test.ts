@@ -174,7 +174,7 @@ describe("what was asked for happens", () => {
   it("an error of the call is a frame", async () => {
     node.failNext({ method: OBSERVE, with: "UNAVAILABLE" });
     const socket = await openPlainSocket(node.restUrl, BUS);
-    expect(await socket.next()).toMatchObject({ error: { code: 14, message: "this failure was injected" } });
+    expect(await socket.next()).toMatchObject({ error: { code: 14, message: "injected by failNext" } });
     expect(await socket.closed).toBe(1006);
   });
 

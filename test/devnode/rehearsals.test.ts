@@ -73,10 +73,10 @@ it("each failure that is taken happens, once, and each other one is refused", as
         const outcome = await outcomeOf(method);
         expect(outcome).toMatch(
           isCode
-            ? /^\[data_loss\] this failure was injected$/
+            ? /^\[data_loss\] injected by failNext$/
             : what === "cut"
               ? /stream closed|session|socket|aborted/
-              : /^\[internal\] this failure was injected$/,
+              : /^\[internal\] injected by failNext$/,
         );
       } else {
         expect(ask).toThrow(RequestError);

@@ -149,9 +149,9 @@ describe("the command takes the fork's definitions without regenerating", () => 
   });
 
   it.each([
-    ["imports-missing.binpb", /holds no whole definitions: Cannot find .*\n.*--include_imports/],
-    ["main.js", /is no Buf image and no descriptor set\nMake it with `buf build/],
-    ["package.json", /is no Buf image and no descriptor set\nMake it with `buf build/],
+    ["imports-missing.binpb", /has incomplete or invalid definitions: Cannot find .*\n.*--include_imports/],
+    ["main.js", /is neither a Buf image nor a descriptor set\nCreate one with `buf build/],
+    ["package.json", /is neither a Buf image nor a descriptor set\nCreate one with `buf build/],
     ["gen", /^tradewire: buf cannot compile /],
   ])("but not from %s", async (path, message) => {
     const { code, out, err } = await run(["methods", "--proto", join(folder, path)]);
@@ -164,6 +164,6 @@ describe("the command takes the fork's definitions without regenerating", () => 
     const methods = ["methods", "--proto", join(folder, "proto")];
     const { code, err } = await start(process.execPath, [main, ...methods], "/", { PATH: "" }).ended;
     expect(code).toBe(2);
-    expect(err).toMatch(/^tradewire: .* there is no buf\n.*buf build -o image\.binpb/);
+    expect(err).toMatch(/^tradewire: .* buf is not installed\n.*buf build -o image\.binpb/);
   });
 });

@@ -42,8 +42,8 @@ it("says what stands in the way", async () => {
     }
     return "made";
   };
-  expect(failing("file")).toBe("it exists already\nGive a folder: this is a file.");
+  expect(failing("file")).toBe("the file already exists\nGive a folder: this is a file.");
   expect(failing("file/folder")).toBe("a part of the path is no folder\nChoose another path.");
-  expect(failing("link")).toBe("it does not exist\nChoose a folder elsewhere: none can be made there.");
-  expect(failing("link/folder")).toBe("it does not exist\nChoose a folder elsewhere: none can be made there.");
+  expect(failing("link")).toBe("no such file or folder\nChoose a folder elsewhere: none can be made there.");
+  expect(failing("link/folder")).toBe("no such file or folder\nChoose a folder elsewhere: none can be made there.");
 });

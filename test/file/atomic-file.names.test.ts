@@ -48,7 +48,7 @@ describe("a name that is taken", () => {
     const error = await fileFailure(save(watched(), { target }));
     expect(error.code).toBe(Code.AlreadyExists);
     expect(error.message).toContain(
-      `${JSON.stringify(join(folder, "a.csv"))}: it exists already\nChoose another name, or allow it to be replaced (force).`,
+      `${JSON.stringify(join(folder, "a.csv"))}: the file already exists\nChoose another name, or overwrite the file (force).`,
     );
     expect(given).toBe(kind === "folder" ? 1 : 0);
     expect(await readdir(folder)).toEqual(["a.csv"]);
@@ -108,7 +108,7 @@ describe("a file that cannot be written", () => {
     const error = await fileFailure(save([csv], { target: join(folder, "no", "a.csv") }));
     expect(error.code).toBe(Code.NotFound);
     expect(error.message).toContain(
-      `${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.`,
+      `${JSON.stringify(join(folder, "no"))}: no such file or folder\nCreate the folder first, or choose another path.`,
     );
   });
 
@@ -122,8 +122,8 @@ describe("a file that cannot be written", () => {
   });
 
   it.each([
-    [false, "it does not exist"],
-    [true, "it does not exist"],
+    [false, "no such file or folder"],
+    [true, "no such file or folder"],
   ])("says why it cannot have its name (by force: %s)", async (force, why) => {
     const error = await fileFailure(save([csv], { force, fileName: () => "no/a.csv" }));
     expect(error.summary).toBe(`${JSON.stringify(join(folder, "no", "a.csv"))}: ${why}`);

@@ -453,9 +453,9 @@ describe("a port of the other transport", () => {
 
 describe("exportNetworkHistory", () => {
   it.each([
-    [{ ...request, fromBlock: 0 }, "fromBlock is 0, which is no block"],
-    [{ ...request, toBlock: 2.5 }, "toBlock is 2.5, which is no block"],
-    [{ ...request, toBlock: 2n ** 63n }, "toBlock is 9223372036854775808, which is no block"],
+    [{ ...request, fromBlock: 0 }, "fromBlock must be a whole number from 1 (got 0)"],
+    [{ ...request, toBlock: 2.5 }, "toBlock must be a whole number from 1 (got 2.5)"],
+    [{ ...request, toBlock: 2n ** 63n }, "toBlock must be a whole number from 1 (got 9223372036854775808)"],
     [{ ...request, fromBlock: 4000 }, "fromBlock 4000 is behind toBlock 3000"],
     [{ ...request, table: 0 }, "0 is not a table that can be exported"],
     [{ ...request, table: 99 }, "99 is not a table that can be exported"],

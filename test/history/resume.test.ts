@@ -259,9 +259,9 @@ describe("an export that keeps its parts", () => {
       }
       return segments;
     };
-    await expect(save()).rejects.toThrow("it exists already");
+    await expect(save()).rejects.toThrow("the file already exists");
     proxy.asked.length = 0;
-    await expect(save()).rejects.toThrow("it exists already"); // It is not the archive.
+    await expect(save()).rejects.toThrow("the file already exists"); // It is not the archive.
     await rename(whole.path, path);
     const modified = (await stat(path)).mtimeMs;
     const { bytes, sha256, entries } = whole;
@@ -275,7 +275,7 @@ describe("an export that keeps its parts", () => {
     await writeFile(join(folder, "mine.zip"), "mine");
     const exported = client.exportNetworkHistory(request);
     const failure = await failureOf(() => exported.saveTo(join(folder, "mine.zip"), { resume: parts }));
-    expect(failure).toMatchObject({ summary: expect.stringContaining("it exists already") });
+    expect(failure).toMatchObject({ summary: expect.stringContaining("the file already exists") });
     expect(proxy.asked).toEqual([]);
   });
 });

@@ -338,9 +338,9 @@ describe("an export of the ledger", () => {
   });
 
   it.each([
-    [{ partyId: "network" }, 'partyId is "network", which is no identifier'],
-    [{ partyId: partyId.slice(1) }, "which is no identifier"],
-    [{ partyId, assetId: "" }, 'assetId is "", which is no identifier'],
+    [{ partyId: "network" }, 'partyId must be 64 hex digits (got "network")'],
+    [{ partyId: partyId.slice(1) }, "must be 64 hex digits"],
+    [{ partyId, assetId: "" }, 'assetId must be 64 hex digits (got "")'],
     [{ partyId, dateRange: { startTimestamp: new Date("never") } }, "startTimestamp is Invalid Date, which is no time"],
     [
       { partyId, dateRange: { startTimestamp: 2n, endTimestamp: 2n } },

@@ -241,7 +241,7 @@ describe("what cannot be right", () => {
     [{ cursor: Buffer.from('[1,"chain-1","blocks",11,10,"id"]').toString("base64url") }, {}, /is no cursor/],
     [{ pollMs: 0 }, {}, /pollMs is 0/],
     [{ attempts: 1.5 }, {}, /attempts is 1.5/],
-    [{}, { fromBlock: 0 }, /fromBlock is 0, which is no block/],
+    [{}, { fromBlock: 0 }, /fromBlock must be a whole number from 1 \(got 0\)/],
     [{}, { fromBlock: 2, toBlock: 1 }, /fromBlock 2 is behind toBlock 1/],
   ])("is refused at once: %j %j", (options, request, message) => {
     expect(() => follow(node, options, request)).toThrow(RequestError);

@@ -38,7 +38,7 @@ describe("what plain JavaScript gives by mistake", () => {
     [[{}, { signal: {} }], "signal is an object"],
     [[{ types: ["order"], lifecycle: "yes" }], 'lifecycle is "yes"'],
     [[{ lifecycle: 1 }], "lifecycle is 1"],
-    [[{ partyId: [HASH] }], `partyId is "${HASH}", which is no identifier`],
+    [[{ partyId: [HASH] }], `partyId must be 64 hex digits (got "${HASH}")`],
   ])("is named by the events: %j", async (given, said) => {
     expect(await saidOf("events", ...given)).toBe(said);
   });

@@ -82,8 +82,8 @@ test("a stream of results that is lost before the first is not opened again unse
 });
 
 test.each([
-  [{ partyIds: ["x"] }, 'partyIds[0] is "x", which is no identifier'],
-  [{ hashes: [hash, ""] }, 'hashes[1] is "", which is no identifier'],
+  [{ partyIds: ["x"] }, 'partyIds[0] must be 64 hex digits (got "x")'],
+  [{ hashes: [hash, ""] }, 'hashes[1] must be 64 hex digits (got "")'],
   [{ status: "yes" }, "status is yes, which is neither true nor false"],
 ])("the results of %j are not asked for", async (request, summary) => {
   await using node = await startObserving(nothing);

@@ -153,18 +153,20 @@ describe("a key file", () => {
 
   test("that is missing, or there already, comes with advice that fits", async () => {
     const missing = signerFromKeyFile(join(folder, "missing"));
-    await expect(missing).rejects.toThrow("it does not exist\nCheck the path. `tradewire keys new FILE` makes a key");
+    await expect(missing).rejects.toThrow(
+      "no such file or folder\nCheck the path. `tradewire keys new FILE` makes a key",
+    );
     await createKeyFile(join(folder, "there"));
     const again = createKeyFile(join(folder, "there"));
-    await expect(again).rejects.toThrow("it exists already\nChoose another name: a key is never replaced.");
-    await expect(createKeyFile(join(folder, "no", "key"))).rejects.toThrow("it does not exist\nCheck the path.");
+    await expect(again).rejects.toThrow("the file already exists\nChoose another name: a key is never replaced.");
+    await expect(createKeyFile(join(folder, "no", "key"))).rejects.toThrow("no such file or folder\nCheck the path.");
   });
 
   test.each([seed, `0x${seed}`, seed.toUpperCase(), `${seed}0`, seed.slice(1), `folder/${seed}`])(
     "does not show a seed in the place of its path: %s",
     async (path) => {
       const error = await signerFromKeyFile(path).catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ message: expect.stringMatching(/^"(folder\/)?\*\*\*": it does not exist\n/) });
+      expect(error).toMatchObject({ message: expect.stringMatching(/^"(folder\/)?\*\*\*": no such file or folder\n/) });
       expect(inspect(error, { depth: 10, showHidden: true }).toLowerCase()).not.toContain(seed.slice(8, 40));
     },
   );
@@ -186,7 +188,7 @@ describe("the key in a file", () => {
   test("does not take the place of a file", async () => {
     const path = join(folder, "mine");
     await writeFile(path, "mine");
-    await expect(createKeyFile(path)).rejects.toThrow("it exists already");
+    await expect(createKeyFile(path)).rejects.toThrow("the file already exists");
     expect(await readFile(path, "utf8")).toBe("mine");
   });
 
@@ -228,7 +230,7 @@ describe("the key in a file", () => {
         "it is no key file\nA key file holds 64 hex digits, a seed, and nothing else.",
       );
     }
-    await expect(signerFromKeyFile(join(folder, "missing"))).rejects.toThrow("it does not exist");
+    await expect(signerFromKeyFile(join(folder, "missing"))).rejects.toThrow("no such file or folder");
   });
 
   test("that changed signs nothing", async () => {

@@ -155,7 +155,10 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
     const { markets, reason } = await runtime.until(outcome(stream));
     expect(markets).toEqual(["a"]);
     expect(reason).toBeInstanceOf(ConnectionError);
-    expect(reason).toMatchObject({ summary: "nothing came for 1500 ms", code: Code.DeadlineExceeded });
+    expect(reason).toMatchObject({
+      summary: "no data received for 1500 ms (idle timeout)",
+      code: Code.DeadlineExceeded,
+    });
   });
 
   it("is ended by a time limit of its own", async () => {
@@ -294,7 +297,7 @@ describe("a connection whose other side has vanished", () => {
     const config = { ...configOf("rest", urls), timeouts: { idleMs: 1500 } };
     const { markets, reason } = await runtime.until(outcome(observing(config), stall));
     expect(markets).toEqual(["a"]);
-    expect(reason).toMatchObject({ summary: "nothing came for 1500 ms" });
+    expect(reason).toMatchObject({ summary: "no data received for 1500 ms (idle timeout)" });
   });
 });
 

@@ -45,7 +45,7 @@ describe("a pipe", () => {
     expect(error).toBeInstanceOf(FileError);
     expect(error).toMatchObject({
       code: Code.NotFound,
-      message: `${JSON.stringify(missing)}: it does not exist\nCheck the path: there is nothing to read.\nSee docs/errors.md#fileerror-not-there of tradewire.`,
+      message: `${JSON.stringify(missing)}: no such file or folder\nCheck the path.\nSee docs/errors.md#fileerror-not-there of tradewire.`,
     });
   });
 });

@@ -126,7 +126,7 @@ describe("an archive in a file", () => {
 describe("a path", () => {
   it("that leads nowhere, or to a folder, is an error", async () => {
     for (const [wrong, code, message] of [
-      [join(folder, "none"), Code.NotFound, "it does not exist\nCheck the path: there is nothing to read."],
+      [join(folder, "none"), Code.NotFound, "no such file or folder\nCheck the path."],
       [folder, Code.AlreadyExists, "it is a folder\nGive the path of a file."],
     ] as const) {
       const opening = openFile(wrong);

@@ -18,7 +18,7 @@ export interface Definitions {
  * @param signal cancels reading and compiling `source`
  * @returns the definitions
  * @throws {@link FileError} if `source` cannot be read
- * @throws {@link RequestError} if `source` holds no valid definitions
+ * @throws {@link RequestError} if `source` contains no valid definitions
  */
 export async function loadDefinitions(source: string | undefined, signal: AbortSignal): Promise<Definitions> {
   if (source === undefined) {
@@ -112,7 +112,7 @@ export function findName<T>(
     const [first, ...others] = found.toSorted((a, b) => Number(a.yields === true) - Number(b.yields === true));
     if (first !== undefined && others.every((other) => other.yields === true && first.yields !== true)) {
       if (others.length > 0) {
-        onChoice(`${first.name} is taken; ${listed(others)} must be named in full.`);
+        onChoice(`Using ${first.name}; for ${listed(others)}, give the full name.`);
       }
       return first.item;
     }
@@ -132,7 +132,7 @@ function notFound(name: string, wanted: string, candidates: readonly Named<unkno
   const near = closestName(wanted, ends);
   const meant = near === undefined ? [] : candidates.filter((candidate) => end(candidate.name) === near);
   return new RequestError(`there is no ${kind} ${JSON.stringify(name)}`, {
-    advice: meant.length > 0 ? `Did you mean ${listed(meant)}?` : "`tradewire methods` lists all methods.",
+    advice: meant.length > 0 ? `Did you mean ${listed(meant)}?` : "List all methods with `tradewire methods`.",
   });
 }
 
@@ -148,5 +148,5 @@ function listed(found: readonly Named<unknown>[]): string {
 /** The option that chooses other definitions than the network's. */
 export const protoOption = text(
   "<path>",
-  "definitions of your own: a Buf image, a descriptor set, or a folder of .proto files (needs buf)",
+  "your own definitions: a Buf image, a descriptor set, or a folder of .proto files (needs buf)",
 );

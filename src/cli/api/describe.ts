@@ -199,7 +199,7 @@ type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum |
  * Returns the comment of an element. Images hold comments, generated code does not.
  *
  * @param desc the element's descriptor
- * @returns the comment before the element, or else behind it, on one line; empty if there is none
+ * @returns the comment before the element, or else after it, on one line; empty if there is none
  */
 function commentOf(desc: Commented): string {
   const path = pathOf(desc).join();

@@ -22,7 +22,7 @@ import { fileError, quotedPath, READ_ADVICE } from "../../errors/node-errors.js"
 export const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
 
 const HOW_TO_MAKE_ONE =
-  "Make it with `buf build -o image.binpb`, or `protoc --include_imports --descriptor_set_out=image.binpb ...`.";
+  "Create one with `buf build -o image.binpb` or `protoc --include_imports --descriptor_set_out=image.binpb ...`.";
 
 /**
  * Reads definitions: a Buf image or a descriptor set, binary or as JSON, or a folder of `.proto` files, which is compiled.
@@ -31,7 +31,7 @@ const HOW_TO_MAKE_ONE =
  * @param signal cancels reading and compiling
  * @returns the definitions of all files
  * @throws {@link FileError} if the file cannot be read
- * @throws {@link RequestError} if it holds no valid definitions, lacks their imports, or cannot be compiled
+ * @throws {@link RequestError} if it contains no valid definitions, lacks their imports, or cannot be compiled
  */
 export async function readImage(path: string, signal: AbortSignal): Promise<FileRegistry> {
   const found = await stat(path).catch((reason: unknown) => {
@@ -56,7 +56,7 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
     return createFileRegistry(set);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RequestError(`${quotedPath(path)} holds no whole definitions: ${why}`, {
+    throw new RequestError(`${quotedPath(path)} has incomplete or invalid definitions: ${why}`, {
       advice: HOW_TO_MAKE_ONE,
       cause,
     });
@@ -74,7 +74,7 @@ function restoreJsonNames(messages: readonly DescriptorProto[]): void {
 }
 
 function noImage(path: string, cause?: unknown): RequestError {
-  return new RequestError(`${quotedPath(path)} is no Buf image and no descriptor set`, {
+  return new RequestError(`${quotedPath(path)} is neither a Buf image nor a descriptor set`, {
     advice: HOW_TO_MAKE_ONE,
     cause,
   });
@@ -132,9 +132,9 @@ export async function compileFolder(folder: string, maxBytes: number, signal: Ab
       return image;
     }
   }
-  throw new RequestError(`${quotedPath(folder)} has to be compiled, but there is no buf`, {
+  throw new RequestError(`${quotedPath(folder)} must be compiled, but buf is not installed`, {
     advice:
-      "Install it (`npm install --save-dev @bufbuild/buf`), or make an image elsewhere (`buf build -o image.binpb`) and give that.",
+      "Install it (`npm install --save-dev @bufbuild/buf`), or build an image elsewhere (`buf build -o image.binpb`) and give that image.",
   });
 }
 
@@ -177,11 +177,11 @@ function compile(
 
 function refusal(folder: string, error: Error, message: string): RequestError {
   const hasTimedOut = "killed" in error && error.killed === true;
-  const why = hasTimedOut ? `it did not end within ${COMPILE_TIMEOUT_MS / 1000} s` : message.trim() || error.message;
+  const why = hasTimedOut ? `timeout after ${COMPILE_TIMEOUT_MS / 1000} s` : message.trim() || error.message;
   return new RequestError(
     `buf cannot compile ${quotedPath(folder)}: ${truncate(why.replace(/\s*\n\s*/g, "; "), MAX_MESSAGE)}`,
     {
-      advice: "Correct the definitions; `buf build` in that folder says the same.",
+      advice: "Correct the definitions. `buf build` in that folder reports the same error.",
       cause: error,
     },
   );

@@ -28,8 +28,8 @@ export function setFields(desc: DescMessage, json: JsonObject, settings: readonl
   for (const setting of settings) {
     const at = setting.indexOf("=");
     if (at < 1) {
-      throw new RequestError(`--set ${quoted(setting)} is no setting`, {
-        advice: "Give the path of a field and its value, such as pagination.first=5.",
+      throw new RequestError(`--set ${quoted(setting)} is not of the form PATH=VALUE`, {
+        advice: "Give a field and its value, such as pagination.first=5.",
       });
     }
     const where = `--set ${quoted(setting)}`;
@@ -90,9 +90,9 @@ function withInner(field: DescField, inner: JsonObject, path: readonly string[],
     TEXT_FORMS.has(field.message.typeName) ||
     FREE_FORMS.has(field.message.typeName)
   ) {
-    const what = field.fieldKind === "list" ? "is a list" : "is no message with fields of its own in JSON";
+    const what = field.fieldKind === "list" ? "is a list" : "has no fields of its own in JSON";
     throw new RequestError(`${setting.where}: ${field.name} ${what}`, {
-      advice: `Give it whole, such as --set ${field.jsonName}=..., or give the request as JSON.`,
+      advice: `Give the whole field, such as --set ${field.jsonName}=..., or give the request as JSON.`,
     });
   }
   put(field.message, inner, path, setting);
@@ -140,7 +140,7 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
     return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
   }
   const names = desc.values.map(({ name }) => name);
-  throw new RequestError(`${where}: ${quoted(text)} is no value of ${desc.typeName}`, {
+  throw new RequestError(`${where}: ${quoted(text)} is not a value of ${desc.typeName}`, {
     advice: suggestNames(text, names),
   });
 }
@@ -149,8 +149,8 @@ function parsed(text: string, where: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch {
-    throw new RequestError(`${where}: a message is needed, and ${quoted(text)} is no JSON`, {
-      advice: "Give it as JSON, or set its fields one by one, with dots in the path.",
+    throw new RequestError(`${where}: the field is a message, but ${quoted(text)} is not JSON`, {
+      advice: "Give JSON, or set its fields one by one, with dots in the path.",
     });
   }
 }
@@ -178,7 +178,7 @@ export function unknownField(desc: DescMessage, name: string, where: string): Re
   const names = desc.fields.map(({ jsonName }) => jsonName);
   const near = closestName(name, names);
   const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
-  const all = names.length === 0 ? "It has no fields." : `Its fields: ${names.join(", ")}.`;
+  const all = names.length === 0 ? "The message has no fields." : `Fields: ${names.join(", ")}.`;
   return new RequestError(`${where}: ${desc.typeName} has no field ${quoted(name)}`, { advice: `${suggestion}${all}` });
 }
 
@@ -225,7 +225,7 @@ function checkValues(field: DescField, value: JsonValue, where: string): void {
   for (const item of values) {
     if (LONG.has(field.scalar) && typeof item === "number" && !Number.isSafeInteger(item)) {
       throw new RequestError(`${where}: ${item} is a JSON number that may have been rounded`, {
-        advice: "Put integers of 64 bits in quotes.",
+        advice: "Put 64-bit integers in quotes.",
       });
     }
     if (field.message !== undefined) {

@@ -72,8 +72,8 @@ export function requestOf<I extends DescMessage>(
   const json = parse(text, source);
   if (settings.length > 0) {
     if (!isJsonObject(json)) {
-      throw new RequestError(`${source} is no JSON object, so --set cannot apply`, {
-        advice: "Give one or the other.",
+      throw new RequestError(`${source} is not a JSON object, so --set cannot apply`, {
+        advice: "Give a JSON object, or remove --set.",
       });
     }
     setFields(desc, json, settings);
@@ -83,7 +83,7 @@ export function requestOf<I extends DescMessage>(
     return fromJson(desc, json, { registry });
   } catch (cause) {
     throw new RequestError(`${source}: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      advice: `\`tradewire describe ${desc.typeName}\` shows what it holds.`,
+      advice: `See its fields with \`tradewire describe ${desc.typeName}\`.`,
       cause,
     });
   }
@@ -111,9 +111,9 @@ function parse(text: string, source: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch {
-    throw new RequestError(`${source} is no valid JSON`, {
+    throw new RequestError(`${source} is not valid JSON`, {
       advice:
-        'Give the request in Protobuf\'s JSON, such as \'{"pagination": {"first": 5}}\', or @FILE, or - for standard input.',
+        'Give the request in Protobuf JSON, such as \'{"pagination": {"first": 5}}\', or @FILE, or - for standard input.',
     });
   }
 }

@@ -11,19 +11,19 @@ import { addOptions, flag, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
 
 const assembleOptions = {
-  out: text("<path>", "folder or file to save to, or - for standard output; by default the capture's name with .zip", {
+  out: text("<path>", "folder or file to save to, or - for standard output (default: the capture's name with .zip)", {
     short: "-o",
   }),
   extensions: extensionsOption,
   profile: profileOption,
-  force: flag("replace a file that exists"),
+  force: flag("overwrite an existing file"),
   json: flag("print the result as a JSON object"),
 };
 
 type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
 
 /**
- * Defines the command `assemble`, which makes an archive from a captured stream of chunks (specification, 2.7).
+ * Defines the command `assemble`, which builds an archive from a captured stream of chunks (specification, 2.7).
  *
  * @param command the command `assemble`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it
@@ -38,7 +38,7 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
   const name = file === STANDARD ? undefined : `${basename(file, extname(file))}.zip`;
   const target = options.out ?? name;
   if (target === undefined) {
-    throw new RequestError("standard input has no name to save the archive under", {
+    throw new RequestError("standard input has no file name to save the archive under", {
       advice: "Give a path with --out, or --out - for standard output.",
     });
   }

@@ -38,7 +38,7 @@ import { parseCount, parseDuration } from "../parsers.js";
 
 const callOptions = {
   data: withDefault(
-    repeatedText("<request>", "a request, of a method that streams them; may be repeated", { short: "-d" }),
+    repeatedText("<request>", "a request, for a method that streams requests; may be repeated", { short: "-d" }),
     [],
     "none",
   ),
@@ -48,27 +48,17 @@ const callOptions = {
     "none",
   ),
   header: withDefault(
-    repeatedText(
-      "<name: value>",
-      "send a header; no secret, which others can see among the arguments; may be repeated",
-    ),
+    repeatedText("<name: value>", "send a header, but no secrets: other users can see arguments; may be repeated"),
     [],
     "none",
   ),
-  timeout: parsed("<duration>", "longest time of the whole call, also of a stream", parseDuration),
-  all: flag("print the records of all pages, one a line"),
-  limit: parsed(
-    "<count>",
-    "print so many records, of as many pages as needed, or so many answers of a stream",
-    parseCount,
-  ),
-  out: text(
-    "<file>",
-    "write the bytes that the method answers with (google.api.HttpBody) to a file; - for standard output",
-  ),
-  force: flag("replace a file that exists"),
+  timeout: parsed("<duration>", "maximum duration of the whole call, including a stream", parseDuration),
+  all: flag("print the records of all pages, one per line"),
+  limit: parsed("<count>", "stop after this many records, across pages, or this many messages of a stream", parseCount),
+  out: text("<file>", "write the bytes of the response (google.api.HttpBody) to a file, or - for standard output"),
+  force: flag("overwrite an existing file"),
   proto: protoOption,
-  json: flag("print the answer on one line, and an error as JSON too"),
+  json: flag("print the response on one line, and errors as JSON"),
   ...clientOptions,
 };
 
@@ -87,7 +77,7 @@ export function addCall(command: Command, context: CommandContext): void {
 }
 
 /**
- * Calls a method, and prints its answer.
+ * Calls a method, and prints its response.
  *
  * @param name the method's name, as the user wrote it
  * @param argument the request, as the user wrote it
@@ -118,7 +108,7 @@ async function runCall(
     await printRecords(client, paging, call, options, context);
     return;
   }
-  const messages = answers(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
+  const messages = responses(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
   if (options.out !== undefined) {
     await writeBody(messages, { ...options, out: options.out, transport: config.transport }, context);
     return;
@@ -126,8 +116,8 @@ async function runCall(
   const isForPerson = context.out.isTTY === true && options.json !== true && method.methodKind === "unary";
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   for await (const message of messages) {
-    const answer = answerJson(method.output, message, registry);
-    await writeOut(context, isForPerson ? indentedJson(answer) : json(answer));
+    const response = responseJson(method.output, message, registry);
+    await writeOut(context, isForPerson ? indentedJson(response) : json(response));
     left -= 1;
     if (left === 0) {
       break;
@@ -135,7 +125,7 @@ async function runCall(
   }
 }
 
-/** A call that can be made. */
+/** A call that is ready to be sent. */
 interface PreparedCall {
   readonly requests: AsyncIterable<Message>;
   readonly headers: Headers;
@@ -171,9 +161,12 @@ async function requestsOf(
     return readRequests(method.input, input, context);
   }
   if (input.data.length > 0) {
-    throw new RequestError(`--data is for methods that stream their requests, and ${methodName(method)} takes one`, {
-      advice: "Give the request as an argument.",
-    });
+    throw new RequestError(
+      `--data is for methods that stream requests, but ${methodName(method)} takes a single request`,
+      {
+        advice: "Give the request as an argument.",
+      },
+    );
   }
   return createAsyncIterable([await readRequest(method.input, input, context)]);
 }
@@ -193,8 +186,8 @@ function isStreaming(method: DescMethod): method is DescMethodStreaming {
   return method.methodKind !== "unary";
 }
 
-/** Makes the call and yields its answers. Nothing is sent before the first one is requested. */
-async function* answers(
+/** Makes the call and yields its responses. Nothing is sent before the first one is requested. */
+async function* responses(
   transport: Transport,
   method: DescMethod,
   { requests, headers }: PreparedCall,
@@ -205,7 +198,7 @@ async function* answers(
     const request = await onlyOf(requests);
     const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
       if (signal.aborted && !isReadOnly(method)) {
-        err.write("tradewire: interrupted; whether the node took the call is unknown\n");
+        err.write("tradewire: interrupted; it is unknown whether the node executed the call\n");
       }
       throw reason;
     });
@@ -227,8 +220,8 @@ function pagingMethod(method: DescMethod, { all, limit, timeout }: CallOptions):
   }
   connectionOf(method); // Throws if the method has no pages.
   if (timeout !== undefined) {
-    throw new RequestError("--timeout is for one call, and pages take several", {
-      advice: "Limit each with --call-timeout.",
+    throw new RequestError("--timeout limits one call, but pages take several calls", {
+      advice: "Limit each call with --call-timeout.",
     });
   }
   return isUnary(method) ? method : undefined;
@@ -247,7 +240,7 @@ async function printRecords(
     headers,
     signal: context.signal,
   })) {
-    await writeOut(context, json(answerJson(desc, node, registry)));
+    await writeOut(context, json(responseJson(desc, node, registry)));
   }
 }
 
@@ -258,7 +251,7 @@ function headersOf(lines: readonly string[]): Headers {
     try {
       headers.append(name, value);
     } catch {
-      throw new RequestError(`--header ${JSON.stringify(line)} is no header`, {
+      throw new RequestError(`--header ${JSON.stringify(line)} is not a header`, {
         advice: "Give a name and a value, such as 'x-request-id: 7'.",
       });
     }
@@ -273,9 +266,9 @@ function headersOf(lines: readonly string[]): Headers {
  * @param message the message
  * @param registry the types that an `Any` in it may hold
  * @returns Protobuf's JSON, including fields with default values
- * @throws {@link ProtocolError} if the message holds an `Any` whose type the definitions lack
+ * @throws {@link ProtocolError} if the message contains an `Any` whose type the definitions lack
  */
-function answerJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
+function responseJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
   if (isMessage(message, HttpBodySchema)) {
     const { contentType, data, extensions } = message;
     // Extensions of unknown types are written as they arrived.
@@ -284,10 +277,13 @@ function answerJson<O extends DescMessage>(desc: O, message: MessageShape<O>, re
   try {
     return messageToJson(desc, message, registry);
   } catch (cause) {
-    throw new ProtocolError(`the answer cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`, {
-      advice: "Give definitions that have the type, with --proto.",
-      cause,
-    });
+    throw new ProtocolError(
+      `the response cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`,
+      {
+        advice: "Give definitions that include the type, with --proto.",
+        cause,
+      },
+    );
   }
 }
 
@@ -300,26 +296,26 @@ function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
  *
  * @param method the method that is called
  * @param options the values of the options
- * @throws {@link RequestError} if `--out` is given for a method that does not answer with bytes, or with options that
+ * @throws {@link RequestError} if `--out` is given for a method that does not respond with bytes, or with options that
  *   exclude it
  */
 function checkOutput(method: DescMethod, { out, force, all, limit }: CallOptions): void {
   if (out === undefined ? force === true : all === true || limit !== undefined) {
-    throw new RequestError("--force goes with --out, and --all and --limit do not", {
-      advice: "Give --out for bytes, and --all or --limit for records.",
+    throw new RequestError("--force needs --out, and --out excludes --all and --limit", {
+      advice: "Use --out for bytes, and --all or --limit for records.",
     });
   }
   if (out !== undefined && !isHttpBody(method.output)) {
-    throw new RequestError(`${methodName(method)} answers with ${method.output.typeName}, not with bytes`, {
-      advice: "Leave --out out: the answer goes to standard output as JSON.",
+    throw new RequestError(`${methodName(method)} responds with ${method.output.typeName}, not with bytes`, {
+      advice: "Remove --out: the response is printed as JSON.",
     });
   }
 }
 
 /**
- * Checks that a truncated answer can be detected. Streams of gRPC and of JSON mark their end.
+ * Checks that a truncated response can be detected. Streams of gRPC and of JSON mark their end.
  *
- * @param header the header of the answer
+ * @param header the header of the response
  * @throws {@link ProtocolError} if the bytes end when the connection closes
  */
 function checkEnd(header: Headers): void {

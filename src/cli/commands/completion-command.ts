@@ -14,10 +14,10 @@ export function addCompletion(command: Command, context: CommandContext): void {
 
 /**
  * The completion scripts. Each asks the command for completions, with all words up to the cursor, and shows the lines that
- * it answers: a value and, behind a tab, its description. The last line says whether paths fit too.
+ * it prints: a value and, after a tab, its description. The last line says whether paths fit too.
  */
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
-  // Bash splits words at "=" and ":". The script joins them again, and replies with the part behind the last of them.
+  // Bash splits words at "=" and ":". The script joins them again, and replies with the part after the last of them.
   bash: `# tradewire: completion for bash 4.4 and later
 _tradewire() {
   local line="\${COMP_LINE:0:COMP_POINT}" cur answer last value

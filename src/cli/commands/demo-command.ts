@@ -15,7 +15,7 @@ import type { CommandContext } from "../output.js";
 /** The range that the demonstration exports. The schema version changes within it. */
 const REQUEST = { table: "trades", fromBlock: 2001, toBlock: 5000 } as const;
 
-const demoOptions = { out: text("<folder>", "folder to save to; a new temporary one by default") };
+const demoOptions = { out: text("<folder>", "folder to save to (default: a new temporary folder)") };
 
 /**
  * Defines the command `demo`, which exports the same range from a local node over gRPC and over REST.
@@ -27,7 +27,7 @@ export function addDemo(command: Command, { out, signal }: CommandContext): void
   addOptions(command, demoOptions).action(async (options: OptionValues<typeof demoOptions>) => {
     const folder = options.out === undefined ? await mkdtemp(join(tmpdir(), "tradewire-demo-")) : resolve(options.out);
     await using node = await startDevnode({ signal });
-    out.write(`A local node runs: gRPC on ${node.grpcUrl}, REST on ${node.restUrl}.\n`);
+    out.write(`Started a local node: gRPC on ${node.grpcUrl}, REST on ${node.restUrl}.\n`);
     out.write(`Exporting ${REQUEST.table}, blocks ${REQUEST.fromBlock} to ${REQUEST.toBlock}:\n`);
 
     const save = async (config: ClientConfig & { readonly transport: string }): Promise<SavedExport> => {
@@ -43,9 +43,9 @@ export function addDemo(command: Command, { out, signal }: CommandContext): void
     const grpc = await save({ transport: "grpc", grpc: { url: node.grpcUrl } });
     const rest = await save({ transport: "rest", rest: { url: node.restUrl } });
     if (grpc.sha256 !== rest.sha256) {
-      throw new ProtocolError("the archives differ", { advice: "This must not be; please report it." });
+      throw new ProtocolError("the archives differ", { advice: "This is a bug; please report it." });
     }
-    out.write("Both archives are identical. They hold:\n");
+    out.write("Both archives are identical and contain:\n");
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
     const zip = await client.exportNetworkHistory(REQUEST, { signal }).toZip();
     for (const file of Object.values(zip.files)) {

@@ -28,44 +28,49 @@ import { parseInteger, parseList } from "../parsers.js";
 
 const devnodeOptions = {
   host: withDefault(text("<address>", "address to listen on"), "127.0.0.1"),
-  grpcPort: withDefault(parsed("<port>", "TCP port for gRPC; 0 takes a free one", parseInteger), DEFAULT_GRPC_PORT),
+  grpcPort: withDefault(parsed("<port>", "TCP port for gRPC; 0 picks a free port", parseInteger), DEFAULT_GRPC_PORT),
   restPort: withDefault(
-    parsed("<port>", "TCP port for the HTTP gateway; 0 takes a free one", parseInteger),
+    parsed("<port>", "TCP port for the HTTP gateway; 0 picks a free port", parseInteger),
     DEFAULT_REST_PORT,
   ),
-  chainId: text("<id>", "identifier of the chain (default: tradewire-devnet)"),
+  chainId: text("<id>", "chain ID (default: tradewire-devnet)"),
   profile: choice(
     "<name>",
-    "whether it behaves by the specification or as deployed nodes do (default: specification)",
+    "follow the specification, or behave as deployed nodes do (default: specification)",
     profiles,
   ),
-  segments: parsed("<count>", "number of history segments to begin with (default: 5)", parseInteger),
-  blocksPerSegment: parsed("<count>", "blocks in each segment (default: 1000; deployed: 300)", parseInteger),
+  segments: parsed("<count>", "number of initial history segments (default: 5)", parseInteger),
+  blocksPerSegment: parsed("<count>", "number of blocks per segment (default: 1000; deployed: 300)", parseInteger),
   schemaVersions: parsed(
     "<versions>",
-    "schema version of each segment, the last for all that follow (default: 115,115,115,116)",
+    "schema version of each segment; the last one applies to all further segments (default: 115,115,115,116)",
     (list) => parseList(list).map(parseInteger),
   ),
   genesis: withDefault(
-    parsed("<table=file>", "rows of a table from a CSV file, in place of made-up ones", genesisFile, {
+    parsed("<table=file>", "CSV file with rows of a table, instead of generated rows", genesisFile, {
       completions: (word) => ({ values: tableNames.map((table) => `${table}=`), files: word.includes("=") }),
     }),
     {},
-    "made-up rows",
+    "generated rows",
   ),
-  blockMs: parsed("<milliseconds>", "time from one block to the next; 0 for none (default: 1000)", parseInteger),
-  activity: parsed("<trades>", "trades of made-up parties in each block (default: 0)", parseInteger),
+  blockMs: parsed("<milliseconds>", "time between blocks; 0 makes none automatically (default: 1000)", parseInteger),
+  activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),
   fundedKeys: parsed(
     "<keys>",
-    "only these public keys, and those that the node prints, have balances and governance tokens; none for the latter alone (default: every key)",
+    "fund only these public keys and those that the node prints; none funds only the latter (default: fund every key)",
     (list) => (list === "none" ? [] : parseList(list)),
   ),
-  dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: none, they are in memory)"),
-  chainIdPrefix: chainIdPrefixOption("what transactions do with the chain's identifier (default: as the profile says)"),
-  rateLimit: flag("limit the calls of each address as deployed nodes do, and ban who goes on (default: no limit)"),
-  admin: flag("let the commands below control the node, through its gateway (default: they are refused)"),
-  adminName: repeatedText("<name>", "with --admin, a further name of this node, such as a container's"),
-  json: flag("print where it listens as a JSON object"),
+  dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: blocks are kept in memory)"),
+  chainIdPrefix: chainIdPrefixOption("how transactions use the chain ID (default: set by the profile)"),
+  rateLimit: flag(
+    "limit the calls of each address as deployed nodes do, and ban clients that exceed it (default: no limit)",
+  ),
+  admin: flag("let the commands below control the node through its gateway (default: they are rejected)"),
+  adminName: repeatedText(
+    "<name>",
+    "with --admin: additional hostname of this node, such as a container's; may be repeated",
+  ),
+  json: flag("print the URLs, chain ID and keys as a JSON object"),
 };
 
 type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
@@ -104,7 +109,7 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
         out.write(json({ grpcUrl, restUrl, chainId, mnemonic, keys }));
       } else {
         out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
-        context.notes.write(`Keys with balances, of the mnemonic that everybody knows, "${mnemonic}":\n`);
+        context.notes.write(`Keys with balances, from the publicly known mnemonic "${mnemonic}":\n`);
         context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
       }
       context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
@@ -143,12 +148,12 @@ async function readGenesis(files: Readonly<Record<string, string>>, signal: Abor
 const CONTROL_TIMEOUT_MS = 60_000;
 
 const controlOptions = {
-  url: withDefault(parsed("<url>", "gateway of the node", gatewayUrl), `http://127.0.0.1:${DEFAULT_REST_PORT}`),
+  url: withDefault(parsed("<url>", "URL of the node's gateway", gatewayUrl), `http://127.0.0.1:${DEFAULT_REST_PORT}`),
 };
 
 const failureOptions = {
-  times: parsed("<count>", "how many calls", parseInteger),
-  afterBytes: parsed("<bytes>", "how much of the answer comes before", parseInteger),
+  times: parsed("<count>", "number of calls that fail", parseInteger),
+  afterBytes: parsed("<bytes>", "bytes of the response to send before the failure", parseInteger),
 };
 
 type ControlOptions = OptionValues<typeof controlOptions>;
@@ -169,22 +174,22 @@ export function addDevnodeControls(devnode: Command, { out, signal }: CommandCon
     out.write(json(await post(url, command, body, signal)));
   };
 
-  add("make-block", "Make a block of all waiting transactions at once.").action((options: ControlOptions) =>
+  add("make-block", "Make a block of all pending transactions now.").action((options: ControlOptions) =>
     send(options, "make-block", {}),
   );
-  add("set-time", "Set the clock of the blocks: ISO 8601, later than the last block.", {
+  add("set-time", "Set the block time: ISO 8601, later than the last block.", {
     name: "<time>",
   }).action((time: string, options: ControlOptions) => send(options, "set-time", { time }));
-  add("snapshot", "Keep all that the node knows, and print the snapshot's name.").action((options: ControlOptions) =>
+  add("snapshot", "Save the state of the node, and print the snapshot ID.").action((options: ControlOptions) =>
     send(options, "snapshot", {}),
   );
-  add("revert", "Bring back what a snapshot kept.", { name: "<id>" }).action((id: string, options: ControlOptions) =>
+  add("revert", "Restore a snapshot.", { name: "<id>" }).action((id: string, options: ControlOptions) =>
     send(options, "revert", { id }),
   );
-  add("reset", "Bring back what the node began with.").action((options: ControlOptions) => send(options, "reset", {}));
+  add("reset", "Restore the initial state.").action((options: ControlOptions) => send(options, "reset", {}));
   const failNext = add(
     "fail-next",
-    "Make the next calls of a method fail: with a code such as UNAVAILABLE, cut, stall or error-after-archive.",
+    "Make the next calls of a method fail with a code such as UNAVAILABLE, or with cut, stall or error-after-archive.",
     { name: "<method>", completions: async () => (await import("../api/describe.js")).completeMethods() },
     { name: "<how>" },
   );
@@ -212,31 +217,31 @@ async function post(url: string, command: string, body: object, signal: AbortSig
     body: JSON.stringify(body),
     signal: AbortSignal.any([signal, timeoutSignal(CONTROL_TIMEOUT_MS)]),
   }).catch((cause: unknown) => {
-    throw new ConnectionError(`no node answers at ${target.origin}`, {
+    throw new ConnectionError(`no node responds at ${target.origin}`, {
       code: Code.Unavailable,
-      advice: "Start one with tradewire devnode --admin, or give its gateway with --url.",
+      advice: "Start one with tradewire devnode --admin, or give the URL of its gateway with --url.",
       cause,
       connected: false,
     });
   });
-  const answer: unknown = await response.json().catch(() => undefined);
-  const isObject = typeof answer === "object" && answer !== null;
+  const result: unknown = await response.json().catch(() => undefined);
+  const isObject = typeof result === "object" && result !== null;
   if (response.ok && isObject) {
-    return answer;
+    return result;
   }
   if (response.status === 404) {
-    throw new RequestError(`the node at ${target.origin} takes no commands`, {
-      advice: "Start it with --admin, or give the gateway of one that runs so with --url.",
+    throw new RequestError(`the node at ${target.origin} does not accept commands`, {
+      advice: "Start it with --admin, or give the gateway of a node that runs with --admin with --url.",
     });
   }
-  if (response.status === 400 && isObject && "message" in answer) {
+  if (response.status === 400 && isObject && "message" in result) {
     // The message has two lines, like the errors of this library: the summary and the advice.
-    const [summary = "", advice = "Correct the command."] = String(answer.message).split("\n");
-    const option = "option" in answer && typeof answer.option === "string" ? answer.option : undefined;
+    const [summary = "", advice = "Correct the command."] = String(result.message).split("\n");
+    const option = "option" in result && typeof result.option === "string" ? result.option : undefined;
     throw new RequestError(summary, { advice, option });
   }
-  throw new ProtocolError(`${target.origin} answered ${response.status}, not as a local node does`, {
+  throw new ProtocolError(`${target.origin} responded with ${response.status}, unlike a local node`, {
     code: Code.Internal,
-    advice: "Give the gateway of a node that runs with --admin with --url: something else may have answered.",
+    advice: "Check --url: another server may have responded. It must be the gateway of a node that runs with --admin.",
   });
 }

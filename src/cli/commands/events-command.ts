@@ -36,17 +36,18 @@ const eventsOptions = {
     parseEventType,
     { completions: () => ({ values: eventTypes }) },
   ),
-  party: text("<id>", "only of this party"),
-  market: text("<id>", "only on this market"),
-  lifecycle: flag("with --type order: also print cancelled and expired orders as events of the type order"),
-  format: choice("<format>", "a line for a person, or a JSON object a line; by default as it is read", [
-    "table",
-    "jsonl",
-  ]),
-  wide: flag("print identifiers in full"),
-  limit: parsed("<count>", "end after so many events", parseCount),
-  reconnect: negatedFlag("end with an error where the connection is lost"),
-  chainId: text("<id>", "the chain that events must be of"),
+  party: text("<id>", "only events of this party"),
+  market: text("<id>", "only events of this market"),
+  lifecycle: flag("with --type order: also print cancelled and expired orders, as order events"),
+  format: choice(
+    "<format>",
+    "one readable line or one JSON object per event (default: table on a terminal, otherwise jsonl)",
+    ["table", "jsonl"],
+  ),
+  wide: flag("print full IDs"),
+  limit: parsed("<count>", "stop after this many events", parseCount),
+  reconnect: negatedFlag("exit with an error when the connection is lost"),
+  chainId: text("<id>", "chain that the events must belong to"),
   ...clientOptions,
 };
 
@@ -67,7 +68,7 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   const lifecycle = options.lifecycle === true;
   const format = options.format ?? (context.out.isTTY === true ? "table" : "jsonl");
   if (format === "table" && !lifecycle && types !== undefined && missesEnds(types)) {
-    context.notes.write("tradewire: the type order misses cancellations and expiries; --lifecycle adds them\n");
+    context.notes.write("tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n");
   }
   // Without events nothing else would show that the connection is lost.
   await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });

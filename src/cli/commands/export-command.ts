@@ -29,22 +29,26 @@ import { rowFormats } from "../row-format.js";
 
 const exportOptions = {
   table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
-  fromBlock: required(parsed("<height>", "first block: the first of a segment", parseBlockHeight)),
-  toBlock: required(parsed("<height>", "last block: the last of a segment", parseBlockHeight)),
-  snap: flag("widen the range to the boundaries of the segments that it begins and ends in"),
+  fromBlock: required(
+    parsed("<height>", "first block of the range; without --snap, the first block of a segment", parseBlockHeight),
+  ),
+  toBlock: required(
+    parsed("<height>", "last block of the range; without --snap, the last block of a segment", parseBlockHeight),
+  ),
+  snap: flag("widen the range to the boundaries of its first and last segment"),
   format: withDefault(
-    choice("<name>", "save the archive, or print its rows as they arrive, with no file", ["zip", ...rowFormats]),
+    choice("<name>", "save the archive, or print its rows as they arrive", ["zip", ...rowFormats]),
     "zip",
   ),
   out: withDefault(text("<path>", "folder to save to, path of the file, or - for standard output"), "."),
   extensions: extensionsOption,
-  verify: choice("<what>", "check the content of each file (the default), or only the records around them", [
+  verify: choice("<what>", "check the content of each file (the default), or only the structure of the archive", [
     "content",
     "structure",
   ]),
-  parallel: parsed("<count>", "parts of the range that are fetched at once (default: 1)", parseInteger),
-  resume: text("<folder>", "keep the parts there until all have come, and go on with those that are there"),
-  force: flag("replace a file that exists"),
+  parallel: parsed("<count>", "number of parts to fetch in parallel (default: 1)", parseInteger),
+  resume: text("<folder>", "keep partial downloads in this folder and resume from them"),
+  force: flag("overwrite an existing file"),
   json: flag("print the result as a JSON object"),
   ...printRowsOptions,
   ...clientOptions,
@@ -93,7 +97,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
     const { fromBlock, toBlock } = await exported.range();
     if (fromBlock !== request.fromBlock || toBlock !== request.toBlock) {
       context.notes.write(
-        `Blocks ${fromBlock} to ${toBlock} were taken for ${request.fromBlock} to ${request.toBlock}.\n`,
+        `Range widened from ${request.fromBlock}-${request.toBlock} to ${fromBlock}-${toBlock} (--snap).\n`,
       );
     }
   }
@@ -107,8 +111,8 @@ function checkFormat(options: ExportCommandOptions): void {
       (name) => rows[name] !== undefined,
     );
     if (rowOption !== undefined) {
-      throw new RequestError(`${flagOf(rowOption)} is about rows, but an archive is asked for`, {
-        advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,
+      throw new RequestError(`${flagOf(rowOption)} applies to rows, but the output is an archive`, {
+        advice: `Choose a row format with --format: ${rowFormats.join(", ")}.`,
       });
     }
   } else {
@@ -119,8 +123,8 @@ function checkFormat(options: ExportCommandOptions): void {
   const forFile = verify !== undefined || inParts || force === true || asJson === true;
   if (!toFile && (forFile || (format !== "zip" && ![".", STANDARD].includes(out)))) {
     throw new RequestError(
-      "--out, --verify, --parallel, --resume, --force and --json are for an archive that is saved to a file",
-      { advice: "Leave them out: what is asked for goes to standard output." },
+      "--out, --verify, --parallel, --resume, --force and --json apply only to an archive that is saved to a file",
+      { advice: "Remove them: the output goes to standard output." },
     );
   }
 }
@@ -170,5 +174,5 @@ async function explainRefusal(
   return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
 }
 
-/** The codes with which nodes refuse a range. Older nodes answer `Internal`. */
+/** The codes with which nodes refuse a range. Older nodes respond with `Internal`. */
 const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);

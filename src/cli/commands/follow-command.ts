@@ -17,15 +17,19 @@ const followOptions = {
   table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
   fromBlock: parsed(
     "<height>",
-    "begin with the segment that holds it (default: the first of the node)",
+    "start with the segment that contains this block (default: the node's first segment)",
     parseBlockHeight,
   ),
-  toBlock: parsed("<height>", "end with the segment that holds it (default: go on)", parseBlockHeight),
-  cursor: text("<text>", "go on behind the rows that it came with, in place of --from-block"),
-  cursorFile: text("<file>", "go on from the cursor in this file, if it is there, and keep it up to date"),
-  format: withDefault(choice("<name>", "how to print the rows: a JSON object a line", ["jsonl"]), "jsonl"),
-  poll: parsed("<duration>", "time between two looks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
-  limit: parsed("<count>", "end after this many rows", parseInteger),
+  toBlock: parsed(
+    "<height>",
+    "stop after the segment that contains this block (default: keep following)",
+    parseBlockHeight,
+  ),
+  cursor: text("<text>", "resume after the rows that this cursor covers, instead of --from-block"),
+  cursorFile: text("<file>", "resume from the cursor in this file, if it exists, and keep the file up to date"),
+  format: withDefault(choice("<name>", "how to print the rows: one JSON object per line", ["jsonl"]), "jsonl"),
+  poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
+  limit: parsed("<count>", "stop after this many rows", parseInteger),
   extensions: extensionsOption,
   maxRowBytes: maxRowBytesOption,
   ...clientOptions,
@@ -45,7 +49,7 @@ export function addFollow(command: Command, context: CommandContext): void {
 
 async function runFollow(options: FollowCommandOptions, context: CommandContext): Promise<void> {
   if (options.cursor !== undefined && options.cursorFile !== undefined) {
-    throw new RequestError("--cursor and --cursor-file both say where to go on", { advice: "Give one of them." });
+    throw new RequestError("--cursor and --cursor-file both say where to resume", { advice: "Give one of them." });
   }
   const table = readTable(options.table);
   const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);
@@ -168,10 +172,10 @@ function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "note
           line.pause = ", waiting for new segments";
           break;
         case "behind":
-          report("the node's history ends before the rows that were handed out; waiting until it has caught up");
+          report("the node's history ends before the rows that were delivered; waiting until the node has caught up");
           break;
         case "waiting":
-          report(`${event.error.summary}; trying again until it passes`);
+          report(`${event.error.summary}; retrying`);
           break;
       }
       draw(line.pause !== "");

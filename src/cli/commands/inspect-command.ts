@@ -23,7 +23,7 @@ interface ColumnReport {
   readonly samples: string[];
 }
 
-/** The properties of a file that are reported beside its content. */
+/** The properties of a file that are reported besides its content. */
 type FileProperties = {
   readonly [Property in
     | "chainId"
@@ -89,8 +89,8 @@ async function runInspect(path: string, options: InspectCommandOptions, context:
     context.out.write(files.map((report) => fileText(report, tables.format)).join(""));
     context.out.write(
       error === undefined
-        ? `${count(rows, "row")} in ${count(files.length, "file")}; sizes, checksums and rows are sound.\n`
-        : `${count(rows, "row")} in ${count(files.length, "file")} up to where the archive is broken.\n`,
+        ? `${count(rows, "row")} in ${count(files.length, "file")}; sizes, checksums and rows are valid.\n`
+        : `${count(rows, "row")} in ${count(files.length, "file")} before the archive is corrupt.\n`,
     );
     tables.printOmissions();
   }
@@ -138,7 +138,7 @@ function fileText(file: FileReport, format: Tables["format"]): string {
   const { name, chainId, table: tableName, schemaVersion, fromBlock, toBlock, compressedSize, rows } = file;
   const about =
     tableName === undefined
-      ? "the name tells no chain, table and blocks"
+      ? "the file name does not contain chain, table and blocks"
       : [
           `chain ${chainId}`,
           `table ${tableName}`,

@@ -4,7 +4,7 @@ import { addArguments, addOptions, flag, type OptionDeclarations, type OptionVal
 import { type CommandContext, json } from "../output.js";
 
 const newOptions = { json: flag("print the public key as a JSON object") };
-const showOptions = { json: flag("print it as a JSON object") };
+const showOptions = { json: flag("print the public key as a JSON object") };
 
 type KeysOptions = OptionValues<typeof newOptions>;
 
@@ -25,12 +25,12 @@ export function addKeys(keys: Command, context: CommandContext): void {
     );
   add(
     "new",
-    "Make a key: write a new random seed to a file that you alone may read.",
-    "path of the key file; one that exists is left alone",
+    "Create a key: write a new random seed to a file that only you can read.",
+    "path of the key file; an existing file is never overwritten",
     newOptions,
   ).action(async (file: string, options: KeysOptions) => {
     print((await createKeyFile(file)).publicKey, options);
-    context.notes.write("Keep the file: nobody can restore the key.\n");
+    context.notes.write("Back up this file; the key cannot be recovered.\n");
   });
   add("show", "Print the public key of a key file.", "path of the key file", showOptions).action(
     async (file: string, options: KeysOptions) => {

@@ -14,17 +14,17 @@ import { createProgress, type ProgressLine } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
 
 const ledgerOptions = {
-  party: required(text("<id>", "the party: its public key")),
+  party: required(text("<id>", "public key of the party")),
   asset: text("<id>", "only entries of this asset"),
   from: parsed(
     "<time>",
-    "only from this time on: ISO 8601 or Unix nanoseconds; deployed nodes take seconds",
+    "start of the date range: ISO 8601 or Unix nanoseconds; deployed nodes drop fractions of seconds",
     parseTime,
   ),
-  to: parsed("<time>", "only before this time", parseTime),
-  out: text("<path>", "folder to save to (the default: this one), path of the file, or - for standard output"),
-  format: choice("<name>", "print the rows as they arrive, with no file", rowFormats),
-  force: flag("replace a file that exists"),
+  to: parsed("<time>", "end of the date range, which is excluded", parseTime),
+  out: text("<path>", "folder to save to, path of the file, or - for standard output (default: the current folder)"),
+  format: choice("<name>", "print the rows as they arrive instead of saving a file", rowFormats),
+  force: flag("overwrite an existing file"),
   json: flag("print the result as a JSON object"),
   ...printRowsOptions,
   ...clientOptions,
@@ -64,16 +64,16 @@ function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions
   if (format === undefined) {
     const rowOption = (["columns", "limit", "all", "null"] as const).find((name) => rows[name] !== undefined);
     if (rowOption !== undefined) {
-      throw new RequestError(`${flagOf(rowOption)} is about rows that are printed, but a file is asked for`, {
-        advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,
+      throw new RequestError(`${flagOf(rowOption)} applies to printed rows, but the output is a file`, {
+        advice: `Choose a row format with --format: ${rowFormats.join(", ")}.`,
       });
     }
     return;
   }
   checkPrintRowsOptions(rows, format);
   if (force === true || asJson === true || (out !== undefined && out !== STANDARD)) {
-    throw new RequestError("--out, --force and --json are for a file, but rows are printed", {
-      advice: "Leave them out, or leave --format out: a file holds CSV as the node sends it.",
+    throw new RequestError("--out, --force and --json apply only to a file, but rows are printed", {
+      advice: "Remove them, or remove --format to save the CSV that the node sends.",
     });
   }
 }

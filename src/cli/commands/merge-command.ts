@@ -11,7 +11,7 @@ const mergeOptions = {
   out: required(text("<path>", "folder or file to save to", { short: "-o" })),
   profile: profileOption,
   maxRowBytes: maxRowBytesOption,
-  force: flag("replace a file that exists"),
+  force: flag("overwrite an existing file"),
   json: flag("print the result as a JSON object"),
 };
 

@@ -11,9 +11,9 @@ import { parseDuration } from "../parsers.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const outcomeOptions = {
-  signed: text("<file>", "the signed transaction, as `sign` prints it: also finds what it brought by identifier"),
-  wait: parsed("<duration>", "maximum time for all of it, such as 10s, 2m (default: 30s)", parseDuration),
-  chainId: text("<id>", "the chain that the node has to be on"),
+  signed: text("<file>", "the signed transaction, as `sign` prints it; also finds the records that it created, by ID"),
+  wait: parsed("<duration>", "maximum time in total, such as 10s, 2m (default: 30s)", parseDuration),
+  chainId: text("<id>", "chain that the node must be on"),
   json: flag("print one JSON object"),
   ...clientOptions,
 };
@@ -38,7 +38,7 @@ export function addOutcome(command: Command, context: CommandContext): void {
 /** Returns the transaction to look for: its hash, or the transaction itself. */
 async function sentTransaction(hash: string | undefined, { signed }: OutcomeCommandOptions, context: CommandContext) {
   if ((hash === undefined) === (signed === undefined)) {
-    throw new RequestError(hash === undefined ? "no transaction is named" : "give the hash or --signed, not both", {
+    throw new RequestError(hash === undefined ? "no transaction is given" : "both the hash and --signed are given", {
       advice: "Give its hash, as `tradewire submit` prints it, or --signed FILE.",
     });
   }
@@ -47,8 +47,8 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
   }
   const { request } = await readTransactionInput(signed ?? "", context);
   if (request?.tx === undefined) {
-    throw new RequestError("the file has a command, not a signed transaction", {
-      advice: "Give what `tradewire sign` printed; a command that was not signed has no outcome.",
+    throw new RequestError("the file contains a command, not a signed transaction", {
+      advice: "Give the output of `tradewire sign`; an unsigned command has no outcome.",
     });
   }
   return create(TransactionSchema, request.tx);
@@ -59,7 +59,7 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
  *
  * @param outcome the outcome
  * @param context standard output
- * @param options `json`: whether to print a JSON object; `more`: its members beside the outcome
+ * @param options `json`: whether to print a JSON object; `more`: its members besides the outcome
  * @throws {@link Reported} if it was not executed completely: with exit code 1, or 3 if that is unknown
  */
 export function printOutcome(

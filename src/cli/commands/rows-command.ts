@@ -7,7 +7,7 @@ import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-row
 import { rowFormats } from "../row-format.js";
 
 const rowsOptions = {
-  format: choice("<name>", "how to print them; by default a table on a terminal, else jsonl", rowFormats),
+  format: choice("<name>", "how to print the rows (default: table on a terminal, otherwise jsonl)", rowFormats),
   ...printRowsOptions,
 };
 
@@ -25,8 +25,8 @@ export function addRows(command: Command, context: CommandContext): void {
   );
 }
 
-async function runRows(file: string, given: RowsCommandOptions, context: CommandContext): Promise<void> {
-  const options = { ...given, format: given.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
+async function runRows(file: string, input: RowsCommandOptions, context: CommandContext): Promise<void> {
+  const options = { ...input, format: input.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
   checkPrintRowsOptions(options, options.format);
   const { signal } = context;
   const { maxRowBytes } = options;

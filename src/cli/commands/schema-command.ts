@@ -16,30 +16,34 @@ const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"]
 const DIALECTS = [...SQL_DIALECTS, "json-schema", "typescript"] as const;
 
 const schemaOptions = {
-  table: repeated("<name>", "a table; may be given several times; all by default", (name) => readTable(name), {
+  table: repeated("<name>", "a table; may be repeated (default: all tables)", (name) => readTable(name), {
     completions: completeTables,
   }),
   schemaVersion: withDefault(
-    parsed("<number>", "the version of the database schema, as CSV files' names carry it", parseInteger),
+    parsed("<number>", "version of the database schema, as in the names of CSV files", parseInteger),
     NEWEST_SCHEMA_VERSION,
   ),
-  dialect: choice("<name>", "SQL, or types of typed rows", DIALECTS),
-  from: parsed("<number>", "print what changes tables of this schema version …", parseInteger, {
+  dialect: choice("<name>", "print SQL, or types of typed rows", DIALECTS),
+  from: parsed("<number>", "print SQL that migrates tables from this schema version …", parseInteger, {
     conflicts: ["schemaVersion"],
   }),
-  to: parsed("<number>", "… into tables of this one; the newest by default", parseInteger, {
+  to: parsed("<number>", "… to this one (default: the newest)", parseInteger, {
     conflicts: ["schemaVersion"],
   }),
   addedNullable: flag(
-    "let columns that came after version 1 be NULL, so that tables can hold rows of older versions too",
+    "make columns added after version 1 nullable, so that tables can also hold rows of older versions",
   ),
-  forSync: flag("print what `tradewire sync` makes in PostgreSQL, and takes as it is", {
+  forSync: flag("print the tables that `tradewire sync` creates in PostgreSQL, so that you can create them yourself", {
     conflicts: ["schemaVersion", "from", "to", "addedNullable", "json"],
   }),
-  schema: text("<name>", "with --for-sync: the schema that holds it, such as --schema of sync"),
+  schema: text("<name>", "with --for-sync: schema of the tables, as --schema of sync"),
   partitionBy: parsed("<rule>", "with --for-sync: partition tables by month, or by blocks:COUNT", partitionBy),
-  partitionFrom: text("<begin>", "the first month (default: 2023-10) or block (default: 0)"),
-  partitionCount: parsed("<count>", "how many partitions; one more takes all other rows (default: 36)", parseInteger),
+  partitionFrom: text("<begin>", "first month (default: 2023-10) or first block (default: 0)"),
+  partitionCount: parsed(
+    "<count>",
+    "number of partitions; an additional one takes all other rows (default: 36)",
+    parseInteger,
+  ),
   json: flag("print one JSON object", { conflicts: ["dialect"] }),
 };
 
@@ -66,7 +70,7 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
     return syncTablesSql(tables, options);
   }
   if (options.schema !== undefined || options.partitionBy !== undefined) {
-    throw new RequestError("--schema and --partition-by are for tables of a sync", { advice: "Add --for-sync." });
+    throw new RequestError("--schema and --partition-by are for the tables of a sync", { advice: "Add --for-sync." });
   }
   const sql = SQL_DIALECTS.find((name) => name === dialect);
   if (sql === undefined && (from !== undefined || to !== undefined || addedNullable === true)) {
@@ -78,8 +82,9 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
     return sqlScript(alterTablesSql(tables, { from, to: to ?? NEWEST_SCHEMA_VERSION }, sql, { addedNullable }));
   }
   if (to !== undefined) {
-    throw new RequestError("--to is given without --from", {
-      advice: "Give the version that the tables have as --from; --schema-version prints the tables of one version.",
+    throw new RequestError("--to needs --from", {
+      advice:
+        "Give the current version of the tables with --from. To print the tables of one version, use --schema-version.",
     });
   }
   const schemas = tables.map((name) => tableSchema(name, schemaVersion));
@@ -108,17 +113,17 @@ function syncTablesSql(
   { dialect, schema, partitionBy: by, partitionFrom, partitionCount: count = 36 }: SchemaOptions,
 ): string {
   if (dialect !== undefined && dialect !== "postgres") {
-    throw new RequestError(`--for-sync is for PostgreSQL, and the dialect is ${dialect}`, {
-      advice: "Give --dialect postgres, or leave it out.",
+    throw new RequestError(`--for-sync is for PostgreSQL, but the dialect is ${dialect}`, {
+      advice: "Give --dialect postgres, or remove --dialect.",
     });
   }
   if (count > MAX_PARTITIONS) {
-    throw new RequestError(`--partition-count is ${count}`, { advice: `Give no more than ${MAX_PARTITIONS}.` });
+    throw new RequestError(`--partition-count is too large (${count})`, { advice: `Give at most ${MAX_PARTITIONS}.` });
   }
   const form = by === "month" ? /^\d{4}-(?:0[1-9]|1[0-2])$/u : /^\d{1,15}$/u;
   const from = partitionFrom ?? (by === "month" ? "2023-10" : "0");
   if (!form.test(from)) {
-    throw new RequestError(`--partition-from is ${quoted(from)}`, {
+    throw new RequestError(`--partition-from is invalid (${quoted(from)})`, {
       advice: by === "month" ? "Give a month such as 2023-10." : "Give a block, such as 0.",
     });
   }

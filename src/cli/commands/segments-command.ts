@@ -15,7 +15,7 @@ import { createTables, LISTED } from "../table.js";
 
 const segmentsOptions = {
   json: flag("print one JSON object"),
-  all: flag(`list all segments, also on a terminal, which shows the last ${LISTED} by default`),
+  all: flag(`list all segments, even on a terminal, which shows the last ${LISTED} by default`),
   ...clientOptions,
 };
 
@@ -50,7 +50,7 @@ export function addSegments(command: Command, context: CommandContext): void {
     ]);
     await tables.write(context, ["from", "to", "schema", "chain", "segment"], rows);
     if (isShort) {
-      context.notes.write(`The last ${LISTED} of ${segments.length} segments are listed; --all lists all.\n`);
+      context.notes.write(`Showing the last ${LISTED} of ${segments.length} segments. Use --all to list all.\n`);
     }
     const row = (what: string, { fromBlock, toBlock }: BlockRange, count: string) => [
       what,

@@ -34,12 +34,12 @@ import { printTable } from "../table.js";
 const stopOrdersOptions = {
   status: enumOption("<status>", StopOrder_StatusSchema),
   expiryStrategy: enumOption("<strategy>", StopOrder_ExpiryStrategySchema),
-  party: repeatedText("<id>", "only of this party; may be repeated"),
-  market: repeatedText("<id>", "only on this market; may be repeated"),
-  from: parsed("<time>", "only from this time on: ISO 8601 or Unix nanoseconds", parseTime),
-  to: parsed("<time>", "only before this time", parseTime),
-  live: flag("only live ones"),
-  wide: flag("print identifiers in full"),
+  party: repeatedText("<id>", "only stop orders of this party; may be repeated"),
+  market: repeatedText("<id>", "only stop orders on this market; may be repeated"),
+  from: parsed("<time>", "start of the date range: ISO 8601 or Unix nanoseconds", parseTime),
+  to: parsed("<time>", "end of the date range, which is excluded", parseTime),
+  live: flag("only live stop orders"),
+  wide: flag("print full IDs"),
   ...listingOptions,
   ...clientOptions,
 };
@@ -84,7 +84,7 @@ function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
     name: "orders",
     header: "id status trigger side size price type tif expires at_expiry created updated party market".split(" "),
     ranked: "id status trigger side size price created type expires party market tif at_expiry updated".split(" "),
-    advice: "--json and --format print all; --wide prints identifiers in full.",
+    advice: "Use --json or --format to print all, and --wide for full IDs.",
     cells({ stopOrder: order, submission }) {
       if (order === undefined) {
         return [];
@@ -124,7 +124,7 @@ function enumOption(placeholder: string, desc: DescEnum) {
   const names = desc.values.map(({ localName }) => localName);
   return repeated(
     placeholder,
-    `only with this: ${names.join(", ")}; may be repeated`,
+    `filter by value: ${names.join(", ")}; may be repeated`,
     (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
     { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
   );

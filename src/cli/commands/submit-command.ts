@@ -41,28 +41,30 @@ import { printOutcome } from "./outcome-command.js";
 const signingOptions = {
   keyFile: keyFileOption,
   type: withDefault(
-    choice<SubmissionType>("<type>", "how far it has to come before the node answers", ["sync", "async", "commit"]),
+    choice<SubmissionType>(
+      "<type>",
+      "when the node replies: sync (after its check), async (immediately) or commit (after the block)",
+      ["sync", "async", "commit"],
+    ),
     "sync",
   ),
   txVersion: withDefault(
-    choice("<version>", "version of the transaction", ["TX_VERSION_V3", "TX_VERSION_V2"]),
+    choice("<version>", "transaction version", ["TX_VERSION_V3", "TX_VERSION_V2"]),
     "TX_VERSION_V3",
   ),
-  chainIdPrefix: chainIdPrefixOption(
-    "whether the chain's identifier is submitted before the input data, or only signed",
-  ),
+  chainIdPrefix: chainIdPrefixOption("submit the chain ID before the input data, or only sign it"),
   chainId: chainIdOption,
 };
 
 const signOptions = { ...signingOptions, ...clientOptions };
 
 const submitOptions = {
-  dryRun: flag("do all but submit it: print the request's body"),
-  check: flag("ask the node to check it, without submitting it; a signed transaction is used up by that"),
-  yes: flag("with --check: do not ask before a signed transaction is used up"),
+  dryRun: flag("print the request body instead of submitting it"),
+  check: flag("ask the node to check the transaction without submitting it; this uses up a signed transaction"),
+  yes: flag("with --check: do not ask before using up a signed transaction"),
   wait: parsed<number | true>(
     "[duration]",
-    "wait for its outcome, for so long in all, by default as long as the network can take it: exit code 0 if executed, 1 if not, 3 if unknown",
+    "wait for the outcome, at most this long (default: as long as the network can accept the transaction): exit code 0 if executed, 1 if not, 3 if unknown",
     parseWait,
     { conflicts: ["dryRun", "check"] },
   ),
@@ -108,7 +110,7 @@ function parseWait(text: string, option: string): number {
     throw reason instanceof RequestError
       ? new RequestError(reason.summary, {
           option,
-          advice: "Give one such as --wait=30s; or --wait alone, behind the file.",
+          advice: "Give a duration, such as --wait=30s, or put --wait after the file.",
           cause: reason,
         })
       : reason;
@@ -125,7 +127,7 @@ export function addSign(command: Command, context: CommandContext): void {
   addOptions(command, signOptions).action(async (file: string, options: SignOptions) => {
     const input = await readTransactionInput(file, context);
     if (input.command === undefined) {
-      throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
+      throw new RequestError("the file is already signed", { advice: "Give a command, or submit the file." });
     }
     const config = clientConfig(options, context, { forSigning: true });
     await using client = commandClient(options, context, { config });
@@ -149,8 +151,8 @@ async function runSubmit(
   const { out, notes } = context;
   const input = await readTransactionInput(file, context);
   if (input.request !== undefined && signingFlags.length > 0) {
-    throw new RequestError(`it is signed already, so ${signingFlags.join(", ")} cannot apply`, {
-      advice: "Leave that out to submit it as it is, with the type in it; or sign the command again.",
+    throw new RequestError(`the file is already signed, so ${signingFlags.join(", ")} cannot apply`, {
+      advice: "Remove these options to submit the file as it is, or sign the command again.",
     });
   }
   if (options.check === true && input.request !== undefined && options.yes !== true) {
@@ -167,7 +169,7 @@ async function runSubmit(
     const request = await signWithNote(task);
     const isFirst = input.command !== undefined;
     if (isFirst) {
-      notes.write("Checking a transaction that is signed for this check only; it is not submitted.\n");
+      notes.write("Checking a transaction that is signed only for this check; it is not submitted.\n");
     }
     await check(client, request, isFirst, options, context);
     return;
@@ -186,9 +188,9 @@ async function submit(task: SubmitTask): Promise<void> {
   notes.write(hashDifference(result));
   out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
   if (options.json !== true) {
-    // With any other type, a node may answer before it has checked the transaction.
+    // With any other type, a node may respond before it has checked the transaction.
     const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
-    notes.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
+    notes.write(isChecked ? "Accepted into the mempool.\n" : "Sent, but not yet checked by the node.\n");
   }
 }
 
@@ -214,7 +216,7 @@ async function submitAndWait(task: SubmitTask): Promise<void> {
   printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
 }
 
-/** Signs a transaction, unless it is signed already, and notes which one is submitted, and to which node. */
+/** Signs a transaction, unless it is already signed, and notes which one is submitted, and to which node. */
 async function signForSubmission(
   { client, config, input, options, context }: SubmitTask,
   signal: AbortSignal,
@@ -257,17 +259,17 @@ function noteUnsent(reason: unknown, isUnsent: boolean, { notes }: CommandContex
 
 /** Asks for confirmation before a check uses up a signed transaction. */
 async function confirmCheck(file: string, { in: input, err, notes, signal }: CommandContext): Promise<void> {
-  const what = "a check uses up this signed transaction: the node refuses it afterwards, until the next block";
+  const what = "a check uses up this signed transaction: the node rejects it until the next block";
   const isTerminal = "isTTY" in input && input.isTTY === true;
   if (!isTerminal || file === STANDARD) {
     throw new RequestError(what, {
-      advice: "Give --yes to check it all the same; or check the command itself, which signs another transaction.",
+      advice: "Give --yes to check it anyway, or check the command instead, which signs another transaction.",
     });
   }
   const prompt = createInterface({ input, output: err });
   try {
     notes.write(`${what[0]?.toUpperCase()}${what.slice(1)}.\n`);
-    const answer = await prompt.question("Check it all the same? [y/N] ", { signal });
+    const answer = await prompt.question("Check it anyway? [y/N] ", { signal });
     if (!/^y(es)?$/i.test(answer.trim())) {
       throw new RequestError("not checked", { advice: "Answer y, or give --yes." });
     }
@@ -292,7 +294,7 @@ async function check(
     throw new TransactionError({ success, txHash, code, data, log, height: 0n }, { isFirst });
   }
   const { tid = "" } = request.tx?.pow ?? {};
-  out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
+  out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would accept it.\n");
 }
 
 /** Returns the URL that a command calls first. */
@@ -313,7 +315,7 @@ function waitText({ limitMs, lastBlock }: OutcomeWait): string {
 function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHash" | "computedTxHash">): string {
   return txHash.toUpperCase() === computedTxHash
     ? ""
-    : `The node knows it by another hash: ${printable(txHash)}, not ${computedTxHash}.\n`;
+    : `The node reports another hash: ${printable(txHash)}, not ${computedTxHash}.\n`;
 }
 
 /** Returns the request of an input. Before a command is signed, the key, the chain and the node are noted. */
@@ -326,7 +328,7 @@ function signWithNote({ client, config, input, options, context }: SignTask): Pr
   });
 }
 
-/** Returns the request of an input, and signs it unless it is signed already. */
+/** Returns the request of an input, and signs it unless it is already signed. */
 async function signedRequest(
   client: Client,
   input: TransactionInput,

@@ -49,12 +49,12 @@ const syncCommandOptions = {
   ...rangeOptions,
   ...loadingOptions,
   ...sinkOptions,
-  queue: flag("put what is missing into a queue on PostgreSQL, for `tradewire sync worker`"),
-  retryFailed: flag("with --queue: put units that were given up back first"),
+  queue: flag("put missing units into a PostgreSQL queue, for `tradewire sync worker`"),
+  retryFailed: flag("with --queue: first put failed units back into the queue"),
   callsPerSecond: callsPerSecondOption,
   ...listenOptions,
   dryRun: flag("show what would be fetched, and change nothing"),
-  json: flag("print a JSON object for each event and, last, for the summary"),
+  json: flag("print a JSON object for each event, and a last one for the summary"),
   ...syncClientOptions,
 };
 
@@ -106,7 +106,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
   let summary: SyncSummary;
   try {
     if (watch !== undefined) {
-      reporter.notes.write(`See ${watch.url} for how it goes.\n`);
+      reporter.notes.write(`Status page: ${watch.url}\n`);
     }
     await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
     const sync: Sync = {
@@ -117,7 +117,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
       reporter,
     };
     if (queued !== undefined && options.retryFailed === true) {
-      reporter.notes.write(`${grouped(await retryFailed(queued))} units that were given up are in the queue again.\n`);
+      reporter.notes.write(`${grouped(await retryFailed(queued))} failed units were put back into the queue.\n`);
     }
     summary = await loadAndIndex(sync, options);
   } catch (reason) {
@@ -156,15 +156,15 @@ function checkQueue(
 ): PostgresSink | undefined {
   if (queue === true) {
     if (parallel !== undefined) {
-      throw new RequestError("--parallel is for those who load, and with --queue these are the workers", {
-        advice: "Give it to `tradewire sync worker`.",
+      throw new RequestError("--parallel has no effect with --queue, because the workers load the units", {
+        advice: "Give --parallel to `tradewire sync worker`.",
       });
     }
     return postgresOf(target, "--queue");
   }
-  const given = retry === true ? "--retry-failed" : callsPerSecond === undefined ? undefined : "--calls-per-second";
-  if (given !== undefined) {
-    throw new RequestError(`${given} is for a queue`, { advice: "Give --queue too, or leave it out." });
+  const queueFlag = retry === true ? "--retry-failed" : callsPerSecond === undefined ? undefined : "--calls-per-second";
+  if (queueFlag !== undefined) {
+    throw new RequestError(`${queueFlag} needs --queue`, { advice: `Add --queue, or remove ${queueFlag}.` });
   }
   return undefined;
 }
@@ -192,16 +192,16 @@ async function loadAndIndex(sync: Sync, options: SyncCommandOptions): Promise<Sy
     return how.follow === true ? await load(sync, how, options) : first;
   }
   if (isAfter) {
-    sync.reporter.notes.write("Making the primary keys and indexes.\n");
+    sync.reporter.notes.write("Creating the primary keys and indexes.\n");
   }
   // A sink that is opened with indexes creates the missing ones.
   await using sink = postgresOf(target, "--create-indexes", { createIndexes: "with" });
   const tables = first.tables.map(({ table }) => table);
   const signal = how.signal ?? new AbortController().signal;
   await sink.open({ chainId: first.chainId, tables, unknownColumns: "add", onUnknown: () => undefined, signal });
-  const made = isForQueries ? await sink.createQueryIndexes(signal) : 0;
-  if (made > 0) {
-    sync.reporter.notes.write(`Made ${made} indexes for usual questions; --indexes keys makes none.\n`);
+  const created = isForQueries ? await sink.createQueryIndexes(signal) : 0;
+  if (created > 0) {
+    sync.reporter.notes.write(`Created ${created} indexes for common queries. To create none, use --indexes keys.\n`);
   }
   return how.follow === true ? await load(sync, how, { ...options, createIndexes: "with" }) : first;
 }
@@ -235,8 +235,8 @@ function reportInterruption(
   if (asJson === true) {
     out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
   } else {
-    const did = `${grouped(loaded.units)} units were loaded; those under way were given up and left nothing.`;
-    notes.write(`Interrupted: ${did}\nRun the same command again to go on.\n`);
+    const did = `${grouped(loaded.units)} units were loaded; units in flight were cancelled and rolled back.`;
+    notes.write(`Interrupted: ${did}\nRun the same command again to continue.\n`);
   }
   if (follow !== true || !isTerminated(signal)) {
     throw reason;
@@ -259,13 +259,13 @@ function reportSummary(
   } else {
     const did = `${grouped(rows)} rows of ${grouped(units)} units, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
     const all = grouped(tables.reduce((sum, table) => sum + table.rows, 0n));
-    out.write(`Loaded ${did}. The ledger of ${printable(name)} counts ${all} rows.\n`);
+    out.write(`Loaded ${did}. The ledger of ${printable(name)} has ${all} rows.\n`);
   }
   if (beyond !== undefined) {
     if (asJson !== true) {
       const { fromBlock, toBlock } = beyond;
       err.write(
-        `tradewire: no segment of the node lies within --from-block and --to-block: its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
+        `tradewire: the node has no segment between --from-block and --to-block; its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
       );
     }
     throw new Reported();
@@ -283,8 +283,8 @@ function failedText(failed: readonly FailedUnit[]): string {
     return `  ${table} of blocks ${fromBlock} to ${toBlock}: ${printable(error.summary)}\n`;
   });
   const further = failed.length > MAX_NAMED ? `  and ${failed.length - MAX_NAMED} more\n` : "";
-  const head = `tradewire: ${failed.length} ${failed.length === 1 ? "unit" : "units"} failed, and left nothing\n`;
-  return `${head}Run the same command again: it fetches what is missing.\n${named.join("")}${further}`;
+  const head = `tradewire: ${failed.length} ${failed.length === 1 ? "unit" : "units"} failed and were rolled back\n`;
+  return `${head}Run the same command again to fetch what is missing.\n${named.join("")}${further}`;
 }
 
 /**
@@ -292,7 +292,7 @@ function failedText(failed: readonly FailedUnit[]): string {
  *
  * @param options the values of the options
  * @param context the streams, and the signal that interrupts it
- * @throws {@link Reported} where the histories part, so that a sync would stop
+ * @throws {@link Reported} if the histories diverge, so that a sync would stop
  */
 async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {
   const { out, err, signal } = context;
@@ -326,11 +326,11 @@ function planText(
   const sum = (of: "units" | "rows" | "missing" | "calls") => tables.reduce((total, plan) => total + plan[of], 0n);
   const totals = ["all tables", ...[sum("units"), sum("rows"), sum("missing"), sum("calls")].map(String)];
   const where = blocks === undefined ? "" : `, blocks ${blocks.fromBlock} to ${blocks.toBlock}`;
-  const replaced = foreign === 0n ? "" : `${grouped(foreign)} units of another history would be replaced or removed.\n`;
+  const replaced = foreign === 0n ? "" : `${grouped(foreign)} units of another history would be replaced or deleted.\n`;
   return [
     `The node's chain ${printable(chainId)} has ${grouped(segments)} segments${where}.\n\n`,
-    format(["table", "units there", "rows there", "segments missing", "exports"], [...lines, totals]),
-    `\n${replaced}${grouped(sum("calls"))} exports would bring what is missing into ${printable(name)}. Nothing was changed.\n`,
+    format(["table", "units loaded", "rows loaded", "segments missing", "exports"], [...lines, totals]),
+    `\n${replaced}${grouped(sum("calls"))} exports would load the missing segments into ${printable(name)}. Nothing was changed.\n`,
   ].join("");
 }
 

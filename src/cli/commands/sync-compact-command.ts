@@ -11,7 +11,7 @@ import { readTarget, targetOptions } from "../sync/target.js";
 const compactOptions = {
   to: text("<target>", "parquet:FOLDER", { completions: targetOptions.to.completions }),
   table: rangeOptions.table,
-  rowsPerFile: parsed("<count>", "maximum rows of a joined file (default: 1000000)", parseInteger),
+  rowsPerFile: parsed("<count>", "maximum number of rows per merged file (default: 1000000)", parseInteger),
   json: flag("print one JSON object"),
 };
 
@@ -26,21 +26,21 @@ export function addSyncCompact(sync: Command, context: CommandContext): void {
   const command = sync
     .command("compact")
     .allowExcessArguments(false)
-    .description("Join small Parquet files. A sync may write to the folder meanwhile.");
+    .description("Merge small Parquet files. Safe while a sync writes to the folder.");
   addOptions(command, compactOptions).action(async (options: OptionValues<typeof compactOptions>) => {
     const { kind, place } = readTarget(options, context);
     if (kind !== "parquet") {
-      throw new RequestError(`sync compact is for Parquet, and the target is ${kind}`, {
+      throw new RequestError(`sync compact is for Parquet, but the target is ${kind}`, {
         advice: "Give --to parquet:FOLDER.",
       });
     }
     const { tables } = rangeOf(options);
     const found = await compactParquet(place, { tables, rowsPerFile: options.rowsPerFile, signal });
     const { joined, files, rows, busy } = found;
-    const left = busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be made while a sync loads there: try again.`;
-    const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows became ${grouped(BigInt(files))}`;
+    const left = busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be merged while a sync was loading; try again.`;
+    const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows were merged into ${grouped(BigInt(files))}`;
     const nothing = joined === 0 && busy === 0;
-    const text = nothing ? "No files to join" : what;
+    const text = nothing ? "No files to merge" : what;
     out.write(options.json === true ? json(found) : `${text} in parquet:${printable(place)}.${left}\n`);
   });
 }

@@ -44,7 +44,7 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
   const command = sync
     .command("status")
     .allowExcessArguments(false)
-    .description("Tell what is there and, beside the node, what is missing and where the histories part.");
+    .description("Show which segments are loaded, which are missing, and where the history diverges from the node's.");
   addOptions(command, statusOptions).action(async (options: StatusCommandOptions) => {
     const { out, err } = context;
     const target = readTarget(options, context);
@@ -60,7 +60,7 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
       out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
       tables.printOmissions();
       if (nodeError !== undefined) {
-        err.write(`No node to compare with: ${printable(nodeError.summary)}\n`);
+        err.write(`Not compared with a node: ${printable(nodeError.summary)}\n`);
       }
     }
     if (status.divergence !== undefined) {
@@ -72,24 +72,24 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
   });
 }
 
-/** Compares the sink with the node; if the node does not answer, reports the sink alone. */
+/** Compares the sink with the node; if the node is unreachable, reports the sink alone. */
 async function readStatus(options: StatusCommandOptions, context: CommandContext): Promise<StatusReport> {
   const { signal } = context;
   const target = readTarget(options, context);
-  const asked = { ...rangeOf(options), signal };
+  const query = { ...rangeOf(options), signal };
   // The report says that the node is unreachable; --verbose also shows the attempts.
   await using nodes = openClients(
     options,
     options.verbose === true ? context : { notes: { write: () => true }, environment: context.environment },
   );
   try {
-    return { status: await syncStatus(sinkOf(target), { ...asked, clients: nodes.clients }) };
+    return { status: await syncStatus(sinkOf(target), { ...query, clients: nodes.clients }) };
   } catch (reason) {
     const ofNode = reason instanceof TradewireError && !(reason instanceof SinkError || reason instanceof RequestError);
     if (signal.aborted || !ofNode) {
       throw reason;
     }
-    return { status: await syncStatus(sinkOf(target), asked), nodeError: reason };
+    return { status: await syncStatus(sinkOf(target), query), nodeError: reason };
   }
 }
 
@@ -117,19 +117,19 @@ function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStat
 function statusText(
   { status, nodeError }: StatusReport,
   name: string,
-  asked: RangeOptions,
+  options: RangeOptions,
   format: Tables["format"],
 ): string {
   const { chainId, blocks, segments, lags = [] } = status;
   const compared = nodeError === undefined;
-  const tables = listedTables(status, asked);
+  const tables = listedTables(status, options);
   const rows = tables.map(({ table, units, rows: count, bytes, fromBlock = "", toBlock = "", missing }) =>
     [table, units, count, size(Number(bytes)), fromBlock, toBlock, ...(compared ? [missing] : [])].map(String),
   );
-  const held =
+  const history =
     chainId === undefined
-      ? `${printable(name)} holds nothing yet.`
-      : `${printable(name)} holds history of the chain ${printable(chainId)}.`;
+      ? `${printable(name)} is empty.`
+      : `${printable(name)} has the history of chain ${printable(chainId)}.`;
   const node =
     blocks === undefined
       ? ""
@@ -143,11 +143,11 @@ function statusText(
     ...(compared
       ? [missing === 0n ? "Nothing is missing." : `${grouped(missing)} segments of tables are missing.`]
       : []),
-    ...(others === 0 ? [] : [`${others} other tables hold nothing and are not counted; --table names tables to list.`]),
+    ...(others === 0 ? [] : [`${others} other tables are empty and not listed. To list them, use --table.`]),
   ].join(" ");
   const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
   const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
-  return `${held}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
+  return `${history}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
 }
 
 /** The header of the column that compares the sink with a node. */
@@ -165,24 +165,26 @@ const MAX_SHOWN = 20;
  */
 function queueText(status: QueueStatus, format: Tables["format"]): string {
   const { leader, waiting, backoff, underWay, deadLetters, workers, nodes } = status;
-  const counts = `${grouped(waiting)} units wait, ${grouped(backoff)} wait to be tried again, ${grouped(underWay.length)} are under way, ${grouped(deadLetters.length)} were given up.`;
-  const planner = leader === undefined ? "No planner runs." : `Planned by ${printable(leader)}.`;
-  const held = new Map(underWay.map(({ worker, unit }) => [worker, unitText(unit)]));
+  const counts = `${grouped(waiting)} units waiting, ${grouped(backoff)} waiting for a retry, ${grouped(underWay.length)} in flight, ${grouped(deadLetters.length)} failed.`;
+  const planner = leader === undefined ? "No planner is running." : `Leader: ${printable(leader)}.`;
+  const claimed = new Map(underWay.map(({ worker, unit }) => [worker, unitText(unit)]));
   const rows = workers.slice(0, MAX_SHOWN).map(({ id, host, pid, heartbeatAt, silent }) => {
-    return [`${printable(host)} ${pid}`, silent ? `silent since ${heartbeatAt}` : "alive", held.get(id) ?? ""];
+    return [`${printable(host)} ${pid}`, silent ? `silent since ${heartbeatAt}` : "alive", claimed.get(id) ?? ""];
   });
-  const resting = nodes.filter(({ restUntil }) => restUntil !== undefined);
+  const coolingDown = nodes.filter(({ restUntil }) => restUntil !== undefined);
   return [
     `Queue: ${counts} ${planner}\n`,
     workers.length === 0
-      ? "No worker runs.\n"
+      ? "No worker is running.\n"
       : `\n${format(["worker", "state", "unit"], rows)}${more(workers.length)}`,
-    ...resting.map(({ node, restUntil, error }) => {
-      return `${printable(node)} is left alone until ${restUntil}: ${printable(error ?? "")}\n`;
+    ...coolingDown.map(({ node, restUntil, error }) => {
+      return `${printable(node)} is in cooldown until ${restUntil}: ${printable(error ?? "")}\n`;
     }),
-    deadLetters.length === 0 ? "" : "\nGiven up; `tradewire sync --queue --retry-failed` puts them back:\n",
+    deadLetters.length === 0
+      ? ""
+      : "\nFailed units, which `tradewire sync --queue --retry-failed` puts back into the queue:\n",
     ...deadLetters.slice(0, MAX_SHOWN).map(({ unit, tries, error, at }) => {
-      return `  ${unitText(unit)}, tried ${tries} times until ${at}: ${printable(error)}\n`;
+      return `  ${unitText(unit)}, ${tries} attempts, the last at ${at}: ${printable(error)}\n`;
     }),
     deadLetters.length === 0 ? "" : more(deadLetters.length),
   ].join("");

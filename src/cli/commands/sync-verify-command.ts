@@ -12,8 +12,8 @@ import { openClients, rangeOf, rangeOptions, syncClientOptions } from "../sync/s
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 
 const verifyOptions = {
-  deep: flag("fetch each unit again, and compare it value by value"),
-  repair: flag("load units that are wrong anew from the node"),
+  deep: flag("fetch each unit again, and compare every value"),
+  repair: flag("reload units that do not match from the node"),
   json: flag("print one JSON object"),
   ...targetOptions,
   ...rangeOptions,
@@ -37,7 +37,7 @@ export function addSyncVerify(sync: Command, context: CommandContext): void {
   const command = sync
     .command("verify")
     .allowExcessArguments(false)
-    .description("Count the rows of each unit against the ledger; with --deep, compare them with what the node sends.");
+    .description("Compare the row count of each unit with the ledger; with --deep, compare the rows with the node's.");
   addOptions(command, verifyOptions).action((options: VerifyCommandOptions) => runVerify(options, context));
 }
 
@@ -95,21 +95,21 @@ function foundText(
   deep: boolean,
 ): string {
   if (chainId === undefined) {
-    return `${printable(name)} holds nothing yet.\n`;
+    return `${printable(name)} is empty.\n`;
   }
-  const did = deep ? `; ${grouped(compared)} were fetched again and compared value by value` : "";
+  const did = deep ? `; ${grouped(compared)} were fetched again and compared by value` : "";
   const lines = listed.slice(0, MAX_NAMED).map((verified) => `  ${unsoundText(verified)}\n`);
   const further = unsound > MAX_NAMED ? `  and ${grouped(unsound - BigInt(MAX_NAMED))} more\n` : "";
   const verdict =
     unsound === 0n
       ? deep
-        ? "All are sound.\n"
-        : "Row counts match; values are compared with --deep.\n"
-      : `${grouped(unsound)} ${unsound === 1n ? "is" : "are"} not as the ledger says:\n${lines.join("")}${further}--repair loads them anew.\n`;
+        ? "All units match.\n"
+        : "Row counts match. To compare values, use --deep.\n"
+      : `${grouped(unsound)} ${unsound === 1n ? "does" : "do"} not match:\n${lines.join("")}${further}To reload them, use --repair.\n`;
   const lacking =
     missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
-  const missingUnits = rangesText("Units are missing between others; `tradewire sync` fetches them", gaps);
-  const counted = rangesText("Counted and not compared, as no node has them", uncompared);
+  const missingUnits = rangesText("Gaps between units, which `tradewire sync` fetches", gaps);
+  const counted = rangesText("Counted but not compared, because no node has them", uncompared);
   return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${counted}${missingUnits}${lacking}`;
 }
 
@@ -125,18 +125,18 @@ function repairedText({ units, rows, failed }: Repaired): string {
   const lines = failed.slice(0, MAX_NAMED).map(({ unit: { table, fromBlock, toBlock }, error }) => {
     return `  ${table} of blocks ${fromBlock} to ${toBlock}: ${printable(error.summary)}\n`;
   });
-  const left = failed.length === 0 ? "" : `${grouped(failed.length)} could not be:\n${lines.join("")}`;
-  return `${grouped(units)} units with ${grouped(rows)} rows were loaded anew.\n${left}`;
+  const left = failed.length === 0 ? "" : `${grouped(failed.length)} could not be reloaded:\n${lines.join("")}`;
+  return `${grouped(units)} units with ${grouped(rows)} rows were reloaded.\n${left}`;
 }
 
 function unsoundText({ entry, rows, deep, error }: Verified): string {
   const found = [
     ...(error === undefined ? [] : [printable(error.summary)]),
-    ...(rows === entry.rows || error !== undefined ? [] : [`${rows} rows, and the ledger says ${entry.rows}`]),
-    ...(deep === undefined || deep.missing === 0n ? [] : [`${deep.missing} rows of the node's are missing`]),
-    ...(deep === undefined || deep.extra === 0n ? [] : [`${deep.extra} rows are not the node's`]),
-    ...(deep === undefined || deep.sameCsv ? [] : ["the node sends another file than was loaded"]),
+    ...(rows === entry.rows || error !== undefined ? [] : [`${rows} rows, but the ledger has ${entry.rows}`]),
+    ...(deep === undefined || deep.missing === 0n ? [] : [`${deep.missing} rows of the node are missing`]),
+    ...(deep === undefined || deep.extra === 0n ? [] : [`${deep.extra} rows are not on the node`]),
+    ...(deep === undefined || deep.sameCsv ? [] : ["the node sends a different file than the loaded one"]),
   ];
-  const what = found.length === 0 ? "not of the node's history" : found.join("; ");
+  const what = found.length === 0 ? "not in the node's history" : found.join("; ");
   return `${entry.table} of blocks ${entry.fromBlock} to ${entry.toBlock}: ${what}`;
 }

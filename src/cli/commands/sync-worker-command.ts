@@ -22,10 +22,10 @@ const workerOptions = {
   ...targetOptions,
   parallel: loadingOptions.parallel,
   unknownColumns: loadingOptions.unknownColumns,
-  exportsPerNode: parsed("<count>", "exports of a node by all workers at once (default: 4)", parseInteger),
+  exportsPerNode: parsed("<count>", "concurrent exports per node, of all workers together (default: 4)", parseInteger),
   callsPerSecond: callsPerSecondOption,
   ...listenOptions,
-  json: flag("print a JSON object for each event and, last, for the summary"),
+  json: flag("print a JSON object for each event, and a last one for the summary"),
   ...syncClientOptions,
 };
 
@@ -42,7 +42,7 @@ export function addSyncWorker(sync: Command, context: CommandContext): void {
     .command("worker")
     .allowExcessArguments(false)
     .description(
-      "Load what `tradewire sync --queue` has put into the queue, on any number of machines, until stopped.",
+      "Load the units that `tradewire sync --queue` queues, until stopped. Run workers on any number of machines.",
     );
   addOptions(command, workerOptions).action((options: WorkerCommandOptions) => run(options, context));
 }
@@ -50,13 +50,13 @@ export function addSyncWorker(sync: Command, context: CommandContext): void {
 async function run(options: WorkerCommandOptions, context: CommandContext): Promise<void> {
   const { out, signal } = context;
   const { parallel, unknownColumns, callsPerSecond, exportsPerNode } = options;
-  const sink = postgresOf(readTarget(options, context), "a worker");
+  const sink = postgresOf(readTarget(options, context), "sync worker");
   const state = createSyncState();
   await using watch = await startStatusServer(options, state, { signal });
   const reporter = createReporter(state, options.json === true, context, { worker: true });
   try {
     if (watch !== undefined) {
-      reporter.notes.write(`See ${watch.url} for how it goes.\n`);
+      reporter.notes.write(`Status page: ${watch.url}\n`);
     }
     await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
     const leave = watch === undefined ? () => {} : refreshCoverage(state, sink, { signal });
@@ -70,7 +70,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     out.write(
       options.json === true
         ? json({ event: "summary", ...done })
-        : `Stopped. Loaded ${what}; units under way were put back.\n`,
+        : `Stopped. Loaded ${what}; units in flight were put back into the queue.\n`,
     );
   } finally {
     reporter.end();

@@ -12,7 +12,7 @@ import { type CommandContext, json } from "../output.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const verifyOptions = {
-  chainIdPrefix: chainIdPrefixOption("whether the chain's identifier stands before the input data, or is only signed"),
+  chainIdPrefix: chainIdPrefixOption("whether the chain ID is submitted before the input data, or only signed"),
   json: flag("print the result as a JSON object"),
   chainId: chainIdOption,
   ...clientOptions,
@@ -36,14 +36,16 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   const { out } = context;
   const { request } = await readTransactionInput(file, context);
   if (request?.tx === undefined) {
-    throw new RequestError("there is no signed transaction in it", { advice: "Give what `tradewire sign` printed." });
+    throw new RequestError("the file contains no signed transaction", {
+      advice: "Give the output of `tradewire sign`.",
+    });
   }
   const { chainId, problems } = await examine(request.tx, options, context);
   if (problems.length > 0) {
     const reasons = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
     throw new ProtocolError(`the transaction is not valid: ${reasons}`, {
       advice:
-        "A node would refuse it now. If it was submitted before, look for its effects before you sign the command again.",
+        "A node would reject it now. If it was submitted before, look for its effects before you sign the command again.",
     });
   }
   const { pow, from } = request.tx;

@@ -91,14 +91,14 @@ function barOf({ done, segments }: Done, width: number): string {
 function stateLine({ phase, waiting, total, node, history }: SyncSnapshot): string | undefined {
   switch (phase) {
     case "starting":
-      return "Reading the node's history and what is there.";
+      return "Reading the node's history and the ledger.";
     case "waiting":
       return `Waiting: ${printable(waiting?.message ?? "")}${retryText(waiting?.againAt)}`;
     case "idle":
       if (node !== undefined && history === undefined) {
-        return `No segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range.`;
+        return `None of the node's segments, blocks ${node.fromBlock} to ${node.toBlock}, is within the range.`;
       }
-      return total.missing === 0 ? "All is there. Waiting for new segments." : "Waiting for the next look.";
+      return total.missing === 0 ? "Up to date. Waiting for new segments." : "Waiting for the next check.";
     case "syncing":
       return undefined;
   }
@@ -117,7 +117,7 @@ function errorLine({ failed, errors, at, phase }: SyncSnapshot): string | undefi
 }
 
 function retryText(at: string | undefined): string {
-  return at === undefined ? "" : ` (again at ${clock(at)})`;
+  return at === undefined ? "" : ` (retry at ${clock(at)})`;
 }
 
 /**
@@ -150,7 +150,7 @@ function workerFigures({ total: { loaded, rates }, underWay, waiting, failed }: 
   return [
     `${grouped(loaded.units)} units, ${grouped(loaded.rows)} rows loaded`,
     `${(rates.bytes / 1e6).toFixed(1)} MB/s`,
-    underWay.length === 0 ? "no unit to load" : `${underWay.length} under way`,
+    underWay.length === 0 ? "no unit to load" : `${underWay.length} in flight`,
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),
   ].join(", ");

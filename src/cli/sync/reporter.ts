@@ -6,7 +6,7 @@ import type { SyncSummary } from "../../sync/sync-options.js";
 import type { Unit } from "../../sync/unit.js";
 import type { SyncSnapshot } from "../../sync/watch/sync-snapshot.js";
 import type { SyncState } from "../../sync/watch/sync-state.js";
-import type { LineTaker } from "../client.js";
+import type { LineWriter } from "../client.js";
 import { grouped, span } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { createDisplay, sizeOf } from "../progress.js";
@@ -18,8 +18,8 @@ const [DRAW_MS, LOG_MS] = [200, 60_000];
 /** Reports the progress of a sync. */
 export interface Reporter {
   readonly onEvent: (event: SyncEvent) => void;
-  /** Takes other text, which is written beside the display. */
-  readonly notes: LineTaker;
+  /** Receives other text, which is written above the display. */
+  readonly notes: LineWriter;
   /** Removes the display; in a log, writes the last line. */
   end(): void;
 }
@@ -28,7 +28,7 @@ export interface Reporter {
  * Reports the progress of a sync: on a terminal with lines that are redrawn in place, else with a line a minute on standard
  * error; with `--json`, with a line of JSON for each event on standard output, and no log.
  *
- * @param state the state of the sync, which takes the events
+ * @param state the state of the sync, which receives the events
  * @param asJson whether events are printed as JSON
  * @param context the streams, and the environment variables
  * @param kind `worker`: the sync loads units that others plan, so that their total is unknown
@@ -217,16 +217,16 @@ function eventText(event: SyncEvent): string | undefined {
   switch (event.kind) {
     case "failed": {
       const { table, fromBlock, toBlock } = event.unit;
-      const what = `${table} of blocks ${fromBlock} to ${toBlock} was given up: ${printable(event.error.summary)}`;
+      const what = `${table} of blocks ${fromBlock} to ${toBlock} failed in all attempts: ${printable(event.error.summary)}`;
       return event.againMs === undefined ? what : undefined;
     }
     case "unknown": {
       const { table, column, value } = event.unknown;
       const what = value === undefined ? "the column" : `the value ${JSON.stringify(value)} in`;
-      return printable(`a newer node has sent ${what} ${table}.${column}, which is kept as text`);
+      return printable(`a newer node sent ${what} ${table}.${column}, which is stored as text`);
     }
     case "unreachable":
-      return printable(`${event.node} cannot be asked and is left out for now: ${event.error.summary}`);
+      return printable(`${event.node} is unreachable and skipped for now: ${event.error.summary}`);
     default:
       return undefined;
   }
@@ -244,7 +244,7 @@ export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }
     return `${time} reading the node's history`;
   }
   if (total.segments === 0 && node !== undefined) {
-    return `${time} no segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range`;
+    return `${time} none of the node's segments, blocks ${node.fromBlock} to ${node.toBlock}, is within the range`;
   }
   const share = total.segments === 0 ? "100.0" : ((total.done / total.segments) * 100).toFixed(1);
   const parts = [

@@ -14,37 +14,43 @@ import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 
 /** The options that select a part of the history. */
 export const rangeOptions = {
-  table: repeatedText("<name>", "a table, may be given several times (default: all tables)", {
+  table: repeatedText("<name>", "a table; may be repeated (default: all tables)", {
     completions: completeTables,
   }),
-  fromBlock: parsed("<height>", "leave out segments that begin before it", parseBlockHeight),
-  toBlock: parsed("<height>", "leave out segments that end behind it", parseBlockHeight),
+  fromBlock: parsed("<height>", "skip segments that start before this block", parseBlockHeight),
+  toBlock: parsed("<height>", "skip segments that end after this block", parseBlockHeight),
 };
 
 /** The options that say how history is synced. */
 export const loadingOptions = {
-  follow: flag("go on with new segments as they appear"),
-  poll: parsed("<duration>", "time between two looks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
-  parallel: parsed("<count>", "units that are fetched and loaded side by side (default: 2)", parseInteger),
-  segmentsPerExport: parsed("<count>", "adjacent segments that one export brings (default: 1)", parseInteger),
-  replaceFrom: parsed("<block>", "from this block on, take the node's history in place of another", parseBlockHeight),
-  unknownColumns: choice("<rule>", "whether columns of a newer node become text, or fail the unit", ["add", "fail"]),
+  follow: flag("keep loading new segments as they appear"),
+  poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
+  parallel: parsed("<count>", "number of units to fetch and load in parallel (default: 2)", parseInteger),
+  segmentsPerExport: parsed("<count>", "number of adjacent segments per export (default: 1)", parseInteger),
+  replaceFrom: parsed("<block>", "replace another history with the node's from this block on", parseBlockHeight),
+  unknownColumns: choice("<rule>", "add unknown columns of a newer node as text, or fail the unit", ["add", "fail"]),
 };
 
 /** The option that limits the calls of all planners and workers of a queue together. */
 export const callsPerSecondOption = parsed(
   "<count>",
-  "calls of a node by all planners and workers of a queue; give all of them the same (default: 20)",
+  "calls to a node by all planners and workers of a queue together; give each the same value (default: 20)",
   parseInteger,
 );
 
 /** The options that serve the status page, metrics and health checks of a sync. */
 export const listenOptions = {
-  listen: text("<host:port>", "serve a page, metrics and health there, such as 127.0.0.1:9464"),
-  listenName: repeatedText("<name>", "a further name that it may be asked by, such as a container's"),
+  listen: text(
+    "<host:port>",
+    "serve the status page, metrics and health checks on this address, such as 127.0.0.1:9464",
+  ),
+  listenName: repeatedText(
+    "<name>",
+    "additional hostname to accept in the Host header, such as a container's; may be repeated",
+  ),
 };
 
-/** The options that choose the nodes of a sync: those of all commands, with URLs that may be given several times. */
+/** The options that choose the nodes of a sync: those of all commands, with URLs that may be repeated. */
 export const syncClientOptions = {
   ...clientOptions,
   grpcUrl: severalUrls(clientOptions.grpcUrl),
@@ -52,7 +58,7 @@ export const syncClientOptions = {
 };
 
 function severalUrls({ description, presence: _, ...settings }: typeof clientOptions.grpcUrl) {
-  return repeatedText("<url>", `${description}; several nodes of one network share the load`, settings);
+  return repeatedText("<url>", `${description}; repeat it to share the load among nodes of one network`, settings);
 }
 
 export type RangeOptions = OptionValues<typeof rangeOptions>;
@@ -86,7 +92,7 @@ export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncO
 export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<SyncOptions, "sink"> {
   const { follow, poll, parallel, segmentsPerExport, replaceFrom, unknownColumns } = options;
   if (poll !== undefined && follow !== true) {
-    throw new RequestError("--poll is for --follow", { advice: "Give --follow too, or leave it out." });
+    throw new RequestError("--poll needs --follow", { advice: "Add --follow, or remove --poll." });
   }
   return { ...rangeOf(options), follow, pollMs: poll, parallel, segmentsPerExport, replaceFrom, unknownColumns };
 }
@@ -107,7 +113,7 @@ export async function startStatusServer(
 ): Promise<Watch | undefined> {
   if (listen === undefined) {
     if (names !== undefined) {
-      throw new RequestError("--listen-name is for --listen", { advice: "Give --listen too, or leave it out." });
+      throw new RequestError("--listen-name needs --listen", { advice: "Add --listen, or remove --listen-name." });
     }
     return undefined;
   }
@@ -144,7 +150,7 @@ export interface SyncClients extends AsyncDisposable {
  * more, each URL is a separate node.
  *
  * @param options the values of the options
- * @param reports takes the reports of the clients, a line each; with the environment variables
+ * @param reports receives the reports of the clients, a line each, and has the environment variables
  * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} if the configuration is invalid
  */
@@ -178,8 +184,8 @@ function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: SyncClientOpt
   }
   const { transport } = options;
   if (transport !== undefined && (transport === "auto" || (transport === "rest" ? grpc : rest).length > 0)) {
-    throw new RequestError(`--transport ${transport} does not fit the URLs, each of which is a node of its own`, {
-      advice: "Leave it out: nodes of --grpc-url are asked over gRPC, those of --rest-url over REST.",
+    throw new RequestError(`--transport ${transport} does not fit the URLs, each of which is a separate node`, {
+      advice: "Remove --transport: nodes of --grpc-url are called over gRPC, those of --rest-url over REST.",
     });
   }
   return [

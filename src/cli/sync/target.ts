@@ -15,26 +15,26 @@ export const targetOptions = {
   to: text("<target>", "duckdb:FILE, parquet:FOLDER or postgres://user@host/database", {
     completions: () => ({ values: ["duckdb:", "parquet:", "postgres://"] }),
   }),
-  toEnv: text("<name>", "environment variable that holds the target, in place of --to; it may hold a password"),
-  schema: text("<name>", "schema in PostgreSQL that holds the tables (default: public); a schema holds a chain"),
+  toEnv: text("<name>", "environment variable with the target, instead of --to; the target may contain a password"),
+  schema: text("<name>", "PostgreSQL schema of the tables (default: public); a schema holds one chain"),
   trustOwner: repeatedText(
     "<role>",
-    "role of PostgreSQL, besides your own and superusers, that may own the schema; may be given several times",
+    "PostgreSQL role that may own the schema, besides your own and superusers; may be repeated",
   ),
 };
 
-/** The options that say how the tables are made. */
+/** The options that say how the tables are created. */
 export const sinkOptions = {
-  createIndexes: choice("<when>", "whether tables of PostgreSQL get their keys with the first rows or after them", [
+  createIndexes: choice("<when>", "create the keys of PostgreSQL tables with the first rows, or after the first load", [
     "with",
     "after",
   ]),
   indexes: choice(
     "<which>",
-    "whether tables of PostgreSQL get keys alone, or, after the first load, also indexes for usual questions (default: query)",
+    "create only keys in PostgreSQL or, after the first load, also indexes for common queries (default: query)",
     ["keys", "query"],
   ),
-  namedViews: flag("make views with names in place of codes, such as trades_named"),
+  namedViews: flag("create views with names instead of codes, such as trades_named"),
 };
 
 export type TargetOptions = OptionValues<typeof targetOptions>;
@@ -43,18 +43,18 @@ export type SinkOptions = OptionValues<typeof sinkOptions>;
 /** The place of the tables, as the command line names it. */
 export interface Target {
   readonly kind: "duckdb" | "parquet" | "postgres";
-  /** A path, or the URL of PostgreSQL, which may hold a password where it came from the environment. */
+  /** A path, or the URL of PostgreSQL, which may contain a password if it comes from the environment. */
   readonly place: string;
-  /** The schema in PostgreSQL; its default where it is left out. */
+  /** The schema in PostgreSQL; the default if undefined. */
   readonly schema?: string | undefined;
   /** Roles that may own the schema in PostgreSQL. */
   readonly trustedOwners?: readonly string[] | undefined;
 }
 
 const FORMS =
-  "Give one of: --to duckdb:history.duckdb (a DuckDB file), --to parquet:folder/ (a folder of Parquet files), --to postgres://user@host/database.";
+  "Give --to duckdb:history.duckdb (a DuckDB file), --to parquet:folder/ (a folder of Parquet files) or --to postgres://user@host/database.";
 const SECRET_ADVICE =
-  "Other users of the machine can read arguments. Leave the password to PGPASSWORD or ~/.pgpass, or put the whole URL into an environment variable and name it with --to-env.";
+  "Other users of this machine can read arguments. Put the password into PGPASSWORD or ~/.pgpass, or put the whole URL into an environment variable and name it with --to-env.";
 
 /**
  * Reads the target of a sync.
@@ -62,7 +62,7 @@ const SECRET_ADVICE =
  * @param options the values of the options
  * @param context the environment variables
  * @returns the target
- * @throws {@link RequestError} if it is missing, has no known form, or holds a password in the arguments. No message holds
+ * @throws {@link RequestError} if it is missing, has no known form, or has a password in the arguments. No message contains
  *   a password
  */
 export function readTarget(
@@ -70,11 +70,14 @@ export function readTarget(
   { environment }: Pick<Streams, "environment">,
 ): Target {
   if (to !== undefined && toEnv !== undefined) {
-    throw new RequestError("--to and --to-env are both given", { advice: "Give one of them." });
+    throw new RequestError("both --to and --to-env are given", { advice: "Give one of them." });
   }
   const target = toEnv === undefined ? to : environment[toEnv];
   if (target === undefined || target === "") {
-    const where = toEnv === undefined ? "there is no --to: a sync needs a place for the tables" : "it is not set";
+    const where =
+      toEnv === undefined
+        ? "--to is missing: a sync needs a target for the tables"
+        : "the environment variable is not set";
     throw new RequestError(toEnv === undefined ? where : `--to-env ${quoted(toEnv)}: ${where}`, { advice: FORMS });
   }
   const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/isu.exec(target) ?? [];
@@ -89,10 +92,10 @@ export function readTarget(
     throw new RequestError(`--to ${kind}: names no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
   }
   if (trustOwner !== undefined) {
-    throw new RequestError(`--trust-owner is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
+    throw new RequestError(`--trust-owner is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
   }
   if (schema !== undefined) {
-    throw new RequestError(`--schema is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
+    throw new RequestError(`--schema is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
   }
   return { kind, place: rest };
 }
@@ -112,10 +115,10 @@ export function sinkOf(target: Target, options: SinkOptions = {}): Sink {
     return postgresOf(target, "", options);
   }
   if (indexes !== undefined) {
-    throw new RequestError(`--indexes is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
+    throw new RequestError(`--indexes is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
   }
   if (createIndexes !== undefined) {
-    throw new RequestError(`--create-indexes is for PostgreSQL, and the target is ${kind}`, {
+    throw new RequestError(`--create-indexes is for PostgreSQL, but the target is ${kind}`, {
       advice: "Leave it out.",
     });
   }
@@ -123,7 +126,7 @@ export function sinkOf(target: Target, options: SinkOptions = {}): Sink {
     return duckdbSink(place, { namedViews });
   }
   if (namedViews === true) {
-    throw new RequestError("--named-views is for databases, and the target is a folder of files", {
+    throw new RequestError("--named-views is for databases, but the target is a folder of files", {
       advice: "Leave it out.",
     });
   }
@@ -145,8 +148,8 @@ export function postgresOf(
   options: SinkOptions = {},
 ): PostgresSink {
   if (kind !== "postgres") {
-    throw new RequestError(`${what} needs PostgreSQL, and the target is ${kind}`, {
-      advice: "Give --to postgres://user@host/database, or leave it out.",
+    throw new RequestError(`${what} needs PostgreSQL, but the target is ${kind}`, {
+      advice: "Give --to postgres://user@host/database, or remove the option.",
     });
   }
   const { createIndexes, namedViews } = options;
@@ -155,15 +158,15 @@ export function postgresOf(
 
 function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): Target {
   const url = URL.canParse(target) ? new URL(target) : undefined;
-  // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" behind what looks like the host.
+  // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" after what looks like the host.
   const doubtful = url === undefined || `${url.pathname}${url.search}${url.hash}`.includes("@");
   if (inArguments && (doubtful || url.password !== "" || url.searchParams.has("password"))) {
-    const what = doubtful ? "cannot be read, and may hold a password" : "holds a password";
+    const what = doubtful ? "cannot be parsed and may contain a password" : "contains a password";
     throw new RequestError(`the URL of --to ${what}`, { advice: SECRET_ADVICE });
   }
   const inUrl = url?.searchParams.get("schema") ?? undefined;
   if (inUrl !== undefined && schema !== undefined && inUrl !== schema) {
-    throw new RequestError(`the URL names the schema ${quoted(inUrl)}, and --schema ${quoted(schema)}`, {
+    throw new RequestError(`the URL names the schema ${quoted(inUrl)}, but --schema is ${quoted(schema)}`, {
       advice: "Give one of them.",
     });
   }
@@ -174,7 +177,7 @@ function postgresTarget(target: string, schema: string | undefined, inArguments:
 
 function unknownForm(target: string, scheme: string): RequestError {
   if (scheme === "" && /\.(duckdb|ddb|db)$/iu.test(target)) {
-    return new RequestError(`--to ${quoted(target)} does not say what kind of place it is`, {
+    return new RequestError(`--to ${quoted(target)} does not say what kind of target it is`, {
       advice: `Did you mean --to duckdb:${target}?`,
     });
   }
@@ -182,7 +185,7 @@ function unknownForm(target: string, scheme: string): RequestError {
   // Only the scheme is shown: a password may follow it.
   const found =
     scheme === ""
-      ? "the target is of no known form"
-      : `the target begins with ${quoted(`${scheme}:`)}, which is no form of a target`;
+      ? "the form of the target is unknown"
+      : `the target begins with ${quoted(`${scheme}:`)}, which is not supported`;
   return new RequestError(found, { advice: near === undefined ? FORMS : `Did you mean ${near}:? ${FORMS}` });
 }

@@ -58,7 +58,7 @@ export async function openQueueDatabase(target: Target): Promise<QueueDatabase> 
   const [{ makePool, Client: OwnClient }, { default: Boss }] = await Promise.all([
     loadPackages(),
     import("pg-boss").catch((cause: unknown) => {
-      throw new RequestError("the package pg-boss cannot be loaded, which a queue needs", {
+      throw new RequestError("a queue needs the package pg-boss, which cannot be loaded", {
         advice: "Install it: npm install pg-boss@10",
         cause,
         section: "requesterror-missing-package",

@@ -232,7 +232,7 @@ function startIdleTimer(idleMs: number, onIdle: () => void): IdleTimer {
 }
 
 function idleError(idleMs: number): ConnectError {
-  const cause = new ConnectionError(`nothing came for ${idleMs} ms`, {
+  const cause = new ConnectionError(`no data received for ${idleMs} ms (idle timeout)`, {
     code: Code.DeadlineExceeded,
     advice: "Allow more time (timeouts.idleMs), or check why the node is slow.",
     connected: true,

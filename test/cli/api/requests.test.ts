@@ -110,13 +110,13 @@ function shelf(): DescMessage {
 }
 
 it.each<[string | undefined, string[], RegExp]>([
-  ["{", [], /^the request is no valid JSON\nGive the request in Protobuf's JSON.*@FILE/],
+  ["{", [], /^the request is not valid JSON\nGive the request in Protobuf JSON.*@FILE/],
   ["[]", [], /^the request: cannot decode/],
-  ["[]", ["pagination.first=1"], /no JSON object, so --set cannot apply/],
+  ["[]", ["pagination.first=1"], /not a JSON object, so --set cannot apply/],
   [
     '{"filter": {"partyId": "a"}}',
     [],
-    /^the request, filter: datanode\.api\.v2\.StopOrderFilter has no field "partyId"\nDid you mean partyIds\? Its fields: statuses, /,
+    /^the request, filter: datanode\.api\.v2\.StopOrderFilter has no field "partyId"\nDid you mean partyIds\? Fields: statuses, /,
   ],
   [
     '{"filter":{"dateRange":{"endTimestamp":9007199254740993}}}',
@@ -127,7 +127,7 @@ it.each<[string | undefined, string[], RegExp]>([
   [
     undefined,
     ["pagination.frist=1"],
-    /^--set "pagination\.frist=1": .* has no field "frist"\nDid you mean first\? Its fields/,
+    /^--set "pagination\.frist=1": .* has no field "frist"\nDid you mean first\? Fields/,
   ],
   [undefined, ["pagination.first=x"], /Pagination\.first .*expected number \(int32\), got "x"\n.*describe datanode/],
   [undefined, ["pagination.first=2147483648"], /out of range/],
@@ -136,13 +136,13 @@ it.each<[string | undefined, string[], RegExp]>([
   [
     undefined,
     ["filter.statuses=PENDNG"],
-    /no value of vega\.StopOrder\.Status\nDid you mean STATUS_PENDING\? There are /,
+    /not a value of vega\.StopOrder\.Status\nDid you mean STATUS_PENDING\? There are /,
   ],
-  [undefined, ["filter.partyIds.x=1"], /party_ids is a list\nGive it whole/],
-  [undefined, ["filter.liveOnly.x=1"], /live_only is no message with fields of its own/],
-  [undefined, ["filter=x"], /a message is needed, and "x" is no JSON/],
-  [undefined, ["filter"], /"filter" is no setting/],
-  [undefined, ["=x"], /is no setting/],
+  [undefined, ["filter.partyIds.x=1"], /party_ids is a list\nGive the whole field/],
+  [undefined, ["filter.liveOnly.x=1"], /live_only has no fields of its own/],
+  [undefined, ["filter=x"], /the field is a message, but "x" is not JSON/],
+  [undefined, ["filter"], /"filter" is not of the form PATH=VALUE/],
+  [undefined, ["=x"], /is not of the form PATH=VALUE/],
 ])("request %j with settings %j is bad usage", async (argument, settings, message) => {
   const asked = requestOf(ListStopOrdersRequestSchema, argument, ...settings);
   await expect(asked).rejects.toThrow(RequestError);

@@ -26,13 +26,13 @@ it("has a line for each table and one for all, with bars as long as each other",
 });
 
 it("says what it does where the tables do not show it", () => {
-  expect(linesOf([])).toEqual(["Reading the node's history and what is there."]);
+  expect(linesOf([])).toEqual(["Reading the node's history and the ledger."]);
   const all = planned(1, { trades: 1, orders: 1 });
-  expect(linesOf([all, { kind: "idle", againMs: 1 }]).at(-1)).toBe("All is there. Waiting for new segments.");
+  expect(linesOf([all, { kind: "idle", againMs: 1 }]).at(-1)).toBe("Up to date. Waiting for new segments.");
   const some = planned(2, { trades: 1, orders: 2 });
-  expect(linesOf([some, { kind: "idle", againMs: 1 }]).at(-1)).toBe("Waiting for the next look.");
+  expect(linesOf([some, { kind: "idle", againMs: 1 }]).at(-1)).toBe("Waiting for the next check.");
   expect(linesOf([some, { kind: "waiting", error, againMs: 1000 }]).at(-1)).toMatch(
-    /^Waiting: the node {2}is away \(again at \d\d:\d\d:\d\d\)$/u,
+    /^Waiting: the node {2}is away \(retry at \d\d:\d\d:\d\d\)$/u,
   );
 });
 

@@ -64,7 +64,7 @@ it.each(["v1.5.0", "v1.10.0", "v2.0.0"])("takes DuckDB %s", async (version) => {
 it("says how to install DuckDB where it is not there", async () => {
   await rm(installed("@duckdb"), { recursive: true, force: true });
   const { code, output } = await verify("duckdb:a.duckdb");
-  expect(output).toContain("the package @duckdb/node-api cannot be loaded");
+  expect(output).toContain("the package @duckdb/node-api, which cannot be loaded");
   expect(output).toContain("npm install @duckdb/node-api");
   expect(code).toBe(2);
 });

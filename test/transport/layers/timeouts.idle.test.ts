@@ -18,7 +18,12 @@ afterEach(() => runtime[Symbol.dispose]());
 const IDLE_MS = 1000;
 const silence = {
   code: Code.DeadlineExceeded,
-  cause: { name: "ConnectionError", summary: "nothing came for 1000 ms", code: Code.DeadlineExceeded, connected: true },
+  cause: {
+    name: "ConnectionError",
+    summary: "no data received for 1000 ms (idle timeout)",
+    code: Code.DeadlineExceeded,
+    connected: true,
+  },
 };
 
 /** Let pass some time, and what is to happen then. */

@@ -223,7 +223,7 @@ describe("a socket is closed at once", () => {
     await using client = restClient(server.url, { timeouts: { idleMs: 300 } });
     const { ids, error } = await runtime.until(readAll(observe(client, asking(1n))));
     expect(ids).toHaveLength(10);
-    expect(error).toMatchObject({ code: Code.DeadlineExceeded, summary: "nothing came for 300 ms" });
+    expect(error).toMatchObject({ code: Code.DeadlineExceeded, summary: "no data received for 300 ms (idle timeout)" });
   });
 });
 

@@ -222,7 +222,7 @@ function using(shared: SharedInstance, name: string): Omit<DuckdbFile, "folder" 
 export function notOpenError(name: string): SinkError {
   return new SinkError(`${name} is not open`, {
     code: Code.FailedPrecondition,
-    advice: "Call open, once, before the sink is used, and nothing after it was closed.",
+    advice: "Call open() exactly once before use, and nothing after close().",
   });
 }
 

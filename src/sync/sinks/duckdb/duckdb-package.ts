@@ -16,7 +16,7 @@ const MIN_VERSION = [1, 5] as const;
  */
 export async function loadDuckdb() {
   const duckdb = await import("@duckdb/node-api").catch((cause: unknown): never => {
-    throw new RequestError("the package @duckdb/node-api cannot be loaded, which a sync into DuckDB or Parquet needs", {
+    throw new RequestError("syncing to DuckDB or Parquet needs the package @duckdb/node-api, which cannot be loaded", {
       advice: "Install it: npm install @duckdb/node-api",
       cause,
       section: "requesterror-missing-package",

@@ -338,7 +338,7 @@ export async function loadPackages() {
 export type Packages = Awaited<ReturnType<typeof loadPackages>>;
 
 function missing(name: string, cause: unknown): never {
-  throw new RequestError(`the package ${name} cannot be loaded, which a sync into PostgreSQL needs`, {
+  throw new RequestError(`syncing to PostgreSQL needs the package ${name}, which cannot be loaded`, {
     advice: "Install it: npm install pg pg-copy-streams",
     cause,
     section: "requesterror-missing-package",

@@ -46,12 +46,12 @@ const STATES: readonly (readonly [prefix: string, code: Code, advice: string])[]
   [
     "42P07",
     Code.FailedPrecondition,
-    "Give another schema, or rename the existing object, which was not created by a sync.",
+    "Give another schema, or rename the existing object: tradewire sync did not create it.",
   ],
   [
     "42710",
     Code.FailedPrecondition,
-    "Give another schema, or rename the existing object, which was not created by a sync.",
+    "Give another schema, or rename the existing object: tradewire sync did not create it.",
   ],
   ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the missing columns."],
   ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which creates missing tables."],

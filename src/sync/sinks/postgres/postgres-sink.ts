@@ -160,9 +160,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     async inspect(signal) {
       let chain: string | undefined;
       await opening(signal, async (connections) => {
-        const found = await connections.transaction("reading the ledger", {}, (client) =>
-          readContents(client, place),
-        );
+        const found = await connections.transaction("reading the ledger", {}, (client) => readContents(client, place));
         chain = found.chain;
         return { connections, schema: found.schema, tables: found.tables };
       });

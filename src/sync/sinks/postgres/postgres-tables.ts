@@ -195,7 +195,7 @@ function tableChanges(within: string, table: TableName, catalog: Catalog): strin
   }
   if (!there.has(FROM_BLOCK)) {
     throw new SinkError(
-      `the table ${table} exists already, but was not created by a sync: it has no column ${FROM_BLOCK}`,
+      `the table ${table} exists but was not created by tradewire sync: it has no column ${FROM_BLOCK}`,
       {
         code: Code.FailedPrecondition,
         advice: "Give another schema, or rename the table.",

@@ -55,7 +55,7 @@ describe("opening a schema of PostgreSQL", () => {
       await client.query(createTableSql(tableSchema("blocks", 116), "postgres"));
       await using sink = postgresSink(url);
       await expect(sink.open(openingOf())).rejects.toThrow(
-        "the table blocks exists already, but was not created by a sync",
+        "the table blocks exists but was not created by tradewire sync",
       );
       await client.query("DROP TABLE blocks");
       await sink.open(openingOf());
