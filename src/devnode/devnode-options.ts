@@ -174,7 +174,7 @@ export function checkOptions(given: DevnodeOptions) {
   const { chainId, profile, segments, schemaVersions, activity, fundedKeys, onFailure } = options;
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
-    throw new RequestError(`segments and blocksPerSegment make ${segments * blocksPerSegment} blocks`, {
+    throw new RequestError((nameOf) => `and ${nameOf("blocksPerSegment")} make ${segments * blocksPerSegment} blocks`, {
       option: "segments",
       advice: `Give ${MAX_BLOCKS} blocks at most in all segments together.`,
     });

@@ -269,8 +269,9 @@ export function planFailure(services: readonly DescService[], given: Failure): P
   const blockEvent = happeningOf(what, afterBytes);
   if (blockEvent.kind === "code" && blockEvent.afterBytes > 0 && !methods.every(isExport)) {
     const exports = all.filter(isExport).map((method) => method.name);
-    throw new RequestError(`${name} exports nothing, so that ${lateness(what)}`, {
-      advice: `Give a code without afterBytes, or cut or stall; or choose ${exports.join(" or ")}.`,
+    throw new RequestError((nameOf) => `${name} exports nothing, so that ${lateness(what, nameOf("afterBytes"))}`, {
+      advice: (nameOf) =>
+        `Give a code without ${nameOf("afterBytes")}, or cut or stall; or choose ${exports.join(" or ")}.`,
     });
   }
   return { methods: methods.map(methodName), times, blockEvent };
@@ -297,8 +298,9 @@ function happeningOf(what: string | number, afterBytes: number | undefined): Blo
   }
   if (what === AFTER_ALL) {
     if (afterBytes !== undefined) {
-      throw new RequestError(`${AFTER_ALL} comes behind all bytes, and takes no afterBytes`, {
-        advice: "Leave afterBytes out, or give a code, such as INTERNAL, to fail after so many.",
+      throw new RequestError((nameOf) => `${AFTER_ALL} comes behind all bytes, and takes no ${nameOf("afterBytes")}`, {
+        advice: (nameOf) =>
+          `Leave ${nameOf("afterBytes")} out, or give a code, such as INTERNAL, to fail after so many.`,
       });
     }
     return { kind: "code", code: Code.Internal, afterBytes: Number.POSITIVE_INFINITY };
@@ -314,8 +316,8 @@ function happeningOf(what: string | number, afterBytes: number | undefined): Blo
 
 const AFTER_ALL = "error-after-archive";
 
-const lateness = (what: string | number) =>
-  what === AFTER_ALL ? "no error can come behind its archive" : "afterBytes has no bytes to count";
+const lateness = (what: string | number, afterBytes: string) =>
+  what === AFTER_ALL ? "no error can come behind its archive" : `${afterBytes} has no bytes to count`;
 
 /** Codes by their names, as the specification writes them, and by their numbers. */
 const codes = new Map(

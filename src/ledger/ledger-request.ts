@@ -45,12 +45,10 @@ export function readLedgerRequest(request: LedgerRequest): CheckedLedgerRequest 
 
 function identifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
-    throw new RequestError(
-      `${name} is ${typeof text === "string" ? quoted(text) : String(text)}, which is no identifier`,
-      {
-        advice: "Give the 64 hex digits that the network knows it by.",
-      },
-    );
+    throw new RequestError(`is ${typeof text === "string" ? quoted(text) : String(text)}, which is no identifier`, {
+      option: name,
+      advice: "Give the 64 hex digits that the network knows it by.",
+    });
   }
   return text;
 }

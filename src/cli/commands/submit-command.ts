@@ -27,7 +27,7 @@ import { STANDARD } from "../command-files.js";
 import { addOptions, choice, flag, flagOf, type OptionValues, parsed, withDefault } from "../declarations.js";
 import { span } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";
-import { parseDuration } from "../parsers.js";
+import { durationParser } from "../parsers.js";
 import {
   commandSigner,
   keyFileOption,
@@ -63,7 +63,7 @@ const submitOptions = {
   wait: parsed<number | true>(
     "[duration]",
     "wait for its outcome, for so long in all, by default as long as the network can take it: exit code 0 if executed, 1 if not, 3 if unknown",
-    parseWait,
+    durationParser("Give one such as --wait=30s; or --wait alone, behind the file."),
     { conflicts: ["dryRun", "check"] },
   ),
   json: flag("print the result as a JSON object"),
@@ -98,21 +98,6 @@ export function addSubmit(command: Command, context: CommandContext): void {
   addOptions(command, submitOptions).action((file: string, options: SubmitOptions) =>
     runSubmit(file, options, context, usedSigningOptions(command)),
   );
-}
-
-/** Parses how long to wait. Without `=`, the option takes the next argument as its value, which may be meant as the file. */
-function parseWait(text: string, option: string): number {
-  try {
-    return parseDuration(text, option);
-  } catch (reason) {
-    throw reason instanceof RequestError
-      ? new RequestError(reason.summary, {
-          option,
-          advice: "Give one such as --wait=30s; or --wait alone, behind the file.",
-          cause: reason,
-        })
-      : reason;
-  }
 }
 
 /**
