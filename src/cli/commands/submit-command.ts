@@ -6,21 +6,18 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import type { Client } from "../../client/index.js";
-import type { Config } from "../../config/config-schema.js";
 import { staysOnLoopback } from "../../config/loopback.js";
 import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
 import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/transaction-errors.js";
-import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
+import type { Client, Config, ExecutedCommand, OutcomeWait, SubmissionType } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { remainingMs, withTimeout } from "../../transaction/deadline.js";
+import { type Signer, transactionHash } from "../../transaction/index.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { requireSignature } from "../../transaction/signature.js";
-import type { Signer } from "../../transaction/signer.js";
 import { namedChain } from "../../transaction/signing-chain.js";
-import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
-import { transactionHash } from "../../transaction/transaction-hash.js";
+import { submissionTypes } from "../../transaction/submission.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
