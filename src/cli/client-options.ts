@@ -1,6 +1,6 @@
-import type { Config } from "../config/client-config.js";
 import { configSchema, MAX_JSON_BYTES } from "../config/config-schema.js";
-import { type ConfigSources, type LoadedConfig, readSources } from "../config/load-config.js";
+import { type ConfigSources, readSources } from "../config/load-config.js";
+import type { Config, LoadedConfig } from "../index.js";
 import { profiles } from "../schema/profile.js";
 import { tableNames } from "../schema/table-names.js";
 import {

@@ -1,8 +1,7 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { type Client, createClient } from "../client/index.js";
-import type { Config } from "../config/config-schema.js";
+import { type Client, type Config, createClient } from "../index.js";
 import { monotonicMs } from "../runtime/index.js";
-import type { FallbackInfo, Hooks } from "../transport/hooks.js";
+import type { FallbackInfo, Hooks } from "../transport/index.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable, type Streams } from "./output.js";
 

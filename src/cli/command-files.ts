@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
-import type { SavedArchive } from "../archive/save-archive.js";
+import type { SavedArchive } from "../archive/index.js";
 import { FileError, ProtocolError } from "../errors/index.js";
 import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
 import { type Extension, readTarget } from "../file/save-target.js";

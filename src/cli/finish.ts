@@ -65,7 +65,7 @@ function nameInErrors(option: Option): void {
       if (!(reason instanceof RequestError) || reason.option === long) {
         throw reason;
       }
-      throw new RequestError(`${long}: ${reason.summary}`, { option: long, advice: reason.advice, cause: reason });
+      throw new RequestError(`${long}: ${reason.summary}`, { advice: reason.texts.advice, cause: reason });
     }
   };
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { DescEnum, DescField, DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { encodeCsv } from "../csv/encode-csv.js";
+import { encodeCsv } from "../csv/index.js";
 import { isJsonObject } from "../json/json-values.js";
 import { messageToJson } from "../json/message-json.js";
 import { choice, flag, type OptionValues, parsed } from "./declarations.js";

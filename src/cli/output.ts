@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
+import type { ErrorWording } from "../errors/error-classes.js";
 import { truncate } from "../errors/error-text.js";
 import { TradewireError, type TypedObject } from "../errors/index.js";
 import { jsonReplacer } from "../json/json-values.js";
@@ -154,12 +155,6 @@ export function indentedJson(value: JsonValue): string {
 
 /** The maximum length of each detail of an error, in characters. */
 const MAX_DETAIL = 1000;
-
-/** The words of an error. */
-export interface ErrorWording {
-  readonly summary: string;
-  readonly advice: string;
-}
 
 /** How an error is printed. */
 export interface ErrorTextOptions {

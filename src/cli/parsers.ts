@@ -84,30 +84,33 @@ const UNITS = new Map([
   ["h", 3_600_000],
 ]);
 
+/** Parses a duration: a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds. */
+export const parseDuration = durationParser();
+
 /**
- * Parses a duration.
+ * Creates a parser of durations.
  *
- * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
- * @param flag the option, which errors name
- * @returns the duration in milliseconds
- * @throws {@link RequestError} if the text is not a duration, or no timer can wait that long
+ * @param advice the advice of its errors, if it is not the usual one
+ * @returns a function that returns the duration in milliseconds, and throws {@link RequestError} if the text is not a duration,
+ *   or no timer can wait that long
  */
-export function parseDuration(text: string, flag: string): number {
-  const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
-  if (number === undefined) {
-    throw new RequestError(`${flag}: ${JSON.stringify(text)} is not a duration`, {
-      option: flag,
-      advice: "Give a number with a unit, such as 500ms, 30s, 2m or 1h; the default unit is seconds.",
-    });
-  }
-  const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
-  if (time < 1 || time > MAX_TIMER_MS) {
-    throw new RequestError(`${flag} is out of range (${text})`, {
-      option: flag,
-      advice: "Give a duration from 1ms to 596h.",
-    });
-  }
-  return time;
+export function durationParser(advice?: string): (text: string, flag: string) => number {
+  return (text, flag) => {
+    const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
+    if (number === undefined) {
+      throw new RequestError(`${JSON.stringify(text)} is not a duration`, {
+        advice: advice ?? "Give a number with a unit, such as 500ms, 30s, 2m or 1h; the default unit is seconds.",
+      });
+    }
+    const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
+    if (time < 1 || time > MAX_TIMER_MS) {
+      throw new RequestError(`is out of range (${text})`, {
+        option: flag,
+        advice: advice ?? "Give a duration from 1ms to 596h.",
+      });
+    }
+    return time;
+  };
 }
 
 /**

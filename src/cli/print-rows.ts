@@ -1,6 +1,6 @@
-import type { ArchiveFile } from "../archive/archive-files.js";
-import { type CsvRow, nullStringOf } from "../csv/csv-format.js";
-import type { CsvBatch } from "../csv/csv-parser.js";
+import type { ArchiveFile } from "../archive/index.js";
+import { nullStringOf } from "../csv/csv-format.js";
+import type { CsvBatch, CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { wait } from "../signal/wait.js";
 import { flag, type OptionValues, parsed, text } from "./declarations.js";

@@ -1,15 +1,7 @@
-import { FileError } from "../errors/index.js";
-import { fileError } from "../errors/node-errors.js";
+import { streamError } from "../errors/node-errors.js";
 import { startTimer } from "../runtime/index.js";
 import { ENDING_SIGNALS, EXIT, errorText, Interruption, interruptedCode } from "./output.js";
 import { runCommand } from "./program.js";
-
-/** Creates the error of standard output, which has no path. */
-function standardOutputError(error: NodeJS.ErrnoException): FileError {
-  const { summary, code } = fileError(error, "standard output");
-  const advice = "Redirect the output elsewhere, or free some space.";
-  return new FileError(summary.replaceAll('"', ""), { code, advice, cause: error });
-}
 
 /** How long a command may clean up after its output cannot be written, in milliseconds. */
 const CLEANUP_MS = 5000;
@@ -30,7 +22,8 @@ function endOnOutputError(interrupt: AbortController): (code: number) => number 
       // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
       outputCode = error.code === "EPIPE" ? EXIT.ok : EXIT.failure;
       if (outputCode === EXIT.failure) {
-        err.write(errorText(standardOutputError(error), { to: { err, environment } }));
+        const failure = streamError(error, "standard output", "Redirect the output elsewhere, or free some space.");
+        err.write(errorText(failure, { to: { err, environment } }));
       }
     }
     if (hasEnded) {

@@ -1,11 +1,12 @@
 import { Writable } from "node:stream";
 import { Command, CommanderError, Help } from "commander";
+import { wordingOf } from "../errors/error-classes.js";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { monotonicMs } from "../runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { addArguments } from "./declarations.js";
 import { finish } from "./finish.js";
-import { asTyped } from "./option-names.js";
+import { flagNames } from "./option-names.js";
 import {
   type CommandContext,
   EXIT,
@@ -100,7 +101,7 @@ async function execute(
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);
     }
-    const wording = reason instanceof TradewireError ? asTyped(reason, running) : undefined;
+    const wording = reason instanceof TradewireError ? wordingOf(reason.texts, flagNames(running)) : undefined;
     if (args.includes("--json")) {
       out.write(errorJson(reason, wording));
     } else {

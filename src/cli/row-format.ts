@@ -1,5 +1,5 @@
-import type { CsvRow } from "../csv/csv-format.js";
 import { csvLine } from "../csv/encode-csv.js";
+import type { CsvRow } from "../csv/index.js";
 import { escapedJson, printable } from "./output.js";
 import { describeOmissions, type Layout, layOut, tableLine, widthsOf } from "./table.js";
 

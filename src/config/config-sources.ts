@@ -14,6 +14,8 @@ export interface SourcedValue {
   readonly source: string;
   /** Whether the source is the default file, which nobody named. */
   readonly isFound?: boolean;
+  /** Whether the source is an argument, which sets no other key. */
+  readonly isArgument?: boolean;
 }
 
 /**

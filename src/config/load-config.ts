@@ -121,21 +121,16 @@ function merge(values: readonly SourcedValue[], forSigning: boolean): LoadedConf
     all.unshift(...defaultUrls);
   }
   const merged = emptyObject();
-  const sources = new Map<string, string>();
-  const found = new Set<string>();
-  for (const { path, value, source, isFound = false } of all) {
-    const name = path.join(".");
-    setAt(merged, path, value);
-    sources.set(name, source);
-    if (isFound) {
-      found.add(name);
-    } else {
-      found.delete(name);
-    }
+  const last = new Map<string, SourcedValue>();
+  for (const each of all) {
+    setAt(merged, each.path, each.value);
+    last.set(each.path.join("."), each);
   }
-  const config = parseConfig(merged, originsOf(sources));
+  const config = parseConfig(merged, originsOf(last));
   const valued = configKeys.filter(({ path }) => valueAt(config, path) !== undefined);
-  const loaded = { config, sources: new Map(valued.map(({ name }) => [name, sources.get(name) ?? "default"])), found };
+  const sources = new Map(valued.map(({ name }) => [name, last.get(name)?.source ?? "default"]));
+  const found = new Set([...last].flatMap(([name, { isFound }]) => (isFound === true ? [name] : [])));
+  const loaded = { config, sources, found };
   assertTrustedSources(loaded, forSigning);
   return loaded;
 }
@@ -158,7 +153,7 @@ function fromArguments(configArguments: readonly ConfigArgument[], directory: st
     const known = configKeys.find((candidate) => candidate.name === key);
     return value === undefined
       ? []
-      : [{ path: key.split("."), value: absolutePath(value, known, directory), source: name }];
+      : [{ path: key.split("."), value: absolutePath(value, known, directory), source: name, isArgument: true }];
   });
 }
 
@@ -180,18 +175,25 @@ function emptyObject(): Record<string, unknown> {
   return Object.create(null);
 }
 
-/** Returns the origins of a configuration with several sources. A missing key has the sources of its neighbors. */
-function originsOf(sources: ReadonlyMap<string, string>): ConfigOrigins {
+/**
+ * Returns the origins of a configuration with several sources. A missing key has the sources of its neighbors. Where an
+ * argument sets a key, the argument alone names the place.
+ */
+function originsOf(values: ReadonlyMap<string, SourcedValue>): ConfigOrigins {
   return {
-    sourceOf: (name) => sources.get(name),
+    sourceOf: (name) => values.get(name)?.source,
     at(path) {
+      const own = values.get(path.join("."));
+      if (own?.isArgument === true) {
+        return own.source;
+      }
       for (let length = path.length; length > 0; length -= 1) {
         const place = `${path.slice(0, length).join(".")}.`;
-        const near = [...sources].filter(
-          ([name, source]) => source !== "default" && (place.startsWith(`${name}.`) || `${name}.`.startsWith(place)),
+        const near = [...values].flatMap(([name, { source }]) =>
+          source !== "default" && (place.startsWith(`${name}.`) || `${name}.`.startsWith(place)) ? [source] : [],
         );
         if (near.length > 0) {
-          return `${[...new Set(near.map(([, source]) => source))].join(", ")}: ${path.join(".")}`;
+          return `${[...new Set(near)].join(", ")}: ${path.join(".")}`;
         }
       }
       return singleOrigin.at(path);

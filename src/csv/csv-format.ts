@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { quoted } from "../errors/error-text.js";
+import { type ErrorText, quoted } from "../errors/error-text.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 
 /** One row: a field's text, or `null` for NULL, in the order of the columns. */
@@ -42,7 +42,7 @@ export interface Position {
 /** What is wrong with a file, and what was expected instead. */
 export interface CsvProblem {
   readonly summary: string;
-  readonly advice: string;
+  readonly advice: ErrorText;
   readonly code?: Code;
 }
 
@@ -147,8 +147,8 @@ export function tooManyColumns(maxColumns: number): CsvProblem {
 export function rowTooLong(maxRowBytes: number): CsvProblem {
   return {
     summary: `the row is longer than ${maxRowBytes} bytes`,
-    advice:
-      "Raise maxRowBytes (--max-row-bytes) if rows of this size are right; otherwise a quote is missing further up.",
+    advice: (nameOf) =>
+      `Raise ${nameOf("maxRowBytes")} if rows of this size are right; otherwise a quote is missing further up.`,
     code: Code.ResourceExhausted,
   };
 }

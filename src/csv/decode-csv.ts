@@ -106,7 +106,8 @@ export function parseDecodeOptions(options: CsvDecodeOptions): CsvParserSettings
   assertObject("options", options);
   const { name = "CSV", maxRowBytes = 64 * 1024 * 1024, finalNewline = "required" } = options;
   if (!Number.isInteger(maxRowBytes) || maxRowBytes < 1 || maxRowBytes > constants.MAX_STRING_LENGTH) {
-    throw new RequestError(`maxRowBytes is ${maxRowBytes}, which is no limit for a row`, {
+    throw new RequestError(`is ${maxRowBytes}, which is no limit for a row`, {
+      option: "maxRowBytes",
       advice: `Give a whole number of bytes from 1 to ${constants.MAX_STRING_LENGTH}.`,
     });
   }

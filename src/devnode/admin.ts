@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ConnectError } from "@connectrpc/connect";
 import * as z from "zod";
+import { wordingOf } from "../errors/error-classes.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { optionsSchema, parseInput } from "../input/schemas.js";
 import { isJsonObject } from "../json/json-values.js";
@@ -63,7 +64,7 @@ export function withAdmin(gateway: RequestListener, { controls, isOwnHost }: Adm
 }
 
 async function handleCommand(request: IncomingMessage, response: ServerResponse, controls: Controls): Promise<void> {
-  const [path = ""] = (request.url ?? "").split("?", 1);
+  const [path = "", query = ""] = (request.url ?? "").split("?", 2);
   const name = path.slice(PATH.length);
   const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (run === undefined) {
@@ -83,14 +84,18 @@ async function handleCommand(request: IncomingMessage, response: ServerResponse,
   } catch (reason) {
     const isClientError = reason instanceof RequestError || reason instanceof ConnectError;
     const option = reason instanceof RequestError ? reason.option : undefined;
-    reply(response, isClientError ? 400 : 500, { message: errorText(reason), option });
+    reply(response, isClientError ? 400 : 500, { message: errorText(reason, new URLSearchParams(query)), option });
   }
 }
 
-/** Returns an error's summary and advice, without the link to the documentation, which HTTP clients may not have. */
-function errorText(reason: unknown): string {
+/**
+ * Returns an error's summary and advice, without the link to the documentation, which HTTP clients may not have. The query
+ * has the client's names of options, such as `?times=--times`.
+ */
+function errorText(reason: unknown, names: URLSearchParams): string {
   if (reason instanceof TradewireError) {
-    return `${reason.summary}\n${reason.advice}`;
+    const { summary, advice } = wordingOf(reason.texts, (option, words = option) => names.get(option) ?? words);
+    return `${summary}\n${advice}`;
   }
   return reason instanceof Error ? reason.message : String(reason);
 }

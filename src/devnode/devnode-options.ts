@@ -176,7 +176,8 @@ export function parseDevnodeOptions(input: DevnodeOptions) {
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
     throw new RequestError(
-      `segments and blocksPerSegment result in ${segments * blocksPerSegment} blocks, more than ${MAX_BLOCKS}`,
+      (nameOf) =>
+        `and ${nameOf("blocksPerSegment")} result in ${segments * blocksPerSegment} blocks, more than ${MAX_BLOCKS}`,
       {
         option: "segments",
         advice: `Give smaller numbers: all segments together may have at most ${MAX_BLOCKS} blocks.`,

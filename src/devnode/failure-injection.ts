@@ -13,7 +13,7 @@ import {
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import * as z from "zod";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { closestName, quoted } from "../errors/error-text.js";
+import { closestName, type OptionNames, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
 import { startImmediate } from "../runtime/index.js";
@@ -272,9 +272,11 @@ export function planFailure(services: readonly DescService[], input: Failure): P
   const effect = parseEffect(effectName, afterBytes);
   if (effect.kind === "code" && effect.afterBytes > 0 && !methods.every(isExport)) {
     const exports = all.filter(isExport).map((method) => method.name);
-    const setting = effectName === AFTER_ARCHIVE ? AFTER_ARCHIVE : "afterBytes with an error code";
-    throw new RequestError(`${name} is not an export, so ${setting} does not apply to it`, {
-      advice: `Give a code without afterBytes, or cut or stall; or choose ${exports.join(" or ")}.`,
+    const settingOf = (nameOf: OptionNames) =>
+      effectName === AFTER_ARCHIVE ? AFTER_ARCHIVE : `${nameOf("afterBytes")} with an error code`;
+    throw new RequestError((nameOf) => `${name} is not an export, so ${settingOf(nameOf)} does not apply to it`, {
+      advice: (nameOf) =>
+        `Give a code without ${nameOf("afterBytes")}, or cut or stall; or choose ${exports.join(" or ")}.`,
     });
   }
   return { methods: methods.map(methodName), times, effect };
@@ -301,8 +303,9 @@ function parseEffect(name: string | number, afterBytes: number | undefined): Fai
   }
   if (name === AFTER_ARCHIVE) {
     if (afterBytes !== undefined) {
-      throw new RequestError(`${AFTER_ARCHIVE} cannot be combined with afterBytes`, {
-        advice: "Leave afterBytes out, or give a code, such as INTERNAL, to fail after a number of bytes.",
+      throw new RequestError((nameOf) => `${AFTER_ARCHIVE} cannot be combined with ${nameOf("afterBytes")}`, {
+        advice: (nameOf) =>
+          `Leave ${nameOf("afterBytes")} out, or give a code, such as INTERNAL, to fail after a number of bytes.`,
       });
     }
     return { kind: "code", code: Code.Internal, afterBytes: Number.POSITIVE_INFINITY };

@@ -1,14 +1,14 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ContextValues } from "@connectrpc/connect";
 import { ProtocolError, RequestError } from "./error-classes.js";
-import { quoted } from "./error-text.js";
+import { type ErrorText, quoted } from "./error-text.js";
 import { isError } from "./node-errors.js";
 
 /** A fault of a response. All transports report the same fault in the same words. */
 export interface ResponseFault {
   readonly summary: string;
   readonly code: Code;
-  readonly advice: string;
+  readonly advice: ErrorText;
   /** Whether the response ended early. */
   readonly isTruncated?: boolean;
 }
@@ -96,7 +96,7 @@ export function messageTooLarge(
   return {
     summary: "a message is larger than the limit",
     code: Code.ResourceExhausted,
-    advice: `It has ${has}. Raise ${option} if the node is right to send that much.`,
+    advice: (nameOf) => `It has ${has}. Raise ${nameOf(option)} if the node is right to send that much.`,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { MAX_MESSAGE, truncate } from "./error-text.js";
+import { type ErrorText, MAX_MESSAGE, type OptionNames, renderText, truncate } from "./error-text.js";
 
 /** A JSON object that names its Protobuf type: `@type` is a type URL whose last segment is the type's full name. */
 export interface TypedObject {
@@ -23,7 +23,7 @@ export interface TradewireErrorOptions {
   /** The gRPC status code of the failure. */
   readonly code: Code;
   /** What the user can do, in one sentence: the second line of the message. */
-  readonly advice: string;
+  readonly advice: ErrorText;
   /** Facts that the first line adds in parentheses, such as the URL of the call. */
   readonly notes?: readonly string[] | undefined;
   /** The details of the node's error object: known types are decoded, others are as received. */
@@ -32,6 +32,19 @@ export interface TradewireErrorOptions {
   readonly cause?: unknown;
   /** The section of docs/errors.md about the failure; by default the section of the class. */
   readonly section?: ErrorSection;
+}
+
+/** The texts of an error before the names of options are filled in. */
+export interface ErrorTexts {
+  readonly headline: ErrorText;
+  readonly notes: readonly string[];
+  readonly advice: ErrorText;
+}
+
+/** Summary and advice of an error. */
+export interface ErrorWording {
+  readonly summary: string;
+  readonly advice: string;
 }
 
 /**
@@ -54,32 +67,41 @@ export abstract class TradewireError extends Error {
   transport?: string;
   /** The full name of the called method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   method?: string;
-  /** The two parts of the summary. Private, because `console.log` prints all public properties of an error. */
-  readonly #summary: { readonly headline: string; readonly notes: readonly string[] };
+  /** Private, because `console.log` prints all public properties of an error. */
+  readonly #texts: ErrorTexts;
 
-  constructor(headline: string, options: TradewireErrorOptions) {
-    const notes = options.notes ?? [];
-    const summary = notes.length === 0 ? headline : `${headline} (${notes.join("; ")})`;
+  constructor(headline: ErrorText, options: TradewireErrorOptions) {
+    const texts = { headline, notes: options.notes ?? [], advice: options.advice };
+    const { summary, advice } = wordingOf(texts);
     const docs = `docs/errors.md#${options.section ?? "tradewireerror"}`;
-    const message = `${summary}\n${options.advice}\nSee ${docs} of tradewire.`;
+    const message = `${summary}\n${advice}\nSee ${docs} of tradewire.`;
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = options.code;
     this.summary = summary;
-    this.advice = options.advice;
+    this.advice = advice;
     this.docs = docs;
     this.details = options.details ?? [];
-    this.#summary = { headline, notes };
+    this.#texts = texts;
   }
 
   /** The summary without its notes. */
   get headline(): string {
-    return this.#summary.headline;
+    return renderText(this.#texts.headline);
   }
 
   /** The facts in parentheses, such as the URL of the call and the failures over other transports. */
   get notes(): readonly string[] {
-    return this.#summary.notes;
+    return this.#texts.notes;
+  }
+
+  /**
+   * The texts before the names of options are filled in, for {@link wordingOf} and for errors that repeat them.
+   *
+   * @internal
+   */
+  get texts(): ErrorTexts {
+    return this.#texts;
   }
 
   /**
@@ -109,6 +131,21 @@ export abstract class TradewireError extends Error {
       ...(this.method === undefined ? {} : { method: this.method }),
     };
   }
+}
+
+/**
+ * Words an error, for example for the user of a command.
+ *
+ * @param texts the error's texts
+ * @param nameOf returns the names of options; by default the library's own
+ * @returns its summary and advice with these names
+ */
+export function wordingOf({ headline, notes, advice }: ErrorTexts, nameOf?: OptionNames): ErrorWording {
+  const said = renderText(headline, nameOf);
+  return {
+    summary: notes.length === 0 ? said : `${said} (${notes.join("; ")})`,
+    advice: renderText(advice, nameOf),
+  };
 }
 
 /**
@@ -208,7 +245,7 @@ export const SINK_SECTIONS: Sections = {
 
 /** The options of a {@link RequestError}. */
 export interface RequestErrorOptions extends Omit<TradewireErrorOptions, "code"> {
-  /** The name of the invalid option, with which the headline starts. A command shows its own name for it. */
+  /** The name of the invalid option, which the headline continues: `is 5`. A command shows its flag instead. */
   readonly option?: string | undefined;
 }
 
@@ -217,9 +254,11 @@ export class RequestError extends TradewireError {
   /** Private, because `console.log` prints all public properties of an error. */
   readonly #option: string | undefined;
 
-  constructor(headline: string, options: RequestErrorOptions) {
+  constructor(headline: ErrorText, options: RequestErrorOptions) {
     const { option, ...shared } = options;
-    super(headline, { code: Code.InvalidArgument, section: "requesterror", ...shared });
+    const named: ErrorText =
+      option === undefined ? headline : (nameOf) => `${nameOf(option)} ${renderText(headline, nameOf)}`;
+    super(named, { code: Code.InvalidArgument, section: "requesterror", ...shared });
     this.#option = option;
   }
 
@@ -300,7 +339,7 @@ export class ConnectionError extends TradewireError {
   readonly isClosed: boolean;
 
   constructor(
-    headline: string,
+    headline: ErrorText,
     options: TradewireErrorOptions & { readonly connected?: boolean; readonly isClosed?: boolean },
   ) {
     const { code, connected = true, isClosed = false } = options;
@@ -319,7 +358,7 @@ export class ProtocolError extends TradewireError {
   readonly isTruncated: boolean;
 
   constructor(
-    headline: string,
+    headline: ErrorText,
     options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code; readonly isTruncated?: boolean },
   ) {
     const { code = Code.DataLoss, isTruncated = false } = options;
@@ -330,7 +369,7 @@ export class ProtocolError extends TradewireError {
 
 /** A file or folder of this machine could not be read or written. */
 export class FileError extends TradewireError {
-  constructor(headline: string, options: TradewireErrorOptions) {
+  constructor(headline: ErrorText, options: TradewireErrorOptions) {
     super(headline, { section: FILE_SECTIONS[options.code] ?? "fileerror", ...options });
   }
 }
@@ -434,7 +473,7 @@ export class BannedError extends TradewireError {
  * unreachable now, `ABORTED` if the same unit may be retried at once, and another code if a retry does not help.
  */
 export class SinkError extends TradewireError {
-  constructor(summary: string, options: TradewireErrorOptions) {
+  constructor(summary: ErrorText, options: TradewireErrorOptions) {
     super(summary, { section: SINK_SECTIONS[options.code] ?? "sinkerror", ...options });
   }
 }

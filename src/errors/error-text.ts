@@ -1,4 +1,24 @@
 /**
+ * Returns the name of an option as its user knows it: the library's own name, or a command's flag. `words` are shown instead
+ * of the library's name.
+ */
+export type OptionNames = (option: string, words?: string) => string;
+
+/** A text of an error. One that mentions options is a function of their names, so that a command can show its flags. */
+export type ErrorText = string | ((nameOf: OptionNames) => string);
+
+/**
+ * Renders a text of an error.
+ *
+ * @param text the text
+ * @param nameOf returns the names of options; by default the library's own
+ * @returns the text with these names
+ */
+export function renderText(text: ErrorText, nameOf: OptionNames = (option, words = option) => words): string {
+  return typeof text === "string" ? text : text(nameOf);
+}
+
+/**
  * Quotes external text for a message, on one line.
  *
  * @param text the text

@@ -17,6 +17,7 @@ export {
   type TradewireErrorOptions,
   type TypedObject,
 } from "./error-classes.js";
+export type { ErrorText, OptionNames } from "./error-text.js";
 export type { Refusal } from "./transaction-errors.js";
 export {
   CommandError,

@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import type { ErrorText } from "./error-text.js";
 import { causesOf, errorCodes, isError } from "./node-errors.js";
 
 /** A network failure during a call. */
@@ -8,18 +9,20 @@ export interface NetworkFailure {
   /** Whether a connection was open. If not, nothing was sent. */
   readonly connected: boolean;
   /** What the user can check. */
-  readonly advice: string;
+  readonly advice: ErrorText;
   /** The gRPC status code, if it is not UNAVAILABLE. */
   readonly code?: Code;
 }
 
-const CHECK_NODE = "Check that the node is running, that the URL is right, and the network between.";
+const CHECK_NODE: ErrorText = (nameOf) =>
+  `Check that the node is running, ${nameOf("URLs", "that the URL is right")}, and the network between.`;
 const CHECK_TRANSPORT =
   "Check that the URL is of this transport: gRPC and REST have ports of their own, and one with TLS has an https: URL.";
-const CHECK_TLS = "Check the certificate, tls.caFile and tls.serverName, and that the URL's scheme is right.";
+const CHECK_TLS: ErrorText = (nameOf) =>
+  `Check the certificate, ${nameOf("tls.caFile")} and tls.serverName, and that the URL's scheme is right.`;
 const CHECK_CLOCK = "Have it renewed by who runs the server, and check this machine's clock.";
-const CHECK_AUTHORITY =
-  "Name the file of the authority that signed it, or of itself, with tls.caFile, if the server is the right one.";
+const CHECK_AUTHORITY: ErrorText = (nameOf) =>
+  `Name the file of the authority that signed it, or of itself, with ${nameOf("tls.caFile")}, if the server is the right one.`;
 const CHECK_NAME = "Call the server by a name that stands in its certificate, or give that as tls.serverName.";
 const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
 const CHECK_WHETHER_TLS =
@@ -49,7 +52,7 @@ const CLIENT_MISSING = /^ERR_SSL_.*_ALERT_CERTIFICATE_REQUIRED$/;
 const CHECK_OWN_CERTIFICATE =
   "Give one that the server trusts, with its key, as tls.certFile and tls.keyFile; who runs the server knows which it takes.";
 
-const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: string]> = new Map([
+const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: ErrorText]> = new Map([
   ["CERT_HAS_EXPIRED", ["the server's certificate has expired", CHECK_CLOCK]],
   ["CERT_NOT_YET_VALID", ["the server's certificate is not valid yet", CHECK_CLOCK]],
   ["ERR_TLS_CERT_ALTNAME_INVALID", ["the server's certificate is for another name", CHECK_NAME]],

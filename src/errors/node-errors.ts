@@ -1,6 +1,7 @@
 import { types } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { FileError } from "./error-classes.js";
+import type { ErrorText } from "./error-text.js";
 
 /**
  * Returns whether a value is an error, also one of another realm: in Jest's environments and in contexts of `node:vm`,
@@ -65,10 +66,7 @@ export const READ_ADVICE: FileAdvice = {
  * @returns the error, caused by `reason` unless `reason` shows what looks like a seed
  */
 export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
-  const errno = isError(reason) && "code" in reason ? String(reason.code) : "";
-  const [code, what, advice] = describe(errno);
-  const message = isError(reason) ? reason.message : String(reason);
-  const said = what === "" ? message.replace(SEED, "***") : what;
+  const { errno, code, said, advice } = failureOf(reason);
   return new FileError(`${quotedPath(path)}: ${said}`, {
     code,
     advice: adviceByCode[errno] ?? advice,
@@ -76,10 +74,34 @@ export function fileError(reason: unknown, path: string, adviceByCode: FileAdvic
   });
 }
 
-function describe(errno: string): [Code, string, string] {
+/**
+ * Returns the error of a failed operation on a stream that has no path, such as standard output.
+ *
+ * @param reason the error that Node threw
+ * @param name the name of the stream
+ * @param advice the advice of the error
+ * @returns the error, caused by `reason`
+ */
+export function streamError(reason: unknown, name: string, advice: string): FileError {
+  const { code, said } = failureOf(reason);
+  return new FileError(`${name}: ${said}`, { code, advice, cause: reason });
+}
+
+function failureOf(reason: unknown) {
+  const errno = isError(reason) && "code" in reason ? String(reason.code) : "";
+  const [code, what, advice] = describe(errno);
+  const message = isError(reason) ? reason.message : String(reason);
+  return { errno, code, said: what === "" ? message.replace(SEED, "***") : what, advice };
+}
+
+function describe(errno: string): [Code, string, ErrorText] {
   switch (errno) {
     case "EEXIST":
-      return [Code.AlreadyExists, "the file already exists", "Choose another name, or overwrite the file (force)."];
+      return [
+        Code.AlreadyExists,
+        "the file already exists",
+        (nameOf) => `Choose another name, or overwrite the file (${nameOf("force")}).`,
+      ];
     case "ENOENT":
       return [Code.NotFound, "no such file or folder", "Create the folder first, or choose another path."];
     case "ENOTDIR":

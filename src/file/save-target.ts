@@ -77,7 +77,7 @@ async function fileAt(path: string): Promise<string> {
 
 function pathIn(name: string, path: unknown): string {
   if (typeof path !== "string" || path === "") {
-    throw new RequestError(`${name} is ${path === "" ? "empty" : describeType(path)}`, {
+    throw new RequestError(`is ${path === "" ? "empty" : describeType(path)}`, {
       option: name,
       advice: "Give a path.",
     });

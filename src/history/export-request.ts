@@ -1,18 +1,17 @@
 import { Table } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { ExportedRange } from "../archive/export-names.js";
-import { quoted } from "../errors/error-text.js";
+import { type ErrorText, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys } from "../input/assert.js";
 import { mismatchError } from "../input/message-init.js";
 import { readTable, type TableName } from "../schema/table-names.js";
 import {
   type BlockRange,
-  checkRange,
   contiguousSpans,
+  type FoundRange,
+  findRange,
   nearestText,
-  type RangeCheck,
   type SegmentHeights,
-  snapRange,
 } from "./segments.js";
 
 /** The request for an export (specification, 4.1). */
@@ -50,10 +49,22 @@ export function readExportRequest(request: ExportRequest): ExportedRange & { tab
  */
 export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
   if (fromBlock > toBlock) {
-    throw new RequestError(`fromBlock ${fromBlock} is behind toBlock ${toBlock}`, {
-      advice: "Give the first block of the range as fromBlock and its last as toBlock.",
-    });
+    throw reversedRangeError({ fromBlock, toBlock });
   }
+}
+
+/**
+ * Returns the error of a range that ends before it begins.
+ *
+ * @param range the range
+ * @returns the error
+ */
+export function reversedRangeError({ fromBlock, toBlock }: BlockRange): RequestError {
+  return new RequestError((nameOf) => `${fromBlock} is behind ${nameOf("toBlock")} ${toBlock}`, {
+    option: "fromBlock",
+    advice: (nameOf) =>
+      `Give the first block of the range as ${nameOf("fromBlock")} and its last as ${nameOf("toBlock")}.`,
+  });
 }
 
 /**
@@ -77,7 +88,7 @@ export function exportRange(
       return asked;
     }
     const segments = await listSegments();
-    const found = (snap ? snapRange : checkRange)(segments, asked);
+    const found = findRange(segments, asked, { snap });
     if (!found.valid) {
       throw rangeError(found, segments, asked);
     }
@@ -104,15 +115,18 @@ export function exportRange(
  * @returns the error
  */
 export function rangeError(
-  { problem, nearest }: Extract<RangeCheck<SegmentHeights>, { valid: false }>,
+  { problem, nearest }: Extract<FoundRange<SegmentHeights>, { valid: false }>,
   segments: readonly SegmentHeights[],
   asked: BlockRange,
   cause?: unknown,
 ): RequestError {
-  const wider = snapRange(segments, asked);
+  const wider = findRange(segments, asked, { snap: true });
   const [widened] = wider.valid ? contiguousSpans(wider.segments) : [];
-  const snapped = widened === undefined ? "" : `; snap takes ${widened.fromBlock} to ${widened.toBlock}`;
-  return new RequestError(problem, { advice: `Correct the range: ${nearestText(nearest)}${snapped}.`, cause });
+  const advice: ErrorText = (nameOf) => {
+    const snapped = widened === undefined ? "" : `; ${nameOf("snap")} takes ${widened.fromBlock} to ${widened.toBlock}`;
+    return `Correct the range: ${nearestText(nearest)}${snapped}.`;
+  };
+  return new RequestError(problem, { advice, cause });
 }
 
 function upper(name: TableName): Uppercase<TableName> {
@@ -138,7 +152,7 @@ export function readBlock(value: bigint | number, name: string): bigint {
     throw mismatchError(name, value, `a whole number, ${value}`);
   }
   if (whole < 1n || whole >= 2n ** 63n) {
-    throw new RequestError(`${name} must be a whole number from 1 (got ${shown(value)})`, {
+    throw new RequestError(`must be a whole number from 1 (got ${shown(value)})`, {
       option: name,
       advice: "History segments start at blocks 1, 1001, 2001 and so on if they have 1000 blocks.",
     });

@@ -5,7 +5,7 @@ import { ProtocolError } from "../errors/index.js";
 import type { ExpectedFile } from "./expected-file.js";
 import { rangeError } from "./export-request.js";
 import { checkHistory, type Segment, segmentText } from "./segment-chain.js";
-import { checkRange } from "./segments.js";
+import { findRange } from "./segments.js";
 
 /**
  * Maximum number of parts of a range, except those that schema changes add. Each part costs a call, and a part that breaks
@@ -41,7 +41,7 @@ export interface PartPlan {
  * @throws {@link ProtocolError} if those of the range do not form a chain of one network; the error names both segments
  */
 export function planParts(listed: readonly HistorySegment[], asked: ExportedRange): PartPlan {
-  const found = checkRange(listed, asked);
+  const found = findRange(listed, asked, { snap: false });
   if (!found.valid) {
     throw rangeError(found, listed, asked);
   }

@@ -1,5 +1,6 @@
 import type { Client } from "@connectrpc/connect";
 import type { HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { type ErrorText, renderText } from "../errors/error-text.js";
 import { assertArray, assertObject } from "../input/assert.js";
 import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 
@@ -108,16 +109,7 @@ export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
  * if (!check.valid) console.log(check.problem, check.nearest);
  */
 export function checkRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
-  assertArray("segments", segments, SEGMENTS);
-  assertObject("range", range);
-  const { fromBlock, toBlock } = range;
-  const start = segments.findIndex((segment) => segment.fromHeight === fromBlock);
-  const end = segments.findIndex((segment) => segment.toHeight === toBlock);
-  const problem =
-    reversed(range) ??
-    (start < 0 ? `fromBlock ${fromBlock} is not the first block of a history segment` : undefined) ??
-    (end < 0 ? `toBlock ${toBlock} is not the last block of a history segment` : undefined);
-  return segmentsBetween(segments, range, start, end, problem);
+  return withPlainProblem(findRange(segments, range, { snap: false }));
 }
 
 /**
@@ -133,16 +125,45 @@ export function checkRange<S extends SegmentHeights>(segments: readonly S[], ran
  * if (snapped.valid) console.log(contiguousSpans(snapped.segments)[0]); // { fromBlock: 1001n, toBlock: 3000n, ... }
  */
 export function snapRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
+  return withPlainProblem(findRange(segments, range, { snap: true }));
+}
+
+/** The result of checking a range. Unlike in {@link RangeCheck}, the problem may be shown with other names of options. */
+export type FoundRange<S extends SegmentHeights> =
+  | Extract<RangeCheck<S>, { valid: true }>
+  | { readonly valid: false; readonly problem: ErrorText; readonly nearest: BlockRange | undefined };
+
+function withPlainProblem<S extends SegmentHeights>(found: FoundRange<S>): RangeCheck<S> {
+  return found.valid ? found : { ...found, problem: renderText(found.problem) };
+}
+
+/**
+ * Finds the segments that form a range.
+ *
+ * @param segments the node's segments, in order of height
+ * @param range the blocks, inclusive
+ * @param options `snap` widens the range to the boundaries of the segments that contain its first and its last block
+ * @returns the segments, or the problem and the nearest range that can be exported
+ */
+export function findRange<S extends SegmentHeights>(
+  segments: readonly S[],
+  range: BlockRange,
+  { snap }: { readonly snap: boolean },
+): FoundRange<S> {
   assertArray("segments", segments, SEGMENTS);
   assertObject("range", range);
   const { fromBlock, toBlock } = range;
   const indexContaining = (block: bigint) => segments.findIndex((s) => s.fromHeight <= block && block <= s.toHeight);
-  const start = indexContaining(fromBlock);
-  const end = indexContaining(toBlock);
+  const start = snap ? indexContaining(fromBlock) : segments.findIndex(({ fromHeight }) => fromHeight === fromBlock);
+  const end = snap ? indexContaining(toBlock) : segments.findIndex(({ toHeight }) => toHeight === toBlock);
+  const notFound =
+    (option: string, block: bigint, place: string): ErrorText =>
+    (nameOf) =>
+      `${nameOf(option)} ${block} is ${snap ? "in no" : `not the ${place} block of a`} history segment${snap ? " of the node" : ""}`;
   const problem =
     reversed(range) ??
-    (start < 0 ? `fromBlock ${fromBlock} is in no history segment of the node` : undefined) ??
-    (end < 0 ? `toBlock ${toBlock} is in no history segment of the node` : undefined);
+    (start < 0 ? notFound("fromBlock", fromBlock, "first") : undefined) ??
+    (end < 0 ? notFound("toBlock", toBlock, "last") : undefined);
   return segmentsBetween(segments, range, start, end, problem);
 }
 
@@ -158,14 +179,16 @@ export function nearestText(nearest: BlockRange | undefined): string {
     : `the nearest valid range is ${nearest.fromBlock} to ${nearest.toBlock}`;
 }
 
-function reversed({ fromBlock, toBlock }: BlockRange): string | undefined {
+function reversed({ fromBlock, toBlock }: BlockRange): ErrorText | undefined {
   if (fromBlock < 0n) {
-    return `fromBlock ${fromBlock} is negative`;
+    return (nameOf) => `${nameOf("fromBlock")} ${fromBlock} is negative`;
   }
   if (toBlock < 0n) {
-    return `toBlock ${toBlock} is negative`;
+    return (nameOf) => `${nameOf("toBlock")} ${toBlock} is negative`;
   }
-  return fromBlock > toBlock ? `fromBlock ${fromBlock} is after toBlock ${toBlock}` : undefined;
+  return fromBlock > toBlock
+    ? (nameOf) => `${nameOf("fromBlock")} ${fromBlock} is after ${nameOf("toBlock")} ${toBlock}`
+    : undefined;
 }
 
 /** The segments from `start` to `end`, unless there is a problem or a gap between them. */
@@ -174,8 +197,8 @@ function segmentsBetween<S extends SegmentHeights>(
   range: BlockRange,
   start: number,
   end: number,
-  problem: string | undefined,
-): RangeCheck<S> {
+  problem: ErrorText | undefined,
+): FoundRange<S> {
   if (problem !== undefined) {
     return { valid: false, problem, nearest: nearestRange(segments, range) };
   }

@@ -102,7 +102,7 @@ export function assertText(name: string, value: string, example: string): void {
  */
 export function assertString(name: string, value: unknown): asserts value is string {
   if (typeof value !== "string") {
-    throw new RequestError(`${name} is ${describeType(value)}`, { advice: "Give a text.", option: name });
+    throw new RequestError(`is ${describeType(value)}`, { advice: "Give a text.", option: name });
   }
 }
 
@@ -251,7 +251,7 @@ export function isChainId(text: string): boolean {
 export function assertChainId(name: string, text: string): void {
   if (typeof text !== "string" || !isChainId(text)) {
     const found = typeof text === "string" ? quoted(text) : describeType(text);
-    throw new RequestError(`${name} is ${found}, which is no identifier of a chain`, {
+    throw new RequestError(`is ${found}, which is no identifier of a chain`, {
       advice: `An identifier has 1 to ${MAX_CHAIN_ID_LENGTH} characters of A-Z a-z 0-9 . _ -`,
       option: name,
     });
@@ -267,7 +267,7 @@ export function assertChainId(name: string, text: string): void {
  * @returns the error
  */
 export function invalidValueError(name: string, value: unknown, advice: string): RequestError {
-  return new RequestError(`${name} is ${formatValue(value)}`, { advice, option: name });
+  return new RequestError(`is ${formatValue(value)}`, { advice, option: name });
 }
 
 /**

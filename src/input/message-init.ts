@@ -310,7 +310,7 @@ function unknownEnumValueError(desc: DescEnum, value: unknown, path: string): Re
   const names = desc.values.map(({ name }) => name);
   const near = typeof value === "string" ? closestName(value, [...numbersOf(desc).keys()]) : undefined;
   const shown = typeof value === "string" ? quoted(value) : typeof value === "number" ? value : describeType(value);
-  return new RequestError(`${path} is ${shown}, which is no value of ${desc.typeName}`, {
+  return new RequestError(`is ${shown}, which is no value of ${desc.typeName}`, {
     option: path,
     advice: `${near === undefined ? "" : `Did you mean ${near}? `}Choose from: ${names.join(", ")}.`,
   });
@@ -342,7 +342,7 @@ export function pathOf(at: Place | undefined, name: string): string {
  * @returns the error
  */
 export function mismatchError(path: string, value: unknown, expected: string): RequestError {
-  return new RequestError(`${path} is ${withType(value)}`, { advice: `Give ${expected}.`, option: path });
+  return new RequestError(`is ${withType(value)}`, { advice: `Give ${expected}.`, option: path });
 }
 
 /** Formats a value with its type, because `"1"` and `1` look alike. */

@@ -22,14 +22,17 @@ export function parseInput<S extends z.ZodType>(schema: S, input: unknown, name:
   const where = place.slice(1) || name;
   const value = path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), input);
   const [unknown] = issue?.code === "unrecognized_keys" ? issue.keys : [];
-  const summary =
+  const problem =
     unknown !== undefined
-      ? `${where} does not know ${quoted(unknown)}`
+      ? `does not know ${quoted(unknown)}`
       : place === ""
-        ? `${name} was given ${describeValue(value)}`
-        : `${where} is ${value === undefined ? "missing" : describeValue(value)}`;
-  const option = unknown === undefined && place !== "" ? where : undefined;
-  throw new RequestError(summary, { option, advice: issue?.message ?? "Correct it." });
+        ? `was given ${describeValue(value)}`
+        : `is ${value === undefined ? "missing" : describeValue(value)}`;
+  const advice = issue?.message ?? "Correct it.";
+  const isOption = unknown === undefined && place !== "";
+  throw isOption
+    ? new RequestError(problem, { option: where, advice })
+    : new RequestError(`${where} ${problem}`, { advice });
 }
 
 /**

@@ -45,12 +45,10 @@ export function readLedgerRequest(request: LedgerRequest): CheckedLedgerRequest 
 
 function identifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
-    throw new RequestError(
-      `${name} must be 64 hex digits (got ${typeof text === "string" ? quoted(text) : String(text)})`,
-      {
-        advice: "Copy the identifier in full, as the network shows it.",
-      },
-    );
+    throw new RequestError(`must be 64 hex digits (got ${typeof text === "string" ? quoted(text) : String(text)})`, {
+      option: name,
+      advice: "Copy the identifier in full, as the network shows it.",
+    });
   }
   return text;
 }

@@ -80,7 +80,7 @@ export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<t
 /** Copies a list. A string is an iterable of characters, but is never meant as one. */
 function listOf<T>(values: Iterable<T>, name: string): T[] {
   if (typeof values === "string") {
-    throw new RequestError(`${name} is a text, not a list`, {
+    throw new RequestError(`is a text, not a list`, {
       option: name,
       advice: `Give a list, such as [${JSON.stringify(values)}].`,
     });
@@ -93,7 +93,8 @@ function listOf<T>(values: Iterable<T>, name: string): T[] {
 
 function identifier(id: string, name: string): string {
   if (typeof id !== "string" || id === "") {
-    throw new RequestError(`${name} holds ${JSON.stringify(id)}, which is no identifier`, {
+    throw new RequestError(`holds ${JSON.stringify(id)}, which is no identifier`, {
+      option: name,
       advice: "Give identifiers as the node gives them, or leave the filter out.",
     });
   }
@@ -132,7 +133,7 @@ function nanoseconds(time: bigint | Date, name: string): bigint {
   const value =
     time instanceof Date ? (Number.isNaN(time.getTime()) ? undefined : BigInt(time.getTime()) * 1_000_000n) : time;
   if (typeof value !== "bigint" || BigInt.asIntN(64, value) !== value) {
-    throw new RequestError(`${name} is ${String(time)}, which is no time`, {
+    throw new RequestError(`is ${String(time)}, which is no time`, {
       option: name,
       advice: "Give a Date, or Unix nanoseconds as a bigint of 64 bits.",
     });

@@ -70,7 +70,7 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
  */
 export function pageSize(value: number, name: string): number {
   if (!Number.isInteger(value) || value < 1 || value > MAX_PAGE_SIZE) {
-    throw new RequestError(`${name} is ${String(value)}, which is no size of a page`, {
+    throw new RequestError(`is ${String(value)}, which is no size of a page`, {
       option: name,
       advice: `Give a whole number from 1 to ${MAX_PAGE_SIZE}, the largest page that nodes give.`,
     });
@@ -88,7 +88,7 @@ export function pageSize(value: number, name: string): number {
  */
 export function cursor(value: string, name: string): string {
   if (typeof value !== "string" || value === "") {
-    throw new RequestError(`${name} is ${JSON.stringify(value)}, which is no cursor`, {
+    throw new RequestError(`is ${JSON.stringify(value)}, which is no cursor`, {
       option: name,
       advice: "Give the cursor of a record as the node gave it, or leave it out to begin at the start.",
     });

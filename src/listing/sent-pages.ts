@@ -70,7 +70,7 @@ export function sentPages<P extends SentPage<unknown>>(
   const after = options.after === undefined ? undefined : cursor(options.after, "after");
   const { limit = Number.POSITIVE_INFINITY, signal } = options;
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
-    throw new RequestError(`limit is ${String(limit)}, which is no number of records`, {
+    throw new RequestError(`is ${String(limit)}, which is no number of records`, {
       option: "limit",
       advice: "Give a whole number from 1, or leave it out for all.",
     });

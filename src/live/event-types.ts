@@ -150,7 +150,7 @@ export function parseEventType(name: string, where: string): EventType {
     return name;
   }
   const similar = closestName(String(name), eventTypes);
-  throw new RequestError(`${where} is ${quoted(String(name))}, which is no type of events`, {
+  throw new RequestError(`is ${quoted(String(name))}, which is no type of events`, {
     option: where,
     advice:
       similar === undefined

@@ -75,7 +75,7 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
   assertKnownKeys("request", request, { types: true, partyId: true, marketId: true, batchSize: true, lifecycle: true });
   const { types, partyId, marketId, batchSize = 0, lifecycle = false } = request;
   if (types !== undefined && (!Array.isArray(types) || types.length === 0)) {
-    throw new RequestError("types is no list of types of events, or an empty one", {
+    throw new RequestError("is no list of types of events, or an empty one", {
       option: "types",
       advice: 'Give at least one, such as ["order"], or leave it out for events of all types.',
     });
@@ -96,7 +96,7 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
 
 function requireLifecycleTypes(types: readonly EventType[], partyId: string | undefined): void {
   if (!types.includes("order")) {
-    throw new RequestError("lifecycle is set, and order is not among the types", {
+    throw new RequestError("is set, and order is not among the types", {
       option: "lifecycle",
       advice: 'Add "order" to the types, or leave out lifecycle: it reports the ends of orders as events of that type.',
     });
@@ -104,7 +104,7 @@ function requireLifecycleTypes(types: readonly EventType[], partyId: string | un
   const possible: readonly EventType[] = LIFECYCLE_PARTY_TYPES;
   const other = types.find((type) => !possible.includes(type));
   if (partyId !== undefined && other !== undefined) {
-    throw new RequestError(`${other} cannot be observed with lifecycle and partyId together`, {
+    throw new RequestError((nameOf) => `${other} cannot be observed with lifecycle and ${nameOf("partyId")} together`, {
       advice: `These can: ${LIFECYCLE_PARTY_TYPES.join(", ")}. Observe the other types by a call of their own.`,
     });
   }
@@ -133,7 +133,7 @@ export function parseObserveOptions(options: ObserveOptions) {
 
 function wholeNumber(number: number, name: string, smallest: number, largest: number): number {
   if (!Number.isSafeInteger(number) || number < smallest || number > largest) {
-    throw new RequestError(`${name} is ${String(number)}, which is not possible`, {
+    throw new RequestError(`is ${String(number)}, which is not possible`, {
       option: name,
       advice: `Give a whole number from ${smallest} to ${largest}.`,
     });
@@ -151,7 +151,7 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
  */
 export function requireIdentifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
-    throw new RequestError(`${name} must be 64 hex digits (got ${quoted(String(text))})`, {
+    throw new RequestError(`must be 64 hex digits (got ${quoted(String(text))})`, {
       option: name,
       advice: "Copy the identifier in full, as the network shows it.",
     });

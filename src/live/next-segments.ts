@@ -93,8 +93,10 @@ function otherChain(followed: string, listed: string): RequestError {
 }
 
 function tooEarly(fromBlock: bigint, first: bigint): RequestError {
-  return new RequestError(`fromBlock ${fromBlock} lies before the node's history, whose first block is ${first}`, {
-    advice: `Begin at block ${first}, or at the first that the node has by leaving fromBlock out, or try another node.`,
+  return new RequestError(`${fromBlock} lies before the node's history, whose first block is ${first}`, {
+    option: "fromBlock",
+    advice: (nameOf) =>
+      `Begin at block ${first}, or at the first that the node has by leaving ${nameOf("fromBlock")} out, or try another node.`,
   });
 }
 

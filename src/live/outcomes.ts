@@ -193,7 +193,7 @@ function isExecute(options: object): options is ExecuteOptions {
   assertObject("options", options);
   const until = "until" in options ? options.until : undefined;
   if (until !== undefined && until !== "executed") {
-    throw new RequestError(`until is ${quoted(String(until))}`, {
+    throw new RequestError(`is ${quoted(String(until))}`, {
       option: "until",
       advice: 'Give "executed", or leave it out: then it is in the mempool or refused.',
     });

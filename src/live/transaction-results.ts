@@ -105,7 +105,7 @@ function readRequest(request: ResultsRequest) {
   assertKnownKeys("request", request, { partyIds: true, hashes: true, status: true });
   const { partyIds = [], hashes = [], status } = request;
   if (status !== undefined && typeof status !== "boolean") {
-    throw new RequestError(`status is ${String(status)}, which is neither true nor false`, {
+    throw new RequestError(`is ${String(status)}, which is neither true nor false`, {
       option: "status",
       advice: "Give true for transactions that were carried out, false for those that failed, or leave it out.",
     });

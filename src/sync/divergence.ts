@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { quoted } from "../errors/error-text.js";
+import { type ErrorText, quoted } from "../errors/error-text.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import type { Divergence } from "./sink.js";
 import type { Segment, Unit } from "./unit.js";
@@ -11,7 +11,7 @@ export class DivergenceError extends TradewireError {
   /** Where the sink's history diverges from the node's; absent if the node's own history has changed. */
   readonly divergence: Divergence | undefined;
 
-  constructor(summary: string, advice: string, divergence?: Divergence) {
+  constructor(summary: string, advice: ErrorText, divergence?: Divergence) {
     super(summary, { code: Code.FailedPrecondition, advice, section: "divergenceerror" });
     this.divergence = divergence;
   }
@@ -37,7 +37,8 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
       : `the node has ${segmentText(segment)}`;
   return new DivergenceError(
     `the histories diverge: ${has}, and ${node}`,
-    `Check that the node is of the same network. To take the node's history from there on, sync with replaceFrom ${fromBlock} (--replace-from); nothing was changed.`,
+    (nameOf) =>
+      `Check that the node is of the same network. To take the node's history from there on, sync with ${nameOf("replaceFrom")} ${fromBlock} (--replace-from); nothing was changed.`,
     divergence,
   );
 }

@@ -1,7 +1,7 @@
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { RequestError, type TradewireError } from "../errors/index.js";
 import type { DataNodeLag } from "../history/data-node-lag.js";
-import type { ExportRequest } from "../history/export-request.js";
+import { type ExportRequest, reversedRangeError } from "../history/export-request.js";
 import type { ExportOptions, NetworkHistoryExport } from "../history/network-history-export.js";
 import type { BlockRange } from "../history/segments.js";
 import {
@@ -219,9 +219,7 @@ export function parseBlockRange(range: SyncOptions["range"] = {}): BlockRange {
   const fromBlock = block("fromBlock", range.fromBlock ?? 0n);
   const toBlock = block("toBlock", range.toBlock ?? MAX_BLOCK);
   if (fromBlock > toBlock) {
-    throw new RequestError(`fromBlock ${fromBlock} is behind toBlock ${toBlock}`, {
-      advice: "Give the first block of the range as fromBlock and its last as toBlock.",
-    });
+    throw reversedRangeError({ fromBlock, toBlock });
   }
   return { fromBlock, toBlock };
 }

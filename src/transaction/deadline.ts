@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+import { CanceledError, ConnectionError } from "../errors/index.js";
+import { invalidValueError } from "../input/assert.js";
 import { MAX_TIMER_MS, monotonicMs, startTimer } from "../runtime/index.js";
 import { onAbort } from "../signal/abort.js";
 
@@ -19,7 +20,7 @@ export async function withTimeout<T>(
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS) {
-    throw new RequestError(`timeoutMs is ${timeoutMs}`, { advice: `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.` });
+    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
   }
   const ending = new AbortController();
   const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
@@ -61,7 +62,7 @@ function isEnd(reason: unknown): boolean {
 function timeUp(timeoutMs: number, cause: unknown): ConnectionError {
   return new ConnectionError(`the time was up, ${timeoutMs} ms, before the transaction was sent`, {
     code: Code.DeadlineExceeded,
-    advice: "Nothing was sent. Allow more time (timeoutMs), or check why it takes so long.",
+    advice: (nameOf) => `Nothing was sent. Allow more time (${nameOf("timeoutMs")}), or check why it takes so long.`,
     connected: false,
     cause,
   });

@@ -129,7 +129,7 @@ function randomNonce(): bigint {
 
 function requireNatural(name: string, value: bigint): void {
   if (typeof value !== "bigint" || value < 1n || value >= 2n ** 64n) {
-    throw new RequestError(`${name} is ${String(value)}`, {
+    throw new RequestError(`is ${String(value)}`, {
       option: name,
       advice: "Give a bigint from 1 to 2^64 - 1.",
     });

@@ -95,7 +95,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
   requireAffordable(difficulty, maxDifficulty);
   requireNonce("startNonce", startNonce);
   if (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS) {
-    throw new RequestError(`threads is ${threads}, which is no number of threads`, {
+    throw new RequestError(`is ${threads}, which is no number of threads`, {
       option: "threads",
       advice: `Give a whole number from 1 to ${MAX_THREADS}, or leave it out for one thread a processor.`,
     });
@@ -167,7 +167,7 @@ function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rou
   }
   for (const [name, text] of Object.entries({ blockHash, tid })) {
     if (typeof text !== "string" || text === "") {
-      throw new RequestError(`${name} is ${text === "" ? "empty" : `no text: ${String(text)}`}`, {
+      throw new RequestError(`is ${text === "" ? "empty" : `no text: ${String(text)}`}`, {
         option: name,
         advice: "The proof of work is made for a block hash and a transaction identifier, usually 64 hex digits each.",
       });
@@ -184,7 +184,7 @@ function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rou
 
 function requireNonce(name: string, nonce: bigint): void {
   if (typeof nonce !== "bigint" || nonce < 0n || nonce >= NONCE_END) {
-    throw new RequestError(`${name} is ${String(nonce)}, which is no nonce`, {
+    throw new RequestError(`is ${String(nonce)}, which is no nonce`, {
       option: name,
       advice: "Give a bigint from 0 to 2^64 - 1.",
     });

@@ -101,7 +101,7 @@ export function namingSource<T>(source: string, make: () => T): T {
     return make();
   } catch (reason) {
     throw reason instanceof RequestError
-      ? new RequestError(`${source}: ${reason.summary}`, { advice: reason.advice })
+      ? new RequestError(`${source}: ${reason.summary}`, { advice: reason.texts.advice })
       : reason;
   }
 }

@@ -266,6 +266,12 @@ describe("a combination that is impossible", () => {
     );
   });
 
+  it("is named by the argument alone that sets it", () => {
+    expect(summary({ arguments: [{ name: "--grpc-url", key: "grpc.url", value: "node" }] })).toBe(
+      '--grpc-url is "node", but must be a URL such as http://127.0.0.1:3007 or https://node.example',
+    );
+  });
+
   it("says what asks for a URL that is missing", () => {
     const environment = { TRADEWIRE_GRPC_URL: "https://a.example", TRADEWIRE_REST_HEADERS: `{"a":"${TOKEN}"}` };
     expect(summary({ environment })).toBe(

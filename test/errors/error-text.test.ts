@@ -1,5 +1,6 @@
 import { expect, it } from "@jest/globals";
-import { closestName, suggestNames } from "../../src/errors/error-text.js";
+import { RequestError, wordingOf } from "../../src/errors/error-classes.js";
+import { closestName, type OptionNames, suggestNames } from "../../src/errors/error-text.js";
 
 it.each([
   ["trads", ["orders", "trades"], "trades"],
@@ -17,4 +18,27 @@ it.each([
 it("names all that there is, and the nearest first", () => {
   expect(suggestNames("trads", ["orders", "trades"])).toBe("Did you mean trades? There are orders, trades.");
   expect(suggestNames("xyz", ["orders", "trades"])).toBe("There are orders, trades.");
+});
+
+it("names options as the library does, or as a command", () => {
+  const error = new RequestError((nameOf) => `is above ${nameOf("toBlock")}`, {
+    option: "fromBlock",
+    advice: (nameOf) => `Check ${nameOf("URLs", "that the URL is right")}, or give ${nameOf("limit")}.`,
+    notes: ["fromBlock"],
+  });
+  expect(error).toMatchObject({
+    summary: "fromBlock is above toBlock (fromBlock)",
+    advice: "Check that the URL is right, or give limit.",
+    option: "fromBlock",
+  });
+  const flags = new Map([
+    ["fromBlock", "--from-block"],
+    ["toBlock", "--to-block"],
+    ["URLs", "--rest-url"],
+  ]);
+  const nameOf: OptionNames = (option, words = option) => flags.get(option) ?? words;
+  expect(wordingOf(error.texts, nameOf)).toEqual({
+    summary: "--from-block is above --to-block (fromBlock)",
+    advice: "Check --rest-url, or give limit.",
+  });
 });

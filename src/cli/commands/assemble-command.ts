@@ -2,7 +2,7 @@ import { basename, extname } from "node:path";
 import type { Command } from "commander";
 import { saveArchive } from "../../archive/save-archive.js";
 import { RequestError } from "../../errors/index.js";
-import { assemble, capturedChunks } from "../../history/export-chunks.js";
+import { assemble, capturedChunks } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { profileRules } from "../../schema/profile.js";
 import { extensionsOption, profileOption } from "../client-options.js";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { configKeys, valueAt } from "../../config/config-schema.js";
-import type { LoadedConfig } from "../../config/load-config.js";
+import type { LoadedConfig } from "../../index.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { type CommandContext, json, printable } from "../output.js";

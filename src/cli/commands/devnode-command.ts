@@ -17,6 +17,7 @@ import {
   addOptions,
   choice,
   flag,
+  flagOf,
   type OptionValues,
   parsed,
   repeatedText,
@@ -210,7 +211,8 @@ function gatewayUrl(text: string): string {
 }
 
 async function post(url: string, command: string, body: object, signal: AbortSignal): Promise<unknown> {
-  const target = new URL(`/admin/${command}`, url);
+  const names = new URLSearchParams(Object.keys(failureOptions).map((name): [string, string] => [name, flagOf(name)]));
+  const target = new URL(`/admin/${command}?${names}`, url);
   const response = await fetch(target, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -237,8 +239,7 @@ async function post(url: string, command: string, body: object, signal: AbortSig
   if (response.status === 400 && isObject && "message" in result) {
     // The message has two lines, like the errors of this library: the summary and the advice.
     const [summary = "", advice = "Correct the command."] = String(result.message).split("\n");
-    const option = "option" in result && typeof result.option === "string" ? result.option : undefined;
-    throw new RequestError(summary, { advice, option });
+    throw new RequestError(summary, { advice });
   }
   throw new ProtocolError(`${target.origin} responded with ${response.status}, unlike a local node`, {
     code: Code.Internal,

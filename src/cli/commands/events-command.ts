@@ -18,10 +18,10 @@ import {
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
 import { truncate } from "../../errors/error-text.js";
+import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { messageToJson } from "../../json/message-json.js";
 import { enumName } from "../../json/protobuf-json.js";
-import type { Gap } from "../../live/event-gaps.js";
-import { type EventType, eventTypes, type LiveEvent, parseEventType } from "../../live/event-types.js";
+import { parseEventType } from "../../live/event-types.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, choice, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";

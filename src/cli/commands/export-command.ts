@@ -1,10 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import type { Command } from "commander";
-import type { Client } from "../../client/index.js";
 import { NodeError, RequestError } from "../../errors/index.js";
 import { rangeError } from "../../history/export-request.js";
-import type { NetworkHistoryExport } from "../../history/network-history-export.js";
-import { type BlockRange, checkRange } from "../../history/segments.js";
+import { findRange } from "../../history/segments.js";
+import type { BlockRange, Client, NetworkHistoryExport } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { readTable, tableNames } from "../../schema/table-names.js";
 import { commandClient } from "../client.js";
@@ -170,7 +169,7 @@ async function explainRefusal(
     return reason;
   }
   const segments = await client.listSegments({ signal }).catch(() => []);
-  const check = checkRange(segments, range);
+  const check = findRange(segments, range, { snap: false });
   return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
 }
 

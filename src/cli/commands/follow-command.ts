@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { RequestError } from "../../errors/index.js";
-import type { FollowEvent, FollowedRows } from "../../live/follow-table.js";
+import type { FollowEvent, FollowedRows } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { readTable, tableNames } from "../../schema/table-names.js";
 import { commandClient } from "../client.js";

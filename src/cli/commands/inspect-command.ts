@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import type { ArchiveFile } from "../../archive/archive-files.js";
-import { openArchive } from "../../archive/open-archive.js";
-import type { CsvRow } from "../../csv/csv-format.js";
+import { type ArchiveFile, openArchive } from "../../archive/index.js";
+import type { CsvRow } from "../../csv/index.js";
 import { TradewireError } from "../../errors/index.js";
 import { assertArchive, STANDARD, standardInput } from "../command-files.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";

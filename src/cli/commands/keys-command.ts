@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { createKeyFile, signerFromKeyFile } from "../../transaction/key-file.js";
+import { createKeyFile, signerFromKeyFile } from "../../transaction/index.js";
 import { addArguments, addOptions, flag, type OptionDeclarations, type OptionValues } from "../declarations.js";
 import { type CommandContext, json } from "../output.js";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { RequestError } from "../../errors/index.js";
-import type { LedgerExport } from "../../ledger/ledger-export.js";
+import type { LedgerExport } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { mergeArchives } from "../../archive/merge-archives.js";
+import { mergeArchives } from "../../archive/index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { profileOption } from "../client-options.js";
 import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";

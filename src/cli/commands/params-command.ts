@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
-import type { Client } from "../../client/index.js";
+import type { Client } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, type OptionValues } from "../declarations.js";

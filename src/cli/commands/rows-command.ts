@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { archiveColumns, openArchive } from "../../archive/open-archive.js";
+import { openArchive } from "../../archive/index.js";
+import { archiveColumns } from "../../archive/open-archive.js";
 import { assertArchive, STANDARD, standardInput } from "../command-files.js";
 import { addOptions, choice, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";

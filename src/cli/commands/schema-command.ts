@@ -1,10 +1,18 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { quoted } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import { rowInterface, rowJsonSchema } from "../../schema/row-types.js";
-import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from "../../schema/sql.js";
+import {
+  alterTablesSql,
+  createTableSql,
+  createTypesSql,
+  NEWEST_SCHEMA_VERSION,
+  rowInterface,
+  rowJsonSchema,
+  type SqlDialect,
+  type TableSchema,
+  tableSchema,
+} from "../../index.js";
 import { readTable, type TableName, tableNames } from "../../schema/table-names.js";
-import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
 import { completeTables } from "../client-options.js";
 import { addOptions, choice, flag, type OptionValues, parsed, repeated, text, withDefault } from "../declarations.js";

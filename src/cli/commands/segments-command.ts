@@ -6,7 +6,7 @@ import {
   type SegmentHeights,
   type SegmentSpan,
   schemaSpans,
-} from "../../history/segments.js";
+} from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";

@@ -6,28 +6,25 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import type { Client } from "../../client/index.js";
-import type { Config } from "../../config/config-schema.js";
 import { staysOnLoopback } from "../../config/loopback.js";
 import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
 import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/transaction-errors.js";
-import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
+import type { Client, Config, ExecutedCommand, OutcomeWait, SubmissionType } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { remainingMs, withTimeout } from "../../transaction/deadline.js";
+import { type Signer, transactionHash } from "../../transaction/index.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { requireSignature } from "../../transaction/signature.js";
-import type { Signer } from "../../transaction/signer.js";
 import { namedChain } from "../../transaction/signing-chain.js";
-import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
-import { transactionHash } from "../../transaction/transaction-hash.js";
+import { submissionTypes } from "../../transaction/submission.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
 import { addOptions, choice, flag, flagOf, type OptionValues, parsed, withDefault } from "../declarations.js";
 import { span } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";
-import { parseDuration } from "../parsers.js";
+import { durationParser } from "../parsers.js";
 import {
   commandSigner,
   keyFileOption,
@@ -65,7 +62,7 @@ const submitOptions = {
   wait: parsed<number | true>(
     "[duration]",
     "wait for the outcome, at most this long (default: as long as the network can accept the transaction): exit code 0 if executed, 1 if not, 3 if unknown",
-    parseWait,
+    durationParser("Give a duration, such as --wait=30s, or put --wait after the file."),
     { conflicts: ["dryRun", "check"] },
   ),
   json: flag("print the result as a JSON object"),
@@ -100,21 +97,6 @@ export function addSubmit(command: Command, context: CommandContext): void {
   addOptions(command, submitOptions).action((file: string, options: SubmitOptions) =>
     runSubmit(file, options, context, usedSigningOptions(command)),
   );
-}
-
-/** Parses how long to wait. Without `=`, the option takes the next argument as its value, which may be meant as the file. */
-function parseWait(text: string, option: string): number {
-  try {
-    return parseDuration(text, option);
-  } catch (reason) {
-    throw reason instanceof RequestError
-      ? new RequestError(reason.summary, {
-          option,
-          advice: "Give a duration, such as --wait=30s, or put --wait after the file.",
-          cause: reason,
-        })
-      : reason;
-  }
 }
 
 /**

@@ -1,27 +1,28 @@
 import type { Command } from "commander";
 import { CanceledError, RequestError } from "../../errors/index.js";
-import type { BlockRange } from "../../history/segments.js";
+import { type BlockRange, createTypesSql } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
-import { createTypesSql } from "../../schema/sql.js";
 import { type TableName, tableNames } from "../../schema/table-names.js";
 import { divergenceError } from "../../sync/divergence.js";
-import { type HistoryPlan, planHistory } from "../../sync/plan-history.js";
-import { queueSync, retryFailed } from "../../sync/queue/index.js";
-import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-tables.js";
-import type { PostgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
-import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
-import { sinkSchema } from "../../sync/sinks/sink-columns.js";
-import { syncHistory } from "../../sync/sync.js";
 import {
+  createSyncState,
   type FailedUnit,
-  parseSyncOptions,
+  type HistoryPlan,
+  type PostgresSink,
+  planHistory,
+  queueSync,
+  refreshCoverage,
+  retryFailed,
   type SyncClient,
   type SyncOptions,
+  type SyncSnapshot,
   type SyncSummary,
-} from "../../sync/sync-options.js";
-import { refreshCoverage } from "../../sync/watch/refresh-coverage.js";
-import type { SyncSnapshot } from "../../sync/watch/sync-snapshot.js";
-import { createSyncState } from "../../sync/watch/sync-state.js";
+  syncHistory,
+} from "../../sync/index.js";
+import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-tables.js";
+import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
+import { sinkSchema } from "../../sync/sinks/sink-columns.js";
+import { parseSyncOptions } from "../../sync/sync-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped, size, span } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";

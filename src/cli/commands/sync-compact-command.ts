@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { RequestError } from "../../errors/index.js";
-import { compactParquet } from "../../sync/sinks/parquet/compact-parquet.js";
+import { compactParquet } from "../../sync/index.js";
 import { addOptions, flag, type OptionValues, parsed, text } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";

@@ -1,9 +1,14 @@
 import type { Command } from "commander";
 import { monotonicMs } from "../../runtime/index.js";
 import { divergenceError } from "../../sync/divergence.js";
-import { type Repaired, repairSync } from "../../sync/repair-sync.js";
-import type { Verified } from "../../sync/sync-options.js";
-import { type TableRange, type Verification, verifySync } from "../../sync/verify-sync.js";
+import {
+  type Repaired,
+  repairSync,
+  type TableRange,
+  type Verification,
+  type Verified,
+  verifySync,
+} from "../../sync/index.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, errorText, json, printable, Reported } from "../output.js";

@@ -1,8 +1,6 @@
 import type { Command } from "commander";
 import { CanceledError } from "../../errors/index.js";
-import { runWorker } from "../../sync/queue/index.js";
-import { refreshCoverage } from "../../sync/watch/refresh-coverage.js";
-import { createSyncState } from "../../sync/watch/sync-state.js";
+import { createSyncState, refreshCoverage, runWorker } from "../../sync/index.js";
 import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, isTerminated, json } from "../output.js";

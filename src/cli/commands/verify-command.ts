@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import { createClient } from "../../client/index.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
+import { createClient } from "../../index.js";
 import { profileRules } from "../../schema/profile.js";
-import type { Problem } from "../../transaction/check/index.js";
+import type { Problem } from "../../transaction/index.js";
 import { requireChain } from "../../transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify-transaction.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";

@@ -1,4 +1,4 @@
-import type { Done, SyncSnapshot, TableProgress } from "../../sync/watch/sync-snapshot.js";
+import type { Done, SyncSnapshot, TableProgress } from "../../sync/index.js";
 import { clock, compact, grouped, span } from "../formatting.js";
 import { printable } from "../output.js";
 

@@ -1,11 +1,7 @@
 import type { TradewireError } from "../../errors/index.js";
 import { describeLag } from "../../history/data-node-lag.js";
 import { startInterval, unixMs } from "../../runtime/index.js";
-import type { SyncEvent } from "../../sync/sync-events.js";
-import type { SyncSummary } from "../../sync/sync-options.js";
-import type { Unit } from "../../sync/unit.js";
-import type { SyncSnapshot } from "../../sync/watch/sync-snapshot.js";
-import type { SyncState } from "../../sync/watch/sync-state.js";
+import type { SyncEvent, SyncSnapshot, SyncState, SyncSummary, Unit } from "../../sync/index.js";
 import type { LineWriter } from "../client.js";
 import { grouped, span } from "../formatting.js";
 import { type CommandContext, json, printable } from "../output.js";

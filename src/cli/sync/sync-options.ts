@@ -1,12 +1,17 @@
-import type { Client } from "../../client/index.js";
 import { readSources } from "../../config/load-config.js";
 import { RequestError } from "../../errors/index.js";
+import type { Client } from "../../index.js";
 import { readTable } from "../../schema/table-names.js";
-import { queueStatus } from "../../sync/queue/index.js";
-import type { PostgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
-import type { SyncClient, SyncOptions } from "../../sync/sync-options.js";
-import type { SyncState } from "../../sync/watch/sync-state.js";
-import { startWatch, type Watch, type WatchOptions } from "../../sync/watch/watch-server.js";
+import {
+  type PostgresSink,
+  queueStatus,
+  type SyncClient,
+  type SyncOptions,
+  type SyncState,
+  startWatch,
+  type Watch,
+  type WatchOptions,
+} from "../../sync/index.js";
 import { commandClient, type Reports } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions, completeTables } from "../client-options.js";
 import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";

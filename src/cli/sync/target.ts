@@ -1,9 +1,6 @@
 import { closestName, quoted } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import type { Sink } from "../../sync/sink.js";
-import { duckdbSink } from "../../sync/sinks/duckdb/duckdb-sink.js";
-import { parquetSink } from "../../sync/sinks/parquet/parquet-sink.js";
-import { type PostgresSink, postgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
+import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
 import { choice, flag, type OptionValues, repeatedText, text } from "../declarations.js";
 import type { Streams } from "../output.js";
 

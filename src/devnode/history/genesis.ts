@@ -67,18 +67,28 @@ function tableLines(
   let number = 0;
   for (const record of typeof input === "string" || input instanceof Uint8Array ? csvRecords(table, input) : input) {
     number += 1;
-    const where = `genesis.${table}, row ${number}`;
+    const where = { table, number };
     if (!isRecord(record)) {
-      throw new RequestError(`${where} is ${describeValue(record)}`, { advice: "Give an object of values by column." });
+      throw rowError(where, ` is ${describeValue(record)}`, "Give an object of values by column.");
     }
     const texts = parseRow(where, record, columnsByName);
     const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
-    const row = rowOf(where, texts, number, tableSchema(table, version));
+    const row = rowOf(where, texts, tableSchema(table, version));
     const rows = segments.get(index) ?? [];
     rows.push(row);
     segments.set(index, rows);
   }
   return new Map([...segments].map(([index, rows]) => [index, sortedLines(table, rows)]));
+}
+
+/** The place of a row: its table, and its number from 1. */
+interface Place {
+  readonly table: TableName;
+  readonly number: number;
+}
+
+function rowError({ table, number }: Place, problem: string, advice: string): RequestError {
+  return new RequestError((nameOf) => `${nameOf(`genesis.${table}`)}, row ${number}${problem}`, { advice });
 }
 
 /** Reports whether a row is an object. Callers may not use TypeScript. */
@@ -102,7 +112,7 @@ function* csvRecords(table: TableName, csv: string | Uint8Array): Generator<Gene
 }
 
 function parseRow(
-  where: string,
+  where: Place,
   record: GenesisRow,
   columnsByName: ReadonlyMap<string, TableColumn>,
 ): ReadonlyMap<string, string | null> {
@@ -110,26 +120,19 @@ function parseRow(
   for (const [name, value] of Object.entries(record)) {
     const column = columnsByName.get(name);
     if (column === undefined) {
-      throw new RequestError(`${where}: there is no column ${quoted(name)}`, {
-        advice: `The columns are ${[...columnsByName.keys()].join(", ")}.`,
-      });
+      const advice = `The columns are ${[...columnsByName.keys()].join(", ")}.`;
+      throw rowError(where, `: there is no column ${quoted(name)}`, advice);
     }
     texts.set(name, parseColumn(where, column, value));
   }
   return texts;
 }
 
-function rowOf(
-  where: string,
-  texts: ReadonlyMap<string, string | null>,
-  number: number,
-  { columns, key, version }: TableSchema,
-): Row {
+function rowOf(where: Place, texts: ReadonlyMap<string, string | null>, { columns, key, version }: TableSchema): Row {
   for (const { name, nullable } of columns) {
     if (!nullable && (texts.get(name) ?? null) === null) {
-      throw new RequestError(`${where}: column ${name} has no value`, {
-        advice: `Version ${version} of the database schema, which the row's segment has, does not allow NULL in this column.`,
-      });
+      const advice = `Version ${version} of the database schema, which the row's segment has, does not allow NULL in this column.`;
+      throw rowError(where, `: column ${name} has no value`, advice);
     }
   }
   const fields = columns.map(({ name }) => texts.get(name) ?? null);
@@ -137,17 +140,17 @@ function rowOf(
     const text = texts.get(name) ?? "";
     return columns.find((column) => column.name === name)?.holds === "whole" ? BigInt(text) : text;
   };
+  const { number } = where;
   return { number, key: key.map(keyOf), line: csvLine(fields, "", number) };
 }
 
-function parseColumn(where: string, column: TableColumn, value: GenesisValue): string | null {
+function parseColumn(where: Place, column: TableColumn, value: GenesisValue): string | null {
   const text = value === null || value === undefined ? null : genesisText(column, value);
   if (text === undefined) {
-    throw new RequestError(
-      `${where}, column ${column.name}: ${describeValue(value)} is not ${EXPECTED_VALUES[column.holds]}`,
-      {
-        advice: `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
-      },
+    throw rowError(
+      where,
+      `, column ${column.name}: ${describeValue(value)} is not ${EXPECTED_VALUES[column.holds]}`,
+      `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
     );
   }
   return text;
@@ -157,9 +160,8 @@ function sortedLines(table: TableName, rows: Row[]): Buffer {
   rows.sort((a, b) => compareKeys(a.key, b.key));
   const same = rows.find((row, index) => index > 0 && compareKeys(rows[index - 1]?.key ?? [], row.key) === 0);
   if (same !== undefined) {
-    throw new RequestError(`genesis.${table}, row ${same.number}: another row has the same primary key`, {
-      advice: "Give each row a unique primary key.",
-    });
+    const where = { table, number: same.number };
+    throw rowError(where, ": another row has the same primary key", "Give each row a unique primary key.");
   }
   return Buffer.from(rows.map(({ line }) => line).join(""));
 }

@@ -103,7 +103,7 @@ function budgetOf({ callsPerSecond = 20, burst = 100 }: CallLimits): CallBudget 
 
 function whole(name: string, value: number): number {
   if (!Number.isSafeInteger(value) || value < 1 || value > MAX_LIMIT) {
-    throw new RequestError(`${name} is ${String(value)}`, {
+    throw new RequestError(`is ${String(value)}`, {
       option: name,
       advice: `Give a whole number from 1 to ${MAX_LIMIT}.`,
     });

@@ -283,8 +283,9 @@ export function withEarlierFailures(reason: unknown, error: TradewireError, earl
 }
 
 function withNote(error: TradewireError, note: string): TradewireError | undefined {
-  const { headline, code, advice, details, cause } = error;
-  const options = { code, advice, details, cause, notes: [...error.notes, note] };
+  const { code, details, cause } = error;
+  const { headline, notes, advice } = error.texts;
+  const options = { code, advice, details, cause, notes: [...notes, note] };
   if (error instanceof ConnectionError) {
     return new ConnectionError(headline, { ...options, connected: error.connected, isClosed: error.isClosed });
   }

@@ -311,8 +311,10 @@ function deadlineExceeded(cause: unknown, wasSent = true): ConnectionError {
   return new ConnectionError(`the time for the call was up${wasSent ? "" : " before it was its turn to be sent"}`, {
     code: Code.DeadlineExceeded,
     advice: wasSent
-      ? "Allow more time (timeouts.callMs, timeouts.idleMs, or the call's own), or check why the node is slow."
-      : "Nothing was sent. Allow more time (timeouts.callMs, or the call's own), or make fewer calls at once.",
+      ? (nameOf) =>
+          `Allow more time (${nameOf("timeouts.callMs")}, ${nameOf("timeouts.idleMs")}, or the call's own), or check why the node is slow.`
+      : (nameOf) =>
+          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), or make fewer calls at once.`,
     connected: wasSent,
     cause,
   });

@@ -95,9 +95,14 @@ function checkRange(request: unknown): RequestError | undefined {
     return undefined;
   }
   const { fromBlock, toBlock } = request;
-  return new RequestError(`fromBlock is ${fromBlock}, above toBlock, ${toBlock}, which stops a data node`, {
-    advice: "Give the first block as fromBlock and the last as toBlock; nothing was sent.",
-  });
+  return new RequestError(
+    (nameOf) => `is ${fromBlock}, above ${nameOf("toBlock")}, ${toBlock}, which stops a data node`,
+    {
+      option: "fromBlock",
+      advice: (nameOf) =>
+        `Give the first block as ${nameOf("fromBlock")} and the last as ${nameOf("toBlock")}; nothing was sent.`,
+    },
+  );
 }
 
 async function checkAssetBundle(
