@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { ErrorWording } from "../errors/error-classes.js";
+import type { ErrorWording } from "../errors/error-text.js";
 import { truncate } from "../errors/error-text.js";
 import { TradewireError, type TypedObject } from "../errors/index.js";
 import { jsonReplacer } from "../json/json-values.js";

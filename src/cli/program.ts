@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { Command, CommanderError, Help } from "commander";
-import { wordingOf } from "../errors/error-classes.js";
+import { wordingOf } from "../errors/error-text.js";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { monotonicMs } from "../runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";

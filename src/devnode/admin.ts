@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ConnectError } from "@connectrpc/connect";
 import * as z from "zod";
-import { wordingOf } from "../errors/error-classes.js";
+import { wordingOf } from "../errors/error-text.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { optionsSchema, parseInput } from "../input/schemas.js";
 import { isJsonObject } from "../json/json-values.js";

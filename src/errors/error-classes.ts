@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { type ErrorText, MAX_MESSAGE, type OptionNames, renderText, truncate } from "./error-text.js";
+import { type ErrorText, type ErrorTexts, MAX_MESSAGE, renderText, truncate, wordingOf } from "./error-text.js";
 
 /** A JSON object that names its Protobuf type: `@type` is a type URL whose last segment is the type's full name. */
 export interface TypedObject {
@@ -32,19 +32,6 @@ export interface TradewireErrorOptions {
   readonly cause?: unknown;
   /** The section of docs/errors.md about the failure; by default the section of the class. */
   readonly section?: ErrorSection;
-}
-
-/** The texts of an error before the names of options are filled in. */
-export interface ErrorTexts {
-  readonly headline: ErrorText;
-  readonly notes: readonly string[];
-  readonly advice: ErrorText;
-}
-
-/** Summary and advice of an error. */
-export interface ErrorWording {
-  readonly summary: string;
-  readonly advice: string;
 }
 
 /**
@@ -96,7 +83,7 @@ export abstract class TradewireError extends Error {
   }
 
   /**
-   * The texts before the names of options are filled in, for {@link wordingOf} and for errors that repeat them.
+   * The texts before the names of options are filled in, for a command and for errors that repeat them.
    *
    * @internal
    */
@@ -131,21 +118,6 @@ export abstract class TradewireError extends Error {
       ...(this.method === undefined ? {} : { method: this.method }),
     };
   }
-}
-
-/**
- * Words an error, for example for the user of a command.
- *
- * @param texts the error's texts
- * @param nameOf returns the names of options; by default the library's own
- * @returns its summary and advice with these names
- */
-export function wordingOf({ headline, notes, advice }: ErrorTexts, nameOf?: OptionNames): ErrorWording {
-  const said = renderText(headline, nameOf);
-  return {
-    summary: notes.length === 0 ? said : `${said} (${notes.join("; ")})`,
-    advice: renderText(advice, nameOf),
-  };
 }
 
 /**

@@ -18,6 +18,34 @@ export function renderText(text: ErrorText, nameOf: OptionNames = (option, words
   return typeof text === "string" ? text : text(nameOf);
 }
 
+/** The texts of an error before the names of options are filled in. */
+export interface ErrorTexts {
+  readonly headline: ErrorText;
+  readonly notes: readonly string[];
+  readonly advice: ErrorText;
+}
+
+/** Summary and advice of an error. */
+export interface ErrorWording {
+  readonly summary: string;
+  readonly advice: string;
+}
+
+/**
+ * Words an error, for example for the user of a command.
+ *
+ * @param texts the error's texts
+ * @param nameOf returns the names of options; by default the library's own
+ * @returns its summary and advice with these names
+ */
+export function wordingOf({ headline, notes, advice }: ErrorTexts, nameOf?: OptionNames): ErrorWording {
+  const said = renderText(headline, nameOf);
+  return {
+    summary: notes.length === 0 ? said : `${said} (${notes.join("; ")})`,
+    advice: renderText(advice, nameOf),
+  };
+}
+
 /**
  * Quotes external text for a message, on one line.
  *

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
-import { RequestError, wordingOf } from "../../src/errors/error-classes.js";
-import { closestName, type OptionNames, suggestNames } from "../../src/errors/error-text.js";
+import { RequestError } from "tradewire";
+import { closestName, type OptionNames, suggestNames, wordingOf } from "../../src/errors/error-text.js";
 
 it.each([
   ["trads", ["orders", "trades"], "trades"],

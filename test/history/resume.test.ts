@@ -101,7 +101,7 @@ describe("an export that keeps its parts", () => {
     const manifest = JSON.parse(await readFile(path, "utf8"));
     manifest.parts[1].previousSegmentId = "of-another-history";
     await writeFile(path, JSON.stringify(manifest));
-    await expect(save()).rejects.toThrow(/holds parts of blocks .* behind "of-another-history", but the node has/);
+    await expect(save()).rejects.toThrow(/holds parts of blocks .* after "of-another-history", but the node has/);
     expect(JSON.parse(await readFile(path, "utf8"))).toEqual(manifest);
   });
 

@@ -87,7 +87,7 @@ describe("the segments that come next", () => {
       behind(3),
       /"id-3"\) was followed.*\("x"\)/,
     ],
-    ["another one before", segments(4, 5, { 4: { previousHistorySegmentId: "x" } }), behind(3), /"id-4"\) behind "x"/],
+    ["another one before", segments(4, 5, { 4: { previousHistorySegmentId: "x" } }), behind(3), /"id-4"\) after "x"/],
     ["other blocks", segments(4, 4, { 4: off }), behind(4), /segment 31 to 40 \("id-4"\) was.*segment 36 to 45/],
   ])("are refused where the history has %s", (_, listed, wanted, message) => {
     const error = errorOf(listed, wanted);

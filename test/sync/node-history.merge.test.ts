@@ -96,32 +96,32 @@ describe("agreeOn", () => {
     [
       "another identifier",
       [segments(1, 3), segments(2, 4, { 2: { historySegmentId: "x" }, 3: { previousHistorySegmentId: "x" } })],
-      'b lists the segment 11 to 20 ("x") of schema version 116 behind "id-1", but a lists the segment 11 to 20 ("id-2") of schema version 116 behind "id-1"',
+      'b lists the segment 11 to 20 ("x") of schema version 116 after "id-1", but a lists the segment 11 to 20 ("id-2") of schema version 116 after "id-1"',
     ],
     [
       "another one before the first of both",
       [segments(1, 3), segments(2, 4, { 2: { previousHistorySegmentId: "x" } })],
-      'b lists the segment 11 to 20 ("id-2") of schema version 116 behind "x", but a lists the segment 11 to 20 ("id-2") of schema version 116 behind "id-1"',
+      'b lists the segment 11 to 20 ("id-2") of schema version 116 after "x", but a lists the segment 11 to 20 ("id-2") of schema version 116 after "id-1"',
     ],
     [
       "another one before the first of one",
       [segments(1, 2), segments(3, 4, { 3: { previousHistorySegmentId: "x" } })],
-      'b lists the segment 21 to 30 ("id-3") of schema version 116 behind "x", but a lists the segment 11 to 20 ("id-2")',
+      'b lists the segment 21 to 30 ("id-3") of schema version 116 after "x", but a lists the segment 11 to 20 ("id-2")',
     ],
     [
       "another schema version",
       [segments(1, 1), segments(1, 1), segments(1, 1, { 1: { databaseVersion: 115n } })],
-      'a lists the segment 1 to 10 ("id-1") of schema version 116 behind "", but c lists the segment 1 to 10 ("id-1") of schema version 115',
+      'a lists the segment 1 to 10 ("id-1") of schema version 116 after "", but c lists the segment 1 to 10 ("id-1") of schema version 115',
     ],
     [
       "other blocks",
       [segments(1, 2), segments(1, 1, { 1: { toHeight: 20n } })],
-      'a lists the segment 1 to 10 ("id-1") of schema version 116 behind "", but b lists the segment 1 to 20 ("id-1")',
+      'a lists the segment 1 to 10 ("id-1") of schema version 116 after "", but b lists the segment 1 to 20 ("id-1")',
     ],
     [
       "a segment across the first block of the other",
       [segments(2, 2), segments(1, 1, { 1: { toHeight: 15n } })],
-      'a lists the segment 11 to 20 ("id-2") of schema version 116 behind "id-1", but b lists the segment 1 to 15 ("id-1")',
+      'a lists the segment 11 to 20 ("id-2") of schema version 116 after "id-1", but b lists the segment 1 to 15 ("id-1")',
     ],
     [
       "another chain",
@@ -171,12 +171,12 @@ describe("agreeOn, beside what was known", () => {
     [
       "another segment",
       segments(3, 8, { 6: { historySegmentId: "x" }, 7: { previousHistorySegmentId: "x" } }),
-      'it had the segment 51 to 60 ("id-6") of schema version 116 behind "id-5", and now has the segment 51 to 60 ("x")',
+      'it had the segment 51 to 60 ("id-6") of schema version 116 after "id-5", and now has the segment 51 to 60 ("x")',
     ],
     [
       "another segment, and fewer",
       segments(3, 4, { 4: { historySegmentId: "x" } }),
-      'it had the segment 31 to 40 ("id-4") of schema version 116 behind "id-3", and now has the segment 31 to 40 ("x")',
+      'it had the segment 31 to 40 ("id-4") of schema version 116 after "id-3", and now has the segment 31 to 40 ("x")',
     ],
     ["other boundaries", segments(5, 6, { 6: { toHeight: 65n } }), 'and now has the segment 51 to 65 ("id-6")'],
     [
@@ -187,7 +187,7 @@ describe("agreeOn, beside what was known", () => {
     [
       "another one before its first",
       segments(7, 8, { 7: { previousHistorySegmentId: "x" } }),
-      'it had the segment 51 to 60 ("id-6") of schema version 116 behind "id-5", and now has the segment 61 to 70 ("id-7") of schema version 116 behind "x"',
+      'it had the segment 51 to 60 ("id-6") of schema version 116 after "id-5", and now has the segment 61 to 70 ("id-7") of schema version 116 after "x"',
     ],
     ["another chain", segments(3, 3, { 3: { chainId: "chain-2" } }), 'it was of chain "chain-1" and is of "chain-2"'],
   ])("is a parting where the node has %s", async (_, listed, message) => {

@@ -61,11 +61,7 @@ describe("checkHistory", () => {
     ["a space", { 1: { historySegmentId: "a b" } }, '("a b"): an identifier has'],
     ["more than ASCII", { 1: { historySegmentId: "é" } }, '("é"): an identifier has'],
     ["a long identifier", { 1: { historySegmentId: "x".repeat(129) } }, "an identifier has 1 to 128"],
-    [
-      "an unsafe one before",
-      { 1: { previousHistorySegmentId: "\u001b[2J" } },
-      'behind "\\u001b[2J": an identifier has',
-    ],
+    ["an unsafe one before", { 1: { previousHistorySegmentId: "\u001b[2J" } }, 'after "\\u001b[2J": an identifier has'],
     [
       "an identifier twice",
       { 2: { historySegmentId: "id-1" }, 3: { previousHistorySegmentId: "id-1" } },

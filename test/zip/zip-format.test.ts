@@ -7,7 +7,7 @@ describe("an error for an archive", () => {
   it("says what is wrong, by which code, and what to do", () => {
     const cause = new Error("cause");
     const errors: readonly [ProtocolError, Code, string, RegExp][] = [
-      [corrupt("it is", cause), Code.DataLoss, "the archive is corrupt: it is", /\nExport again; if it persists/],
+      [corrupt("it is", cause), Code.DataLoss, "the archive is corrupt: it is", /\nExport again; if it fails again/],
       [refused("it is"), Code.DataLoss, "the archive is refused: it is", /\nNo export looks like this/],
       [tooLarge("it is", "Raise."), Code.ResourceExhausted, "the archive is too large: it is", /\nRaise\.\n/],
       [
