@@ -1,7 +1,7 @@
 import { throwTrailingError } from "../json/error-tail.js";
 import type { Seekable } from "../zip/archive-source.js";
 import { abortable } from "../zip/byte-reader.js";
-import type { Limits } from "../zip/entry-content.js";
+import type { EntryLimits } from "../zip/entry-content.js";
 import type { Entry, EntryOptions } from "../zip/zip-entries.js";
 import { corrupt, nameText, refused } from "../zip/zip-format.js";
 import { type ExportedRange, type ExportName, parseCsvName } from "./export-names.js";
@@ -151,7 +151,7 @@ function checkRequested(
 }
 
 /** The limits for files that are checked or copied but not stored, whose size does no harm. */
-export const UNLIMITED: Limits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
+export const UNLIMITED: EntryLimits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
 
 /**
  * Reads the files of a seekable archive. An error object that a gateway appended to it is thrown as a

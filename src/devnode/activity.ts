@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { OrderSubmissionSchema } from "../../gen/vega/commands/v1/commands_pb.js";
 import { type Market, Market_State, Market_TradingMode } from "../../gen/vega/markets_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import type { ExecutedCommand } from "./engine/command-dispatch.js";
+import type { AppliedCommand } from "./engine/command-dispatch.js";
 import type { World } from "./world/world.js";
 
 /** The number of trading parties: one half are makers, the other half takers. */
@@ -23,7 +23,7 @@ const MAX_SIZE = 20;
  * @param trades the number of trades
  * @returns the commands: for each trade, a resting order and an order that matches it
  */
-export function* activityCommands(world: World, trades: number): Generator<ExecutedCommand, void> {
+export function* activityCommands(world: World, trades: number): Generator<AppliedCommand, void> {
   const markets = [...world.markets.values()].filter(isTrading);
   const { height, time } = world.block;
   const generation = (height * BigInt(trades)) / BigInt(TRADES_OF_PARTIES);
@@ -58,7 +58,7 @@ function command(
   partyId: string,
   order: Parameters<typeof create<typeof OrderSubmissionSchema>>[1],
   name: string,
-): ExecutedCommand {
+): AppliedCommand {
   const value = create(OrderSubmissionSchema, { ...order, reference: "made-up" });
   // Generated parties have no keys. The placeholder signature is unique, so that identifiers are unique.
   const signature = createHash("sha512").update(`activity:${name}`).digest();

@@ -23,8 +23,8 @@ import { createBlocks, type SpamRules, spamRules } from "./core/recent-blocks.js
 import { createSpamPolicies, type SpamPolicies } from "./core/spam-policies.js";
 import { transactionError, transactionResult } from "./core/transaction-result.js";
 import { validators } from "./data/network-methods.js";
-import { createStreams, type Streams } from "./data/streams.js";
-import type { Outcome } from "./engine/command-dispatch.js";
+import { createStreams, type OpenStreams } from "./data/streams.js";
+import type { CommandResult } from "./engine/command-dispatch.js";
 import type { Engine, EngineState } from "./engine/execution-engine.js";
 import { createEngine } from "./engine/execution-engine.js";
 import { generateHistory } from "./generated-history/generated-history.js";
@@ -111,7 +111,7 @@ export interface LocalNetwork {
   readonly engine: Engine;
   readonly world: World;
   readonly history: History;
-  readonly streams: Streams;
+  readonly streams: OpenStreams;
   /** Returns the counts of the last block; zeros for a block of the generated history. */
   inLastBlock(): BlockCounts;
   /** Makes a block of the waiting transactions. If the time, in Unix nanoseconds, is too early, it is moved after the last block. */
@@ -168,7 +168,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     }
   };
 
-  function execute(block: Block, transactions: readonly BlockTransaction[]): readonly Outcome[] {
+  function execute(block: Block, transactions: readonly BlockTransaction[]): readonly CommandResult[] {
     recorder.start(block);
     state.begin(block);
     const ordersBefore = world.totals.orders;
@@ -278,7 +278,7 @@ function executeBlock(
   { engine, world, recorder, options, onFailure }: Execution,
   block: Block,
   transactions: readonly BlockTransaction[],
-): readonly Outcome[] {
+): readonly CommandResult[] {
   const { emit } = recorder;
   const { height, hash, time } = block;
   emit({ case: "beginBlock", value: create(BeginBlockSchema, { height, timestamp: time, hash }) });

@@ -21,7 +21,7 @@ export const reflectionServices: readonly DescService[] = [ServerReflection, Ser
  * @param services the services to describe, besides the reflection services
  */
 export function addReflection(router: ConnectRouter, services: readonly DescService[]): void {
-  let collected: Definitions | undefined; // Lazy, since few clients use reflection.
+  let collected: ReflectedDefinitions | undefined; // Lazy, since few clients use reflection.
   const definitions = () => {
     collected ??= collectDefinitions([...services, ...reflectionServices]);
     return collected;
@@ -41,7 +41,7 @@ export function addReflection(router: ConnectRouter, services: readonly DescServ
   router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => serverReflectionInfo(requests) });
 }
 
-function respond(definitions: Definitions, request: ReflectionRequest["messageRequest"], sent: Set<string>) {
+function respond(definitions: ReflectedDefinitions, request: ReflectionRequest["messageRequest"], sent: Set<string>) {
   const fileResponse = (file: DescFile | undefined, what: string) =>
     file === undefined
       ? errorResponse(Code.NotFound, `there is no ${what}`)
@@ -83,7 +83,7 @@ function errorResponse(errorCode: Code, errorMessage: string) {
 }
 
 /** The definitions that a server offers through reflection. */
-export interface Definitions {
+export interface ReflectedDefinitions {
   /** The full names of the services, in order. */
   readonly services: readonly string[];
   /** Returns a file by its name, such as `vega/vega.proto`. */
@@ -100,7 +100,7 @@ export interface Definitions {
  * @param services the services
  * @returns the definitions
  */
-export function collectDefinitions(services: readonly DescService[]): Definitions {
+export function collectDefinitions(services: readonly DescService[]): ReflectedDefinitions {
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();

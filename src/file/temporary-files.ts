@@ -18,7 +18,7 @@ export async function temporaryName(): Promise<string> {
 }
 
 /**
- * Name this process, so that others can find out whether it lives.
+ * Returns a name of this process from which others can find out whether it lives.
  *
  * @returns a hash of the machine, its boot and its process namespace, the process id, and the process's start time, which
  *   macOS and Windows do not provide; `undefined` if the system does not identify machines

@@ -171,7 +171,7 @@ export async function searchNoncesInThreads(
 }
 
 /**
- * Choose `count` threads, idle ones first, and start what is missing. Searches share as many threads as there are
+ * Returns `count` threads, idle ones first, and starts missing ones. Searches share as many threads as there are
  * processors, or as many as the largest of the callers' limits.
  */
 function leastBusyThreads(count: number): Thread[] {

@@ -11,10 +11,10 @@ import {
   tooLarge,
   truncated,
 } from "./zip-format.js";
-import type { LocalHeader, Measures } from "./zip-records.js";
+import type { EntryMeasures, LocalHeader } from "./zip-records.js";
 
 /** Maximum sizes of an archive after inflation. */
-export interface Limits {
+export interface EntryLimits {
   /** Maximum total size of all files in bytes. */
   readonly maxSize: number;
   /** Maximum ratio of a file's size to its size in the archive. Files up to 16 MiB are exempt. */
@@ -34,7 +34,7 @@ export interface SizeLimiter {
    * @param measured size of the entry so far, and of the compressed data for it, in bytes
    * @throws {@link ProtocolError} if a limit is exceeded
    */
-  add(name: string, added: number, measured: Pick<Measures, "size" | "compressedSize">): void;
+  add(name: string, added: number, measured: Pick<EntryMeasures, "size" | "compressedSize">): void;
 }
 
 /**
@@ -44,7 +44,7 @@ export interface SizeLimiter {
  * @param total number of bytes that were counted before
  * @returns the limiter
  */
-export function createSizeLimiter({ maxSize, maxRatio }: Limits, total = 0): SizeLimiter {
+export function createSizeLimiter({ maxSize, maxRatio }: EntryLimits, total = 0): SizeLimiter {
   let counted = total;
   return {
     add(name, added, { size, compressedSize }) {
@@ -68,7 +68,7 @@ export function createSizeLimiter({ maxSize, maxRatio }: Limits, total = 0): Siz
 /** How the content of an entry is read. */
 export interface ContentOptions {
   /** The measures in the archive's directory, if they are known already. */
-  readonly listed?: Measures;
+  readonly listed?: EntryMeasures;
   /** Enforces the limits over all entries of the archive. */
   readonly limiter: SizeLimiter;
 }
@@ -86,7 +86,7 @@ export async function* readContent(
   reader: ByteReader,
   header: LocalHeader,
   { listed, limiter }: ContentOptions,
-): AsyncGenerator<Buffer, Measures, undefined> {
+): AsyncGenerator<Buffer, EntryMeasures, undefined> {
   const { name, method, measures } = header;
   const known = (measures ?? listed)?.compressedSize;
   const inflation = method === "deflate" ? inflate(reader, name, known) : undefined;
@@ -120,7 +120,7 @@ export async function* readContent(
  * @param declared sizes in bytes and CRC-32 in a header or the directory
  * @throws {@link ProtocolError} if they differ
  */
-export function checkMeasures(name: string, measured: Measures, declared: Measures): void {
+export function checkMeasures(name: string, measured: EntryMeasures, declared: EntryMeasures): void {
   if (measured.compressedSize !== declared.compressedSize || measured.size !== declared.size) {
     throw corrupt(
       `${nameText(name)} has ${measured.size} bytes out of ${measured.compressedSize}, but the archive says ${declared.size} out of ${declared.compressedSize}`,
@@ -251,7 +251,7 @@ const MAX_HELD = 64 * 1024;
  * @param measured sizes in bytes and CRC-32 of the content that was read
  * @throws {@link ProtocolError} if no form matches, or the archive ends here
  */
-export async function readDescriptor(reader: ByteReader, name: string, measured: Measures): Promise<void> {
+export async function readDescriptor(reader: ByteReader, name: string, measured: EntryMeasures): Promise<void> {
   const view = await reader.peek(LONGEST);
   const form = forms.find(
     ({ signed, zip64, size }) =>
@@ -285,7 +285,7 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
 export async function* scanStored(
   reader: ByteReader,
   name: string,
-  passed: Pick<Measures, "size" | "crc32">,
+  passed: Pick<EntryMeasures, "size" | "crc32">,
 ): AsyncGenerator<Buffer, void, undefined> {
   let held: Buffer = Buffer.alloc(0);
   for (;;) {
@@ -349,7 +349,7 @@ function* recordsIn(view: Buffer, from = 0): Generator<number> {
  */
 function findEnd(
   view: Buffer,
-  { size, crc32: crc }: Pick<Measures, "size" | "crc32">,
+  { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">,
   from = 0,
 ): { readonly end: number | undefined; readonly record: number } {
   const [record = Number.POSITIVE_INFINITY] = recordsIn(view, Math.max(view.length - MAX_HELD, 0));
@@ -376,7 +376,7 @@ function findEnd(
  * Returns how many bytes of `view`, which follows the content that has passed, are certainly content if the archive is
  * truncated after them: they end before any record, and before a possible beginning of the entry's descriptor.
  */
-function certainSize(view: Buffer, { size, crc32: crc }: Pick<Measures, "size" | "crc32">): number {
+function certainSize(view: Buffer, { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">): number {
   const [first = view.length] = recordsIn(view);
   const limit = Math.min(view.length, first);
   for (let at = Math.max(limit - LONGEST, 0); at < limit; at += 1) {
@@ -416,7 +416,7 @@ function declares(
   at: number,
   signed: boolean,
   zip64: boolean,
-  { compressedSize, size }: Pick<Measures, "compressedSize" | "size">,
+  { compressedSize, size }: Pick<EntryMeasures, "compressedSize" | "size">,
 ): boolean {
   if (signed && view.readUInt32LE(at) !== DESCRIPTOR) {
     return false;

@@ -1,7 +1,7 @@
 import { checkEnd, createArchiveEnd } from "./archive-end.js";
 import { openFile, type Seekable } from "./archive-source.js";
 import { type ByteReader, type ByteReaderOptions, createByteReader } from "./byte-reader.js";
-import { checkMeasures, createSizeLimiter, type Limits, readContent, type SizeLimiter } from "./entry-content.js";
+import { checkMeasures, createSizeLimiter, type EntryLimits, readContent, type SizeLimiter } from "./entry-content.js";
 import {
   CENTRAL_HEADER,
   corrupt,
@@ -14,9 +14,9 @@ import {
 import {
   checkListing,
   type Directory,
+  type EntryMeasures,
   type ListedEntry,
   type LocalHeader,
-  type Measures,
   readDirectory,
   readLocalHeader,
 } from "./zip-records.js";
@@ -25,19 +25,19 @@ import {
 export interface Entry {
   readonly name: string;
   /** Its sizes and CRC-32 in the archive's directory; `undefined` in a stream, which has the directory at its end. */
-  readonly listed: Measures | undefined;
+  readonly listed: EntryMeasures | undefined;
   /**
    * Reads the content and checks it. This can be done once, and must be completed before the next entry is requested.
    *
    * @returns yields the inflated bytes; returns their sizes and CRC-32
    * @throws {@link ProtocolError} if the content is corrupt, truncated or exceeds a limit
    */
-  content(): AsyncGenerator<Buffer, Measures, undefined>;
+  content(): AsyncGenerator<Buffer, EntryMeasures, undefined>;
 }
 
 /** How entries are read. */
 export interface EntryOptions extends ByteReaderOptions {
-  readonly limits: Limits;
+  readonly limits: EntryLimits;
   /** Whether the bytes were assembled from an export's chunks, so that they end with the archive. */
   readonly isAssembled?: boolean | undefined;
 }
@@ -209,7 +209,7 @@ export async function* streamedEntries(
 /** An entry of a stream whose content was read to its end. */
 interface ReadEntry {
   readonly header: LocalHeader;
-  readonly measures: Measures;
+  readonly measures: EntryMeasures;
 }
 
 /** Reads the content of an entry and, once it is complete, adds the entry to those that were read. */
@@ -218,7 +218,7 @@ async function* streamedContent(
   header: LocalHeader,
   limiter: SizeLimiter,
   read: ReadEntry[],
-): AsyncGenerator<Buffer, Measures, undefined> {
+): AsyncGenerator<Buffer, EntryMeasures, undefined> {
   try {
     const measures = yield* readContent(reader, header, { limiter });
     read.push({ header, measures });

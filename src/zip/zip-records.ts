@@ -38,7 +38,7 @@ const UNKNOWN = 0xffffffff;
 export type Method = "stored" | "deflate";
 
 /** The sizes of an entry in bytes, and the checksum of its content. */
-export interface Measures {
+export interface EntryMeasures {
   readonly compressedSize: number;
   readonly size: number;
   readonly crc32: number;
@@ -52,7 +52,7 @@ export interface LocalHeader {
   readonly rawName: Buffer;
   readonly method: Method;
   /** `undefined` if they are in a data descriptor after the content. */
-  readonly measures: Measures | undefined;
+  readonly measures: EntryMeasures | undefined;
 }
 
 /**
@@ -145,7 +145,7 @@ function readName(flags: number, rawName: Buffer, extra: Buffer): string {
   return name;
 }
 
-function readMeasures(name: string, record: Buffer, extra: Buffer): Measures {
+function readMeasures(name: string, record: Buffer, extra: Buffer): EntryMeasures {
   let compressedSize = record.readUInt32LE(18);
   let size = record.readUInt32LE(22);
   // The ZIP64 field contains only the sizes that do not fit into 32 bits, in this order.
@@ -192,7 +192,7 @@ export function checkListing(count: number, size: number): void {
 }
 
 /** A file of an archive, as the archive's directory describes it. */
-export interface ListedEntry extends Measures {
+export interface ListedEntry extends EntryMeasures {
   readonly name: string;
   readonly rawName: Buffer;
   readonly method: Method;

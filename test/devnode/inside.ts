@@ -9,5 +9,5 @@ export { openJournal } from "../../src/devnode/journal.js";
 export { createLocalNetwork, type LocalNetwork } from "../../src/devnode/local-network.js";
 export { csvHeader } from "../../src/devnode/tables/index.js";
 export type { Block, BlockEvent, Event } from "../../src/devnode/world/block-event.js";
-export type { Place, Placed, Timeline } from "../../src/devnode/world/timeline.js";
+export type { Placed, Timeline, TimelinePlace } from "../../src/devnode/world/timeline.js";
 export type { WorldHistory } from "../../src/devnode/world/world.js";

@@ -14,7 +14,7 @@ import {
   type Trade,
   TradeSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-import type { Block, BlockEvent, Event, Place, Placed, Timeline, WorldHistory } from "./inside.js";
+import type { Block, BlockEvent, Event, Placed, Timeline, TimelinePlace, WorldHistory } from "./inside.js";
 
 /** The height of the last block of the history. */
 export const LAST = 10n;
@@ -98,7 +98,7 @@ export function timelineOf<T extends object>(
   };
 }
 
-function isBefore(a: Place, b: Place): boolean {
+function isBefore(a: TimelinePlace, b: TimelinePlace): boolean {
   return a.height < b.height || (a.height === b.height && a.index < b.index);
 }
 

@@ -8,7 +8,7 @@ import type { OrderSubmission } from "tradewire/gen/vega/commands/v1/commands_pb
 import type { StopOrder } from "tradewire/gen/vega/vega_pb.js";
 import type { CoverageComparison, NodeHistory, Sink, Unit } from "tradewire/sync";
 import type { SinkHost } from "tradewire/sync/contract";
-import type { Streams } from "../../src/devnode/data/streams.js";
+import type { OpenStreams } from "../../src/devnode/data/streams.js";
 import type { EngineOptions } from "../../src/devnode/engine/initial-state.js";
 import type { ActiveSet } from "../../src/signal/collections.js";
 
@@ -60,7 +60,7 @@ export declare const events: unknown[];
 export declare const time: bigint;
 export declare const submission: OrderSubmission;
 export declare const asset: string;
-export declare const streams: Streams;
+export declare const streams: OpenStreams;
 
 // Transports.
 export declare const activeCalls: ActiveSet<object>;

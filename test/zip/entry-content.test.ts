@@ -1,11 +1,11 @@
 import { crc32, deflateRawSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { checkMeasures, createSizeLimiter, type Limits, readContent } from "../../src/zip/entry-content.js";
+import { checkMeasures, createSizeLimiter, type EntryLimits, readContent } from "../../src/zip/entry-content.js";
 import { cutEvery, noise } from "../support/archives.js";
 import { standsStill } from "../support/eventually.js";
 import { given, taken } from "../support/taken.js";
-import { createByteReader, type LocalHeader, type Measures } from "./inside.js";
+import { createByteReader, type EntryMeasures, type LocalHeader } from "./inside.js";
 
 const MIB = 1024 * 1024;
 const DATA = Buffer.from("a,b\n1,2\n".repeat(50));
@@ -13,11 +13,11 @@ const PACKED = deflateRawSync(DATA);
 /** What stands behind the content. */
 const BEHIND = "PK\x01\x02 and the directory behind it";
 
-function measuresOf(data: Buffer, compressedSize: number): Measures {
+function measuresOf(data: Buffer, compressedSize: number): EntryMeasures {
   return { compressedSize, size: data.length, crc32: crc32(data) };
 }
 
-function descriptor({ compressedSize, size, crc32 }: Measures): Buffer {
+function descriptor({ compressedSize, size, crc32 }: EntryMeasures): Buffer {
   const bytes = Buffer.alloc(16);
   bytes.write("504b0708", "hex");
   bytes.writeUInt32LE(crc32, 4);
@@ -28,9 +28,9 @@ function descriptor({ compressedSize, size, crc32 }: Measures): Buffer {
 
 interface Reading {
   readonly method?: LocalHeader["method"];
-  readonly measures?: Measures | undefined;
-  readonly listed?: Measures | undefined;
-  readonly limits?: Partial<Limits>;
+  readonly measures?: EntryMeasures | undefined;
+  readonly listed?: EntryMeasures | undefined;
+  readonly limits?: Partial<EntryLimits>;
   readonly total?: number;
   readonly end?: () => unknown;
 }
@@ -40,7 +40,7 @@ async function read(pieces: readonly Buffer[], { method = "deflate", measures, l
   const reader = createByteReader(given(pieces, end), { position: 100 });
   const header = { offset: 60, name: "a.csv", rawName: Buffer.from("a.csv"), method, measures };
   const limits = { maxSize: 1e12, maxRatio: 1e6, ...rest.limits };
-  let measured: Measures | undefined;
+  let measured: EntryMeasures | undefined;
   async function* content() {
     const limiter = createSizeLimiter(limits, rest.total);
     measured = yield* readContent(reader, header, { ...(listed === undefined ? {} : { listed }), limiter });

@@ -4,5 +4,5 @@ export { createByteReader } from "../../src/zip/byte-reader.js";
 export type { Entry, EntryOptions } from "../../src/zip/zip-entries.js";
 export { streamedEntries } from "../../src/zip/zip-entries.js";
 export { LOCAL_HEADER, signatureBytes } from "../../src/zip/zip-format.js";
-export type { LocalHeader, Measures } from "../../src/zip/zip-records.js";
+export type { EntryMeasures, LocalHeader } from "../../src/zip/zip-records.js";
 export { readDirectory } from "../../src/zip/zip-records.js";

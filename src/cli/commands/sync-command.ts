@@ -38,7 +38,7 @@ import {
   syncClientOptions,
   syncOptionsOf,
 } from "../sync/sync-options.js";
-import { postgresOf, readTarget, sinkOf, sinkOptions, type Target, targetOptions } from "../sync/target.js";
+import { postgresOf, readTarget, type SyncTarget, sinkOf, sinkOptions, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 import { addSyncCompact } from "./sync-compact-command.js";
 import { addSyncStatus } from "./sync-status-command.js";
@@ -153,7 +153,7 @@ function beyondRange({ history, node }: SyncSnapshot): BlockRange | undefined {
  */
 function checkQueue(
   { queue, retryFailed: retry, callsPerSecond, parallel }: SyncCommandOptions,
-  target: Target,
+  target: SyncTarget,
 ): PostgresSink | undefined {
   if (queue === true) {
     if (parallel !== undefined) {
@@ -174,7 +174,7 @@ function checkQueue(
 interface Sync {
   readonly clients: readonly SyncClient[];
   readonly how: Omit<SyncOptions, "sink">;
-  readonly target: Target;
+  readonly target: SyncTarget;
   readonly covered: (sink: SyncOptions["sink"]) => () => void;
   readonly reporter: Reporter;
 }
@@ -336,7 +336,7 @@ function planText(
 }
 
 /** Returns the statements that create the tables; none for files. */
-function tablesSql({ kind }: Target, tables: readonly TableName[]): string[] {
+function tablesSql({ kind }: SyncTarget, tables: readonly TableName[]): string[] {
   if (kind === "postgres") {
     return [...createTypesSql(tables.map(sinkSchema), "postgres"), ...tables.map((table) => postgresTableSql(table))];
   }

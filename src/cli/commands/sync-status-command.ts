@@ -14,7 +14,7 @@ import {
   type SyncClientOptions,
   syncClientOptions,
 } from "../sync/sync-options.js";
-import { postgresOf, readTarget, sinkOf, type Target, targetOptions } from "../sync/target.js";
+import { postgresOf, readTarget, type SyncTarget, sinkOf, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 
 const statusOptions = {
@@ -92,7 +92,7 @@ async function readStatus(options: StatusCommandOptions, context: CommandContext
 }
 
 /** Reads the status of the queue, if there is one. Without the package pg-boss, there is none to read. */
-async function findQueue(target: Target): Promise<QueueStatus | undefined> {
+async function findQueue(target: SyncTarget): Promise<QueueStatus | undefined> {
   if (target.kind !== "postgres") {
     return undefined;
   }

@@ -38,7 +38,7 @@ export type TargetOptions = OptionValues<typeof targetOptions>;
 export type SinkOptions = OptionValues<typeof sinkOptions>;
 
 /** The place of the tables, as the command line names it. */
-export interface Target {
+export interface SyncTarget {
   readonly kind: "duckdb" | "parquet" | "postgres";
   /** A path, or the URL of PostgreSQL, which may contain a password if it comes from the environment. */
   readonly place: string;
@@ -65,7 +65,7 @@ const SECRET_ADVICE =
 export function readTarget(
   { to, toEnv, schema, trustOwner }: TargetOptions,
   { environment }: Pick<Streams, "environment">,
-): Target {
+): SyncTarget {
   if (to !== undefined && toEnv !== undefined) {
     throw new RequestError("both --to and --to-env are given", { advice: "Give one of them." });
   }
@@ -105,7 +105,7 @@ export function readTarget(
  * @returns the sink
  * @throws {@link RequestError} if sinks of that kind have no such views or indexes
  */
-export function sinkOf(target: Target, options: SinkOptions = {}): Sink {
+export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
   const { kind, place } = target;
   const { createIndexes, indexes, namedViews } = options;
   if (kind === "postgres") {
@@ -140,7 +140,7 @@ export function sinkOf(target: Target, options: SinkOptions = {}): Sink {
  * @throws {@link RequestError} if the target is not PostgreSQL
  */
 export function postgresOf(
-  { kind, place, schema, trustedOwners }: Target,
+  { kind, place, schema, trustedOwners }: SyncTarget,
   what: string,
   options: SinkOptions = {},
 ): PostgresSink {
@@ -153,7 +153,7 @@ export function postgresOf(
   return postgresSink(place, { schema, createIndexes, namedViews, trustedOwners });
 }
 
-function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): Target {
+function postgresTarget(target: string, schema: string | undefined, inArguments: boolean): SyncTarget {
   const url = URL.canParse(target) ? new URL(target) : undefined;
   // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" after what looks like the host.
   const doubtful = url === undefined || `${url.pathname}${url.search}${url.hash}`.includes("@");

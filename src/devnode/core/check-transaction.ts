@@ -23,7 +23,7 @@ import type { SpamPolicies } from "./spam-policies.js";
 export const CODE = { decoding: 60, failed: 70, partlyFailed: 71, spam: 89 } as const;
 
 /** Why a transaction is rejected. */
-export interface Refusal {
+export interface CheckRefusal {
   readonly code: number;
   /** The network's error text. */
   readonly data: string;
@@ -80,7 +80,7 @@ export function checkTransaction(
   received: Received,
   options: CheckOptions,
   seenTids: Set<string>,
-): CheckedTransaction | Refusal {
+): CheckedTransaction | CheckRefusal {
   const decoded = decodeTransaction(received.tx, options);
   if (decoded.inputData === undefined) {
     return { code: CODE.decoding, data: decoded.problem };

@@ -13,10 +13,10 @@ import { apiError } from "../api-error.js";
 import { epochOf, epochTimestamps } from "../data/epochs.js";
 import { eventBus } from "../data/event-bus.js";
 import { VERSION } from "../data/network-methods.js";
-import type { Streams } from "../data/streams.js";
-import type { Outcome } from "../engine/command-dispatch.js";
+import type { OpenStreams } from "../data/streams.js";
+import type { CommandResult } from "../engine/command-dispatch.js";
 import type { World } from "../world/world.js";
-import { CODE, type Received, type Refusal } from "./check-transaction.js";
+import { type CheckRefusal, CODE, type Received } from "./check-transaction.js";
 import { type LocalChain, receivedBytes, receivedTransaction } from "./local-chain.js";
 import { type Blocks, expectedDifficulty, type SpamBlock, type SpamRules } from "./recent-blocks.js";
 import type { SpamPolicies } from "./spam-policies.js";
@@ -28,7 +28,7 @@ export interface StatisticsOptions {
   readonly chain: Pick<LocalChain, "counts">;
   readonly blocks: Pick<Blocks, "last">;
   readonly world: World;
-  readonly streams: Pick<Streams, "open">;
+  readonly streams: Pick<OpenStreams, "open">;
   /** What the last block contained. */
   readonly inLastBlock: () => { readonly events: number; readonly orders: number; readonly trades: number };
 }
@@ -40,7 +40,7 @@ export interface CoreOptions extends StatisticsOptions {
   readonly blocks: Blocks;
   readonly rules: SpamRules;
   readonly policies: Pick<SpamPolicies, "statistics">;
-  readonly streams: Streams;
+  readonly streams: OpenStreams;
   /** `specification` (the default) honors `type`; `deployed` ignores it, as deployed nodes do. */
   readonly profile?: Profile | undefined;
 }
@@ -57,7 +57,7 @@ type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "propagateChainEvent">;
 export function coreMethods(options: CoreOptions): CoreMethods {
   const { chain, chainId, rules, blocks, policies } = options;
   const statistics = createStatistics(options);
-  const acceptTransaction = (received: Received): Refusal | undefined => {
+  const acceptTransaction = (received: Received): CheckRefusal | undefined => {
     const submitted = chain.submit(received);
     if (submitted === "in cache") {
       throw apiError(Code.Internal, "tx already exists in cache");
@@ -154,7 +154,7 @@ const RAW_TYPES = [
 ];
 
 /** Returns the response to a check. For code 89 the reason is in `data` only (`core/processor/abci.go`). */
-function checked(refusal: Refusal | undefined) {
+function checked(refusal: CheckRefusal | undefined) {
   if (refusal === undefined) {
     return { success: true, gasWanted: 1n };
   }
@@ -162,7 +162,7 @@ function checked(refusal: Refusal | undefined) {
 }
 
 /** Returns the execution result in the response to a raw submission of type COMMIT. */
-function committed(outcome: Outcome): Refusal {
+function committed(outcome: CommandResult): CheckRefusal {
   if (outcome.status === "success") {
     return { code: 0, data: "" };
   }

@@ -3,15 +3,15 @@ import { type InputData, type Transaction, TransactionSchema } from "../../../ge
 import { decodeHex } from "../../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
 import { hashOfBytes, networkBytes } from "../../transaction/transaction-hash.js";
-import type { ExecutedCommand, Outcome } from "../engine/command-dispatch.js";
+import type { AppliedCommand, CommandResult } from "../engine/command-dispatch.js";
 import type { Block } from "../world/block-event.js";
 import {
   type CheckedTransaction,
   type CheckOptions,
+  type CheckRefusal,
   checkTransaction,
   countAgainstLimits,
   type Received,
-  type Refusal,
 } from "./check-transaction.js";
 import type { SpamBlock } from "./recent-blocks.js";
 import type { SpamCounts, SpamPolicies } from "./spam-policies.js";
@@ -45,7 +45,7 @@ export interface MadeBlock {
 /** A block and the outcomes of its transactions, by hash. */
 export interface ExecutedBlock {
   readonly block: Block;
-  readonly outcomes: ReadonlyMap<string, Outcome>;
+  readonly outcomes: ReadonlyMap<string, CommandResult>;
 }
 
 /** State of a chain: its recent blocks and its mempool. It is plain data. */
@@ -70,7 +70,7 @@ export interface ChainTotals {
 }
 
 /** A transaction in a block. */
-export interface BlockTransaction extends ExecutedCommand {
+export interface BlockTransaction extends AppliedCommand {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
 }
@@ -79,13 +79,13 @@ export interface BlockTransaction extends ExecutedCommand {
 export interface LocalChainOptions extends CheckOptions {
   readonly policies: SpamPolicies;
   /** Executes the transactions of a block and returns their outcomes. */
-  readonly execute: (block: Block, transactions: readonly BlockTransaction[]) => readonly Outcome[];
+  readonly execute: (block: Block, transactions: readonly BlockTransaction[]) => readonly CommandResult[];
   /** Called for each accepted transaction that is dropped when its block is made. */
   readonly dropped: (txHash: string, height: bigint, reason: string) => void;
 }
 
 /** Result of a submission; `undefined` if the transaction is in the mempool. */
-export type Submitted = Refusal | "in cache" | undefined;
+export type Submitted = CheckRefusal | "in cache" | undefined;
 
 /** A chain with a single node. It checks transactions, keeps them in its mempool, and makes blocks of them. */
 export interface LocalChain {
@@ -94,7 +94,7 @@ export interface LocalChain {
   /**
    * Checks a transaction; `undefined` means that it would be accepted. Its `tid` counts as seen until the next block.
    */
-  check(received: Received): Refusal | undefined;
+  check(received: Received): CheckRefusal | undefined;
   /** Checks a transaction and adds it to the mempool, unless it is rejected or already cached. */
   submit(received: Received): Submitted;
   /** Makes a block from the mempool and executes its transactions. The time is in Unix nanoseconds. */
@@ -187,7 +187,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
         inLastBlock: included.length,
         totals: included.reduce(withTransaction, pool.totals),
       };
-      const outcomes = new Map<string, Outcome>();
+      const outcomes = new Map<string, CommandResult>();
       for (const [index, outcome] of options.execute(block, transactions).entries()) {
         const { txHash = "" } = transactions[index] ?? {};
         outcomes.set(txHash, outcome);

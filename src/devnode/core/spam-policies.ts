@@ -94,7 +94,7 @@ export interface SpamOptions {
 }
 
 /** A command and its sender. */
-export interface SentCommand {
+export interface CountedCommand {
   readonly command: InputData["command"];
   readonly partyId: string;
 }
@@ -102,9 +102,9 @@ export interface SentCommand {
 /** The network's limits on the commands of each party per epoch (`core/spam/`). */
 export interface SpamPolicies {
   /** Returns why a submitted command is rejected: too few tokens or too many commands. */
-  refusal(sent: SentCommand): string | undefined;
+  refusal(sent: CountedCommand): string | undefined;
   /** Begins a block and counts its commands. Returns for each command whether the block includes it. */
-  beginBlock(height: bigint, commands: readonly SentCommand[]): readonly boolean[];
+  beginBlock(height: bigint, commands: readonly CountedCommand[]): readonly boolean[];
   /** Returns the count and limits of each policy for a party. */
   statistics(party: string): SpamStatistics;
   save(): SpamCounts;
@@ -189,12 +189,12 @@ export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptio
   };
 }
 
-function policyOf({ command }: SentCommand): Policy | undefined {
+function policyOf({ command }: CountedCommand): Policy | undefined {
   return policies.find(({ kinds }) => kinds.some((kind) => kind === command.case));
 }
 
 /** Returns the key that a command is counted under. */
-function keyOf(policy: Policy, { command, partyId }: SentCommand): string {
+function keyOf(policy: Policy, { command, partyId }: CountedCommand): string {
   const proposal = command.case === "voteSubmission" ? ` ${command.value.proposalId}` : "";
   return `${policy.name} ${partyId}${proposal}`;
 }

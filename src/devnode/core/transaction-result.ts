@@ -6,12 +6,12 @@ import {
   type TxErrorEvent,
   TxErrorEventSchema,
 } from "../../../gen/vega/events/v1/events_pb.js";
-import type { Outcome } from "../engine/command-dispatch.js";
+import type { CommandResult } from "../engine/command-dispatch.js";
 import { commandName } from "./command-names.js";
 import type { BlockTransaction } from "./local-chain.js";
 
-/** Outcome of a command that failed, at least in part. */
-export type FailedOutcome = Exclude<Outcome, { readonly status: "success" }>;
+/** CommandResult of a command that failed, at least in part. */
+export type FailedResult = Exclude<CommandResult, { readonly status: "success" }>;
 
 const STATUS = {
   success: TransactionResult_Status.SUCCESS,
@@ -27,7 +27,7 @@ const STATUS = {
  * @param outcome the outcome of its command
  * @returns the event's message; its hash is in lower case
  */
-export function transactionResult(transaction: BlockTransaction, outcome: Outcome): TransactionResult {
+export function transactionResult(transaction: BlockTransaction, outcome: CommandResult): TransactionResult {
   const { partyId, txHash, command } = transaction;
   const result = create(TransactionResultSchema, {
     partyId,
@@ -50,7 +50,7 @@ export function transactionResult(transaction: BlockTransaction, outcome: Outcom
  * @returns the event's message, with the command's name and its error, such as `Amend Order - OrderError: Invalid
  *   Order ID`
  */
-export function transactionError(transaction: BlockTransaction, outcome: FailedOutcome): TxErrorEvent {
+export function transactionError(transaction: BlockTransaction, outcome: FailedResult): TxErrorEvent {
   const { partyId, command } = transaction;
   const errMsg = `${commandName(command.case)} - ${errorText(outcome)}`;
   const event = create(TxErrorEventSchema, { partyId, errMsg });
@@ -61,7 +61,7 @@ export function transactionError(transaction: BlockTransaction, outcome: FailedO
 }
 
 /** Returns the errors by instruction for a batch, and a single text for other commands. */
-function failureOf(outcome: FailedOutcome) {
+function failureOf(outcome: FailedResult) {
   return isBatch(outcome)
     ? { errors: [...byKey(outcome)].map(([key, errors]) => ({ key, errors })) }
     : { error: errorText(outcome) };
@@ -73,7 +73,7 @@ function failureOf(outcome: FailedOutcome) {
  * @param outcome the outcome of the command
  * @returns the error; for a batch, the errors by instruction, such as `0 (unable to find the order in the market)`
  */
-export function errorText(outcome: FailedOutcome): string {
+export function errorText(outcome: FailedResult): string {
   return isBatch(outcome)
     ? [...byKey(outcome)]
         .map(([key, errors]) => `${key} (${errors.join(", ")})`)
@@ -82,10 +82,10 @@ export function errorText(outcome: FailedOutcome): string {
     : outcome.errors.map(({ error }) => error).join(", ");
 }
 
-const isBatch = ({ errors }: FailedOutcome) => errors.some(({ key }) => key !== "");
+const isBatch = ({ errors }: FailedResult) => errors.some(({ key }) => key !== "");
 
 /** Groups the errors by key. Keys are sorted as text, so `10` precedes `2`. */
-function byKey({ errors }: FailedOutcome): Map<string, string[]> {
+function byKey({ errors }: FailedResult): Map<string, string[]> {
   const keys = [...new Set(errors.map(({ key }) => key))].toSorted();
   return new Map(keys.map((key) => [key, errors.filter((each) => each.key === key).map(({ error }) => error)]));
 }

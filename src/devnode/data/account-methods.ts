@@ -12,7 +12,7 @@ import type { World } from "../world/world.js";
 import { identifier, identifiers, isWanted, oneOf, type Query, queryIdentifier, within } from "./filters.js";
 import { type DataMethods, listing, stream } from "./method.js";
 import { byBlock, inTime, keyPart, readPagination, sorted, withNodes } from "./pagination.js";
-import { type Streams, snapshotPages } from "./streams.js";
+import { type OpenStreams, snapshotPages } from "./streams.js";
 
 /** Nanoseconds. */
 const YEAR = 365n * 86_400_000_000_000n;
@@ -45,7 +45,7 @@ const snapshotQuery = (prefix = ""): Query => ({
  * @param streams the node's open streams
  * @returns methods of the data service
  */
-export function accountMethods(world: World, streams: Streams): DataMethods {
+export function accountMethods(world: World, streams: OpenStreams): DataMethods {
   const { deposits, records } = world;
   return {
     listAccounts: listing({

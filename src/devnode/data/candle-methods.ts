@@ -8,7 +8,7 @@ import type { Query } from "./filters.js";
 import { marketIdentifier } from "./market-methods.js";
 import type { DataMethods } from "./method.js";
 import { keyPart, type Listing, readPageOf, readPagination, timePart } from "./pagination.js";
-import type { Streams } from "./streams.js";
+import type { OpenStreams } from "./streams.js";
 
 const CANDLES: Query = { message: "failed to get candle data" };
 
@@ -47,7 +47,7 @@ interface Candles {
  * @param streams the node's open streams
  * @returns the methods of the data service that list and stream candles
  */
-export function candleMethods(world: World, streams: Streams): DataMethods {
+export function candleMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     async listCandleIntervals({ marketId }) {
       const id = marketIdentifier(marketId);

@@ -5,7 +5,7 @@ import { type Query, queryIdentifier } from "./filters.js";
 import { observedMarkets } from "./market-methods.js";
 import type { DataMethods } from "./method.js";
 import { lastTrade } from "./order-methods.js";
-import type { Streams } from "./streams.js";
+import type { OpenStreams } from "./streams.js";
 
 /** The order books. */
 export interface Books {
@@ -29,7 +29,7 @@ const LAST_TRADE: Query = {
  * @param streams the node's open streams
  * @returns the methods of the data service for the depth of markets
  */
-export function depthMethods(world: World, books: Books, streams: Streams): DataMethods {
+export function depthMethods(world: World, books: Books, streams: OpenStreams): DataMethods {
   return {
     async getLatestMarketDepth({ marketId, maxDepth = 0n }) {
       const id = queryIdentifier(marketId, LAST_TRADE);

@@ -6,7 +6,7 @@ import { startInterval, startTimer } from "../../runtime/index.js";
 import { apiError, invalidArgument } from "../api-error.js";
 import type { BlockEvent, Event } from "../world/block-event.js";
 import { oneOf } from "./filters.js";
-import { MAX_BUFFERED_RECORDS, type Streams } from "./streams.js";
+import { MAX_BUFFERED_RECORDS, type OpenStreams } from "./streams.js";
 
 /** How long the bus waits for the first request, and after each batch for the next one, in milliseconds. */
 const REQUEST_WAIT_MS = 5000;
@@ -28,7 +28,7 @@ const BATCH_WAIT_MS = 1000;
 /** The dependencies of an event bus. */
 export interface EventBusOptions {
   readonly chainId: string;
-  readonly streams: Streams;
+  readonly streams: OpenStreams;
 }
 
 /** The node whose event bus is emulated. They differ in when they read the request for the next batch. */

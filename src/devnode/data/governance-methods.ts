@@ -23,7 +23,7 @@ import {
 } from "./filters.js";
 import { type DataMethods, listing, stream } from "./method.js";
 import { byBlock, withNodes } from "./pagination.js";
-import type { Streams } from "./streams.js";
+import type { OpenStreams } from "./streams.js";
 
 const PROPOSALS: Query = { message: "failed to get proposals" };
 
@@ -39,7 +39,7 @@ const votesOf = (proposalId = "", partyId = ""): Query => ({
  * @param streams the node's open streams
  * @returns the methods of the data service that list, get and stream proposals and votes
  */
-export function governanceMethods(world: World, streams: Streams): DataMethods {
+export function governanceMethods(world: World, streams: OpenStreams): DataMethods {
   const { records } = world;
   return {
     listGovernanceData: listing({

@@ -11,7 +11,7 @@ import { type Profile, profileRules } from "../../schema/profile.js";
 import { type TableName, tableName } from "../../schema/table-names.js";
 import { writeArchiveFiles } from "../../zip/write-zip.js";
 import { apiError, invalidArgument, requireFound } from "../api-error.js";
-import type { History, Segment } from "../history/history.js";
+import type { History, NodeSegment } from "../history/history.js";
 import { csvHeader } from "../tables/index.js";
 import type { World } from "../world/world.js";
 import { readPage, sortedListing, timelineListing, timePart, withNodes } from "./pagination.js";
@@ -102,7 +102,7 @@ export function historyMethods(
   };
 }
 
-function segmentOf({ fromHeight, toHeight, id, previousId, databaseVersion, chainId }: Segment) {
+function segmentOf({ fromHeight, toHeight, id, previousId, databaseVersion, chainId }: NodeSegment) {
   return { fromHeight, toHeight, historySegmentId: id, previousHistorySegmentId: previousId, databaseVersion, chainId };
 }
 
@@ -204,7 +204,7 @@ export async function* writeArchive(
  */
 export function rangeArchiveName(
   chainId: string,
-  segments: readonly Segment[],
+  segments: readonly NodeSegment[],
   { table, fromBlock, toBlock, profile }: WriteArchiveOptions,
 ): string {
   const name = { chainId, table, fromBlock, toBlock };
@@ -215,7 +215,7 @@ export function rangeArchiveName(
 async function* csvOf(
   history: Pick<History, "read">,
   table: TableName,
-  { segments, databaseVersion }: SegmentSpan<Segment> & { readonly databaseVersion: bigint },
+  { segments, databaseVersion }: SegmentSpan<NodeSegment> & { readonly databaseVersion: bigint },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
   yield Buffer.from(csvHeader(table, databaseVersion));

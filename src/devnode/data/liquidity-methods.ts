@@ -4,7 +4,7 @@ import type { World } from "../world/world.js";
 import { askedIdentifier, type Query, queryError, queryIdentifier, withFields } from "./filters.js";
 import { type DataMethods, listing, type Paginated, stream } from "./method.js";
 import { byBlock, EMPTY_SOURCE, withNodes } from "./pagination.js";
-import type { Streams } from "./streams.js";
+import type { OpenStreams } from "./streams.js";
 
 const AMMS: Query = {
   message: "failed to list AMM pools",
@@ -36,7 +36,7 @@ const providersOf = ({ marketId = "" }: ProvisionFilter): Query => ({
  * @param streams the node's open streams
  * @returns the methods of the data service that list them, and stream commitments
  */
-export function liquidityMethods({ records }: World, streams: Streams): DataMethods {
+export function liquidityMethods({ records }: World, streams: OpenStreams): DataMethods {
   // As on deployed nodes, all versions of the commitments are listed.
   const provisions = { query: provisionsOf, from: () => byBlock(records.liquidityProvision), where: provisionFilter };
   return {

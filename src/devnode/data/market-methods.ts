@@ -5,8 +5,17 @@ import { apiError, requireFound } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { askedIdentifier, identifier, oneOf, type Query, queryError, queryIdentifier } from "./filters.js";
 import { type DataMethods, listing, stream } from "./method.js";
-import { byBlock, inTime, keyPart, readPagination, type Source, sorted, timePart, withNodes } from "./pagination.js";
-import type { Streams } from "./streams.js";
+import {
+  byBlock,
+  inTime,
+  keyPart,
+  type RecordSource,
+  readPagination,
+  sorted,
+  timePart,
+  withNodes,
+} from "./pagination.js";
+import type { OpenStreams } from "./streams.js";
 
 const MARKETS: Query = { message: "failed to get all markets paged" };
 const HISTORY: Query = {
@@ -65,7 +74,7 @@ export function marketMethods(world: World): DataMethods {
  * @param streams the node's open streams
  * @returns the methods of the data service for the data of markets
  */
-export function marketDataMethods(world: World, streams: Streams): DataMethods {
+export function marketDataMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     async getLatestMarketData({ marketId }) {
       // Deployed nodes look up the latest data by the identifier as it is, without validating it.
@@ -215,7 +224,7 @@ export function isSettled({ state }: Market): boolean {
 }
 
 /** Returns a source of markets by their time of creation. */
-function byCreation(markets: Iterable<Market>): Source<Market> {
+function byCreation(markets: Iterable<Market>): RecordSource<Market> {
   return sorted(markets, [keyPart.time, keyPart.id], (market) => [timePart(createdAt(market)), market.id]);
 }
 

@@ -1,9 +1,9 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import type { Pagination, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Event } from "../world/block-event.js";
-import type { Source } from "./pagination.js";
-import { type Page, type PageOptions, type PageRequest, readPageOf, readPagination } from "./pagination.js";
-import type { Streams, Subject } from "./streams.js";
+import type { RecordSource } from "./pagination.js";
+import { type ListingOptions, type Page, type PageRequest, readPageOf, readPagination } from "./pagination.js";
+import type { OpenStreams, Subject } from "./streams.js";
 
 /** Some methods of the data service. */
 export type DataMethods = Partial<ServiceImpl<typeof TradingDataService>>;
@@ -23,11 +23,11 @@ export interface ListingMethod<Request, T, Response> {
   /** Parses the request's pagination; {@link readPagination} by default. */
   readonly page?: (request: Request) => PageRequest;
   /** The query's error, and the options of the listing. */
-  readonly query: PageOptions | ((request: Request) => PageOptions);
+  readonly query: ListingOptions | ((request: Request) => ListingOptions);
   /** Returns the predicate of the request's filter; all records are listed by default. */
-  readonly where?: (request: Request, query: PageOptions) => (record: T) => boolean;
+  readonly where?: (request: Request, query: ListingOptions) => (record: T) => boolean;
   /** Returns the source of the records, which determines their order. */
-  readonly from: (request: Request, page: PageRequest) => Source<T>;
+  readonly from: (request: Request, page: PageRequest) => RecordSource<T>;
   /** Returns the response for a page. */
   readonly answer: (page: Page<T>) => Response;
 }
@@ -72,7 +72,7 @@ export interface StreamMethod<Request, T, Message, Opening> {
  * @returns the method
  */
 export function stream<Request, T, Message, Opening = never>(
-  streams: Streams,
+  streams: OpenStreams,
   { subject, records, where, snapshot, messages }: StreamMethod<Request, T, Message, Opening>,
 ): (request: Request, context: Pick<HandlerContext, "signal">) => AsyncGenerator<Message | Opening, void> {
   return async function* (request, { signal }) {

@@ -13,8 +13,8 @@ import type { World } from "../world/world.js";
 import { epochOf, epochTimestamps } from "./epochs.js";
 import { canBeIdentifier, identifier, NO_IDENTIFIER, oneOf, queryError } from "./filters.js";
 import { type DataMethods, listing, stream } from "./method.js";
-import { keyPart, type PageOptions, readPagination, sorted, withNodes } from "./pagination.js";
-import type { Streams } from "./streams.js";
+import { keyPart, type ListingOptions, readPagination, sorted, withNodes } from "./pagination.js";
+import type { OpenStreams } from "./streams.js";
 
 /** The version of the interface. The part after the plus sign identifies the local node. */
 export const VERSION = "v0.78.0+tradewire.devnode";
@@ -23,7 +23,7 @@ export const VERSION = "v0.78.0+tradewire.devnode";
 const VALIDATOR_ID = hashOf("validator:0");
 
 /** Parameters are always listed in ascending order of their keys, which are the cursors (datanode/sqlstore/network_parameters.go). */
-const PARAMETERS: PageOptions = {
+const PARAMETERS: ListingOptions = {
   message: "failed to get network parameters",
   alwaysAscending: true,
   cursors: "text",
@@ -39,7 +39,7 @@ const ASSETS = { message: "failed to get assets" };
  * @returns methods of the data service; parties and hashes of transactions are compared case-sensitively, as on deployed
  *   nodes
  */
-export function networkMethods(world: World, streams: Streams): DataMethods {
+export function networkMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     info: () => ({ version: VERSION }),
     ping: () => ({}),

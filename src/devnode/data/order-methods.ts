@@ -11,7 +11,7 @@ import { identifier, identifiers, oneOf, type Query, queryError, queryIdentifier
 import { marketIdentifier } from "./market-methods.js";
 import { type DataMethods, listing, stream } from "./method.js";
 import { inTime, keyPart, type PageRequest, readPagination, sorted, timePart, withNodes } from "./pagination.js";
-import { type Streams, snapshotPages } from "./streams.js";
+import { type OpenStreams, snapshotPages } from "./streams.js";
 
 /** The error of a failed listing of orders holds only the cause. */
 const ORDERS: Query = { message: "" };
@@ -39,7 +39,7 @@ const versionsOf = (orderId: string): Query => ({
  * @param streams the node's open streams
  * @returns the methods of the data service that list and stream orders and get one
  */
-export function orderMethods(world: World, streams: Streams): DataMethods {
+export function orderMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     listOrders: listing({
       query: ORDERS,
@@ -145,7 +145,7 @@ export function stopOrderMethods(world: World, profile: Profile): DataMethods {
  * @param streams the node's open streams
  * @returns the methods of the data service that list and stream trades and get the last one
  */
-export function tradeMethods(world: World, streams: Streams): DataMethods {
+export function tradeMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     listTrades: listing({
       query: TRADES,

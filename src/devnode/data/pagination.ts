@@ -104,18 +104,22 @@ export function timelineListing<T>(timeline: Timeline<T>, matches: (record: T) =
 }
 
 /** Returns the listing of those records that match a filter. */
-export type Source<T> = (matches: (record: T) => boolean) => Listing<T>;
+export type RecordSource<T> = (matches: (record: T) => boolean) => Listing<T>;
 
 /** The source of a listing that is always empty. */
-export const EMPTY_SOURCE: Source<never> = () => ({ keyParts: [], read: () => [] });
+export const EMPTY_SOURCE: RecordSource<never> = () => ({ keyParts: [], read: () => [] });
 
 /** Returns a source of records in memory, in the order of {@link sortedListing}. */
-export function sorted<T>(records: Iterable<T>, keyParts: readonly RegExp[], keyOf: (record: T) => Key): Source<T> {
+export function sorted<T>(
+  records: Iterable<T>,
+  keyParts: readonly RegExp[],
+  keyOf: (record: T) => Key,
+): RecordSource<T> {
   return (matches) => sortedListing([...records].filter(matches), keyParts, keyOf);
 }
 
 /** Returns a source of the records of a timeline, in the order of {@link timelineListing}. */
-export function inTime<T>(timeline: Timeline<T>): Source<T> {
+export function inTime<T>(timeline: Timeline<T>): RecordSource<T> {
   return (matches) => timelineListing(timeline, matches);
 }
 
@@ -125,7 +129,7 @@ export function inTime<T>(timeline: Timeline<T>): Source<T> {
  * @param records the latest version of each record, by its identifier
  * @returns the source
  */
-export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, LatestEvent<T>> }): Source<T> {
+export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, LatestEvent<T>> }): RecordSource<T> {
   return (matches) => {
     const found = [...records.latest].filter(([, { value }]) => matches(value));
     const { keyParts, read } = sortedListing(found, [keyPart.time, keyPart.text], ([key, { block }]) => [
@@ -151,7 +155,7 @@ export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, Lates
  * @param fail creates the network's error
  * @returns the source, which throws that error when it is read from a cursor
  */
-export function firstPageOnly<T>(source: Source<T>, fail: () => Error): Source<T> {
+export function firstPageOnly<T>(source: RecordSource<T>, fail: () => Error): RecordSource<T> {
   return (matches) => {
     const { keyParts, read } = source(matches);
     return {
@@ -188,7 +192,7 @@ export interface PageRequest {
 }
 
 /** The query's error, and how the listing deviates from the data node's other listings. */
-export interface PageOptions extends Query {
+export interface ListingOptions extends Query {
   /** Whether the listing ignores `newestFirst` and is always ascending. */
   readonly alwaysAscending?: boolean;
   /** The cursor format: a JSON object by default, or the text of the key's only part. */
@@ -204,7 +208,7 @@ export interface PageOptions extends Query {
  * @returns the page
  * @throws ConnectError with `InvalidArgument` if the pagination is invalid, with `Internal` if the cursor is no JSON object
  */
-export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefined, options: PageOptions): Page<T> {
+export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefined, options: ListingOptions): Page<T> {
   return readPageOf(listing, readPagination(pagination), options);
 }
 
@@ -223,7 +227,7 @@ export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefi
 export function readPageOf<T>(
   listing: Listing<T>,
   { size, cursor, backwards, newestFirst }: PageRequest,
-  options: PageOptions,
+  options: ListingOptions,
 ): Page<T> {
   const cursors = CURSORS[options.cursors ?? "json"];
   const hasCursor = cursor !== undefined;

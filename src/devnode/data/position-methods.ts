@@ -4,7 +4,7 @@ import type { World } from "../world/world.js";
 import { canBeIdentifier, identifiers, oneOf, type Query, queryIdentifier, withFields } from "./filters.js";
 import { type DataMethods, listing, stream } from "./method.js";
 import { keyPart, sorted, timePart } from "./pagination.js";
-import { type Streams, snapshotPages } from "./streams.js";
+import { type OpenStreams, snapshotPages } from "./streams.js";
 
 const POSITIONS: Query = { message: "failed to get positions for party" };
 const MARGINS: Query = {
@@ -25,7 +25,7 @@ const snapshotQuery = (what: "market" | "party"): Query => ({
  * @param streams the node's open streams
  * @returns the methods of the data service that list and stream positions and margin levels
  */
-export function positionMethods(world: World, streams: Streams): DataMethods {
+export function positionMethods(world: World, streams: OpenStreams): DataMethods {
   const positions = () =>
     sorted(world.positions.values(), [keyPart.party, keyPart.id], ({ partyId, marketId }) => [partyId, marketId]);
   return {

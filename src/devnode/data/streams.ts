@@ -38,7 +38,7 @@ export interface StreamDeclaration<T, M, S = never> {
 }
 
 /** The open streams of a node. */
-export interface Streams {
+export interface OpenStreams {
   /** Sends the events of an executed block to all open streams. */
   publish(block: Block, blockEvents: readonly BlockEvent[]): void;
   /**
@@ -70,7 +70,7 @@ interface Subscriber {
  *   message: ([begin]) => begin?.block.height,
  * });
  */
-export function createStreams(): Streams {
+export function createStreams(): OpenStreams {
   const subscribers = new Set<Subscriber>();
   return {
     publish(_, blockEvents) {

@@ -27,7 +27,7 @@ import { submitBatchProposal, submitProposal, vote } from "./proposals.js";
 import { amendAndTrigger, cancelStopOrders, submitAndTrigger, submitStopOrders } from "./stop-orders.js";
 
 /** A command of a transaction in a block. */
-export interface ExecutedCommand {
+export interface AppliedCommand {
   readonly command: InputData["command"];
   /** Sender's public key, 64 hex digits in lower case. */
   readonly partyId: string;
@@ -36,10 +36,10 @@ export interface ExecutedCommand {
 }
 
 /**
- * Outcome of a command. `partial` means that some instructions of a batch failed. The key of an error names the
+ * CommandResult of a command. `partial` means that some instructions of a batch failed. The key of an error names the
  * instruction; it is empty for a command that is not a batch.
  */
-export type Outcome =
+export type CommandResult =
   | { readonly status: "success" }
   | {
       readonly status: "partial" | "failure";
@@ -53,7 +53,7 @@ export type Outcome =
  * @param executed the command and its sender
  * @returns the outcome
  */
-export function applyCommand(block: ExecutionContext, { command, partyId, signature }: ExecutedCommand): Outcome {
+export function applyCommand(block: ExecutionContext, { command, partyId, signature }: AppliedCommand): CommandResult {
   const ids = commandIdentifiers(command, signature);
   const [id = ""] = ids.submissions;
   const context = { ...block, nextId: ids.next };
@@ -79,7 +79,7 @@ export function applyCommand(block: ExecutionContext, { command, partyId, signat
   }
 }
 
-function outcomeOfError(error: string | undefined): Outcome {
+function outcomeOfError(error: string | undefined): CommandResult {
   return error === undefined ? { status: "success" } : { status: "failure", errors: [{ key: "", error }] };
 }
 
@@ -95,7 +95,7 @@ function outcomeOfError(error: string | undefined): Outcome {
 export function applyNetworkCommand(
   context: ExecutionContext,
   partyId: string,
-  command: ExecutedCommand["command"],
+  command: AppliedCommand["command"],
   next: () => string,
 ): string | undefined {
   switch (command.case) {
@@ -130,7 +130,7 @@ export function applyNetworkCommand(
 function applyMarketCommand(
   context: ExecutionContext,
   partyId: string,
-  command: ExecutedCommand["command"],
+  command: AppliedCommand["command"],
   next: () => string,
 ): string | undefined {
   switch (command.case) {
@@ -189,7 +189,7 @@ export function applyBatch(
   batch: BatchMarketInstructions,
   ids: CommandIdentifiers,
   updateMarginMode: (update: BatchMarketInstructions["updateMarginMode"][number]) => string | undefined,
-): Outcome {
+): CommandResult {
   const failedMarkets = new Set<string>();
   const amended = new Set<string>();
 
@@ -242,7 +242,7 @@ export function applyBatch(
 }
 
 /** Executes instructions in order and combines their errors into an outcome. */
-function applyInstructions(instructions: readonly Instruction[]): Outcome {
+function applyInstructions(instructions: readonly Instruction[]): CommandResult {
   const errors = instructions.flatMap(({ key, execute }) => {
     const error = execute();
     return error === undefined ? [] : [{ key, error }];

@@ -5,7 +5,7 @@ import { epochOf } from "../data/epochs.js";
 import type { Block } from "../world/block-event.js";
 import { distributeRecurringTransfers, distributeScheduledTransfers } from "./banking.js";
 import { registerParty } from "./collateral.js";
-import { applyCommand, type ExecutedCommand, type Outcome } from "./command-dispatch.js";
+import { type AppliedCommand, applyCommand, type CommandResult } from "./command-dispatch.js";
 import {
   copyState,
   type Emit,
@@ -29,7 +29,7 @@ export interface Engine {
   /** Begins a block: expires orders and stop orders, decides proposals, and starts a new epoch when one is due. */
   beginBlock(block: Block): void;
   /** Applies a command in the current block. */
-  execute(command: ExecutedCommand): Outcome;
+  execute(command: AppliedCommand): CommandResult;
   /** Ends the block: marks markets to market and emits the data of changed markets. */
   endBlock(): void;
   /**

@@ -19,7 +19,7 @@ export interface ProposalRejection {
 }
 
 /** The change that a proposal asks for. */
-export type Change = ProposalTerms["change"];
+export type ProposedChange = ProposalTerms["change"];
 
 const SECOND = 1_000_000_000n;
 
@@ -51,7 +51,7 @@ const PREFIX = {
  */
 export function proposalRules(
   parameters: ReadonlyMap<string, string>,
-  kind: Change["case"],
+  kind: ProposedChange["case"],
 ): ProposalParameters | undefined {
   if (kind === undefined) {
     return undefined;
@@ -169,7 +169,7 @@ const expected = (what: string, bound: string, got: bigint): string =>
   `proposal ${what}, expected ${bound} got ${formatTime(got)}`;
 
 /** Rejects a proposal about a market that does not exist, or whose own proposal is still open. */
-function updateRejection({ state }: ExecutionContext, change: Change): ProposalRejection | undefined {
+function updateRejection({ state }: ExecutionContext, change: ProposedChange): ProposalRejection | undefined {
   const id = marketOf(change);
   if (id === undefined) {
     return undefined;
@@ -187,7 +187,7 @@ function updateRejection({ state }: ExecutionContext, change: Change): ProposalR
  * @param change the change
  * @returns the market's identifier, in lower case; `undefined` for other changes
  */
-export function marketOf(change: Change): string | undefined {
+export function marketOf(change: ProposedChange): string | undefined {
   switch (change.case) {
     case "updateMarket":
     case "updateSpotMarket":

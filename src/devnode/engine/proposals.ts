@@ -32,9 +32,9 @@ import {
   updateMarket,
 } from "./market-lifecycle.js";
 import {
-  type Change,
   marketOf,
   type ProposalRejection,
+  type ProposedChange,
   parameterRejection,
   proposalRejection,
   proposalRules,
@@ -74,7 +74,7 @@ export function submitProposal(
   id: string,
 ): string | undefined {
   const { parameters, proposals } = context.state;
-  const change: Change = command.terms?.change ?? { case: undefined };
+  const change: ProposedChange = command.terms?.change ?? { case: undefined };
   const rules = proposalRules(parameters, change.case);
   if (rules === undefined || unsupportedReason(change) !== undefined) {
     return unsupportedReason(change) ?? "unsupported proposal type";
@@ -263,7 +263,7 @@ function isUpdate({ proposal, members }: ActiveProposal): boolean {
 }
 
 /** Returns an error for a change that the local node does not support. */
-function unsupportedReason(change: Change): string | undefined {
+function unsupportedReason(change: ProposedChange): string | undefined {
   const isTerminated =
     change.case === "updateMarketState" && change.value.changes?.updateType === MarketStateUpdateType.TERMINATE;
   return isTerminated || (change.case !== undefined && UNSUPPORTED_CHANGES.includes(change.case))

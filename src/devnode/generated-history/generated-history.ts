@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { BeginBlockSchema, type StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { TableName } from "../../schema/table-names.js";
 import type { Block, BlockEvent, Event } from "../world/block-event.js";
-import type { Place, Placed, Timeline } from "../world/timeline.js";
+import type { Placed, Timeline, TimelinePlace } from "../world/timeline.js";
 import type { FinalState, WorldHistory } from "../world/world.js";
 import {
   ACCOUNTS,
@@ -324,7 +324,7 @@ function within(height: bigint, first: bigint, last: bigint): bigint {
   return height < first ? first : height > last ? last : height;
 }
 
-function isBehind(place: Place, { height, index }: Place, newestFirst: boolean): boolean {
+function isBehind(place: TimelinePlace, { height, index }: TimelinePlace, newestFirst: boolean): boolean {
   const distance = place.height === height ? place.index - index : Number(place.height - height);
   return newestFirst ? distance < 0 : distance > 0;
 }

@@ -289,7 +289,7 @@ const LEVEL_STEP = 100;
 export const BOOK_LEVELS = 10;
 
 /** A price level of the order book. */
-export interface Level {
+export interface GeneratedLevel {
   readonly price: number;
   readonly volume: number;
 }
@@ -302,7 +302,7 @@ export interface Level {
  * @param level from 0, the best one
  * @returns the price level
  */
-export function bookLevel(k: number, side: 1 | -1, level: number): Level {
+export function bookLevel(k: number, side: 1 | -1, level: number): GeneratedLevel {
   const price = lastPrice(k) + side * (HALF_SPREAD + LEVEL_STEP * level);
   return { price, volume: scatter(1, side === 1 ? 6000 : 5000, k) + 7 * level };
 }

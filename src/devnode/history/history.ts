@@ -10,11 +10,11 @@ import {
   EMPTY_ROWS,
   emptyHistory,
   type LedgerEntryRecord,
+  type NodeSegment,
   type RecordedHistory,
   readRows,
   recordBlock,
   recordedEntries,
-  type Segment,
   type SegmentRules,
   type SortableLine,
   segmentAt,
@@ -23,7 +23,7 @@ import {
 } from "./recorded-segments.js";
 
 export type { Genesis, GenesisRow, GenesisValue } from "./genesis.js";
-export type { LedgerAccount, LedgerEntryRecord, Segment } from "./recorded-segments.js";
+export type { LedgerAccount, LedgerEntryRecord, NodeSegment } from "./recorded-segments.js";
 
 /** The options of a history. */
 export interface HistoryOptions {
@@ -55,7 +55,7 @@ const MAX_RECORDED_BYTES = 512 * 1024 * 1024;
 export interface History {
   readonly chainId: string;
   /** Returns the complete segments, in the order of their heights. */
-  segments(): readonly Segment[];
+  segments(): readonly NodeSegment[];
   /** Records an executed block. The last block of a segment completes it. */
   record(block: Block, blockEvents: readonly BlockEvent[]): void;
   /**
@@ -67,7 +67,7 @@ export interface History {
    * @returns CSV without a header, in lazily generated chunks
    * @throws RangeError during the read if the segment no longer exists because an earlier state was restored
    */
-  read(table: TableName, segment: Segment, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
+  read(table: TableName, segment: NodeSegment, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
   /**
    * Reads the ledger entries of the last {@link REACH_BLOCKS} blocks, oldest first.
    *
@@ -108,9 +108,11 @@ export function createHistory(options: HistoryOptions): History {
   const generatedSegments = once(() => linkedSegments(rules, count, genesis));
   const lastGenerated = () => generatedSegments().at(-1) ?? segmentAt(rules, 0, "", "");
   let recorded = emptyHistory(generated.lastHeight + 1n);
-  let listed: { readonly completed: RecordedHistory["completed"]; readonly segments: readonly Segment[] } | undefined;
+  let listed:
+    | { readonly completed: RecordedHistory["completed"]; readonly segments: readonly NodeSegment[] }
+    | undefined;
 
-  function chunksOf(table: TableName, segment: Segment): Iterable<Buffer> {
+  function chunksOf(table: TableName, segment: NodeSegment): Iterable<Buffer> {
     const index = Number((segment.fromHeight - 1n) / BigInt(blocksPerSegment));
     if (index >= count) {
       const found = recorded.completed[index - count - recorded.dropped];
@@ -175,7 +177,11 @@ export function createHistory(options: HistoryOptions): History {
 }
 
 /** Returns the generated segments. The identifier of each depends on that of the segment before. */
-function linkedSegments(rules: SegmentRules, count: number, genesis: ReadonlyMap<TableName, GenesisLines>): Segment[] {
+function linkedSegments(
+  rules: SegmentRules,
+  count: number,
+  genesis: ReadonlyMap<TableName, GenesisLines>,
+): NodeSegment[] {
   let previousId = "";
   return Array.from({ length: count }, (_, index) => {
     const segment = segmentAt(rules, index, previousId, genesis.size === 0 ? "" : contentHash(genesis, index));

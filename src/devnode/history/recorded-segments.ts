@@ -16,7 +16,7 @@ export interface RecordedBlocks {
 
 /** The blocks of a complete segment. */
 export interface RecordedSegment extends RecordedBlocks {
-  readonly segment: Segment;
+  readonly segment: NodeSegment;
   /** The size of its rows, in bytes. */
   readonly bytes: number;
 }
@@ -55,7 +55,7 @@ export function emptyHistory(nextHeight: bigint): RecordedHistory {
 export function recordBlock(
   { dropped, completed, open, nextHeight }: RecordedHistory,
   rules: SegmentRules & { readonly maxRecordedBytes: number },
-  lastGenerated: () => Segment,
+  lastGenerated: () => NodeSegment,
   block: Block,
   blockEvents: readonly BlockEvent[],
 ): RecordedHistory {
@@ -200,7 +200,7 @@ export function parseEntry(line: string): LedgerEntryRecord {
 }
 
 /** A history segment: consecutive blocks with one version of the database schema, which are exported together. */
-export interface Segment {
+export interface NodeSegment {
   readonly fromHeight: bigint;
   /** Last block, inclusive. */
   readonly toHeight: bigint;
@@ -242,7 +242,7 @@ export function segmentRange({ blocksPerSegment, schemaVersions }: SegmentRules,
  * @param content a hash of the rows that are not generated; empty if all rows are generated
  * @returns the segment
  */
-export function segmentAt(rules: SegmentRules, index: number, previousId: string, content: string): Segment {
+export function segmentAt(rules: SegmentRules, index: number, previousId: string, content: string): NodeSegment {
   const { chainId } = rules;
   const { fromHeight, toHeight, databaseVersion } = segmentRange(rules, index);
   const digest = hashOf(

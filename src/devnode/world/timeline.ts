@@ -1,6 +1,6 @@
 import { copyOnWrite, copyOnWriteMap, restoreAll, type Snapshotable, saveAll } from "./copy-on-write.js";
 /** Position of a record in a timeline. */
-export interface Place {
+export interface TimelinePlace {
   /** Height of the record's block. */
   readonly height: bigint;
   /** Index among the records of the block, from 0. */
@@ -9,7 +9,7 @@ export interface Place {
 
 /** A record and its place. */
 export interface Placed<T> {
-  readonly place: Place;
+  readonly place: TimelinePlace;
   readonly value: T;
 }
 
@@ -28,7 +28,7 @@ export interface Timeline<T> {
    * @param beyond reads only records after this place, in reading direction; all by default
    * @returns the records, created lazily
    */
-  read(newestFirst: boolean, beyond?: Place): Iterable<Placed<T>>;
+  read(newestFirst: boolean, beyond?: TimelinePlace): Iterable<Placed<T>>;
   /** Returns a record by its identifier, 64 hex digits in lower case. */
   find(id: string): T | undefined;
 }
@@ -40,7 +40,7 @@ export interface Timeline<T> {
  * @param b another place
  * @returns below 0 if `a` comes first, above 0 if `b` does, 0 if they are equal
  */
-export function comparePlaces(a: Place, b: Place): number {
+export function comparePlaces(a: TimelinePlace, b: TimelinePlace): number {
   return a.height === b.height ? a.index - b.index : a.height < b.height ? -1 : 1;
 }
 
@@ -51,7 +51,7 @@ export function comparePlaces(a: Place, b: Place): number {
  * @param place the place
  * @returns the number of records before it
  */
-export function countBefore(records: readonly Placed<unknown>[], place: Place): number {
+export function countBefore(records: readonly Placed<unknown>[], place: TimelinePlace): number {
   let low = 0;
   let high = records.length;
   while (low < high) {
@@ -77,7 +77,7 @@ export function countBefore(records: readonly Placed<unknown>[], place: Place): 
 export function* readPlaced<T>(
   records: readonly Placed<T>[],
   newestFirst: boolean,
-  beyond?: Place,
+  beyond?: TimelinePlace,
 ): Generator<Placed<T>, void> {
   const step = newestFirst ? -1 : 1;
   let at = newestFirst ? records.length - 1 : 0;
@@ -267,7 +267,7 @@ function createPlaces(lastHeight: bigint) {
   return {
     count,
 
-    next(height: bigint): Place {
+    next(height: bigint): TimelinePlace {
       const counts = count.change();
       counts.inBlock = counts.height === height ? counts.inBlock + 1 : 1;
       counts.height = height;

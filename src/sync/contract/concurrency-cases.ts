@@ -20,7 +20,7 @@ import {
 const TABLE = "trades";
 const csv = (number: number) => generateCsv(TABLE, { from: number * 100 });
 
-/** What ends a load, and what two sinks on one place do to each other. */
+/** Cases of loads that are cancelled or fail, and of two sinks that share a place. */
 export const concurrencyCases: readonly SinkCase[] = [
   sinkCase("ends a load where the signal is aborted, and leaves nothing", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
@@ -163,7 +163,7 @@ async function untilDone(load: () => Promise<LoadResult>): Promise<LoadResult> {
   }
 }
 
-/** Says when a file was asked for. */
+/** Resolves when a file is requested. */
 function noticed(fetch: FetchUnit): { readonly fetch: FetchUnit; readonly arrived: Promise<void> } {
   let arrive = (): void => undefined;
   const arrived = new Promise<void>((resolve) => {
@@ -178,7 +178,7 @@ function noticed(fetch: FetchUnit): { readonly fetch: FetchUnit; readonly arrive
   };
 }
 
-/** A file of which nothing comes behind the header until the signal is aborted, as a node's ends by its signal. */
+/** A file that stalls after its header until the signal is aborted, as an export of a node does. */
 function stalling(signal: AbortSignal): { readonly fetch: FetchUnit; readonly arrived: Promise<void> } {
   const gate = new Promise<void>((_, reject) => {
     signal.addEventListener("abort", () => reject(new CanceledError()), { once: true });

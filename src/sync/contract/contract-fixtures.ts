@@ -18,28 +18,28 @@ export interface CsvFixture {
 
 /** How a file arrives. */
 export interface FetchBehaviour {
-  /** Fails with `error` after so many bytes. */
+  /** The file fails with `error` after this number of bytes. */
   readonly failAfter?: number;
   readonly error?: Error;
-  /** How many rows are said to have arrived; all by default. */
+  /** The reported number of rows; by default the actual one. */
   readonly rows?: bigint;
-  /** Is waited for once the header has gone. */
+  /** Awaited after the header was sent. */
   readonly gate?: Promise<void>;
 }
 
-/** Asks for a file, and counts how often it was asked. */
+/** Fetches a file, and counts how often it is fetched. */
 export interface CountedFetch {
   readonly fetch: FetchUnit;
   readonly calls: () => number;
 }
 
-/** How many rows a made-up file has. */
+/** The number of rows of a generated file. */
 const ROWS = 16;
-/** The sizes of the pieces in which a file arrives, in turn: values and characters are cut anywhere. */
+/** The sizes of the chunks of a file, in turn: they split values and characters anywhere. */
 const PIECES = [1, 2, 3, 5, 64, 1000, 30_000];
 
 /**
- * Make a unit. Segments have ten blocks.
+ * Returns a unit. Segments have ten blocks.
  *
  * @param table the table
  * @param first the number of its first segment, from 1 on
@@ -63,7 +63,7 @@ export function unitAt(
 }
 
 /**
- * Make up a file with all kinds of values.
+ * Generates a file with all kinds of values.
  *
  * @param table the table
  * @param options the schema version, and a number from which keys are made, so that no two files have the same
@@ -89,7 +89,7 @@ export function generateCsv(
 }
 
 /**
- * Say how the rows of a file are to stand in a sink.
+ * Returns the rows that a sink must have after it loaded a file.
  *
  * @param table the table
  * @param csv the file
@@ -101,7 +101,7 @@ export function rowsOf(table: TableName, { columns, rows }: CsvFixture): ReadRow
 }
 
 /**
- * Find the columns of a table whose texts may differ, as they are floating-point numbers.
+ * Returns the columns of a table whose texts may differ because they are floating-point numbers.
  *
  * @param table the table
  * @returns their names
@@ -111,7 +111,7 @@ export function floatsOf(table: TableName): ReadonlySet<string> {
 }
 
 /**
- * Make a node's answer of a file.
+ * Returns the response of a node that sends a file.
  *
  * @param csv the file
  * @param arrival how it arrives
@@ -162,7 +162,7 @@ export function fetchOf(csv: CsvFixture, arrival: FetchBehaviour = {}): CountedF
 }
 
 /**
- * Write a file.
+ * Writes a file as CSV.
  *
  * @param csv the file
  * @returns its bytes
@@ -175,7 +175,7 @@ export async function bytesOf({ columns, rows }: CsvFixture): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** A value of a key's column, another one for each row where its type has as many. */
+/** Returns a value of a key column: a different one for each row, if the type has that many. */
 function keyValue(column: TableColumn, number: number): string {
   if (column.values !== undefined || column.code !== undefined) {
     const values = edgeValues(column).filter((value) => value !== null);
@@ -195,16 +195,15 @@ function keyValue(column: TableColumn, number: number): string {
   }
 }
 
-/** A row by the names of its columns: values as `COPY` writes them, such as `t` or `\x0a`, and `null` for NULL. */
+/** A row by column name: values as `COPY` writes them, such as `t` or `\x0a`, and `null` for NULL. */
 export type ReadRow = Readonly<Record<string, string | null>>;
 
-/** A place for a sink, which is new in each case, and how to look into it. */
+/** A new place for the sink of one case, and how to read what it stores. */
 export interface SinkHost {
-  /** Make a sink on the place. Each call makes another one on the same place. */
+  /** Creates a sink. Each call creates another one on the same place. */
   makeSink(): Sink;
   /**
-   * Read the rows of a table by other means than the sink, such as the database's own client. No sink may be needed to be
-   * open.
+   * Reads the rows of a table without the sink, for example with the client of the database. No sink needs to be open.
    *
    * @param table the table
    * @returns the rows in any order, values as `COPY` writes them, so that nothing is lost or rounded; `_from_block` may be
@@ -213,13 +212,13 @@ export interface SinkHost {
   readRows(table: TableName): Promise<readonly ReadRow[] | null>;
 }
 
-/** A promise that every sink keeps. */
+/** A requirement that every sink must meet. */
 export interface SinkCase {
   readonly name: string;
-  /** Whether two sinks are open on one place at once. Where that cannot be, leave these cases out, and tell users so. */
+  /** Whether two sinks are open on one place at once. If your sink does not support that, skip these cases and document it. */
   readonly sideBySide: boolean;
   /**
-   * Try it.
+   * Runs the case.
    *
    * @param host a new place
    * @throws an `AssertionError` where the promise is broken
@@ -227,17 +226,17 @@ export interface SinkCase {
   run(host: SinkHost): Promise<void>;
 }
 
-/** The chain that the cases are about. */
+/** The chain of all cases. */
 export const CHAIN = "contract-chain";
 
-/** An opened sink, and what it has told of. */
+/** An opened sink, and what it has reported. */
 export interface OpenedSink {
   readonly sink: Sink;
   readonly reported: readonly UnknownPart[];
 }
 
 /**
- * Make a case.
+ * Returns a case.
  *
  * @param name what is promised
  * @param run tries it
@@ -249,7 +248,7 @@ export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, s
 }
 
 /**
- * Use an opened sink, and close it.
+ * Opens a sink, uses it, and closes it.
  *
  * @param host the place
  * @param tables the tables that it is opened for
@@ -280,7 +279,7 @@ export async function withOpened(
 }
 
 /**
- * Read the ledger of a table.
+ * Reads the ledger of a table.
  *
  * @param sink the sink
  * @param table the table
@@ -295,13 +294,13 @@ export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigin
   return entries;
 }
 
-/** The options of a plain load, with a signal that nobody aborts. */
+/** The options of a load that is never cancelled. */
 export function loadOptions(replace = false): { readonly replace: boolean; readonly signal: AbortSignal } {
   return { replace, signal: new AbortController().signal };
 }
 
 /**
- * Compare the rows of a table with those that are to be there, in any order.
+ * Throws unless a table has the expected rows, in any order.
  *
  * @param host the place
  * @param table the table
@@ -333,8 +332,8 @@ function floatText(value: string | null): string {
 const DIGITS = "1234567890".repeat(90);
 
 /**
- * Values at the edges of their types, as PostgreSQL writes them; of huge whole numbers those that every sink has to take.
- * Beyond 38 digits, a sink takes a number as it is, or refuses the unit.
+ * Boundary values of each type, as PostgreSQL writes them. Every sink must accept integers of up to 38 digits; it stores a
+ * longer one exactly or refuses the unit.
  */
 const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
   int2: ["0", "-32768", "32767"],
@@ -385,7 +384,7 @@ const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
 };
 
 /**
- * List values for a column, those at the edges of its type among them.
+ * Lists values for a column, including the boundary values of its type.
  *
  * @param column the column
  * @returns the values as `COPY` writes them; `null`, for NULL, is the first where the column may have it

@@ -1,5 +1,5 @@
 /**
- * What every sink promises, to be tried in any test runner.
+ * The requirements of sinks, as test cases for any test runner.
  *
  * @module tradewire/sync/contract
  */
@@ -13,7 +13,7 @@ import { schemaCases } from "./value-cases.js";
 export type { ReadRow, SinkCase, SinkHost } from "./contract-fixtures.js";
 
 /**
- * What every sink promises. Each case gets a new place; an `AssertionError` says which promise is broken.
+ * The test cases that every sink must pass. Each case gets a new place; it throws an `AssertionError` if the sink fails.
  *
  * @example
  * for (const { name, run } of sinkContract) {

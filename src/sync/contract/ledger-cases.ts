@@ -18,14 +18,14 @@ import {
 
 const TABLE = "trades";
 const csv = (number: number) => generateCsv(TABLE, { from: number * 100 });
-/** A row with another value that is of no key. */
+/** Returns a row with a different value in a column that is not part of the key. */
 const changed = (number: number) => {
   const { columns, rows } = csv(number);
   const at = columns.indexOf("price");
   return { columns, rows: rows.map((row, index) => (index === 3 ? row.with(at, "987654321") : row)) };
 };
 
-/** How units are replaced, removed, counted and compared. */
+/** Cases of units that are replaced, removed, counted and compared. */
 export const replacingCases: readonly SinkCase[] = [
   sinkCase("replaces units of another history that overlap, and no others", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
@@ -145,7 +145,7 @@ export const replacingCases: readonly SinkCase[] = [
 
 const TABLES = ["trades", "blocks"] as const;
 
-/** What a sink that compares and draws by itself has to come to. Others have nothing to do here. */
+/** Cases of sinks with their own comparison and coverage picture. Other sinks pass them unchecked. */
 export const coverageCases: readonly SinkCase[] = [
   sinkCase("compares its ledger with a history as reading it does", async (host) => {
     await withOpened(host, TABLES, async ({ sink }) => {
@@ -202,7 +202,7 @@ export const coverageCases: readonly SinkCase[] = [
   }),
 ];
 
-/** Histories of all lengths, of which some part from the ledger, with ranges, limits and replacing. */
+/** Histories of all lengths, some of which diverge from the ledger, with ranges, limits and `replaceFrom`. */
 function* queries(): Generator<CoverageQuery> {
   for (const first of [1, 2, 3, 4, 7, 9]) {
     for (const last of [0, 1, 3, 4, 5, 6, 8, 12]) {

@@ -17,7 +17,7 @@ import {
   withOpened,
 } from "./contract-fixtures.js";
 
-/** How a sink is opened. */
+/** Cases of opening a sink. */
 export const openingCases: readonly SinkCase[] = [
   sinkCase("says what it is called", async ({ makeSink }) => {
     const sink = makeSink();
@@ -88,7 +88,7 @@ async function inspected(host: SinkHost): Promise<string | undefined> {
 
 const TABLE = "trades";
 
-/** How units are loaded: whole and once, or not at all. */
+/** Cases of loading units: completely and once, or not at all. */
 export const loadingCases: readonly SinkCase[] = [
   sinkCase("loads a unit and its entry", async (host) => {
     const csv = generateCsv(TABLE);
@@ -215,7 +215,7 @@ export const loadingCases: readonly SinkCase[] = [
   }),
 ];
 
-/** Loads a unit that fails, looks for what it left, and loads it as it should be. */
+/** Loads a unit that fails, checks that nothing of it remains, and then loads it successfully. */
 async function leavesNothing(host: SinkHost, fetch: ReturnType<typeof fetchOf>["fetch"], error?: Error): Promise<void> {
   await withOpened(host, [TABLE], async ({ sink }) => {
     await sink.load(unitAt(TABLE, 1), fetchOf(generateCsv(TABLE, { from: 100 })).fetch, loadOptions());

@@ -24,14 +24,14 @@ const withColumn = ({ columns, rows }: CsvFixture, name: string, values: readonl
 const NEW_COLUMN = 'new "column", é';
 const newer = withColumn(generateCsv(TABLE), NEW_COLUMN, ["", null, 'a "b",\n', "42"]);
 
-/** The values of a column which has an enum type, one of them unknown. */
+/** The values of an enum column, one of them unknown. */
 function withUnknownValue(): CsvFixture {
   const { columns, rows } = generateCsv("deposits");
   const at = columns.indexOf("status");
   return { columns, rows: rows.map((row, index) => (index === 1 ? row.with(at, "STATUS_OF_TOMORROW") : row)) };
 }
 
-/** What values become, in all schema versions. */
+/** Cases of how values are stored, in all schema versions. */
 export const schemaCases: readonly SinkCase[] = [
   ...tableNames.map((table) =>
     sinkCase(`keeps all values of ${table}, in all schema versions`, async (host) => {

@@ -126,7 +126,7 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
   }
 }
 
-function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: HttpAnswer): void {
+function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: WatchResponse): void {
   const zipped = body.length > ZIPPED_BYTES && /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
   const bytes = zipped ? gzipSync(body, { level: 1 }) : Buffer.from(body);
   response.writeHead(status, {
@@ -194,7 +194,7 @@ export function parseListen(listen: string): ListenAddress {
 }
 
 /** A response. */
-export interface HttpAnswer {
+export interface WatchResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -243,7 +243,7 @@ export function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHos
   const shared = cachedFor(CACHE_MS, snapshot);
   const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), bigintAsText));
   const metrics = cachedFor(CACHE_MS, async () => writeMetrics(await shared()));
-  const routes: Readonly<Record<string, () => Promise<HttpAnswer>>> = {
+  const routes: Readonly<Record<string, () => Promise<WatchResponse>>> = {
     "/": async () => answer(200, "text/html; charset=utf-8", page),
     "/state": async () => answer(200, "application/json", await state()),
     "/metrics": async () => answer(200, METRICS_TYPE, await metrics()),
@@ -258,7 +258,7 @@ export function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHos
       return isReady(now) ? text(200, "ok") : text(503, now.waiting?.message ?? "no plan was made yet");
     },
   };
-  return async ({ method, url = "", headers }: IncomingMessage): Promise<HttpAnswer> => {
+  return async ({ method, url = "", headers }: IncomingMessage): Promise<WatchResponse> => {
     if (!isOwnHost(headers.host)) {
       return text(421, "this host is not served here; see the option for further names");
     }
@@ -274,11 +274,11 @@ export function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHos
   };
 }
 
-function text(status: number, line: string, headers: HttpAnswer["headers"] = {}): HttpAnswer {
+function text(status: number, line: string, headers: WatchResponse["headers"] = {}): WatchResponse {
   return answer(status, "text/plain; charset=utf-8", `${line}\n`, headers);
 }
 
-function answer(status: number, type: string, body: string, headers: HttpAnswer["headers"] = {}): HttpAnswer {
+function answer(status: number, type: string, body: string, headers: WatchResponse["headers"] = {}): WatchResponse {
   return { status, headers: { ...SAFE, ...headers, "content-type": type }, body };
 }
 

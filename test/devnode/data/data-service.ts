@@ -8,7 +8,7 @@ import {
   createWorld,
   dataMethods,
   type Event,
-  type Streams,
+  type OpenStreams,
   type WorldHistory,
   type WorldStore,
 } from "./inside.js";
@@ -17,7 +17,7 @@ import {
 export interface DataService {
   readonly data: Client<typeof TradingDataService>;
   readonly living: WorldStore;
-  readonly streams: Streams;
+  readonly streams: OpenStreams;
   /** The order books, by market. */
   readonly books: Map<string, MessageInitShape<typeof MarketDepthSchema>>;
   /** Make the next block, in which something happens. */

@@ -13,7 +13,7 @@ import {
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { type Market, Market_State, Market_TradingMode, MarketSchema } from "tradewire/gen/vega/markets_pb.js";
 import { type Order, Order_TimeInForce, Order_Type, Side, type StopOrder } from "tradewire/gen/vega/vega_pb.js";
-import { createEngine, type Engine, type EngineOptions, type Event, isOrder, type Outcome } from "./inside.js";
+import { type CommandResult, createEngine, type Engine, type EngineOptions, type Event, isOrder } from "./inside.js";
 
 export const [ann, bob, cat, dan] = ["a1", "b2", "c3", "d4"].map((byte) => byte.repeat(32)) as [
   string,
@@ -55,7 +55,7 @@ export function idsOf(signature: Uint8Array, count: number): string[] {
 }
 
 export interface Sent {
-  readonly outcome: Outcome;
+  readonly outcome: CommandResult;
   readonly events: readonly Event[];
   /** The first identifiers that the command may bring. */
   readonly ids: readonly string[];
@@ -103,7 +103,7 @@ export function openExchange(market: Market = marketOf(), more: Partial<EngineOp
   function send(partyId: string, command: InputData["command"]): Sent {
     count += 1;
     const signature = Uint8Array.from(createHash("sha512").update(String(count)).digest());
-    let outcome: Outcome = { status: "success" };
+    let outcome: CommandResult = { status: "success" };
     const told = during(() => {
       outcome = engine.execute({ command, partyId, signature });
     });
@@ -184,8 +184,8 @@ export function tradesOf(events: readonly Event[]): string[] {
 }
 
 /** A failure with one error, of a command without parts. */
-export function failure(error: string): Outcome {
+export function failure(error: string): CommandResult {
   return { status: "failure", errors: [{ key: "", error }] };
 }
 
-export const success: Outcome = { status: "success" };
+export const success: CommandResult = { status: "success" };

@@ -1,6 +1,6 @@
 export { transactionError } from "../../../src/devnode/core/transaction-result.js";
 export { accountId } from "../../../src/devnode/engine/collateral.js";
-export type { Outcome } from "../../../src/devnode/engine/command-dispatch.js";
+export type { CommandResult } from "../../../src/devnode/engine/command-dispatch.js";
 export { createEngine, type Engine } from "../../../src/devnode/engine/execution-engine.js";
 export type { EngineOptions } from "../../../src/devnode/engine/initial-state.js";
 export { trueRemaining } from "../../../src/devnode/engine/order-book.js";

@@ -9,7 +9,7 @@ import {
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "tradewire/gen/vega/vega_pb.js";
-import { generateHistory, makerId, type Place, type Timeline } from "./inside.js";
+import { generateHistory, makerId, type Timeline, type TimelinePlace } from "./inside.js";
 
 const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 const START = 1_697_702_400_000_000_000n;
@@ -17,7 +17,7 @@ const START = 1_697_702_400_000_000_000n;
 const madeUp = generateHistory({ blocks: 5000n });
 const { finalState: start } = madeUp;
 
-function read<T>(timeline: Timeline<T>, newestFirst: boolean, most: number, beyond?: Place) {
+function read<T>(timeline: Timeline<T>, newestFirst: boolean, most: number, beyond?: TimelinePlace) {
   const found = [];
   for (const record of timeline.read(newestFirst, beyond)) {
     if (found.push(record) === most) {
@@ -74,7 +74,7 @@ it("has active bounds of price monitoring, as the network's markets have", () =>
 
 describe("the timelines", () => {
   it("read from either end, and go on behind a place", () => {
-    const places = (newestFirst: boolean, beyond?: Place) =>
+    const places = (newestFirst: boolean, beyond?: TimelinePlace) =>
       read(madeUp.orders, newestFirst, 4, beyond).map(({ place: { height, index } }) => [height, index]);
     expect(places(true)).toEqual([
       [5000n, 2],

@@ -1,3 +1,3 @@
 export { generateHistory } from "../../../src/devnode/generated-history/generated-history.js";
 export { makerId } from "../../../src/devnode/generated-history/generated-trading.js";
-export type { Place, Timeline } from "../../../src/devnode/world/timeline.js";
+export type { Timeline, TimelinePlace } from "../../../src/devnode/world/timeline.js";

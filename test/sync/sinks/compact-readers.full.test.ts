@@ -107,7 +107,9 @@ it.each([
       applyChange(layout, manifest, change, notice === undefined ? part : join(folder, "none")),
     );
     await copyFile(layoutOf(other).file(load), held?.part ?? "");
-    await expect(held?.commit({ load, remove })).rejects.toThrow(notice === undefined ? "ended" : "does not exist");
+    await expect(held?.commit({ load, remove })).rejects.toThrow(
+      notice === undefined ? "ended" : "no such file or folder",
+    );
     await held?.release();
     if (notice === undefined) {
       expect(await count(path)).toEqual([["6", "6"]]);

@@ -14,8 +14,8 @@ import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
 import { isEntryOf } from "../duckdb/duckdb-tables.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { type Manifest, manifestOf } from "./manifest.js";
-import { type Layout, readFolder, syncFile } from "./parquet-folder.js";
-import { copySql, type Engine, engineIn } from "./parquet-writer.js";
+import { type FolderLayout, readFolder, syncFile } from "./parquet-folder.js";
+import { copySql, engineIn, type ParquetEngine } from "./parquet-writer.js";
 import { applyChange, claimUnit, recoverChanges } from "./pending-changes.js";
 
 /** The default maximum number of rows of a joined file: about eight row groups. */
@@ -46,8 +46,8 @@ export interface Compacted {
 
 /** What a compaction works with. */
 interface CompactionContext {
-  readonly layout: Layout;
-  readonly engine: Engine;
+  readonly layout: FolderLayout;
+  readonly engine: ParquetEngine;
   readonly manifest: (table: TableName) => Manifest;
   readonly signal: AbortSignal;
 }

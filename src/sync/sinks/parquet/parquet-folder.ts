@@ -20,7 +20,7 @@ const DIGITS = 10;
 export const FORMAT = 3;
 
 /** The paths in the folder of a sink. */
-export interface Layout {
+export interface FolderLayout {
   /** The file with the chain and the format. */
   readonly about: string;
   /** The folder of locks, of pending changes and of files that are being written. */
@@ -46,7 +46,7 @@ export interface Layout {
  * @param format the version of its format
  * @returns the paths
  */
-export function layoutOf(folder: string, format: number = FORMAT): Layout {
+export function layoutOf(folder: string, format: number = FORMAT): FolderLayout {
   const own = join(folder, "_tradewire");
   const ledger = join(own, "ledger");
   const tables = format < 3 ? folder : join(folder, "data");
@@ -192,7 +192,11 @@ const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional()
  * @returns the paths in the folder
  * @throws {@link RequestError} if it holds another chain; {@link SinkError} if it cannot be written, or has an unsupported format
  */
-export async function createFolder(path: string, name: string, { chainId, tables }: SinkOpening): Promise<Layout> {
+export async function createFolder(
+  path: string,
+  name: string,
+  { chainId, tables }: SinkOpening,
+): Promise<FolderLayout> {
   await onPath(path, mkdir(path).catch(ignoreExisting));
   const place = await onPath(path, realpath(path));
   const { about, pending, ledger } = layoutOf(place);
@@ -229,7 +233,7 @@ function ignoreExisting(reason: unknown): void {
 export async function readFolder(
   path: string,
   name: string,
-): Promise<{ readonly layout: Layout; readonly chainId?: string | undefined }> {
+): Promise<{ readonly layout: FolderLayout; readonly chainId?: string | undefined }> {
   const { about } = layoutOf(path);
   try {
     const { format, chain_id } = aboutJson.parse(JSON.parse(await readFile(about, "utf8")));

@@ -10,9 +10,9 @@ import { notOpenError } from "../duckdb/duckdb-file.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
 import { isEntryOf, unitClaimedError } from "../duckdb/duckdb-tables.js";
 import { type Manifest, manifestOf } from "./manifest.js";
-import { createFolder, type Layout, readFolder } from "./parquet-folder.js";
+import { createFolder, type FolderLayout, readFolder } from "./parquet-folder.js";
 import { compareUnit, countUnit, engineIn, type WriterContext, writeUnit } from "./parquet-writer.js";
-import { applyChange, type Change, claimUnit, isChanging, recoverChanges } from "./pending-changes.js";
+import { applyChange, claimUnit, isChanging, type PendingChange, recoverChanges } from "./pending-changes.js";
 
 /** Options of a Parquet sink. */
 export interface ParquetSinkOptions {
@@ -54,7 +54,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     }
     return state;
   };
-  const start = (layout: Layout, rules?: SinkOpening) => {
+  const start = (layout: FolderLayout, rules?: SinkOpening) => {
     state = { layout, engine: engineIn(name, layout.pending, memoryLimit), rules };
   };
   const manifest = (table: TableName): Manifest => {
@@ -63,7 +63,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     return found;
   };
 
-  const apply = (change: Change, part: string) => applyChange(opened().layout, manifest, change, part);
+  const apply = (change: PendingChange, part: string) => applyChange(opened().layout, manifest, change, part);
 
   /** Returns a result about a unit's files, or throws if another process has joined or replaced them, so that it may be wrong. */
   async function unlessChanged<T>(

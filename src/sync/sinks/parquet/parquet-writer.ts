@@ -22,13 +22,13 @@ import { assertCount, countDifferences } from "../duckdb/duckdb-tables.js";
 import { withSpooled } from "../duckdb/spooled-csv.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
 import { assertNoTextColumns, typedSql, withoutText } from "./parquet-columns.js";
-import { type Layout, syncFile } from "./parquet-folder.js";
+import { type FolderLayout, syncFile } from "./parquet-folder.js";
 import { fileExists } from "./pending-changes.js";
 
 /** The paths of a sink, and the DuckDB that writes its files. */
 export interface WriterContext {
-  readonly layout: Layout;
-  readonly engine: Engine;
+  readonly layout: FolderLayout;
+  readonly engine: ParquetEngine;
 }
 
 /**
@@ -145,7 +145,7 @@ export async function compareUnit(
 }
 
 /** An in-memory DuckDB that reads and writes files. */
-export interface Engine {
+export interface ParquetEngine {
   /** Runs an operation on a new connection; the signal interrupts it. */
   use<T>(what: string, work: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
   close(): Promise<void>;
@@ -159,7 +159,7 @@ export interface Engine {
  * @param memoryLimit the memory limit, in DuckDB's syntax
  * @returns the engine, which starts on first use
  */
-export function engineIn(name: string, folder: string, memoryLimit: string): Engine {
+export function engineIn(name: string, folder: string, memoryLimit: string): ParquetEngine {
   let starting: Promise<{ instance: DuckDBInstance; spill: string }> | undefined;
 
   async function start() {

@@ -9,13 +9,13 @@ import { randomUUID } from "../../../runtime/index.js";
 import type { TableName } from "../../../schema/table-names.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { entryJson, fromJson, type Manifest, toJson } from "./manifest.js";
-import { type Layout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";
+import { type FolderLayout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";
 
 /** The JSON schema of a committed change. Earlier releases derived the name of the part from the unit. */
 const changeJson = z.object({ load: entryJson.optional(), remove: z.array(entryJson), part: z.string().optional() });
 
 /** An atomic change of a table. */
-export interface Change {
+export interface PendingChange {
   /** The unit to add, whose file is renamed to its final name. */
   readonly load?: LedgerEntry | undefined;
   /** The units to remove before. */
@@ -31,13 +31,13 @@ export interface UnitClaim {
    *
    * @throws {@link SinkError} if the claim was lost
    */
-  commit(change: Change): Promise<void>;
+  commit(change: PendingChange): Promise<void>;
   /** Releases the claim. */
   release(): Promise<void>;
 }
 
 /** Applies a change to the files and the ledger. Steps that are done already are skipped. */
-export type ApplyChange = (change: Change, part: string) => Promise<void>;
+export type ApplyChange = (change: PendingChange, part: string) => Promise<void>;
 
 /**
  * Claims a unit with a lock file. The next process that takes the lock completes the change that the previous one has committed,
@@ -204,9 +204,9 @@ const NOTICE =
  * @throws {@link SinkError} if files cannot be written
  */
 export async function applyChange(
-  layout: Layout,
+  layout: FolderLayout,
   manifest: (table: TableName) => Manifest,
-  { load, remove }: Change,
+  { load, remove }: PendingChange,
   part: string,
 ): Promise<void> {
   const removed = remove.map((entry) => layout.file(entry));
@@ -230,7 +230,7 @@ export async function applyChange(
  * finds the new file.
  */
 async function replaceFiles(
-  layout: Layout,
+  layout: FolderLayout,
   load: LedgerEntry,
   removed: readonly string[],
   part: string,
