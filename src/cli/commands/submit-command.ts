@@ -8,7 +8,7 @@ import {
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { staysOnLoopback } from "../../config/loopback.js";
 import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
-import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
+import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/transaction-errors.js";
 import type { Client, Config, ExecutedCommand, OutcomeWait, SubmissionType } from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
@@ -231,9 +231,9 @@ function isUnsent(reason: unknown): boolean {
   );
 }
 
-/** Notes that nothing was sent, unless the error says so itself, and returns the error. */
+/** Notes that nothing was sent, and returns the error. */
 function noteUnsent(reason: unknown, isUnsent: boolean, { notes }: CommandContext): unknown {
-  if (isUnsent && !(reason instanceof TradewireError && reason.advice.includes("othing was sent"))) {
+  if (isUnsent) {
     notes.write("Nothing was sent.\n");
   }
   return reason;
