@@ -176,15 +176,16 @@ function emptyObject(): Record<string, unknown> {
 }
 
 /**
- * Returns the origins of a configuration with several sources. A missing key has the sources of its neighbors. Where an
- * argument sets a key, the argument alone names the place.
+ * Returns the origins of a configuration with several sources. A missing key has the sources of its neighbors. An argument
+ * that sets one key alone names the place, like a flag of a command.
  */
 function originsOf(values: ReadonlyMap<string, SourcedValue>): ConfigOrigins {
   return {
     sourceOf: (name) => values.get(name)?.source,
     at(path) {
       const own = values.get(path.join("."));
-      if (own?.isArgument === true) {
+      const isOnlyKey = [...values.values()].filter(({ source }) => source === own?.source).length === 1;
+      if (own?.isArgument === true && isOnlyKey) {
         return own.source;
       }
       for (let length = path.length; length > 0; length -= 1) {

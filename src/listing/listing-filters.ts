@@ -119,8 +119,8 @@ export interface DateRange {
 export function readDateRange(range: DateRange) {
   assertKnownKeys("dateRange", range, { startTimestamp: true, endTimestamp: true });
   const { startTimestamp, endTimestamp } = range;
-  const start = startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "startTimestamp");
-  const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "endTimestamp");
+  const start = startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "dateRange.startTimestamp");
+  const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "dateRange.endTimestamp");
   if (start !== undefined && end !== undefined && start >= end) {
     throw new RequestError(`the date range is empty: it starts at ${start} and ends at ${end}`, {
       advice: "Give a start that is before the end, in Unix nanoseconds or as dates.",

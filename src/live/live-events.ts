@@ -246,7 +246,7 @@ function createEventReader(types: readonly EventType[] | undefined, chainId: str
 function assertChain({ id, chainId }: LiveEvent, expected: string): void {
   if (chainId !== expected) {
     throw new ProtocolError(`event ${id} is of the chain ${quoted(chainId)}, not of ${quoted(expected)}`, {
-      advice: "Check the address of the node, and chainId in the configuration.",
+      advice: (nameOf) => `Check the address of the node, and ${nameOf("chainId", "chainId in the configuration")}.`,
     });
   }
 }

@@ -38,7 +38,7 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
   return new DivergenceError(
     `the histories diverge: ${has}, and ${node}`,
     (nameOf) =>
-      `Check that the node is of the same network. To take the node's history from there on, sync with ${nameOf("replaceFrom")} ${fromBlock}; nothing was changed.`,
+      `Check that the node is of the same network. To take the node's history from there on, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from)")} ${fromBlock}; nothing was changed.`,
     divergence,
   );
 }

@@ -102,6 +102,7 @@ describe("tradewire ledger", () => {
     [["--asset", "x"], '--asset must be 64 hex digits (got "x")'],
     [["--from", "soon"], '"soon" is not a time'],
     [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
+    [["--from", "9999999999999999999"], "--from is 9999999999999999999, which is no time"],
     [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
     [["--format", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
     [["--out", "-", "--force"], "--out, --force and --json apply only to a file, but rows are printed"],

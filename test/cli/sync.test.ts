@@ -168,7 +168,7 @@ describe("tradewire sync status and verify", () => {
     expect(alone.err).toMatch(/^Not compared with a node: /);
   });
 
-  it("fails where the histories part, as text and as JSON", async () => {
+  it("fails where the histories diverge, as text and as JSON", async () => {
     await using parted = await startDevnode({ ...history, chainId: "sync-3" });
     const makeSegment = async () => {
       for (let made = 0; made < history.blocksPerSegment; made += 1) {
@@ -188,6 +188,7 @@ describe("tradewire sync status and verify", () => {
       code: 1,
       err: expect.stringContaining("the histories diverge: duckdb:parted.duckdb"),
     });
+    expect(status.err).toContain("sync with replaceFrom (--replace-from) 31; nothing was changed");
     const inJson = await run([...args, "--json"], { cwd: folder });
     expect(inJson).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(inJson.out)).toMatchObject({ divergence: { entry: { table: "trades", fromBlock: "31" } } });

@@ -272,6 +272,14 @@ describe("a combination that is impossible", () => {
     );
   });
 
+  it("is named by key too if one argument sets several keys", () => {
+    const bothUrls = ["grpc.url", "rest.url"].map((key) => ({ name: "settings", key, value: "node" }));
+    const mustBe = "but must be a URL such as http://127.0.0.1:3007 or https://node.example";
+    expect(summary({ arguments: bothUrls })).toBe(
+      `settings: grpc.url is "node", ${mustBe}; settings: rest.url is "node", ${mustBe}`,
+    );
+  });
+
   it("says what asks for a URL that is missing", () => {
     const environment = { TRADEWIRE_GRPC_URL: "https://a.example", TRADEWIRE_REST_HEADERS: `{"a":"${TOKEN}"}` };
     expect(summary({ environment })).toBe(

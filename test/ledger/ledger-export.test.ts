@@ -341,7 +341,10 @@ describe("an export of the ledger", () => {
     [{ partyId: "network" }, 'partyId must be 64 hex digits (got "network")'],
     [{ partyId: partyId.slice(1) }, "must be 64 hex digits"],
     [{ partyId, assetId: "" }, 'assetId must be 64 hex digits (got "")'],
-    [{ partyId, dateRange: { startTimestamp: new Date("never") } }, "startTimestamp is Invalid Date, which is no time"],
+    [
+      { partyId, dateRange: { startTimestamp: new Date("never") } },
+      "dateRange.startTimestamp is Invalid Date, which is no time",
+    ],
     [
       { partyId, dateRange: { startTimestamp: 2n, endTimestamp: 2n } },
       "the date range is empty: it starts at 2 and ends at 2",

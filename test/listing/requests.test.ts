@@ -103,12 +103,12 @@ describe("a filter that cannot be right is refused before it is sent", () => {
     [
       "a date that is none",
       { dateRange: { startTimestamp: new Date("x") } },
-      "startTimestamp is Invalid Date, which is no time",
+      "dateRange.startTimestamp is Invalid Date, which is no time",
     ],
     [
       "a time of more than 64 bits",
       { dateRange: { endTimestamp: 2n ** 63n } },
-      "endTimestamp is 9223372036854775808, which is no time",
+      "dateRange.endTimestamp is 9223372036854775808, which is no time",
     ],
   ])("%s", async (_, filter, summary) => {
     expect(await refusal(() => client.listStopOrders({ filter }))).toBe(summary);

@@ -31,7 +31,9 @@ it("changes nothing where histories part, and takes the other one where that is 
   const parted: unknown = await syncing.sync().done.catch((reason: unknown) => reason);
   expect(parted).toBeInstanceOf(DivergenceError);
   expect(parted).toMatchObject({
-    message: expect.stringMatching(/json-lines:.* 41 to 50 of trades.*node has segment .*\n.*replaceFrom 41/),
+    message: expect.stringMatching(
+      /json-lines:.* 41 to 50 of trades.*node has segment .*\n.*replaceFrom \(--replace-from\) 41/,
+    ),
   });
   expect(await readRows(syncing.folder, "blocks")).toEqual(rows);
   expect(
