@@ -109,7 +109,12 @@ export function createNodePool(
   async function waitForAny(candidates: readonly PoolEntry[]): Promise<void> {
     const now = monotonicMs();
     const state = candidates[0]?.availability.state;
-    const until = Math.min(...candidates.map(retryAtOf).map((retryAt) => (retryAt > now ? retryAt : Infinity)));
+    // A call in flight wakes all when it ends. An idle node may have become due since it was not chosen.
+    const dueAt = (entry: PoolEntry) => (retryAtOf(entry) > now || entry.busy === 0 ? retryAtOf(entry) : Infinity);
+    const until = Math.min(...candidates.map(dueAt));
+    if (until <= now) {
+      return;
+    }
     if (state !== undefined && state.kind !== "available" && until !== Infinity && until !== reportedUntil) {
       reportedUntil = until;
       report({ kind: "waiting", error: state.error, againMs: Math.ceil(until - now) });
