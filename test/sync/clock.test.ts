@@ -83,30 +83,3 @@ it("asks a node that was away again, also where the clock is set back", async ()
   expect(await done).toMatchObject({ units: 8, failed: [] });
   expect(looks).toBe(2);
 });
-
-it("asks a node that becomes due between two readings of the clock", async () => {
-  let readings = 0;
-  using _jumping = useRuntime({
-    monotonicMs: () => {
-      readings += 1;
-      return performance.now() + readings * 100;
-    },
-  });
-  for (let round = 1; round <= 5; round += 1) {
-    await using other = await startSyncing();
-    const client = other.clientOf();
-    let asked = 0;
-    const away: SyncClient = {
-      listSegments: (options) => client.listSegments(options),
-      exportNetworkHistory(request, options) {
-        asked += 1;
-        if (asked <= 3) {
-          throw unreachable;
-        }
-        return client.exportNetworkHistory(request, options);
-      },
-    };
-    const signal = AbortSignal.timeout(LIMIT_MS);
-    expect(await other.sync({ parallel: 1, signal }, away).done).toMatchObject({ units: 8 });
-  }
-});
