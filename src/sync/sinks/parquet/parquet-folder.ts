@@ -1,10 +1,11 @@
-import { link, mkdir, open, readFile, realpath, rename, rm } from "node:fs/promises";
+import { mkdir, open, readFile, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import * as z from "zod";
 import { SinkError, TradewireError } from "../../../errors/index.js";
 import { fileError, hasErrorCode } from "../../../errors/node-errors.js";
-import { sweepTemporary, temporaryName } from "../../../file/temporary-files.js";
+import { writeAtomically } from "../../../file/atomic-file.js";
+import { sweepTemporary } from "../../../file/temporary-files.js";
 import type { TableName } from "../../../schema/table-names.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
@@ -101,29 +102,8 @@ export async function onPath<T>(path: string, work: Promise<T>): Promise<T> {
  * @param how `create` writes nothing if the file exists, `replace` replaces it
  * @returns whether it was written
  */
-export async function writeFileAtomically(path: string, text: string, how: "create" | "replace"): Promise<boolean> {
-  const temporary = join(dirname(path), await temporaryName());
-  return await onPath(path, write());
-
-  async function write(): Promise<boolean> {
-    try {
-      const file = await open(temporary, "wx");
-      await file
-        .writeFile(text)
-        .then(() => file.sync())
-        .finally(() => file.close());
-      await (how === "replace" ? rename(temporary, path) : link(temporary, path));
-      await syncFolder(dirname(path));
-      return true;
-    } catch (reason) {
-      if (how === "create" && hasErrorCode(reason, "EEXIST")) {
-        return false;
-      }
-      throw reason;
-    } finally {
-      await rm(temporary, { force: true }).catch(() => undefined); // The next sync deletes it.
-    }
-  }
+export function writeFileAtomically(path: string, text: string, how: "create" | "replace"): Promise<boolean> {
+  return onPath(path, writeAtomically(path, text, how));
 }
 
 /**
