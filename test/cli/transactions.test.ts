@@ -6,7 +6,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Outcome, run, startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
-import { eventually } from "../support/eventually.js";
 import { market, seed, sender } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to: a slow machine does not age what was signed. */
