@@ -8,6 +8,7 @@ import { raceAbort } from "../signal/abort.js";
 import { remainingMs, withTimeout } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { requireSignature } from "../transaction/signature.js";
+import { requireChain } from "../transaction/signing-chain.js";
 import {
   readSubmission,
   type Submission,
@@ -88,7 +89,8 @@ export interface Outcomes {
    * @param sent its hash, 64 hex digits; the signed transaction; or the error that says that its outcome is unknown
    * @param options how long to wait
    * @returns the outcome; `unknown`, with the places that were searched, if nothing tells
-   * @throws {@link RequestError} if it is not a hash, or its signature does not cover its input data; {@link CanceledError} if the signal was aborted
+   * @throws {@link RequestError} if it is not a hash, its signature does not cover its input data, or the node is on
+   *   another chain than the one that is named; {@link CanceledError} if the signal was aborted
    *
    * @example
    * const { status } = await client.outcome(txHash, { timeoutMs: 10_000 });
@@ -98,6 +100,9 @@ export interface Outcomes {
 
 /** How long the result of a transaction that was sent earlier is waited for, in milliseconds. */
 const OUTCOME_TIMEOUT_MS = 30_000;
+
+/** The maximum time in which the node tells its chain, in milliseconds. */
+const CHAIN_CHECK_MS = 5_000;
 
 /**
  * Creates the operations that send transactions and observe their outcomes.
@@ -122,6 +127,19 @@ export function createOutcomes(
   /** The node is asked only where the chain is not named. */
   const chainOf = (options: CallOptions) => async () =>
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
+
+  /** Records of another chain say nothing. A node that does not tell its chain is no reason not to look. */
+  async function requireNamedChain(timeoutMs: number, { headers, signal: callers }: OutcomeOptions): Promise<void> {
+    if (chainId === undefined) {
+      return;
+    }
+    const answered = await withTimeout(timeoutMs, callers, (signal) =>
+      transactions.lastBlockHeight({ signal, headers }),
+    ).catch(() => undefined);
+    if (answered !== undefined) {
+      requireChain(answered.chainId, chainId);
+    }
+  }
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
@@ -183,8 +201,18 @@ export function createOutcomes(
           requireSignature(signed, chainOf({ signal, headers })),
         );
       }
-      const finding = findOutcome(node, sent, remainingMs(timeoutMs, startedAt), options);
-      return await raceAbort(finding, options.signal);
+      const leftMs = remainingMs(timeoutMs, startedAt);
+      const wrongChain = new AbortController();
+      const checking = requireNamedChain(Math.min(leftMs, CHAIN_CHECK_MS), options).catch((reason: unknown) => {
+        wrongChain.abort(reason);
+        throw reason;
+      });
+      const signal = AbortSignal.any([wrongChain.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+      const [outcome] = await raceAbort(
+        Promise.all([findOutcome(node, sent, leftMs, { ...options, signal }), checking]),
+        options.signal,
+      );
+      return outcome;
     },
   };
 }

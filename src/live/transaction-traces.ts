@@ -101,6 +101,8 @@ type HashRecords =
       readonly block: bigint | undefined;
       /** Whether a batch whose parts are not known may have brought them. */
       readonly isOpenBatch: boolean;
+      /** Whether they are of a block in which the transaction cannot be. */
+      readonly isTooEarly: boolean;
     };
 
 /**
@@ -169,12 +171,18 @@ async function lookByHash(
     if (block !== undefined && isTooEarly(block, sent)) {
       return {
         trace: { place: "records", found: `${found}, but of block ${block}, ${tiedTo(sent)}` },
-        records: { kind: "found", states: [], block: undefined, isOpenBatch },
+        records: { kind: "found", states: [], block: undefined, isOpenBatch, isTooEarly: true },
       };
     }
     const states = sent.isHashOfNode === true ? [] : recordStates(all, sent);
-    return { trace: { place: "records", found }, records: { kind: "found", states, block, isOpenBatch } };
+    return {
+      trace: { place: "records", found },
+      records: { kind: "found", states, block, isOpenBatch, isTooEarly: false },
+    };
   } catch (reason) {
+    if (isNotFound(reason)) {
+      return { trace: { place: "records", found: "none" }, records: { kind: "none" } };
+    }
     return {
       trace: { place: "records", found: failureText(reason, services.earlier?.[0]?.found) },
       records: { kind: "unread", isTimeUp: options.signal?.aborted === true },
@@ -238,7 +246,7 @@ function conclude(
 ): Pick<Traces, "proof" | "doubt" | "isExecuted"> {
   const { txHash, parts } = sent;
   const states = new Map(partRecords.map(({ part, state }) => [part, state]));
-  const isExecuted = records.kind === "found";
+  const isExecuted = records.kind === "found" && !records.isTooEarly;
   const doubt = doubtOf(sent, states, records);
   if (doubt !== undefined) {
     return { proof: undefined, doubt, isExecuted };
@@ -462,12 +470,16 @@ function lookOptions({ headers, deadline }: Pick<TraceServices, "headers" | "dea
 }
 
 function failureText(reason: unknown, earlier?: string): string {
-  if (reason instanceof NodeError && reason.code === Code.NotFound) {
+  if (isNotFound(reason)) {
     return "none";
   }
   return earlier === undefined || earlier.startsWith(UNREAD)
     ? `${UNREAD}: ${lookFailure(reason)}`
     : `${earlier} when the wait began; ${UNREAD} again: ${lookFailure(reason)}`;
+}
+
+function isNotFound(reason: unknown): boolean {
+  return reason instanceof NodeError && reason.code === Code.NotFound;
 }
 
 const UNREAD = "could not be read";

@@ -49,7 +49,8 @@ describe("the chain that the user names", () => {
       code: 0,
       out: expect.stringContaining("Valid: signature for chain tradewire-devnet, "),
     });
-    for (const args of [sign, ["submit", ...sign.slice(1)], ["verify", file, ...over]]) {
+    const outcome = ["outcome", "ab".repeat(32), "--wait", "5s", ...over];
+    for (const args of [sign, ["submit", ...sign.slice(1)], ["verify", file, ...over], outcome]) {
       const refused = await run([...args, "--chain-id", "vega-mainnet-0011"]);
       expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining(other) });
     }

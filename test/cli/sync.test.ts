@@ -286,8 +286,11 @@ describe("tradewire sync verify of what is damaged", () => {
     expect(lines(out)).toMatchObject([{ unsound: "1", listed: [{ entry: { fromBlock: "11" }, error }] }]);
   });
 
-  it("says that nothing is there yet, as where a path is misspelt", async () => {
+  it("fails where nothing is there yet, as where a path is misspelt", async () => {
     const { code, out } = await below("verify", "--to", "duckdb:nowhere.duckdb");
-    expect({ code, out }).toEqual({ code: 0, out: "duckdb:nowhere.duckdb is empty.\n" });
+    expect({ code, out }).toEqual({
+      code: 1,
+      out: expect.stringMatching(/^duckdb:nowhere\.duckdb does not exist or holds no history, .*\nCheck --to, or run /),
+    });
   });
 });

@@ -161,6 +161,16 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     });
     await node.makeBlock();
     expect(await run(["submit", file, ...over(transport)])).toMatchObject({ code: 0 });
+    const { out: unsent } = await run(["sign", commandFile, "--key-file", keyFile, ...over(transport)]);
+    const later = await write(`later-${transport}.json`, unsent);
+    await node.makeBlock();
+    // A node gives the hashes of its last block, and of those that have a transaction of the key: `core/pow/engine.go`.
+    expect(await run(["verify", later, ...over(transport)])).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/^Signature .* are valid\.\nThe proof of work could not be checked: the node gives /),
+    });
+    const asJson = await run(["verify", later, "--json", ...over(transport)]);
+    expect(JSON.parse(asJson.out)).toMatchObject({ valid: null, unchecked: { path: "tx.pow" } });
     const tampered = { ...body, tx: { ...body.tx, signature: { ...body.tx.signature, value: "00".repeat(64) } } };
     const bad = await run([
       "verify",

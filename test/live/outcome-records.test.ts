@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { type CommandInit, createClient, OutcomeUnknownError, RequestError, signerFromMnemonic } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
@@ -35,7 +36,7 @@ const other = "0b".repeat(32);
 const ledger: Records = { ledgerEntries: [{ type: TransferType.MARGIN_LOW }] };
 
 /** A node that plays records; it counts what it is asked. With "silent" it does not say which records a hash has. */
-async function playing(records: Records | "silent", found: OrderRecord | undefined = undefined) {
+async function playing(records: Records | "silent" | "not found", found: OrderRecord | undefined = undefined) {
   const { service } = streamingService(({ signal }) => quiet(signal));
   const asked: string[] = [];
   const node = await serveNode(
@@ -43,6 +44,9 @@ async function playing(records: Records | "silent", found: OrderRecord | undefin
       ...service,
       listEntities(request, context) {
         asked.push("listEntities");
+        if (records === "not found") {
+          throw new ConnectError("no rows in result set", Code.NotFound);
+        }
         return records === "silent" ? unanswered(request, context) : records;
       },
       getOrder({ orderId }) {
@@ -170,9 +174,12 @@ describe("orders under the hash of a transaction that are not those that it name
   });
 });
 
-test("an order without records of the hash may have come by another proof of work", async () => {
+test.each<[string, Records | "not found"]>([
+  ["none", {}],
+  ["not found", "not found"],
+])("an order may have come by another proof of work where the records of the hash are %s", async (_, records) => {
   using runtime = useVirtualRuntime({ io: true });
-  await using node = await playing({}, { status: ACTIVE });
+  await using node = await playing(records, { status: ACTIVE });
   const signed = await node.client.signCommand(submission, { signer: sender });
   const { tid = "", nonce = 0n } = signed.pow ?? {};
   const tx = { ...signed, pow: { $typeName: "vega.commands.v1.ProofOfWork" as const, tid, nonce: nonce + 1n } };

@@ -89,7 +89,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
     }
   }
   const isRepaired = repaired !== undefined && repaired.failed.length === 0 && BigInt(repaired.units) === found.unsound;
-  if ((found.unsound > 0n && !isRepaired) || found.divergence !== undefined) {
+  if (found.chainId === undefined || (found.unsound > 0n && !isRepaired) || found.divergence !== undefined) {
     throw new Reported();
   }
 }
@@ -100,7 +100,7 @@ function foundText(
   deep: boolean,
 ): string {
   if (chainId === undefined) {
-    return `${printable(name)} is empty.\n`;
+    return `${printable(name)} does not exist or holds no history, so that there is nothing to verify.\nCheck --to, or run \`tradewire sync\` first.\n`;
   }
   const did = deep ? `; ${grouped(compared)} were fetched again and compared by value` : "";
   const lines = listed.slice(0, MAX_NAMED).map((verified) => `  ${unsoundText(verified)}\n`);

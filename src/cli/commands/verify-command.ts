@@ -1,14 +1,15 @@
 import type { Command } from "commander";
+import type { LastBlockHeightResponse } from "../../../gen/client/vega/api/v1/core_pb.js";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
-import { createClient } from "../../index.js";
+import { type Client, createClient } from "../../index.js";
 import { profileRules } from "../../schema/profile.js";
 import type { Problem } from "../../transaction/index.js";
 import { requireChain } from "../../transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify-transaction.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json } from "../output.js";
+import { type CommandContext, EXIT, json, Reported } from "../output.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const verifyOptions = {
@@ -40,7 +41,7 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
       advice: "Give the output of `tradewire sign`.",
     });
   }
-  const { chainId, problems } = await examine(request.tx, options, context);
+  const { chainId, problems, unchecked } = await examine(request.tx, options, context);
   if (problems.length > 0) {
     const reasons = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
     throw new ProtocolError(`the transaction is not valid: ${reasons}`, {
@@ -50,6 +51,14 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   }
   const { pow, from } = request.tx;
   const publicKey = from.value ?? "";
+  if (unchecked !== undefined) {
+    out.write(
+      options.json === true
+        ? json({ valid: null, chainId, publicKey, tid: pow?.tid, unchecked: { path: "tx.pow", reason: unchecked } })
+        : `Signature for chain ${chainId}, prefix and command of ${publicKey} are valid.\nThe proof of work could not be checked: ${unchecked}.\n`,
+    );
+    throw new Reported(EXIT.unknown);
+  }
   out.write(
     options.json === true
       ? json({ valid: true, chainId, publicKey, tid: pow?.tid })
@@ -57,11 +66,15 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   );
 }
 
-async function examine(
-  tx: Transaction,
-  options: VerifyOptions,
-  context: CommandContext,
-): Promise<{ readonly chainId: string; readonly problems: readonly Problem[] }> {
+/** What a check has found. */
+interface Examined {
+  readonly chainId: string;
+  readonly problems: readonly Problem[];
+  /** Why the proof of work could not be checked. */
+  readonly unchecked?: string;
+}
+
+async function examine(tx: Transaction, options: VerifyOptions, context: CommandContext): Promise<Examined> {
   const { signal } = context;
   const config = clientConfig(options, context);
   await using client = createClient(config);
@@ -74,13 +87,35 @@ async function examine(
     return { chainId, problems };
   }
   const wrong = inputDataProblems(inputData);
-  const statistics = await client.spamStatistics(publicKey, { signal });
-  const state = statistics?.pow?.blockStates.find(({ blockHeight }) => blockHeight === inputData.blockHeight);
-  if (state === undefined) {
-    const message = `is ${inputData.blockHeight}, not one of the node's recent blocks up to ${block.height}`;
+  const { blockHeight } = inputData;
+  // v0.78.0 refuses heights from which the number of past blocks has gone by (`core/pow/engine.go`).
+  if (blockHeight > block.height || blockHeight + BigInt(block.spamPowNumberOfPastBlocks) <= block.height) {
+    const message = `is ${blockHeight}, not one of the node's recent blocks up to ${block.height}`;
     return { chainId, problems: [...wrong, { path: "tx.inputData.blockHeight", message }] };
   }
-  const { blockHeight: height, blockHash: hash, hashFunction } = state;
-  const proof = proofProblem(tx, { height, hash, difficulty: block.spamPowDifficulty, hashFunction });
+  const task = await powTask(client, publicKey, blockHeight, block, signal);
+  if (task === undefined) {
+    // A key's statistics list the last block, and the blocks that have a transaction of the key.
+    const unchecked = `the node gives the hash of its last block, ${block.height}, and no more that of block ${blockHeight}`;
+    return { chainId, problems: wrong, unchecked };
+  }
+  const proof = proofProblem(tx, task);
   return { chainId, problems: proof === undefined ? wrong : [...wrong, proof] };
+}
+
+/** Returns what the proof of work must fulfil, if the node gives the block's hash. */
+async function powTask(
+  client: Client,
+  publicKey: string,
+  height: bigint,
+  last: LastBlockHeightResponse,
+  signal: AbortSignal,
+): Promise<Parameters<typeof proofProblem>[1] | undefined> {
+  const difficulty = last.spamPowDifficulty;
+  if (height === last.height) {
+    return { height, hash: last.hash, difficulty, hashFunction: last.spamPowHashFunction };
+  }
+  const statistics = await client.spamStatistics(publicKey, { signal });
+  const state = statistics?.pow?.blockStates.find(({ blockHeight }) => blockHeight === height);
+  return state && { height, hash: state.blockHash, difficulty, hashFunction: state.hashFunction };
 }
