@@ -84,29 +84,32 @@ it("asks a node that was away again, also where the clock is set back", async ()
   expect(looks).toBe(2);
 });
 
-it.each([200, 110, 70, 55])("asks a node that becomes due between two readings of the clock, %i ms apart", async (byMs) => {
-  // Which readings are those depends on how many there are, so that several distances are tried.
-  let [jumps, readings] = [false, 0];
-  using _jumping = useRuntime({
-    monotonicMs: () => {
-      readings += jumps ? 1 : 0;
-      return performance.now() + readings * byMs;
-    },
-    randomFraction: () => 0, // The backoff is 250 ms.
-  });
-  const client = syncing.clientOf();
-  let asked = 0;
-  const away: SyncClient = {
-    listSegments: (options) => client.listSegments(options),
-    exportNetworkHistory(request, options) {
-      asked += 1;
-      jumps = asked === 1;
-      if (asked === 1) {
-        throw unreachable;
-      }
-      return client.exportNetworkHistory(request, options);
-    },
-  };
-  const { done } = syncing.sync({ parallel: 1, signal: AbortSignal.timeout(LIMIT_MS) }, away);
-  expect(await done).toMatchObject({ units: 8, failed: [] });
-});
+it.each([200, 110, 70, 55])(
+  "asks a node that becomes due between two readings of the clock, %i ms apart",
+  async (byMs) => {
+    // Which readings are those depends on how many there are, so that several distances are tried.
+    let [jumps, readings] = [false, 0];
+    using _jumping = useRuntime({
+      monotonicMs: () => {
+        readings += jumps ? 1 : 0;
+        return performance.now() + readings * byMs;
+      },
+      randomFraction: () => 0, // The backoff is 250 ms.
+    });
+    const client = syncing.clientOf();
+    let asked = 0;
+    const away: SyncClient = {
+      listSegments: (options) => client.listSegments(options),
+      exportNetworkHistory(request, options) {
+        asked += 1;
+        jumps = asked === 1;
+        if (asked === 1) {
+          throw unreachable;
+        }
+        return client.exportNetworkHistory(request, options);
+      },
+    };
+    const { done } = syncing.sync({ parallel: 1, signal: AbortSignal.timeout(LIMIT_MS) }, away);
+    expect(await done).toMatchObject({ units: 8, failed: [] });
+  },
+);
