@@ -1,6 +1,6 @@
 // Puts the declarations that the entries lead to beside them, with maps to the sources, and the generated code of the whole
 // interface, file by file. Declarations of what is inside stay behind, and with them the packages that they name.
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import ts from "typescript";
 
@@ -17,4 +17,3 @@ const files = needed.filter((path) => /^(src|gen)\//.test(path)).flatMap((path) 
 for (const path of [...GENERATED.map((folder) => `gen/${folder}`), ...files]) {
   await cp(join(COMPILED, path), join("dist", path), { recursive: true });
 }
-await writeFile("dist/.built", ""); // The build is whole.

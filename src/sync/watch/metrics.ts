@@ -1,3 +1,4 @@
+import { RequestError } from "../../errors/index.js";
 import { monotonicMs, type StopTimer, startTimer } from "../../runtime/index.js";
 import { isReady, type LagReport, type SyncSnapshot } from "./sync-snapshot.js";
 
@@ -123,12 +124,20 @@ const METRICS: readonly Metric[] = [
 ];
 
 /**
- * Loads the package that writes metrics.
+ * Loads the package that writes metrics. It is an optional peer.
  *
  * @returns writes the metrics of a snapshot in Prometheus' text format
+ * @throws {@link RequestError} if the package is not installed
  */
 export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
-  const { Counter, Gauge, Registry } = (await import("prom-client")).default;
+  const loading = import("prom-client").catch((cause: unknown): never => {
+    throw new RequestError("serving metrics needs the package prom-client, which cannot be loaded", {
+      advice: "Install it: npm install prom-client",
+      cause,
+      section: "requesterror-missing-package",
+    });
+  });
+  const { Counter, Gauge, Registry } = (await loading).default;
   return async (snapshot) => {
     const registry = new Registry(); // A registry for this snapshot only, so that absent values are not written as 0.
     for (const { name, help, label, samples } of METRICS) {
