@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
@@ -13,7 +13,8 @@ beforeAll(async () => {
   await Promise.all(
     ["package.json", "dist"].map((name) => cp(name, join(installed("tradewire"), name), { recursive: true })),
   );
-  for (const name of ["@bufbuild/protobuf", "@connectrpc/connect", "jszip"]) {
+  const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
+  for (const name of Object.keys(dependencies)) {
     await mkdir(dirname(installed(name)), { recursive: true });
     await symlink(resolve("node_modules", name), installed(name), "junction");
   }
