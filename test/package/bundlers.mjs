@@ -12,10 +12,13 @@ function refuse(warnings) {
   }
 }
 
+/** What packages in CommonJS ask for with `require` is not there in ES modules that esbuild makes. */
+const REQUIRE = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+
 async function esbuild(format) {
   const { build } = await import("esbuild");
   const options = { entryPoints: [input], outfile: file, bundle: true, platform: "node", format, logLevel: "silent" };
-  const { warnings } = await build(options);
+  const { warnings } = await build({ ...options, banner: { js: format === "esm" ? REQUIRE : "" } });
   refuse(warnings.map(({ text }) => text));
 }
 
@@ -36,7 +39,8 @@ const bundlers = {
   async rollup() {
     const { nodeResolve } = await import("@rollup/plugin-node-resolve");
     const { default: commonjs } = await import("@rollup/plugin-commonjs");
-    const plugins = [nodeResolve({ preferBuiltins: true, exportConditions: ["node"] }), commonjs()];
+    const { default: json } = await import("@rollup/plugin-json"); // gRPC's package reads its own package.json.
+    const plugins = [nodeResolve({ preferBuiltins: true, exportConditions: ["node"] }), commonjs(), json()];
     await rollupLike(await import("rollup"), plugins, { external: /^node:/ });
   },
   async rolldown() {
@@ -65,6 +69,7 @@ const bundlers = {
       target: "node20",
       mode: "production",
       experiments: { outputModule: true },
+      resolve: { alias: { bufferutil: false, "utf-8-validate": false } }, // ws does without them.
       output: { path: folder, filename: basename(file), module: true },
     };
     const stats = await new Promise((resolve, reject) =>

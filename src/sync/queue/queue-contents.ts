@@ -2,7 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../errors/index.js";
 import type { BlockRange } from "../../history/segments.js";
 import type { ReportEvent } from "../sync-events.js";
-import type { MissingSegment, Unit } from "../unit.js";
+import type { MissingSegment } from "../unit.js";
+import type { DeadLetter } from "./dead-letter.js";
 import { attemptedBefore, DEAD_LETTER_QUEUE, UNIT_QUEUE, unitOfJob } from "./jobs.js";
 import type { QueryRunner, QueueDatabase } from "./queue-database.js";
 
@@ -19,24 +20,6 @@ export interface QueueContents {
   readonly deadLetters: readonly DeadLetter[];
   /** Returns whether a missing segment belongs to a unit in the queue. */
   hasSegment(missing: MissingSegment): boolean;
-}
-
-/** A unit that failed in all attempts. */
-export interface DeadLetter {
-  readonly id: string;
-  readonly unit: Unit;
-  /** Number of attempts. */
-  readonly tries: number;
-  /** The error of the last attempt, in one line. */
-  readonly error: string;
-  /** What to do about it. */
-  readonly advice: string;
-  /** A gRPC status code. */
-  readonly code: number;
-  /** The node that was asked. */
-  readonly node: string | undefined;
-  /** When the last attempt failed, ISO 8601 in UTC. */
-  readonly at: string;
 }
 
 /** A unit that a worker has claimed. */

@@ -1,7 +1,8 @@
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import type { Unit } from "../unit.js";
+import type { DeadLetter } from "./dead-letter.js";
 import { unitOfJob } from "./jobs.js";
-import { countWaiting, type DeadLetter, readActiveJobs, readDeadLetters } from "./queue-contents.js";
+import { countWaiting, readActiveJobs, readDeadLetters } from "./queue-contents.js";
 import { isQueueInstalled, openQueueDatabase, type QueueDatabase, targetOfSink } from "./queue-database.js";
 import { QUEUE_TIMINGS } from "./queue-options.js";
 

@@ -9,8 +9,9 @@ import { type Connections, openConnections } from "./postgres-connections.js";
 import { compareCoverageInSql, countCoveredBlocks, emptyCoverage } from "./postgres-coverage.js";
 import { isDuplicate } from "./postgres-errors.js";
 import { assertSupported, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./postgres-ledger.js";
+import type { PostgresPool } from "./postgres-pool.js";
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
-import { type PostgresPool, parseTarget, type Target } from "./postgres-target.js";
+import { parseTarget, type Target } from "./postgres-target.js";
 import { compareRows, countRows, hasUnit, loadUnit, removeUnit } from "./postgres-units.js";
 import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js";
 

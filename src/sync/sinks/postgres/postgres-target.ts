@@ -3,6 +3,7 @@ import type { Pool, PoolConfig } from "pg";
 import { quoted } from "../../../errors/error-text.js";
 import { RequestError } from "../../../errors/index.js";
 import { identifier } from "../sink-columns.js";
+import type { PostgresPool } from "./postgres-pool.js";
 
 /** A PostgreSQL database, and a schema in it. */
 export interface Target {
@@ -163,18 +164,4 @@ function readPem(path: string, of: string): string {
       cause,
     });
   }
-}
-
-/** The members of a pool of the package `pg` that a sink uses, so that only users of `pg` need its types. */
-export interface PostgresPool {
-  readonly options: {
-    readonly max: number;
-    readonly connectionString?: string | undefined;
-    readonly host?: string | undefined;
-    readonly port?: number | undefined;
-    readonly database?: string | undefined;
-    readonly password?: unknown;
-  };
-  connect(): Promise<object>;
-  on(event: "error", listener: (error: Error) => void): unknown;
 }

@@ -1,0 +1,19 @@
+import type { Unit } from "../unit.js";
+
+/** A unit that failed in all attempts. */
+export interface DeadLetter {
+  readonly id: string;
+  readonly unit: Unit;
+  /** Number of attempts. */
+  readonly tries: number;
+  /** The error of the last attempt, in one line. */
+  readonly error: string;
+  /** What to do about it. */
+  readonly advice: string;
+  /** A gRPC status code. */
+  readonly code: number;
+  /** The node that was asked. */
+  readonly node: string | undefined;
+  /** When the last attempt failed, ISO 8601 in UTC. */
+  readonly at: string;
+}
