@@ -29,6 +29,9 @@ const locked = Object.entries(packages).map(([path, entry]) => ({
 }));
 const installed = locked.filter(({ dev }) => dev !== true);
 
+/** Returns the package of a module's name. */
+const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? "";
+
 async function builtFiles(ending: string): Promise<string[]> {
   const names = await readdir("dist", { recursive: true });
   return names.filter((name) => name.endsWith(ending)).map((name) => join("dist", name));
@@ -44,12 +47,11 @@ it("what is built imports only what is declared, and by names that the packages 
       }
     }
   }
-  const undeclared = [...used].filter((name) => !declared.has(/^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? ""));
-  expect(undeclared).toEqual([]);
+  expect([...used].filter((name) => !declared.has(packageOf(name)))).toEqual([]);
   for (const name of used) {
     expect(() => import.meta.resolve(name)).not.toThrow();
   }
-  const usedPackages = [...used].map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0]);
+  const usedPackages = [...used].map(packageOf);
   expect(Object.keys(dependencies).filter((name) => !usedPackages.includes(name))).toEqual([]);
 });
 

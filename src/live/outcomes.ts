@@ -4,7 +4,7 @@ import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertObject } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
-import { raceAbort } from "../signal/abort.js";
+import { linkedController, raceAbort } from "../signal/abort.js";
 import { remainingMs, withTimeout } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { requireSignature } from "../transaction/signature.js";
@@ -101,7 +101,7 @@ export interface Outcomes {
 /** How long the result of a transaction that was sent earlier is waited for, in milliseconds. */
 const OUTCOME_TIMEOUT_MS = 30_000;
 
-/** The maximum time in which the node tells its chain, in milliseconds. */
+/** How long to wait for the chain ID of the node, in milliseconds. */
 const CHAIN_CHECK_MS = 5_000;
 
 /**
@@ -128,7 +128,10 @@ export function createOutcomes(
   const chainOf = (options: CallOptions) => async () =>
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
 
-  /** Records of another chain say nothing. A node that does not tell its chain is no reason not to look. */
+  /**
+   * Rejects a node on another chain than the one that is named, because its records prove nothing. If the node does not
+   * answer in time, the search goes on.
+   */
   async function requireNamedChain(timeoutMs: number, { headers, signal: callers }: OutcomeOptions): Promise<void> {
     if (chainId === undefined) {
       return;
@@ -202,17 +205,15 @@ export function createOutcomes(
         );
       }
       const leftMs = remainingMs(timeoutMs, startedAt);
-      const wrongChain = new AbortController();
-      const checking = requireNamedChain(Math.min(leftMs, CHAIN_CHECK_MS), options).catch((reason: unknown) => {
-        wrongChain.abort(reason);
-        throw reason;
-      });
-      const signal = AbortSignal.any([wrongChain.signal, ...(options.signal === undefined ? [] : [options.signal])]);
-      const [outcome] = await raceAbort(
-        Promise.all([findOutcome(node, sent, leftMs, { ...options, signal }), checking]),
-        options.signal,
-      );
-      return outcome;
+      const ending = linkedController(options.signal);
+      try {
+        const finding = findOutcome(node, sent, leftMs, { ...options, signal: ending.signal });
+        const checking = requireNamedChain(Math.min(leftMs, CHAIN_CHECK_MS), options);
+        const [outcome] = await raceAbort(Promise.all([finding, checking]), options.signal);
+        return outcome;
+      } finally {
+        ending.abort(); // On another chain, the search goes no further.
+      }
     },
   };
 }

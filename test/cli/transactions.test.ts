@@ -167,7 +167,9 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     // A node gives the hashes of its last block, and of those that have a transaction of the key: `core/pow/engine.go`.
     expect(await run(["verify", later, ...over(transport)])).toMatchObject({
       code: 3,
-      out: expect.stringMatching(/^Signature .* are valid\.\nThe proof of work could not be checked: the node gives /),
+      out: expect.stringMatching(
+        /^Signature .* are valid\.\nThe proof of work could not be checked: the node reports /,
+      ),
     });
     const asJson = await run(["verify", later, "--json", ...over(transport)]);
     expect(JSON.parse(asJson.out)).toMatchObject({ valid: null, unchecked: { path: "tx.pow" } });

@@ -183,6 +183,42 @@ describe("records prove nothing if they name others", () => {
   });
 });
 
+test("records of the block that a transaction is tied to do not count as its execution", async () => {
+  let isStreamed: () => void = () => undefined;
+  const streamed = new Promise<void>((resolve) => {
+    isStreamed = resolve;
+  });
+  const { service } = streamingService(async function* ({ signal }) {
+    yield [begin(tied, START_MS * 1_000_000n), end(tied)];
+    isStreamed();
+    yield* quiet(signal);
+  });
+  await using node = await serveNode(
+    {
+      ...service,
+      async listEntities() {
+        await streamed;
+        return { ledgerEntries: [{ timestamp: START_MS * 1_000_000n }] };
+      },
+    },
+    { lastBlockHeight: () => ({ ...lastBlockAnswer, spamPowNumberOfPastBlocks: 100 }), getSpamStatistics: () => ({}) },
+  );
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const cancellation: CommandInit = { case: "orderCancellation", value: { marketId: market, orderId: other } };
+  const tx = await client.signCommand(cancellation, { signer: sender });
+  const outcome = await client.outcome(tx, { timeoutMs: 1500 });
+  expect(outcome).toMatchObject({
+    status: "unknown",
+    reason: `the results of blocks up to ${tied} may not have arrived, and none of those that arrived is of this transaction`,
+    lookedAt: expect.arrayContaining([
+      {
+        place: "records",
+        found: `1 ledgerEntries, but of block ${tied}, and the transaction is tied to block ${tied}`,
+      },
+    ]),
+  });
+});
+
 // commands.proto: `from` is the "owner of the account that is debited, where that is not the sender's own key".
 test.each([
   ["the derived key that it debits", derived, "failed"],

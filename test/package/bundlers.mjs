@@ -22,12 +22,13 @@ async function esbuild(format) {
   refuse(warnings.map(({ text }) => text));
 }
 
+/** What Rollup warns of in JSZip's modules, in TypeScript's helpers in Connect and Protobuf, and in the comments of Zod. */
+const OF_PACKAGES = ["CIRCULAR_DEPENDENCY", "THIS_IS_UNDEFINED", "INVALID_ANNOTATION"];
+
 async function rollupLike({ rollup }, plugins, options = {}) {
   const warnings = [];
   const onLog = (_, { code, message }) => {
-    // Those of JSZip are circular, and Connect and Protobuf use TypeScript's helpers: none of ours does.
-    const isOfPackages =
-      ["CIRCULAR_DEPENDENCY", "THIS_IS_UNDEFINED"].includes(code) && !/tradewire\/dist/.test(message);
+    const isOfPackages = OF_PACKAGES.includes(code) && !/tradewire\/dist/.test(message);
     if (!isOfPackages) warnings.push(message);
   };
   const bundle = await rollup({ input, plugins, ...options, onLog });

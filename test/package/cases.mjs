@@ -1,6 +1,6 @@
 // The cases of run.mjs. A case throws where it failed, and gives the reason where it was left out.
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createPeerCases } from "./peers.mjs";
 
@@ -33,10 +33,10 @@ const OVERRIDES = { undici: "7.29.0", ws: "8.20.0" };
  * Put the cases together.
  *
  * @param setting the checkout's folder, the temporary one, the packed file, the folder with the package alone, the
- *   program, what installs and runs, and the environment with the local node's URLs
+ *   program, what installs (also with members of package.json) and runs, and the environment with the local node's URLs
  * @returns the names of the cases, and what each does
  */
-export async function createCases({ root, folder, tarball, plain, programText, install, run, env }) {
+export async function createCases({ root, folder, tarball, plain, programText, install, installWith, run, env }) {
   const required = programText.replaceAll(/^import ([^;]+?) from ("[^"]+");$/gm, (_, names, name) => {
     return `const ${names.replaceAll(" as ", ": ")} = require(${name});`;
   });
@@ -141,10 +141,7 @@ export async function createCases({ root, folder, tarball, plain, programText, i
   /** The program runs with the packages that the user has put in the place of others, and no other copy is there. */
   async function overridden() {
     const own = join(folder, "overrides");
-    await mkdir(own);
-    const manifest = { private: true, dependencies: { tradewire: `file:${tarball}` }, overrides: OVERRIDES };
-    await writeFile(join(own, "package.json"), JSON.stringify(manifest));
-    await run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: own, seconds: 600 });
+    await installWith({ overrides: OVERRIDES }, own, tarball);
     await writeFile(join(own, "program.mjs"), programText);
     await runProgram(process.execPath, ["program.mjs"], own);
     const paths = await readdir(join(own, "node_modules"), { recursive: true });

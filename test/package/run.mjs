@@ -38,9 +38,12 @@ async function run(command, args, { cwd, seconds = PROGRAM_SECONDS, env = {}, re
 }
 
 /** Install packages into a folder of their own. */
-async function install(folder, ...packages) {
+const install = (folder, ...packages) => installWith({}, folder, ...packages);
+
+/** Install packages into a folder of their own, where package.json has further members. */
+async function installWith(members, folder, ...packages) {
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), '{ "private": true }\n');
+  await writeFile(join(folder, "package.json"), JSON.stringify({ private: true, ...members }));
   const args = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error", ...packages];
   await run("npm", args, { cwd: folder, seconds: INSTALL_SECONDS });
 }
@@ -81,7 +84,17 @@ try {
   const programText = await readFile(new URL("program.mjs", import.meta.url), "utf8");
   await mkdir(join(folder, "bundlers"));
   await copyFile(new URL("bundlers.mjs", import.meta.url), join(folder, "bundlers/bundlers.mjs"));
-  const cases = await createCases({ root, folder, tarball, plain, programText, install, run, env: node.env });
+  const cases = await createCases({
+    root,
+    folder,
+    tarball,
+    plain,
+    programText,
+    install,
+    installWith,
+    run,
+    env: node.env,
+  });
   for (const [title, check] of cases.filter(
     ([title]) => wanted.length === 0 || wanted.some((part) => title.includes(part)),
   )) {

@@ -4,7 +4,7 @@ import type { Transaction } from "../../../gen/client/vega/commands/v1/transacti
 import { ProtocolError, RequestError } from "../../errors/index.js";
 import { type Client, createClient } from "../../index.js";
 import { profileRules } from "../../schema/profile.js";
-import type { Problem } from "../../transaction/index.js";
+import type { BlockTask, Problem } from "../../transaction/index.js";
 import { requireChain } from "../../transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify-transaction.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
@@ -88,7 +88,7 @@ async function examine(tx: Transaction, options: VerifyOptions, context: Command
   }
   const wrong = inputDataProblems(inputData);
   const { blockHeight } = inputData;
-  // v0.78.0 refuses heights from which the number of past blocks has gone by (`core/pow/engine.go`).
+  // v0.78.0 refuses a transaction once `spam.pow.numberOfPastBlocks` blocks have passed (`core/pow/engine.go`).
   if (blockHeight > block.height || blockHeight + BigInt(block.spamPowNumberOfPastBlocks) <= block.height) {
     const message = `is ${blockHeight}, not one of the node's recent blocks up to ${block.height}`;
     return { chainId, problems: [...wrong, { path: "tx.inputData.blockHeight", message }] };
@@ -96,7 +96,7 @@ async function examine(tx: Transaction, options: VerifyOptions, context: Command
   const task = await powTask(client, publicKey, blockHeight, block, signal);
   if (task === undefined) {
     // A key's statistics list the last block, and the blocks that have a transaction of the key.
-    const unchecked = `the node gives the hash of its last block, ${block.height}, and no more that of block ${blockHeight}`;
+    const unchecked = `the node reports the hash of its last block, ${block.height}, but not that of block ${blockHeight}`;
     return { chainId, problems: wrong, unchecked };
   }
   const proof = proofProblem(tx, task);
@@ -110,7 +110,7 @@ async function powTask(
   height: bigint,
   last: LastBlockHeightResponse,
   signal: AbortSignal,
-): Promise<Parameters<typeof proofProblem>[1] | undefined> {
+): Promise<Omit<BlockTask, "chainId"> | undefined> {
   const difficulty = last.spamPowDifficulty;
   if (height === last.height) {
     return { height, hash: last.hash, difficulty, hashFunction: last.spamPowHashFunction };

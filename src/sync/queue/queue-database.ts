@@ -2,6 +2,7 @@ import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
 import { CanceledError, RequestError } from "../../errors/index.js";
 import { startTimer } from "../../runtime/index.js";
+import { missingPackage } from "../missing-package.js";
 import { assertTrusted, SEARCH_PATH, schemaOid } from "../sinks/postgres/postgres-catalog.js";
 import { loadPackages, surviveLoss } from "../sinks/postgres/postgres-connections.js";
 import { sinkError } from "../sinks/postgres/postgres-errors.js";
@@ -58,11 +59,7 @@ export async function openQueueDatabase(target: Target): Promise<QueueDatabase> 
   const [{ makePool, Client: OwnClient }, { default: Boss }] = await Promise.all([
     loadPackages(),
     import("pg-boss").catch((cause: unknown) => {
-      throw new RequestError("a queue needs the package pg-boss, which cannot be loaded", {
-        advice: "Install it: npm install pg-boss@10",
-        cause,
-        section: "requesterror-missing-package",
-      });
+      throw missingPackage("a queue", "pg-boss", "pg-boss@10", cause);
     }),
   ]);
   const config = configOf(target);

@@ -1,5 +1,5 @@
-import { RequestError } from "../../errors/index.js";
 import { monotonicMs, type StopTimer, startTimer } from "../../runtime/index.js";
+import { missingPackage } from "../missing-package.js";
 import { isReady, type LagReport, type SyncSnapshot } from "./sync-snapshot.js";
 
 /** A sample: the value of the metric's label, if it has one, and the number. */
@@ -127,15 +127,11 @@ const METRICS: readonly Metric[] = [
  * Loads the package that writes metrics. It is an optional peer.
  *
  * @returns writes the metrics of a snapshot in Prometheus' text format
- * @throws {@link RequestError} if the package is not installed
+ * @throws `RequestError` if the package is not installed
  */
 export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
   const loading = import("prom-client").catch((cause: unknown): never => {
-    throw new RequestError("serving metrics needs the package prom-client, which cannot be loaded", {
-      advice: "Install it: npm install prom-client",
-      cause,
-      section: "requesterror-missing-package",
-    });
+    throw missingPackage("serving metrics", "prom-client", "prom-client", cause);
   });
   const { Counter, Gauge, Registry } = (await loading).default;
   return async (snapshot) => {

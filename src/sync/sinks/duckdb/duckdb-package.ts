@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { MAX_MESSAGE, truncate } from "../../../errors/error-text.js";
 import { RequestError, SinkError, TradewireError } from "../../../errors/index.js";
 import { isError } from "../../../errors/node-errors.js";
+import { missingPackage } from "../../missing-package.js";
 
 /** The oldest version of DuckDB whose types and settings the sinks use. */
 const MIN_VERSION = [1, 5] as const;
@@ -16,11 +17,7 @@ const MIN_VERSION = [1, 5] as const;
  */
 export async function loadDuckdb() {
   const duckdb = await import("@duckdb/node-api").catch((cause: unknown): never => {
-    throw new RequestError("syncing to DuckDB or Parquet needs the package @duckdb/node-api, which cannot be loaded", {
-      advice: "Install it: npm install @duckdb/node-api",
-      cause,
-      section: "requesterror-missing-package",
-    });
+    throw missingPackage("syncing to DuckDB or Parquet", "@duckdb/node-api", "@duckdb/node-api", cause);
   });
   const version = duckdb.version();
   const [major = 0, minor = 0] = version.replace(/^v/u, "").split(".").map(Number);

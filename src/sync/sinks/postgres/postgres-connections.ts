@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { Client, Pool, PoolClient, PoolConfig } from "pg";
 import { CanceledError, RequestError } from "../../../errors/index.js";
 import { linkedController, onAbort } from "../../../signal/abort.js";
+import { missingPackage } from "../../missing-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";
 import { FetchError, sinkError } from "./postgres-errors.js";
 import type { Target } from "./postgres-target.js";
@@ -338,9 +339,5 @@ export async function loadPackages() {
 export type Packages = Awaited<ReturnType<typeof loadPackages>>;
 
 function missing(name: string, cause: unknown): never {
-  throw new RequestError(`syncing to PostgreSQL needs the package ${name}, which cannot be loaded`, {
-    advice: "Install it: npm install pg pg-copy-streams",
-    cause,
-    section: "requesterror-missing-package",
-  });
+  throw missingPackage("syncing to PostgreSQL", name, "pg pg-copy-streams", cause);
 }

@@ -62,6 +62,17 @@ it.each(["v1.5.0", "v1.10.0", "v2.0.0"])("takes DuckDB %s", async (version) => {
   expect((await verify("duckdb:a.duckdb")).output).not.toContain("or later is needed");
 });
 
+it("says how to install prom-client where metrics are to be served without it", async () => {
+  const program = `import { createSyncState, startWatch } from "tradewire/sync";
+    await startWatch({ listen: "127.0.0.1:0", state: createSyncState() }).catch(({ name, message }) => console.log(name, message));`;
+  expect(await run("--input-type=module", "--eval", program)).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(
+      /^RequestError serving metrics needs the package prom-client, which cannot be loaded\nInstall it: npm install prom-client\n/,
+    ),
+  });
+});
+
 it("says how to install DuckDB where it is not there", async () => {
   await rm(installed("@duckdb"), { recursive: true, force: true });
   const { code, output } = await verify("duckdb:a.duckdb");
