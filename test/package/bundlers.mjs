@@ -43,7 +43,9 @@ const bundlers = {
     const { nodeResolve } = await import("@rollup/plugin-node-resolve");
     const { default: commonjs } = await import("@rollup/plugin-commonjs");
     const { default: json } = await import("@rollup/plugin-json"); // gRPC's package reads its own package.json.
-    const plugins = [nodeResolve({ preferBuiltins: true, exportConditions: ["node"] }), commonjs(), json()];
+    // Node 20 has no SQLite, which undici asks for when somebody stores its cache there.
+    const requires = commonjs({ ignore: ["node:sqlite"] });
+    const plugins = [nodeResolve({ preferBuiltins: true, exportConditions: ["node"] }), requires, json()];
     await rollupLike(await import("rollup"), plugins, { external: /^node:/ });
   },
   async rolldown() {
