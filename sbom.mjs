@@ -11,7 +11,9 @@ const installed = ({ devDependencies: _, peerDependencies: __, peerDependenciesM
 
 const lock = await read("package-lock.json");
 const { "": root, ...packages } = lock.packages;
-const kept = Object.fromEntries(Object.entries(packages).filter(([, { dev }]) => dev !== true));
+const kept = Object.fromEntries(
+  Object.entries(packages).filter(([, { dev, devOptional }]) => dev !== true && devOptional !== true),
+);
 const files = {
   "package.json": installed(await read("package.json")),
   "package-lock.json": { ...lock, packages: { "": installed(root), ...kept } },

@@ -8,6 +8,7 @@ import ts from "typescript";
 interface Locked {
   readonly version: string;
   readonly dev?: boolean;
+  readonly devOptional?: boolean;
   readonly resolved?: string;
   readonly integrity?: string;
   readonly hasInstallScript?: boolean;
@@ -27,7 +28,7 @@ const locked = Object.entries(packages).map(([path, entry]) => ({
   path,
   name: path.replace(/^.*node_modules\//, ""),
 }));
-const installed = locked.filter(({ dev }) => dev !== true);
+const installed = locked.filter(({ dev, devOptional }) => dev !== true && devOptional !== true);
 
 /** Returns the package of a module's name. */
 const packageOf = (name: string) => /^(@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? "";

@@ -1,4 +1,4 @@
-import { configSchema, MAX_JSON_BYTES } from "../config/config-schema.js";
+import { MAX_JSON_BYTES, transportNames } from "../config/config-schema.js";
 import { type ConfigSources, readSources } from "../config/load-config.js";
 import type { Config, LoadedConfig } from "../index.js";
 import { profiles } from "../schema/profile.js";
@@ -34,7 +34,7 @@ export const clientOptions = {
     "configuration file (default: the file that TRADEWIRE_CONFIG names, or tradewire.config.json if it exists)",
     CONNECTION,
   ),
-  transport: choice("<name>", "how to connect to the node", configSchema.shape.transport.unwrap().options, CONNECTION),
+  transport: choice("<name>", "how to connect to the node", transportNames, CONNECTION),
   profile: { ...profileOption, ...CONNECTION },
   grpcUrl: text("<url>", "gRPC URL of the node", CONNECTION),
   restUrl: text("<url>", "URL of the node's HTTP gateway", CONNECTION),

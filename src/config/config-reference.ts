@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as v from "valibot";
 import {
   address,
   type ConfigKey,
@@ -102,13 +102,14 @@ function typeOf({ name, schema }: ConfigKey): string {
   if (words !== undefined) {
     return words;
   }
-  if (schema instanceof z.ZodEnum) {
+  if ("options" in schema && Array.isArray(schema.options)) {
     return schema.options.map((option) => `\`${option}\``).join(", ");
   }
-  if (schema instanceof z.ZodNumber) {
-    return `${schema.minValue} to ${schema.maxValue}`;
+  if (schema.type === "number") {
+    const { min, max } = v.getMetadata(schema);
+    return `${min} to ${max}`;
   }
-  if (schema instanceof z.ZodArray && schema.element === address) {
+  if ("item" in schema && schema.item === address) {
     return "list of addresses and ports";
   }
   throw new Error(`src/config/config-reference.ts has no words for the type of ${name}`);

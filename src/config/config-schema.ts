@@ -1,9 +1,9 @@
 import { isIPv4, isIPv6 } from "node:net";
-import * as z from "zod";
+import * as v from "valibot";
 import { closestName, describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
-import { integer } from "../input/schemas.js";
+import { integer, isUnknownKey, objectSchema } from "../input/schemas.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { profiles } from "../schema/profile.js";
 import type { Config } from "./client-config.js";
@@ -22,14 +22,17 @@ export type {
   TransportName,
 } from "./client-config.js";
 
+const URL_FORM = "must be a URL such as http://127.0.0.1:3007 or https://node.example";
+
 /** The URL of a server. */
-export const url = z
-  .url({
-    protocol: /^https?$/,
-    abort: true, // The next check requires a URL.
-    error: "must be a URL such as http://127.0.0.1:3007 or https://node.example",
-  })
-  .refine(isPlainUrl, "must have no user name, password, query or fragment; what is secret goes into headers");
+export const url = v.pipe(
+  v.string(URL_FORM),
+  v.check(isHttpUrl, URL_FORM),
+  v.check(
+    (text) => !isHttpUrl(text) || isPlainUrl(text),
+    "must have no user name, password, query or fragment; what is secret goes into headers",
+  ),
+);
 
 /**
  * Returns the schema of an integer in a range.
@@ -61,50 +64,69 @@ const bytes = (min: number, max: number) => integerFrom(min, max, "of bytes ");
  * @returns the schema
  */
 const oneOf = <const Choice extends string>(...choices: Choice[]) =>
-  z.enum(choices, `must be one of ${choices.join(", ")}`);
+  v.picklist(choices, `must be one of ${choices.join(", ")}`);
 
 /** Headers by name. Errors never show their values, which may be secret. */
-export const headers = z.record(
-  z
-    .string()
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "has a name that no header can have: letters, digits and - are possible")
-    .refine((name) => !isForbiddenHeader(name), "has the name of a header that only the connection sets"),
-  z
-    .string("must be a text")
-    .regex(/^[\t\x20-\x7e\x80-\xff]*$/, "must have no line breaks, and no characters beyond Latin-1"),
-  'must be an object of headers, such as {"authorization":"Bearer ..."}',
+export const headers = v.pipe(
+  v.custom<Record<string, string>>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    'must be an object of headers, such as {"authorization":"Bearer ..."}',
+  ),
+  // A record of Valibot leaves out a header with the name `constructor`.
+  v.rawCheck(({ dataset, addIssue }) => {
+    if (dataset.typed) {
+      const input = dataset.value;
+      for (const [key, value] of Object.entries<unknown>(input)) {
+        const refuse = (origin: "key" | "value", message: string) =>
+          addIssue({ message, path: [{ type: "object", origin, input, key, value }] });
+        if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(key)) {
+          refuse("key", "has a name that no header can have: letters, digits and - are possible");
+        } else if (isForbiddenHeader(key)) {
+          refuse("key", "has the name of a header that only the connection sets");
+        }
+        if (typeof value !== "string") {
+          refuse("value", "must be a text");
+        } else if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+          refuse("value", "must have no line breaks, and no characters beyond Latin-1");
+        }
+      }
+    }
+  }),
+  v.transform((input) => ({ ...input })),
+  v.metadata({ kind: "headers" }),
 );
 
 /** The path of a PEM file. `loadConfig` makes it absolute. */
-export const pemFile = z
-  .string("must be the path of a PEM file")
-  .regex(/^[^\0\r\n]+$/, "must be the path of a PEM file, not what is in it")
-  .meta({ file: true });
+export const pemFile = v.pipe(
+  v.string("must be the path of a PEM file"),
+  v.regex(/^[^\0\r\n]+$/, "must be the path of a PEM file, not what is in it"),
+  v.metadata({ kind: "file" }),
+);
 
 /** A boolean. */
-export const trueOrFalse = z.boolean("must be true or false");
+export const trueOrFalse = v.boolean("must be true or false");
 
 /** A host name. */
-export const host = z.string("must be a host's name").regex(/^[^\s\p{Cc}]+$/u, "must be a host's name");
+export const host = v.pipe(v.string("must be a host's name"), v.regex(/^[^\s\p{Cc}]+$/u, "must be a host's name"));
 
 /** A chain's identifier. */
-export const chainId = z
-  .string("must be a text")
-  .refine(isChainId, "must be a chain's identifier: 1 to 50 characters of A-Z a-z 0-9 . _ -");
+export const chainId = v.pipe(
+  v.string("must be a text"),
+  v.check(isChainId, "must be a chain's identifier: 1 to 50 characters of A-Z a-z 0-9 . _ -"),
+);
 
 /** An IP address and a port. */
-export const address = z
-  .string("must be a text")
-  .refine(isAddress, { abort: true, error: "must be an IP address and a port, such as 10.0.0.1:3007" });
+export const address = v.pipe(
+  v.string("must be a text"),
+  v.check(isAddress, "must be an IP address and a port, such as 10.0.0.1:3007"),
+);
 
-/**
- * Returns the schema of an object that may have no other keys.
- *
- * @param shape the schema of each key
- * @returns the schema
- */
-function group<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
-  return z.strictObject(shape, "must be an object");
+/** Returns the schema of an object that may have no other keys. */
+const group = <const Entries extends v.ObjectEntries>(entries: Entries) =>
+  objectSchema(entries, "must be an object", () => "is not known");
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 /** Returns whether all parts of a URL are sent with requests and may be logged. */
@@ -147,36 +169,38 @@ const MIB = 1024 * 1024;
 
 /** The TLS options of an endpoint. */
 const tls = group({
-  caFile: pemFile.optional(),
-  certFile: pemFile.optional(),
-  keyFile: pemFile.optional(),
-  serverName: host.optional(),
+  caFile: v.optional(pemFile),
+  certFile: v.optional(pemFile),
+  keyFile: v.optional(pemFile),
+  serverName: v.optional(host),
 });
 
 const endpoint = {
-  tls: tls.optional(),
-  headers: headers.optional(),
-  allowInsecureHeaders: trueOrFalse.default(false),
+  tls: v.optional(tls),
+  headers: v.optional(headers),
+  allowInsecureHeaders: v.optional(trueOrFalse, false),
 };
 
 /** The options of the gRPC endpoint. */
 const grpc = group({
   url,
-  codec: oneOf("proto", "json").default("proto"),
-  windowBytes: bytes(65_535, 2 ** 31 - 1).default(8 * MIB),
-  keepaliveMs: milliseconds.default(310_000),
-  addresses: z
-    .array(address, "must be a list of addresses, such as 10.0.0.1:3007")
-    .min(1, "must hold an address at least")
-    .optional(),
+  codec: v.optional(oneOf("proto", "json"), "proto"),
+  windowBytes: v.optional(bytes(65_535, 2 ** 31 - 1), 8 * MIB),
+  keepaliveMs: v.optional(milliseconds, 310_000),
+  addresses: v.optional(
+    v.pipe(
+      v.array(address, "must be a list of addresses, such as 10.0.0.1:3007"),
+      v.minLength(1, "must hold an address at least"),
+    ),
+  ),
   ...endpoint,
 });
 
 /** The options of the HTTP gateway. */
 const rest = group({
   url,
-  streams: oneOf("envelopes", "messages", "array").default("envelopes"),
-  jsonAsText: trueOrFalse.default(false),
+  streams: v.optional(oneOf("envelopes", "messages", "array"), "envelopes"),
+  jsonAsText: v.optional(trueOrFalse, false),
   ...endpoint,
 });
 
@@ -191,7 +215,7 @@ export interface ConfigKey {
   /** The format of its value as text. The values of headers may be secret. */
   readonly kind: "text" | "file" | "number" | "boolean" | "list" | "headers";
   /** The schema of its value, without its default. */
-  readonly schema: unknown;
+  readonly schema: v.GenericSchema;
 }
 
 /** The prefix of all environment variables. */
@@ -200,14 +224,15 @@ export const VARIABLE_PREFIX = "TRADEWIRE_";
 /**
  * Returns the keys of a schema: all its leaves.
  *
- * @param schema a Zod schema
+ * @param schema an object's schema
  * @param path the path of the schema in the configuration
  * @returns the keys, in the order of the schema
  */
-export function schemaKeys(schema: unknown, path: readonly string[] = []): ConfigKey[] {
-  const inner = unwrap(schema);
-  if (inner instanceof z.ZodObject) {
-    return Object.entries(inner.shape).flatMap(([key, value]) => schemaKeys(value, [...path, key]));
+export function schemaKeys(schema: v.GenericSchema, path: readonly string[] = []): ConfigKey[] {
+  const inner = isOptional(schema) ? schema.wrapped : schema;
+  const object = "pipe" in inner && Array.isArray(inner.pipe) ? inner.pipe.find(isObject) : undefined;
+  if (object !== undefined) {
+    return Object.entries(object.entries).flatMap(([key, value]) => schemaKeys(value, [...path, key]));
   }
   const words = path.map((key) => key.replace(/(?=[A-Z])/g, "_").toUpperCase());
   const variable = `${VARIABLE_PREFIX}${words.join("_")}`;
@@ -229,26 +254,19 @@ export function valueAt(config: unknown, path: readonly PropertyKey[]): unknown 
   );
 }
 
-function unwrap(schema: unknown): unknown {
-  return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
-    ? unwrap(schema.unwrap())
-    : schema;
-}
+type Optional = v.OptionalSchema<v.GenericSchema, unknown>;
+type StrictObject = v.StrictObjectSchema<Record<string, v.GenericSchema>, undefined>;
 
-function kindOf(schema: unknown): ConfigKey["kind"] {
-  if (schema instanceof z.ZodNumber) {
-    return "number";
+const isOptional = (schema: v.GenericSchema): schema is Optional => schema.type === "optional";
+const isObject = (item: { type: string }): item is StrictObject => item.type === "strict_object";
+
+function kindOf(schema: v.GenericSchema): ConfigKey["kind"] {
+  const { kind } = v.getMetadata(schema);
+  if (kind === "file" || kind === "headers") {
+    return kind;
   }
-  if (schema instanceof z.ZodBoolean) {
-    return "boolean";
-  }
-  if (schema instanceof z.ZodArray) {
-    return "list";
-  }
-  if (schema instanceof z.ZodRecord) {
-    return "headers";
-  }
-  return schema instanceof z.ZodString && schema.meta()?.["file"] === true ? "file" : "text";
+  const { type } = schema;
+  return type === "number" || type === "boolean" ? type : type === "array" ? "list" : "text";
 }
 
 /** The sources of the values of a configuration. */
@@ -268,31 +286,31 @@ export const singleOrigin: ConfigOrigins = {
 /**
  * Describes each issue of the schema: the place, the value found and the valid values. The texts never contain a secret.
  *
- * @param issues the issues, as Zod reports them
+ * @param issues the issues, as the schema reports them
  * @param input the invalid configuration
  * @param keys the keys of the configuration
  * @param origins the sources of the values
  * @returns a text for each issue, without a full stop
  */
 function describeIssues(
-  issues: readonly z.core.$ZodIssue[],
+  issues: readonly v.BaseIssue<unknown>[],
   input: unknown,
   keys: readonly ConfigKey[],
   origins: ConfigOrigins,
 ): string[] {
   return issues.flatMap((issue) => {
-    const { path } = issue;
-    const place = origins.at(path);
-    if (issue.code === "unrecognized_keys") {
-      return issue.keys.map((key) => unknownKey([...path, key], keys, origins));
+    const path = issue.path?.map(({ key }) => String(key)) ?? [];
+    const parent = path.slice(0, -1);
+    if (isUnknownKey(issue)) {
+      // The issue is about the first of them.
+      const known = new Set(keys.filter((key) => startsWith(key.path, parent)).map((key) => key.path[parent.length]));
+      const others = Object.keys(Object(valueAt(input, parent))).filter((key) => !known.has(key));
+      return others.map((key) => unknownKey([...parent, key], keys, origins));
     }
-    if (issue.code === "invalid_key") {
-      return [`${origins.at(path.slice(0, -1))} ${issue.issues[0]?.message}`];
+    if (issue.type === "raw_check" && issue.path?.at(-1)?.origin === "key") {
+      return [`${origins.at(parent)} ${issue.message}`];
     }
-    if (issue.code === "custom" && issue.params !== undefined) {
-      return [`${place} ${issue.message}${reasons(issue.params["because"], origins)}`];
-    }
-    return [`${place} ${found(valueAt(input, path), keyAt(path, keys))}, but ${issue.message}`];
+    return [`${origins.at(path)} ${found(valueAt(input, path), keyAt(path, keys))}, but ${issue.message}`];
   });
 }
 
@@ -304,8 +322,11 @@ function unknownKey(path: readonly PropertyKey[], keys: readonly ConfigKey[], or
 
 /** Returns the key at a path, or the key that contains the path. */
 function keyAt(path: readonly PropertyKey[], keys: readonly ConfigKey[]): ConfigKey | undefined {
-  return keys.find((key) => key.path.every((part, index) => path[index] === part));
+  return keys.find((key) => startsWith(path, key.path));
 }
+
+const startsWith = (path: readonly PropertyKey[], start: readonly PropertyKey[]) =>
+  start.every((part, index) => path[index] === part);
 
 function found(value: unknown, key: ConfigKey | undefined): string {
   if (value === undefined) {
@@ -324,8 +345,7 @@ function withoutSecrets(text: string): string {
   return text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1***@").replace(/[?#].*$/s, "?***");
 }
 
-function reasons(because: unknown, { sourceOf }: ConfigOrigins): string {
-  const names = Array.isArray(because) ? because.map(String) : [];
+function reasons(names: readonly string[], { sourceOf }: ConfigOrigins): string {
   const texts = names.flatMap((name) => {
     const source = sourceOf(name);
     return source === undefined
@@ -339,91 +359,100 @@ function reasons(because: unknown, { sourceOf }: ConfigOrigins): string {
 export const MAX_JSON_BYTES = 2 ** 29;
 
 const timeouts = group({
-  connectMs: milliseconds.default(10_000),
-  callMs: milliseconds.default(60_000),
-  idleMs: milliseconds.optional(),
+  connectMs: v.optional(milliseconds, 10_000),
+  callMs: v.optional(milliseconds, 60_000),
+  idleMs: v.optional(milliseconds),
 });
 
 const retry = group({
-  tries: integerFrom(1, 100).default(3),
-  baseMs: milliseconds.default(100),
-  maxMs: milliseconds.default(10_000),
+  tries: v.optional(integerFrom(1, 100), 3),
+  baseMs: v.optional(milliseconds, 100),
+  maxMs: v.optional(milliseconds, 10_000),
 });
 
 const fallback = group({
-  pauseMs: milliseconds.default(30_000),
-  maxPauseMs: milliseconds.default(300_000),
+  pauseMs: v.optional(milliseconds, 30_000),
+  maxPauseMs: v.optional(milliseconds, 300_000),
 });
 
 const limits = group({
-  maxMessageBytes: bytes(1, 2 ** 31 - 1).default(64 * MIB),
-  maxJsonBytes: bytes(1, MAX_JSON_BYTES).default(64 * MIB),
-  maxArchiveBytes: bytes(1, 2 ** 32 - 1).default(512 * MIB),
-  callsPerSecond: integerFrom(1, 1_000_000).optional(),
+  maxMessageBytes: v.optional(bytes(1, 2 ** 31 - 1), 64 * MIB),
+  maxJsonBytes: v.optional(bytes(1, MAX_JSON_BYTES), 64 * MIB),
+  maxArchiveBytes: v.optional(bytes(1, 2 ** 32 - 1), 512 * MIB),
+  callsPerSecond: v.optional(integerFrom(1, 1_000_000)),
 });
+
+/** The names of transports; `auto` takes gRPC, and REST where that cannot be reached. */
+export const transportNames = ["auto", "grpc", "grpc-js", "rest"] as const satisfies readonly Config["transport"][];
 
 /**
  * The schema of a configuration. The types in client-config.ts document the keys.
  *
  * @internal
  */
-export const configSchema = z
-  .strictObject(
-    {
-      transport: oneOf("auto", "grpc", "grpc-js", "rest").optional(),
-      chainId: chainId.optional(),
-      profile: oneOf(...profiles).default("specification"),
-      grpc: grpc.optional(),
-      rest: rest.optional(),
-      timeouts: timeouts.prefault({}),
-      retry: retry.prefault({}),
-      fallback: fallback.prefault({}),
-      limits: limits.prefault({}),
-    },
-    "must be an object",
-  )
-  .superRefine((config, context) => {
-    /** Rejects the value at a path because of the values of other keys. */
-    const refuse = (path: string[], message: string, ...because: string[]) =>
-      context.addIssue({ code: "custom", path, message, params: { because } });
-    const { transport } = config;
-    if (config.grpc === undefined && (transport === "auto" || transport === "grpc" || transport === "grpc-js")) {
-      refuse(["grpc", "url"], `must be given for the transport ${transport}`, "transport");
+const configSchema = group({
+  transport: v.optional(oneOf(...transportNames)),
+  chainId: v.optional(chainId),
+  profile: v.optional(oneOf(...profiles), "specification"),
+  grpc: v.optional(grpc),
+  rest: v.optional(rest),
+  timeouts: v.optional(timeouts, {}),
+  retry: v.optional(retry, {}),
+  fallback: v.optional(fallback, {}),
+  limits: v.optional(limits, {}),
+});
+
+/** A value that is wrong because of others. */
+interface Conflict {
+  readonly path: readonly string[];
+  readonly message: string;
+  /** The names of the other keys. */
+  readonly because: readonly string[];
+}
+
+/** Finds the values that are wrong because of the values of other keys. */
+function conflictsOf(config: SchemaOutput): Conflict[] {
+  const conflicts: Conflict[] = [];
+  const refuse = (path: string[], message: string, ...because: string[]) => conflicts.push({ path, message, because });
+  const { transport } = config;
+  if (config.grpc === undefined && (transport === "auto" || transport === "grpc" || transport === "grpc-js")) {
+    refuse(["grpc", "url"], `must be given for the transport ${transport}`, "transport");
+  }
+  if (config.rest === undefined && (transport === "auto" || transport === "rest")) {
+    refuse(["rest", "url"], `must be given for the transport ${transport}`, "transport");
+  }
+  if (config.grpc === undefined && config.rest === undefined && transport === undefined) {
+    refuse([], "must hold grpc.url, rest.url or both");
+  }
+  if (transport === "grpc-js" && config.grpc?.codec === "json") {
+    refuse(["grpc", "codec"], "must be proto for the transport grpc-js; json is possible with grpc", "transport");
+  }
+  if (transport !== "grpc-js" && config.grpc?.addresses !== undefined) {
+    refuse(["grpc", "addresses"], "is possible for the transport grpc-js only", "transport");
+  }
+  if (transport === "grpc-js" && config.grpc !== undefined && new URL(config.grpc.url).pathname !== "/") {
+    refuse(["grpc", "url"], "must have no path for the transport grpc-js", "transport");
+  }
+  for (const name of ["grpc", "rest"] as const) {
+    const endpoint = config[name];
+    const { certFile, keyFile } = endpoint?.tls ?? {};
+    if ((certFile === undefined) !== (keyFile === undefined)) {
+      refuse([name, "tls"], "must have certFile and keyFile both, or neither");
     }
-    if (config.rest === undefined && (transport === "auto" || transport === "rest")) {
-      refuse(["rest", "url"], `must be given for the transport ${transport}`, "transport");
+    if (endpoint === undefined || new URL(endpoint.url).protocol !== "http:") {
+      continue;
     }
-    if (config.grpc === undefined && config.rest === undefined && transport === undefined) {
-      refuse([], "must hold grpc.url, rest.url or both");
+    if (endpoint.tls !== undefined) {
+      refuse([name, "tls"], `goes with an https URL only, but ${name}.url is plain http`, `${name}.url`);
     }
-    if (transport === "grpc-js" && config.grpc?.codec === "json") {
-      refuse(["grpc", "codec"], "must be proto for the transport grpc-js; json is possible with grpc", "transport");
+    const exposed = exposedHost(endpoint);
+    if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
+      const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
+      refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
     }
-    if (transport !== "grpc-js" && config.grpc?.addresses !== undefined) {
-      refuse(["grpc", "addresses"], "is possible for the transport grpc-js only", "transport");
-    }
-    if (transport === "grpc-js" && config.grpc !== undefined && new URL(config.grpc.url).pathname !== "/") {
-      refuse(["grpc", "url"], "must have no path for the transport grpc-js", "transport");
-    }
-    for (const name of ["grpc", "rest"] as const) {
-      const endpoint = config[name];
-      const { certFile, keyFile } = endpoint?.tls ?? {};
-      if ((certFile === undefined) !== (keyFile === undefined)) {
-        refuse([name, "tls"], "must have certFile and keyFile both, or neither");
-      }
-      if (endpoint === undefined || new URL(endpoint.url).protocol !== "http:") {
-        continue;
-      }
-      if (endpoint.tls !== undefined) {
-        refuse([name, "tls"], `goes with an https URL only, but ${name}.url is plain http`, `${name}.url`);
-      }
-      const exposed = exposedHost(endpoint);
-      if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
-        const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
-        refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
-      }
-    }
-  });
+  }
+  return conflicts;
+}
 
 /** All keys of the configuration, with the names of their environment variables. */
 export const configKeys = schemaKeys(configSchema);
@@ -433,9 +462,9 @@ export const configKeys = schemaKeys(configSchema);
  *
  * @internal
  */
-export type SchemaInput = z.input<typeof configSchema>;
+export type SchemaInput = v.InferInput<typeof configSchema>;
 /** @internal */
-export type SchemaOutput = z.output<typeof configSchema>;
+export type SchemaOutput = v.InferOutput<typeof configSchema>;
 
 /**
  * Validates a configuration and fills in the defaults.
@@ -461,11 +490,14 @@ export function readConfig(config: unknown): Config {
  * @internal
  */
 export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
-  const result = configSchema.safeParse(config);
-  if (result.success) {
-    return chooseTransport(result.data);
+  const result = v.safeParse(configSchema, config);
+  const conflicts = result.success ? conflictsOf(result.output) : [];
+  if (result.success && conflicts.length === 0) {
+    return chooseTransport(result.output);
   }
-  const wrong = describeIssues(result.error.issues, config, configKeys, origins);
+  const wrong = result.success
+    ? conflicts.map(({ path, message, because }) => `${origins.at(path)} ${message}${reasons(because, origins)}`)
+    : describeIssues(result.issues, config, configKeys, origins);
   throw new RequestError(`the configuration is wrong: ${wrong.join("; ")}`, {
     section: "requesterror-configuration",
     advice: "Correct what is named; docs/configuration.md lists what is possible.",

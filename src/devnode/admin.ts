@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ConnectError } from "@connectrpc/connect";
-import * as z from "zod";
+import * as v from "valibot";
 import { wordingOf } from "../errors/error-text.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { optionsSchema, parseInput } from "../input/schemas.js";
@@ -16,13 +16,13 @@ type Command = (controls: Controls, body: unknown, name: string) => unknown;
 
 /** Declares a command whose body has a schema. The response to a command without a result is an empty object. */
 const command =
-  <S extends z.ZodType>(schema: S, run: (controls: Controls, body: z.output<S>) => unknown): Command =>
+  <S extends v.GenericSchema>(schema: S, run: (controls: Controls, body: v.InferOutput<S>) => unknown): Command =>
   (controls, body, name) =>
     run(controls, parseInput(schema, body, name));
 
 const OBJECT = "POST a JSON object; {} for a command without arguments.";
 const nothing = optionsSchema({}, OBJECT);
-const newTime = optionsSchema({ time: z.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
+const newTime = optionsSchema({ time: v.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
 
 interface AdminOptions {
   readonly controls: Controls;

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as v from "valibot";
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { describeValue, optionsSchema, parseInput } from "../input/schemas.js";
@@ -201,7 +201,7 @@ function createSnapshots() {
  * @internal
  */
 export const snapshotSchema = optionsSchema(
-  { id: z.string("Give the identifier that snapshot returned.") },
+  { id: v.string("Give the identifier that snapshot returned.") },
   "Give the identifier of a snapshot.",
 );
 

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as v from "valibot";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
@@ -78,6 +78,9 @@ export interface DevnodeOptions {
 }
 
 const CHAIN_ID_PREFIXES = ["signed-and-submitted", "signature-only"] as const satisfies readonly ChainIdPrefix[];
+const HOST = "Give the address to listen on, such as 127.0.0.1.";
+const CHAIN_ID = "It becomes part of file names: use 1 to 50 characters of A-Z a-z 0-9 . _ -";
+const FOLDER = "Give the path of a folder, or leave it out.";
 const HOST_NAMES = "Give hostnames without ports, such as node.example.";
 /** A party's initial balance of each asset, in the asset's smallest unit. */
 const STARTING_BALANCE = "1000000000000000000000000";
@@ -89,29 +92,32 @@ const MAX_BLOCKS = 1_000_000_000;
 const MAX_ACTIVITY = 10_000;
 
 const oneOf = <const Choice extends string>(choices: readonly Choice[]) =>
-  z.enum(choices, `Give ${choices.join(" or ")}.`);
-const port = integer(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.").default(0);
+  v.picklist(choices, `Give ${choices.join(" or ")}.`);
+const port = v.optional(integer(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one."), 0);
 const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as 115 and 116.`;
 const KEYS = "Give public keys of 64 lowercase hex digits, or an empty list for only the node's own keys.";
 const LIMIT = "Give true, false, or an object such as { burst: 100, perSecond: 20 }.";
-const numberFrom = (min: number, advice: string) => z.number(advice).min(min, advice).optional();
+const numberFrom = (min: number, advice: string) =>
+  v.optional(v.pipe(v.number(advice), v.finite(advice), v.minValue(min, advice)));
 
-const rateLimit = optionsSchema(
-  {
-    burst: numberFrom(1, "Give a number of calls, at least 1."),
-    perSecond: numberFrom(0, "Give a number of calls, at least 0."),
-    banMs: numberFrom(0, "Give milliseconds, at least 0."),
-  } satisfies Record<keyof RateLimit, unknown>,
-  LIMIT,
-).optional();
+const rateLimit = v.optional(
+  optionsSchema(
+    {
+      burst: numberFrom(1, "Give a number of calls, at least 1."),
+      perSecond: numberFrom(0, "Give a number of calls, at least 0."),
+      banMs: numberFrom(0, "Give milliseconds, at least 0."),
+    } satisfies Record<keyof RateLimit, unknown>,
+    LIMIT,
+  ),
+);
 
 /** Validates only the container: each row is validated when it is read. */
-const rows = z
-  .custom<Genesis[TableName]>(
+const rows = v.optional(
+  v.custom<Genesis[TableName]>(
     (input) => typeof input === "string" || input instanceof Uint8Array || Array.isArray(input),
     "Give a list of rows, each an object of values by column, or CSV with a header row.",
-  )
-  .optional();
+  ),
+);
 const genesis = optionsSchema(
   Object.fromEntries(tableNames.map((table) => [table, rows])),
   "Give an object of rows by table, such as { trades: [] }.",
@@ -119,46 +125,42 @@ const genesis = optionsSchema(
 
 const schema = optionsSchema(
   {
-    host: z
-      .string("Give the address to listen on, such as 127.0.0.1.")
-      .regex(/^[^\s\p{Cc}]+$/u, "Give the address to listen on, such as 127.0.0.1.")
-      .default("127.0.0.1"),
+    host: v.optional(v.pipe(v.string(HOST), v.regex(/^[^\s\p{Cc}]+$/u, HOST)), "127.0.0.1"),
     grpcPort: port,
     restPort: port,
-    chainId: z
-      .custom<string>(
-        (id) => typeof id === "string" && isChainId(id),
-        "It becomes part of file names: use 1 to 50 characters of A-Z a-z 0-9 . _ -",
-      )
-      .default("tradewire-devnet"),
-    profile: oneOf(profiles).default("specification"),
-    segments: integer(1, MAX_SEGMENTS, `Give a whole number from 1 to ${MAX_SEGMENTS}.`).default(5),
-    blocksPerSegment: integer(1, MAX_BLOCKS, `Give a whole number from 1 to ${MAX_BLOCKS}.`).optional(),
-    schemaVersions: z
-      .array(integer(1, NEWEST_SCHEMA_VERSION, VERSIONS), VERSIONS)
-      .min(1, VERSIONS)
-      .default([115, 115, 115, 116]),
-    genesis: genesis.default({}),
-    fundedKeys: z.array(z.string(KEYS).regex(/^[0-9a-f]{64}$/, KEYS), KEYS).optional(),
-    activity: integer(0, MAX_ACTIVITY, `Give the number of trades in each block, from 0 to ${MAX_ACTIVITY}.`).default(
+    chainId: v.optional(v.pipe(v.string(CHAIN_ID), v.check(isChainId, CHAIN_ID)), "tradewire-devnet"),
+    profile: v.optional(oneOf(profiles), "specification"),
+    segments: v.optional(integer(1, MAX_SEGMENTS, `Give a whole number from 1 to ${MAX_SEGMENTS}.`), 5),
+    blocksPerSegment: v.optional(integer(1, MAX_BLOCKS, `Give a whole number from 1 to ${MAX_BLOCKS}.`)),
+    schemaVersions: v.optional(
+      v.pipe(v.array(integer(1, NEWEST_SCHEMA_VERSION, VERSIONS), VERSIONS), v.minLength(1, VERSIONS)),
+      [115, 115, 115, 116],
+    ),
+    genesis: v.optional(genesis, {}),
+    fundedKeys: v.optional(v.array(v.pipe(v.string(KEYS), v.regex(/^[0-9a-f]{64}$/, KEYS)), KEYS)),
+    activity: v.optional(
+      integer(0, MAX_ACTIVITY, `Give the number of trades in each block, from 0 to ${MAX_ACTIVITY}.`),
       0,
     ),
-    blockMs: integer(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 to make no blocks.").default(1000),
-    dataDir: z
-      .string("Give the path of a folder, or leave it out.")
-      .min(1, "Give the path of a folder, or leave it out.")
-      .optional(),
-    chainIdPrefix: oneOf(CHAIN_ID_PREFIXES).optional(),
-    rateLimit: z.preprocess((input: unknown) => (input === true ? {} : input === false ? undefined : input), rateLimit),
-    admin: z.boolean("Give true or false.").default(false),
-    adminNames: z.array(z.string(HOST_NAMES).regex(/^[\w.-]+$/, HOST_NAMES), HOST_NAMES).default([]),
-    onFailure: z
-      .custom<NonNullable<DevnodeOptions["onFailure"]>>(
+    blockMs: v.optional(integer(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 to make no blocks."), 1000),
+    dataDir: v.optional(v.pipe(v.string(FOLDER), v.minLength(1, FOLDER))),
+    chainIdPrefix: v.optional(oneOf(CHAIN_ID_PREFIXES)),
+    rateLimit: v.optional(
+      v.pipe(
+        v.unknown(),
+        v.transform((input) => (input === true ? {} : input === false ? undefined : input)),
+        rateLimit,
+      ),
+    ),
+    admin: v.optional(v.boolean("Give true or false."), false),
+    adminNames: v.optional(v.array(v.pipe(v.string(HOST_NAMES), v.regex(/^[\w.-]+$/, HOST_NAMES)), HOST_NAMES), []),
+    onFailure: v.optional(
+      v.custom<NonNullable<DevnodeOptions["onFailure"]>>(
         (input) => typeof input === "function",
         "Give a function, or leave it out.",
-      )
-      .optional(),
-    signal: z.custom<AbortSignal>(isSignal, "Give the signal of an AbortController, or leave it out.").optional(),
+      ),
+    ),
+    signal: v.optional(v.custom<AbortSignal>(isSignal, "Give the signal of an AbortController, or leave it out.")),
   } satisfies Record<keyof DevnodeOptions, unknown>,
   "Give an object of options, such as { activity: 2 }, or nothing.",
 );

@@ -11,7 +11,7 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import * as z from "zod";
+import * as v from "valibot";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { closestName, type OptionNames, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
@@ -243,10 +243,10 @@ export interface PlannedFailure {
  */
 export const failureSchema = optionsSchema(
   {
-    method: z.string("Give the name of a method, such as ExportNetworkHistory."),
-    times: integer(1, Number.MAX_SAFE_INTEGER, "Give a whole number from 1 on.").optional(),
-    with: z.union([z.string(), z.number()], "Give cut, stall, error-after-archive or a code, such as UNAVAILABLE."),
-    afterBytes: integer(0, Number.MAX_SAFE_INTEGER, "Give a whole number of bytes from 0 on.").optional(),
+    method: v.string("Give the name of a method, such as ExportNetworkHistory."),
+    times: v.optional(integer(1, Number.MAX_SAFE_INTEGER, "Give a whole number from 1 on.")),
+    with: v.union([v.string(), v.number()], "Give cut, stall, error-after-archive or a code, such as UNAVAILABLE."),
+    afterBytes: v.optional(integer(0, Number.MAX_SAFE_INTEGER, "Give a whole number of bytes from 0 on.")),
   } satisfies Record<keyof Failure, unknown>,
   'Give an object such as { method: "ExportNetworkHistory", with: "cut" }.',
 );

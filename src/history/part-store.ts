@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, rm, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import * as z from "zod";
+import * as v from "valibot";
 import type { ExportedRange } from "../archive/export-names.js";
 import { quoted } from "../errors/error-text.js";
 import { CanceledError, RequestError } from "../errors/index.js";
@@ -256,33 +256,33 @@ async function hasContent({ path, bytes, sha256 }: SavedFile, signal: AbortSigna
 /** Maximum size of a manifest: that of a thousand parts is smaller. */
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 
-const blockJson = z.string().regex(/^\d{1,19}$/);
-const sizeJson = z.number().int().nonnegative();
-const sha256Json = z.string().regex(/^[0-9a-f]{64}$/);
+const blockJson = v.pipe(v.string(), v.regex(/^\d{1,19}$/));
+const sizeJson = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const sha256Json = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 
-const manifestJson = z.object({
+const manifestJson = v.object({
   /** Version of the manifest's format and of the way in which ranges are split. */
-  version: z.literal(1),
-  chainId: z.string(),
-  table: z.string(),
+  version: v.literal(1),
+  chainId: v.string(),
+  table: v.string(),
   fromBlock: blockJson,
   toBlock: blockJson,
-  parts: z.array(
-    z.object({
+  parts: v.array(
+    v.object({
       fromBlock: blockJson,
       toBlock: blockJson,
-      segmentId: z.string(),
-      previousSegmentId: z.string(),
+      segmentId: v.string(),
+      previousSegmentId: v.string(),
       bytes: sizeJson,
       sha256: sha256Json,
     }),
   ),
   /** The complete archive, once it was about to get its name. */
-  saved: z.object({ path: z.string(), bytes: sizeJson, sha256: sha256Json }).optional(),
+  saved: v.optional(v.object({ path: v.string(), bytes: sizeJson, sha256: sha256Json })),
 });
 
 /** The parts in a folder. An entry counts only if the part's bytes have its checksum. */
-type PartManifest = z.output<typeof manifestJson>;
+type PartManifest = v.InferOutput<typeof manifestJson>;
 type PartEntry = PartManifest["parts"][number];
 
 /** A manifest in a file. */
@@ -330,7 +330,7 @@ async function openManifest(path: string): Promise<ManifestFile> {
 async function readManifest(path: string): Promise<PartManifest | undefined> {
   const text = await readLimited(path);
   try {
-    return text === undefined ? undefined : manifestJson.parse(JSON.parse(text));
+    return text === undefined ? undefined : v.parse(manifestJson, JSON.parse(text));
   } catch (cause) {
     throw new RequestError(`${quotedPath(path)} does not say of what export the parts beside it are`, {
       advice: "Give another folder, or remove this file: all parts are then fetched again.",

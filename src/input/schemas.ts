@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as v from "valibot";
 import { describeType, quoted, suggestNames, truncate } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 
@@ -11,50 +11,78 @@ import { RequestError } from "../errors/index.js";
  * @returns the input as the schema returns it, with its defaults
  * @throws {@link RequestError} for the first problem, with the place, the value there, and the advice
  */
-export function parseInput<S extends z.ZodType>(schema: S, input: unknown, name: string): z.output<S> {
-  const result = schema.safeParse(input);
+export function parseInput<S extends v.GenericSchema>(schema: S, input: unknown, name: string): v.InferOutput<S> {
+  const result = v.safeParse(schema, input);
   if (result.success) {
-    return result.data;
+    return result.output;
   }
-  const [issue] = result.error.issues;
-  const path = issue?.path ?? [];
+  const [issue] = result.issues;
+  const keys = issue.path?.map(({ key }) => (typeof key === "number" ? key : String(key))) ?? [];
+  const unknown = isUnknownKey(issue) ? keys.at(-1) : undefined;
+  const path = unknown === undefined ? keys : keys.slice(0, -1);
   const place = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
   const where = place.slice(1) || name;
   const value = path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), input);
-  const [unknown] = issue?.code === "unrecognized_keys" ? issue.keys : [];
   const problem =
     unknown !== undefined
-      ? `does not know ${quoted(unknown)}`
+      ? `does not know ${quoted(String(unknown))}`
       : place === ""
         ? `was given ${describeValue(value)}`
         : `is ${value === undefined ? "missing" : describeValue(value)}`;
-  const advice = issue?.message ?? "Correct it.";
+  const advice = issue.message;
   const isOption = unknown === undefined && place !== "";
   throw isOption
     ? new RequestError(problem, { option: where, advice })
     : new RequestError(`${where} ${problem}`, { advice });
 }
 
+/** Whether an issue of {@link objectSchema} is a key that it does not know. Its path ends with the key. */
+export const isUnknownKey = ({ type, expected }: v.BaseIssue<unknown>) =>
+  type === "strict_object" && expected === "never";
+
+/**
+ * Returns the schema of an object that may have no other keys.
+ *
+ * @param entries the schema of each key
+ * @param notAnObject the message for any other value
+ * @param unknownKey returns the message for a key that is not among them
+ * @returns the schema; where a key is missing, the message is that of the key's schema
+ */
+export function objectSchema<const Entries extends v.ObjectEntries>(
+  entries: Entries,
+  notAnObject: string,
+  unknownKey: (key: string, known: readonly string[]) => string,
+) {
+  // Without a prototype, so that `constructor` is a key like any other.
+  const own: Entries = Object.assign(Object.create(null), entries);
+  const object = v.strictObject(own, (issue) => {
+    const key = issue.path?.[0].key;
+    if (typeof key !== "string") {
+      return notAnObject;
+    }
+    const missing = own[key];
+    return missing === undefined
+      ? unknownKey(key, Object.keys(entries))
+      : (v.safeParse(missing, undefined).issues?.[0].message ?? notAnObject);
+  });
+  // Valibot accepts an array or a Map as an object.
+  return v.pipe(
+    v.custom<v.InferInput<typeof object>>((input) => kindOf(input) === "Object", notAnObject),
+    object,
+  );
+}
+
 /**
  * Returns the schema of an options object that may have no other keys.
  *
- * @param shape the schema of each option
+ * @param entries the schema of each option
  * @param advice the message if the input is not an object
  * @returns the schema; for an unknown option, its message suggests the closest option and lists all of them
  */
-export function optionsSchema<Shape extends z.core.$ZodLooseShape>(shape: Shape, advice: string) {
-  const names = Object.keys(shape);
-  const options = z.strictObject(shape, {
-    error(issue) {
-      if (issue.code !== "unrecognized_keys") {
-        return advice;
-      }
-      return names.length === 0 ? "Leave it out: there are no options." : suggestNames(String(issue.keys?.[0]), names);
-    },
-  });
-  // Zod sees no keys in a Map, and would accept it as an object without options.
-  return z.custom<z.input<typeof options>>((input) => kindOf(input) === "Object", advice).pipe(options);
-}
+export const optionsSchema = <const Entries extends v.ObjectEntries>(entries: Entries, advice: string) =>
+  objectSchema(entries, advice, (key, known) =>
+    known.length === 0 ? "Leave it out: there are no options." : suggestNames(key, known),
+  );
 
 const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("[object ".length, -1);
 
@@ -64,10 +92,14 @@ const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("
  * @param min the minimum
  * @param max the maximum
  * @param message the message for any other value
- * @returns the schema
+ * @returns the schema; its metadata are `min` and `max`
  */
 export const integer = (min: number, max: number, message: string) =>
-  z.int(message).min(min, message).max(max, message);
+  v.pipe(
+    v.number(message),
+    v.check((value) => Number.isSafeInteger(value) && value >= min && value <= max, message),
+    v.metadata({ min, max }),
+  );
 
 /**
  * Describes a value for an error, on one line.

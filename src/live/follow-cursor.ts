@@ -1,4 +1,4 @@
-import * as z from "zod";
+import * as v from "valibot";
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isSegmentId } from "../history/segment-chain.js";
@@ -19,17 +19,19 @@ export interface FollowPosition extends BlockRange {
 /** Maximum number of characters of a cursor: of its parts, the identifiers are the longest. */
 const MAX_CURSOR = 600;
 
+const block = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
 const positionSchema = [
-  z.literal(1), // The version of the form.
-  z.string().refine(isChainId),
-  z.enum(tableNames),
-  z.int().min(1),
-  z.int().min(1),
-  z.string().refine(isSegmentId),
+  v.literal(1), // The version of the form.
+  v.pipe(v.string(), v.check(isChainId)),
+  v.picklist(tableNames),
+  block,
+  block,
+  v.pipe(v.string(), v.check(isSegmentId)),
 ] as const;
-const cursorSchema = z.union([
-  z.tuple(positionSchema),
-  z.tuple([...positionSchema, z.int().min(0), z.string().refine(isDigest)]),
+const rowCount = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const cursorSchema = v.union([
+  v.strictTuple(positionSchema),
+  v.strictTuple([...positionSchema, rowCount, v.pipe(v.string(), v.check(isDigest))]),
 ]);
 
 /**
@@ -39,7 +41,7 @@ const cursorSchema = z.union([
  * @returns the cursor
  */
 export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, part }: FollowPosition): string {
-  const parts: z.infer<typeof cursorSchema> = [1, chainId, table, Number(fromBlock), Number(toBlock), segmentId];
+  const parts: v.InferOutput<typeof cursorSchema> = [1, chainId, table, Number(fromBlock), Number(toBlock), segmentId];
   return Buffer.from(JSON.stringify(part === undefined ? parts : [...parts, part.rows, part.digest])).toString(
     "base64url",
   );
@@ -54,13 +56,13 @@ export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, par
  * @throws {@link RequestError} if it is no cursor, or one of another table
  */
 export function readCursor(cursor: string, wanted: TableName): FollowPosition {
-  const parts = cursorSchema.safeParse(contentOf(cursor)).data;
-  if (parts === undefined || parts[3] > parts[4]) {
+  const content = contentOf(cursor);
+  if (!v.is(cursorSchema, content) || content[3] > content[4]) {
     throw new RequestError(`${quoted(String(cursor), 80)} is no cursor of a follow`, {
       advice: "Give the cursor that came with rows, unchanged; or none, to begin anew.",
     });
   }
-  const [, chainId, table, fromBlock, toBlock, segmentId, rows, digest] = parts;
+  const [, chainId, table, fromBlock, toBlock, segmentId, rows, digest] = content;
   if (table !== wanted) {
     throw new RequestError(`the cursor is of the table ${table}, but ${wanted} is to be followed`, {
       advice: "Keep a cursor for each table.",

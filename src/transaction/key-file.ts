@@ -80,7 +80,7 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
           advice: `Put the key of ${publicKey} back, or make a signer of the new one.`,
         });
       }
-      return signer.sign(message);
+      return await signer.sign(message);
     },
   });
 }

@@ -1,8 +1,8 @@
-import { ed25519 } from "@noble/curves/ed25519.js";
-import { sha3_256 } from "@noble/hashes/sha3.js";
+import { createPrivateKey, createPublicKey } from "node:crypto";
 import { RequestError } from "../errors/index.js";
 import { assertObject, assertString } from "../input/assert.js";
-import { decodeHex, encodeHex } from "./hex.js";
+import { decodeHex } from "./hex.js";
+import { digestOf } from "./signature.js";
 
 /** Signs messages with a key in memory, a key file, a hardware device or a remote service. */
 export interface Signer {
@@ -24,9 +24,9 @@ export interface SeedSigner extends Signer, Disposable {
    *
    * @param message the whole message, not its digest
    * @returns the signature, 64 bytes
-   * @throws {@link RequestError} if the signer was disposed of
+   * @throws {@link RequestError} if the signer was disposed of before the call
    */
-  sign(message: Uint8Array): Uint8Array;
+  sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
 /** The size of a seed in bytes. */
@@ -44,23 +44,43 @@ export const SEED_BYTES = 32;
  */
 export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
   const secret = copyOf(seed);
-  const publicKey = encodeHex(ed25519.getPublicKey(secret));
+  const publicKey = publicKeyOf(secret);
   let disposed = false;
   return Object.freeze({
     publicKey,
-    sign(message: Uint8Array): Uint8Array {
+    async sign(message: Uint8Array): Promise<Uint8Array> {
       if (disposed) {
         throw new RequestError(`the signer of ${publicKey} was disposed of`, {
           advice: "Sign before the end of the block that holds it with `using`, or make another.",
         });
       }
-      return ed25519.sign(sha3_256(message), secret);
+      const digest = digestOf(message);
+      const key = copyOf(secret); // The signer may be disposed of meanwhile.
+      try {
+        const { ed25519 } = await import("@noble/curves/ed25519.js");
+        return ed25519.sign(digest, key);
+      } finally {
+        key.fill(0);
+      }
     },
     [Symbol.dispose](): void {
       secret.fill(0);
       disposed = true;
     },
   });
+}
+
+/** The encoding of an Ed25519 seed as PKCS #8 (RFC 8410, 7), without the seed at its end. */
+const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/** Derives the public key of a seed: 64 hex digits in lower case. */
+function publicKeyOf(seed: Uint8Array): string {
+  const key = Buffer.from(secretBytes(PKCS8.length + SEED_BYTES).buffer);
+  key.set(PKCS8);
+  key.set(seed, PKCS8.length);
+  const { x = "" } = createPublicKey(createPrivateKey({ key, format: "der", type: "pkcs8" })).export({ format: "jwk" });
+  key.fill(0);
+  return Buffer.from(x, "base64url").toString("hex");
 }
 
 /**

@@ -230,7 +230,7 @@ async function craft(
   const prefix = version === 3 ? chainPrefix(last.chainId) : new Uint8Array();
   const message = Buffer.concat([prefix, inputData]);
   const signer = signerOf(by);
-  const signed = wrong.includes("signature") ? signer.sign(Buffer.from("other")) : signer.sign(message);
+  const signed = await signer.sign(wrong.includes("signature") ? Buffer.from("other") : message);
   const tid = shares.includes("tid") && other?.pow ? other.pow.tid : randomBytes(32).toString("hex").toUpperCase();
   const difficulty = wrong.includes("proof") ? 1 : last.spamPowDifficulty;
   const startNonce = wrong.includes("proof") ? 1_000_000n : 0n;

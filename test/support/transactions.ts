@@ -114,7 +114,7 @@ export async function craft({ block, inputData, signedPrefix, submittedPrefix }:
     create(InputDataSchema, { nonce, blockHeight: block.height, command: stopOrder(), ...inputData }),
   );
   const tid = randomHex(32);
-  const signature = sender.sign(Buffer.concat([signedPrefix ?? prefix, bare]));
+  const signature = await sender.sign(Buffer.concat([signedPrefix ?? prefix, bare]));
   const { hash: blockHash, difficulty } = block;
   return create(TransactionSchema, {
     inputData: Buffer.concat([submittedPrefix ?? prefix, bare]),

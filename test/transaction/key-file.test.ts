@@ -181,7 +181,7 @@ describe("the key in a file", () => {
     expect(seed).toMatch(/^[0-9a-f]{64}$/);
     const signer = await signerFromKeyFile(path);
     expect(signer.publicKey).toBe(made);
-    expect(hex(await signer.sign(text("x")))).toBe(hex(signerFromSeed(seed).sign(text("x"))));
+    expect(hex(await signer.sign(text("x")))).toBe(hex(await signerFromSeed(seed).sign(text("x"))));
     expect(inspect(signer, { showHidden: true })).not.toContain(seed);
   });
 

@@ -21,7 +21,7 @@ describe("a signer from a mnemonic", () => {
     const signer = await signerFromMnemonic(words, { index: 1 });
     const message = Buffer.concat([chainPrefix("mainnet-v1"), text("hello world")]);
     expect(signer.publicKey).toBe(publicKey);
-    expect(hex(signer.sign(message))).toBe(signature);
+    expect(hex(await signer.sign(message))).toBe(signature);
     expect(verifySignature(message, signature, publicKey)).toBe(true);
     expect(verifySignature(text("hello world"), signature, publicKey)).toBe(false);
   });

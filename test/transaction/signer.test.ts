@@ -18,10 +18,10 @@ describe("a signer from a seed", () => {
         const pair = await KeyPair.fromSeed(0, seed);
         const signer = signerFromSeed(seed);
         const message = Buffer.concat([chainPrefix(chainId), data]);
-        const made = signer.sign(message);
+        const made = await signer.sign(message);
         expect(signer.publicKey).toBe(String(pair.publicKey));
         expect(hex(made)).toBe(hex(await pair.sign(data, chainId)));
-        expect(hex(signer.sign(data))).toBe(hex(await pair.sign(data)));
+        expect(hex(await signer.sign(data))).toBe(hex(await pair.sign(data)));
         expect(await pair.verify(made, data, chainId)).toBe(true);
         expect(verifySignature(message, hex(made), signer.publicKey)).toBe(true);
       }),
@@ -29,14 +29,14 @@ describe("a signer from a seed", () => {
     );
   });
 
-  test("takes bytes and hex of either case alike, and a copy of the bytes", () => {
+  test("takes bytes and hex of either case alike, and a copy of the bytes", async () => {
     const seed = Uint8Array.from({ length: 32 }, (_, index) => 7 * index);
     const signer = signerFromSeed(seed);
     expect(signerFromSeed(hex(seed)).publicKey).toBe(signer.publicKey);
     expect(signerFromSeed(hex(seed).toUpperCase()).publicKey).toBe(signer.publicKey);
-    const before = hex(signer.sign(text("x")));
+    const before = hex(await signer.sign(text("x")));
     seed.fill(1);
-    expect(hex(signer.sign(text("x")))).toBe(before);
+    expect(hex(await signer.sign(text("x")))).toBe(before);
   });
 
   test("shows its seed to nobody", () => {
@@ -47,10 +47,12 @@ describe("a signer from a seed", () => {
     expect(JSON.parse(JSON.stringify(signer))).toEqual({ publicKey: signer.publicKey });
   });
 
-  test("signs no more once it is disposed of", () => {
+  test("signs no more once it is disposed of, and finishes what was begun before", async () => {
     const signer = signerFromSeed("3f".repeat(32));
+    const begun = signer.sign(text("x"));
     signer[Symbol.dispose]();
-    expect(() => signer.sign(text("x"))).toThrow(
+    expect(verifySignature(text("x"), hex(await begun), signer.publicKey)).toBe(true);
+    await expect(signer.sign(text("x"))).rejects.toThrow(
       `the signer of ${signer.publicKey} was disposed of\nSign before the end of the block`,
     );
   });

@@ -1,39 +1,39 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
-import * as z from "zod";
+import * as v from "valibot";
 import { SinkError } from "../../../errors/index.js";
 import { hasErrorCode, quotedPath } from "../../../errors/node-errors.js";
 import type { BlockRange } from "../../../history/segments.js";
-import { isTableName } from "../../../schema/table-names.js";
+import { tableNames } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 import { appendLines, onPath } from "./parquet-folder.js";
 
 /** The size of a read of a manifest, in bytes. */
 const READ_SIZE = 1024 * 1024;
 
-const block = z.number().int().nonnegative();
-const count = z.number().int().nonnegative();
+const block = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const count = block;
 
 /** The JSON schema of a ledger entry. All numbers are below 2^53, so that JSON holds them exactly. */
-export const entryJson = z.object({
-  chain_id: z.string(),
-  table: z.string().refine(isTableName),
+export const entryJson = v.object({
+  chain_id: v.string(),
+  table: v.picklist(tableNames),
   from_block: block,
   to_block: block,
-  segment_id: z.string(),
-  previous_segment_id: z.string(),
+  segment_id: v.string(),
+  previous_segment_id: v.string(),
   schema_version: count,
   rows: count,
   bytes: count,
-  sha256: z.string(),
-  loaded_at: z.string(),
+  sha256: v.string(),
+  loaded_at: v.string(),
 });
 
 /** An entry of the ledger as JSON. */
-export type EntryJson = z.infer<typeof entryJson>;
+export type EntryJson = v.InferOutput<typeof entryJson>;
 
 // The name `case` is part of the stored format.
-const lineJson = z.object({ case: z.enum(["loaded", "removed"]), ...entryJson.shape });
+const lineJson = v.object({ case: v.picklist(["loaded", "removed"]), ...entryJson.entries });
 
 /** A line of a manifest. */
 interface Line {
@@ -166,7 +166,7 @@ function readLine(path: string, text: string): Line | undefined {
     return undefined; // It is empty or incomplete; the pending change of its unit still exists.
   }
   try {
-    const { case: kind, ...entry } = lineJson.parse(JSON.parse(text));
+    const { case: kind, ...entry } = v.parse(lineJson, JSON.parse(text));
     return { kind, entry: fromJson(entry) };
   } catch (cause) {
     throw new SinkError(`the manifest ${quotedPath(path)} has an invalid line`, {

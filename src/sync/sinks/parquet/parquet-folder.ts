@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import * as z from "zod";
+import * as v from "valibot";
 import { SinkError, TradewireError } from "../../../errors/index.js";
 import { fileError, hasErrorCode } from "../../../errors/node-errors.js";
 import { writeAtomically } from "../../../file/atomic-file.js";
@@ -161,7 +161,7 @@ export async function syncFolder(folder: string): Promise<void> {
 /** The oldest supported version of a folder's format. */
 const MIN_FORMAT = 2;
 
-const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional() });
+const aboutJson = v.object({ format: v.number(), chain_id: v.optional(v.string()) });
 
 /**
  * Prepares the folder of a sink. It is created if it does not exist, but its parent folder is not.
@@ -216,7 +216,7 @@ export async function readFolder(
 ): Promise<{ readonly layout: FolderLayout; readonly chainId?: string | undefined }> {
   const { about } = layoutOf(path);
   try {
-    const { format, chain_id } = aboutJson.parse(JSON.parse(await readFile(about, "utf8")));
+    const { format, chain_id } = v.parse(aboutJson, JSON.parse(await readFile(about, "utf8")));
     if (format < MIN_FORMAT || format > FORMAT) {
       throw unsupportedFormat(name, format);
     }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import * as z from "zod";
+import * as v from "valibot";
 import { SinkError } from "../../../errors/index.js";
 import { hasErrorCode } from "../../../errors/node-errors.js";
 import { type Lock, sweepLocks, takeLock } from "../../../file/lock-file.js";
@@ -12,7 +12,11 @@ import { entryJson, fromJson, type Manifest, toJson } from "./manifest.js";
 import { type FolderLayout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";
 
 /** The JSON schema of a committed change. Earlier releases derived the name of the part from the unit. */
-const changeJson = z.object({ load: entryJson.optional(), remove: z.array(entryJson), part: z.string().optional() });
+const changeJson = v.object({
+  load: v.optional(entryJson),
+  remove: v.array(entryJson),
+  part: v.optional(v.string()),
+});
 
 /** An atomic change of a table. */
 export interface PendingChange {
@@ -170,7 +174,7 @@ async function finish({ path, change }: UnitFiles, apply: ApplyChange): Promise<
 
 async function readChange(path: string) {
   try {
-    return changeJson.parse(JSON.parse(await readFile(path, "utf8")));
+    return v.parse(changeJson, JSON.parse(await readFile(path, "utf8")));
   } catch (reason) {
     if (hasErrorCode(reason, "ENOENT")) {
       return undefined;
