@@ -45,6 +45,39 @@ export async function* sections({ quick, open, folder }) {
         value: (of(name, "cpu") - of(BARE, "cpu")) * 1000,
       })),
   };
+  const { url } = await open({ content: "parameter", protocol: "grpc" });
+  const call = `getNetworkParameter({ key: "spam.pow.difficulty" })`;
+  const first = (imports, client) =>
+    `node --input-type=module -e '${imports} import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js"; await ${client}.${call}; process.exit()'`;
+  const connect =
+    'import { createClient } from "@connectrpc/connect"; import { createGrpcTransport } from "@connectrpc/connect-node";';
+  yield {
+    title: "a first call over gRPC",
+    ...process,
+    reference: "connect-node",
+    rows: [
+      row(BARE, "node -e ''", { local: true }),
+      row(
+        "tradewire",
+        first(
+          'import { createClient } from "tradewire";',
+          `createClient({ grpc: { url: "${url}" } }).service(TradingDataService)`,
+        ),
+      ),
+      row(
+        "connect-node",
+        first(connect, `createClient(TradingDataService, createGrpcTransport({ baseUrl: "${url}" }))`),
+      ),
+    ],
+    goals: ({ ratio, of }) => [
+      { text: "tradewire: CPU of connect-node", most: 1.3, value: ratio("tradewire", "connect-node", "cpu") },
+      {
+        text: "tradewire: time of connect-node",
+        most: 1.3,
+        value: seconds(of, "tradewire") / seconds(of, "connect-node"),
+      },
+    ],
+  };
   const archive = { content: "archive", method: "stored", csvBytes: MIB, chunkBytes: MIB };
   const grpc = await open({ ...archive, protocol: "grpc" });
   const rest = await open({ ...archive, protocol: "rest" });
