@@ -22,6 +22,7 @@ export {
 } from "../gen/client/vega/vega_pb.js";
 export * from "./archive/index.js";
 export { type Client, createClient } from "./client/index.js";
+export type { NodeStatus } from "./client/nodes.js";
 export { type ClientConfig, type Config, readConfig } from "./config/config-schema.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load-config.js";
 export * from "./csv/index.js";
@@ -144,6 +145,6 @@ export type {
   Transactions,
 } from "./transaction/transactions.js";
 export type { SentTo } from "./transport/call-context.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./transport/hooks.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, NodeChange, RetryInfo, WaitInfo } from "./transport/hooks.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/transport.js";

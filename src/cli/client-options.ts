@@ -1,4 +1,5 @@
-import { MAX_JSON_BYTES, transportNames } from "../config/config-schema.js";
+import { MAX_JSON_BYTES, transportNames, urlsOf } from "../config/config-schema.js";
+import { oneOrAll } from "../config/config-sources.js";
 import { type ConfigSources, readSources } from "../config/load-config.js";
 import type { Config, LoadedConfig } from "../index.js";
 import { profiles } from "../schema/profile.js";
@@ -10,6 +11,7 @@ import {
   type OptionSettings,
   type OptionValues,
   parsed,
+  repeatedText,
   text,
 } from "./declarations.js";
 import type { Streams } from "./output.js";
@@ -34,10 +36,14 @@ export const clientOptions = {
     "configuration file (default: the file that TRADEWIRE_CONFIG names, or tradewire.config.json if it exists)",
     CONNECTION,
   ),
-  transport: choice("<name>", "how to connect to the node", transportNames, CONNECTION),
+  transport: text(
+    "<names>",
+    "how to connect: auto, grpc, grpc-js, rest, or several such as rest,grpc, the preferred one first",
+    { ...CONNECTION, completions: () => ({ values: ["auto", ...transportNames] }) },
+  ),
   profile: { ...profileOption, ...CONNECTION },
-  grpcUrl: text("<url>", "gRPC URL of the node", CONNECTION),
-  restUrl: text("<url>", "URL of the node's HTTP gateway", CONNECTION),
+  grpcUrl: repeatedText("<url>", "gRPC URL of the node; repeat it for several nodes of one network", CONNECTION),
+  restUrl: repeatedText("<url>", "URL of the node's HTTP gateway; repeat it for several nodes", CONNECTION),
   caFile: text("<file>", "PEM file of the certificate authorities to trust, for https URLs", CONNECTION),
   connectTimeout: parsed(
     "<duration>",
@@ -98,7 +104,6 @@ export interface ClientOptions extends OptionValues<typeof clientOptions> {
 
 /** The key of the configuration that each option sets. */
 const CONFIG_KEYS = [
-  ["transport", "transport"],
   ["chainId", "chainId"],
   ["profile", "profile"],
   ["grpcUrl", "grpc.url"],
@@ -108,6 +113,8 @@ const CONFIG_KEYS = [
   ["idleTimeout", "timeouts.idleMs"],
   ["maxMessageBytes", "limits.maxMessageBytes"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
+
+const oneOrMore = (value: unknown) => (Array.isArray(value) ? oneOrAll(value.map(String)) : value);
 
 /** The source of a configuration besides the options: the environment variables. */
 type ConfigContext = Pick<Streams, "environment">;
@@ -153,7 +160,8 @@ export function loadClientConfig(
   // The limit of JSON messages has a lower maximum.
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
   const values = [
-    ...CONFIG_KEYS.map(([option, key]) => ({ name: flagOf(option), key, value: options[option] })),
+    ...CONFIG_KEYS.map(([option, key]) => ({ name: flagOf(option), key, value: oneOrMore(options[option]) })),
+    { name: flagOf("transport"), key: "transport", value: oneOrMore(options.transport?.split(",")) },
     { name: flagOf("maxMessageBytes"), key: "limits.maxJsonBytes", value: jsonBytes },
   ];
   const loaded = sources(values);
@@ -162,7 +170,7 @@ export function loadClientConfig(
   }
   // If no URL is https, the schema reports it.
   const endpoints = (["grpc", "rest"] as const).filter((name) => loaded.config[name] !== undefined);
-  const secure = endpoints.filter((name) => /^https:/i.test(loaded.config[name]?.url ?? ""));
+  const secure = endpoints.filter((name) => urlsOf(loaded.config[name]).some((url) => /^https:/i.test(url)));
   const keys = (secure.length > 0 ? secure : endpoints).map((name) => `${name}.tls.caFile`);
   const authorities = keys.map((key) => ({ name: flagOf("caFile"), key, value: options.caFile }));
   return sources([...values, ...authorities]);

@@ -47,6 +47,8 @@ export function commandClient(
   return createClient(config, {
     ...(registry && { registry }),
     hooks: {
+      onNodeChange: ({ name, refusal }) =>
+        report(refusal === undefined ? `${name} is used again` : `${name} is not used: ${refusal}`),
       ...(level === "calls" ? callReports(report) : fallbackReports(report)),
       ...(level !== "fallbacks" && waitReports(report)),
     },

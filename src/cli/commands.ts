@@ -209,6 +209,11 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       listsOptions: false,
       load: async () => (await import("./commands/completion-command.js")).addCompletion,
     },
+    nodes: {
+      group: GROUPS.setup,
+      description: "Show how each node answers: chain, height, lag, latency and version, and whether it is used.",
+      load: async () => (await import("./commands/nodes-command.js")).addNodes,
+    },
     config: {
       group: GROUPS.setup,
       description: "Print the effective configuration and the source of each value.",

@@ -8,7 +8,7 @@ import {
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
-import { type ClientConfig, readConfig } from "../config/config-schema.js";
+import { type ClientConfig, type Config, readConfig } from "../config/config-schema.js";
 import { staysOnLoopback } from "../config/loopback.js";
 import { createExport } from "../history/create-export.js";
 import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
@@ -45,7 +45,8 @@ import { throwingOurErrors } from "../transport/layers/library-errors.js";
 import { crashChecks, type RequestCheck, withRequestChecks } from "../transport/layers/unsafe-requests.js";
 import { methodName } from "../transport/method.js";
 import { createServiceClient } from "../transport/service-client.js";
-import { createTransport, failingCall, type TransportOptions } from "../transport/transport.js";
+import { createTransport, failingCall, type OpenNode, type TransportOptions } from "../transport/transport.js";
+import { type NodeStatus, type Nodes, watchNodes } from "./nodes.js";
 
 /** The interface of a node, the same over every transport. */
 export interface Client
@@ -105,6 +106,17 @@ export interface Client
    */
   dataNodeLag(options?: CallOptions): Promise<DataNodeLag>;
   /**
+   * Asks each node of the configuration how it is, without those that are not used being left out.
+   *
+   * @param options a signal, and a time limit for the versions
+   * @returns the state of each node, in the order of the configuration; nodes that do not answer are no error
+   * @throws {@link CanceledError} if the signal was aborted
+   *
+   * @example
+   * for (const { name, state, height } of await client.status()) console.log(name, state, height);
+   */
+  status(options?: CallOptions): Promise<NodeStatus[]>;
+  /**
    * Creates a client of any service of the node, such as one that a fork has added, with a function for each method.
    *
    * @param service the service's descriptor, as `protoc-gen-es` generates it
@@ -147,9 +159,15 @@ const REQUEST_CHECKS = new Map<string, RequestCheck>([
  * const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
  * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
  */
-export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
+export function createClient(config: ClientConfig | Config, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
-  const transport = withRequestChecks(createTransport(checked, options), REQUEST_CHECKS);
+  const { onRetry, onNodeChange } = isolateHooks(options.hooks ?? {});
+  let nodes: Nodes | undefined;
+  const gateOf = (opened: readonly OpenNode[]) => {
+    nodes ??= watchNodes(opened, checked, { ...(onNodeChange && { onNodeChange }) });
+    return nodes;
+  };
+  const transport = withRequestChecks(createTransport(checked, options, gateOf), REQUEST_CHECKS);
   const failing = failingCall(checked);
   const { extensions, chainIdPrefix, orderPages } = profileRules[checked.profile];
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
@@ -165,7 +183,6 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     isLoopback: staysOnLoopback(checked),
     chainIdPrefix,
   });
-  const { onRetry } = isolateHooks(options.hooks ?? {});
   const liveCallsOver = (stream: LiveCalls["stream"]): LiveCalls => ({
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
       stream(method, signal, timeoutMs, header, input, withoutRetry(contextValues)),
@@ -179,7 +196,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const live = liveCallsOver(calls.stream);
   const events = createEvents(live);
   // The watch has its own connection, so that the result of a transaction arrives even if its submission's connection is lost.
-  const watchTransport = createTransport(checked, options);
+  const watchTransport = createTransport(checked, options, gateOf);
   const { stream: watchStream } = throwingOurErrors(watchTransport, failing);
   const watchedEvents = createEvents(liveCallsOver(watchStream));
   const watch = createBlockWatch(
@@ -239,6 +256,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     },
 
     listSegments: async (listOptions) => listSegments(dataService, parseCallOptions(listOptions)),
+
+    status: async (statusOptions) => (await nodes?.status(parseCallOptions(statusOptions))) ?? [],
 
     dataNodeLag: async (lagOptions) => measureLag({ core, data: dataService }, parseCallOptions(lagOptions)),
 

@@ -1,3 +1,4 @@
+import type { Transport } from "@connectrpc/connect";
 import type { Profile } from "../schema/profile.js";
 
 /** The TLS options of an endpoint. */
@@ -74,8 +75,15 @@ export interface RetryConfig {
   readonly maxMs: number;
 }
 
-/** The cooldown of a transport that could not connect. */
+/** How calls are shared among transports and nodes. */
 export interface FallbackConfig {
+  /** Whether reads go to the `first` node that can be used, or to all of them in turn: `round-robin`. */
+  readonly strategy: "first" | "round-robin";
+  /**
+   * How many blocks a node may be behind the others before it is no longer used. A node whose data node is more than ten
+   * seconds behind its core is not used either. Only for several nodes.
+   */
+  readonly maxLagBlocks: number;
   /** The cooldown after the first failure, in milliseconds; it doubles with each failure. */
   readonly pauseMs: number;
   /** The maximum cooldown, in milliseconds. */
@@ -97,6 +105,30 @@ export interface Limits {
 /** The name of a transport. */
 export type TransportName = "grpc" | "grpc-js" | "rest";
 
+/** Any Connect transport, such as Connect's own. One that holds connections may have a `close` function. */
+export type AnyTransport = Transport & { close?(): Promise<void> };
+
+/** A transport, and the name that hooks and errors give it. */
+export interface NamedTransport {
+  readonly name: string;
+  readonly transport: AnyTransport;
+}
+
+/** A transport of the library by its name, or any other, such as one that `fallback` returns. */
+export type TransportSource = TransportName | OwnTransport;
+
+/**
+ * How to reach the nodes: `grpc` is gRPC on Node's HTTP/2, `grpc-js` is a channel of `@grpc/grpc-js`, and `rest` is the
+ * HTTP gateway. A list has the preferred one first. `auto` is gRPC, and REST as the fallback if gRPC is unreachable.
+ */
+export type TransportChoice = "auto" | TransportSource | readonly TransportSource[];
+
+/** An endpoint with one URL, or with those of several nodes of a network. */
+type OfNodes<Endpoint> = Omit<Endpoint, "url"> & {
+  /** The URL, or the URLs of several nodes of the same network, the preferred one first. */
+  readonly url: string | readonly string[];
+};
+
 interface SharedConfig {
   /** The chain to sign for. Without it, transactions are signed only for the chain of a node on loopback. */
   readonly chainId?: string | undefined;
@@ -112,34 +144,63 @@ interface SharedConfig {
   readonly limits: Limits;
 }
 
-/** A configuration with every default filled in, and the transport chosen. */
-export type Config = SharedConfig &
-  (
-    | { readonly transport: "auto"; readonly grpc: GrpcConfig; readonly rest: RestConfig }
-    | { readonly transport: "grpc" | "grpc-js"; readonly grpc: GrpcConfig; readonly rest?: RestConfig | undefined }
-    | { readonly transport: "rest"; readonly rest: RestConfig; readonly grpc?: GrpcConfig | undefined }
-  );
+/** At least one endpoint, or a transport of one's own. */
+type WithEndpoint<Grpc, Rest> =
+  | { readonly grpc: Grpc; readonly rest?: Rest | undefined }
+  | { readonly grpc?: Grpc | undefined; readonly rest: Rest }
+  | {
+      readonly transport: OwnTransport | readonly OwnTransport[];
+      readonly grpc?: undefined;
+      readonly rest?: undefined;
+    };
+
+type OwnTransport = AnyTransport | NamedTransport;
+
+/** A configuration with every default filled in, and the transport chosen. It has the URLs that its transports need. */
+export type Config = SharedConfig & { readonly transport: TransportChoice } & WithEndpoint<
+    OfNodes<GrpcConfig>,
+    OfNodes<RestConfig>
+  >;
 
 /** A part of a configuration whose keys are optional and have defaults. */
 type Input<Part> = { readonly [Key in keyof Part]?: Part[Key] | undefined };
-type EndpointInput<Endpoint extends { readonly url: string }> = Pick<Endpoint, "url"> & Input<Omit<Endpoint, "url">>;
+type EndpointInput<Endpoint extends { readonly url: string }> = Pick<OfNodes<Endpoint>, "url"> &
+  Input<Omit<Endpoint, "url">>;
 
 interface SharedInput extends Input<Pick<SharedConfig, "chainId" | "profile">> {
-  /**
-   * How to reach the node: `grpc` is gRPC on Node's HTTP/2, `grpc-js` is a channel of `@grpc/grpc-js`, and `rest` is the
-   * HTTP gateway. `auto` uses gRPC, and REST as the fallback when gRPC is unreachable. The default is `auto` if both URLs
-   * are set, and otherwise the transport whose URL is set.
-   */
-  readonly transport?: "auto" | TransportName | undefined;
+  /** The default is `auto` if there are URLs for both, and otherwise the transport that has URLs. */
+  readonly transport?: TransportChoice | undefined;
   readonly timeouts?: Input<TimeoutConfig> | undefined;
   readonly retry?: Input<RetryConfig> | undefined;
   readonly fallback?: Input<FallbackConfig> | undefined;
   readonly limits?: Input<Limits> | undefined;
 }
 
-/** The configuration of a client, with at least one URL. All other keys are optional and have defaults. */
-export type ClientConfig = SharedInput &
-  (
-    | { readonly grpc: EndpointInput<GrpcConfig>; readonly rest?: EndpointInput<RestConfig> | undefined }
-    | { readonly grpc?: EndpointInput<GrpcConfig> | undefined; readonly rest: EndpointInput<RestConfig> }
-  );
+/** The configuration of a client, with a URL or a transport of one's own. All other keys are optional and have defaults. */
+export type ClientConfig = SharedInput & WithEndpoint<EndpointInput<GrpcConfig>, EndpointInput<RestConfig>>;
+
+/**
+ * Lists the URLs of an endpoint.
+ *
+ * @param endpoint the endpoint, if there is one
+ * @returns its URLs, the preferred one first
+ */
+export function urlsOf(endpoint: Pick<OfNodes<RestConfig>, "url"> | undefined): readonly string[] {
+  return endpoint === undefined ? [] : [endpoint.url].flat();
+}
+
+/**
+ * Lists the transports of a configuration.
+ *
+ * @param transport the value of the key `transport`
+ * @returns the transports, the preferred one first
+ */
+export function transportsOf(transport: TransportChoice): readonly (TransportName | NamedTransport)[] {
+  const all: readonly (TransportSource | "auto")[] = Array.isArray(transport) ? transport : [transport];
+  return all.flatMap((each, at): (TransportName | NamedTransport)[] => {
+    if (each === "auto") {
+      return ["grpc", "rest"];
+    }
+    return [typeof each === "string" || "transport" in each ? each : { name: `transport ${at + 1}`, transport: each }];
+  });
+}

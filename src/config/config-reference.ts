@@ -9,20 +9,21 @@ import {
   milliseconds,
   pemFile,
   readConfig,
+  transportChoice,
   trueOrFalse,
-  url,
+  urls,
   valueAt,
 } from "./config-schema.js";
 
 /** The meaning of each key, for docs/configuration.md. */
 const MEANINGS: Readonly<Record<string, string>> = {
   transport:
-    "`grpc` is gRPC on Node's HTTP/2, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP gateway; `auto` takes gRPC, and REST where that cannot be reached",
+    "`grpc` is gRPC on Node's HTTP/2, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP gateway; a list such as `rest,grpc` has the preferred one first; `auto` is `grpc,rest`",
   chainId:
     "the chain to sign for, 1 to 50 characters of `A-Z a-z 0-9 . _ -`; a node on another one is refused, and without it only nodes on loopback are signed for",
   profile:
     "what to expect where deployed nodes differ from the specification: with `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier before it, the oldest orders and stop orders are not asked for first, and the name of an archive is padded where the node gives none (`network-trades-000001-000300.zip`); the single options and a path of one's own win",
-  "grpc.url": "where the node answers gRPC; no path for `grpc-js`",
+  "grpc.url": "where the node answers gRPC, or a list of several nodes; no path for `grpc-js`",
   "grpc.codec":
     "how messages are written; `json` makes an archive a third larger on the wire, and is not for `grpc-js`",
   "grpc.windowBytes": "flow-control windows of HTTP/2, of each stream and of the connection",
@@ -36,7 +37,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "grpc.tls.serverName": "whom the server's certificate must be for, where that is not the URL's host",
   "grpc.headers": "further headers of every request, such as a token",
   "grpc.allowInsecureHeaders": "whether those headers may go over plain HTTP to another machine",
-  "rest.url": "where the HTTP gateway answers; a path in it is put in front of every method's",
+  "rest.url":
+    "where the HTTP gateway answers, or a list of several nodes'; a path in it is put in front of every method's",
   "rest.streams":
     'the form of streams: `{"result": ...}` or `{"error": ...}` one a line, the messages themselves, or one JSON array of them; nodes send envelopes',
   "rest.jsonAsText": "whether answers of the type `text/plain` are read as JSON, for gateways that name it so",
@@ -53,6 +55,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "retry.tries": "how often a call that only reads is tried at most; 1 for no retries",
   "retry.baseMs": "the longest wait before the first retry; it doubles with each, and the wait is a random part of it",
   "retry.maxMs": "the longest wait before any retry",
+  "fallback.strategy":
+    "where reads go: to the `first` node that can be used, or to all in turn (`round-robin`); what transactions are made of goes to the first",
+  "fallback.maxLagBlocks": "with several nodes, how far one may be behind the others before it is not used",
   "fallback.pauseMs": "how long `auto` leaves alone a transport that could not connect; it doubles with each failure",
   "fallback.maxPauseMs": "the longest time that it is left alone",
   "limits.maxMessageBytes": "the largest gRPC message that is read; a list of 300,000 history segments has up to 50 MB",
@@ -65,7 +70,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 /** The names of types that cannot be derived from the schema. */
 const TYPES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
-  [url, "URL"],
+  [urls, "URL, or a list of them"],
+  [transportChoice, "`auto`, `grpc`, `grpc-js`, `rest`, or a list of the last three"],
   [chainId, "a chain's identifier"],
   [pemFile, "path"],
   [host, "host's name"],

@@ -6,21 +6,33 @@ import { isChainId } from "../input/assert.js";
 import { integer, isUnknownKey, objectSchema } from "../input/schemas.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { profiles } from "../schema/profile.js";
-import type { Config } from "./client-config.js";
+import {
+  type AnyTransport,
+  type Config,
+  type NamedTransport,
+  type TransportName,
+  transportsOf,
+  urlsOf,
+} from "./client-config.js";
 import { exposedHost } from "./loopback.js";
 
 export type {
+  AnyTransport,
   ClientConfig,
   Config,
   FallbackConfig,
   GrpcConfig,
   Limits,
+  NamedTransport,
   RestConfig,
   RetryConfig,
   TimeoutConfig,
   TlsConfig,
+  TransportChoice,
   TransportName,
+  TransportSource,
 } from "./client-config.js";
+export { transportsOf, urlsOf } from "./client-config.js";
 
 const URL_FORM = "must be a URL such as http://127.0.0.1:3007 or https://node.example";
 
@@ -32,6 +44,19 @@ export const url = v.pipe(
     (text) => !isHttpUrl(text) || isPlainUrl(text),
     "must have no user name, password, query or fragment; what is secret goes into headers",
   ),
+);
+
+/** The URLs of one or several nodes. */
+export const urls = v.union(
+  [
+    url,
+    v.pipe(
+      v.array(url, URL_FORM),
+      v.minLength(1, "must hold a URL at least"),
+      v.check((list) => new Set(list).size === list.length, "must not hold a URL twice"),
+    ),
+  ],
+  URL_FORM,
 );
 
 /**
@@ -183,7 +208,7 @@ const endpoint = {
 
 /** The options of the gRPC endpoint. */
 const grpc = group({
-  url,
+  url: urls,
   codec: v.optional(oneOf("proto", "json"), "proto"),
   windowBytes: v.optional(bytes(65_535, 2 ** 31 - 1), 8 * MIB),
   keepaliveMs: v.optional(milliseconds, 310_000),
@@ -198,7 +223,7 @@ const grpc = group({
 
 /** The options of the HTTP gateway. */
 const rest = group({
-  url,
+  url: urls,
   streams: v.optional(oneOf("envelopes", "messages", "array"), "envelopes"),
   jsonAsText: v.optional(trueOrFalse, false),
   ...endpoint,
@@ -212,8 +237,8 @@ export interface ConfigKey {
   readonly name: string;
   /** The environment variable that sets it, such as `TRADEWIRE_GRPC_WINDOW_BYTES`. */
   readonly variable: string;
-  /** The format of its value as text. The values of headers may be secret. */
-  readonly kind: "text" | "file" | "number" | "boolean" | "list" | "headers";
+  /** The format of its value as text; `texts` are one or several. The values of headers may be secret. */
+  readonly kind: "text" | "file" | "number" | "boolean" | "list" | "texts" | "headers";
   /** The schema of its value, without its default. */
   readonly schema: v.GenericSchema;
 }
@@ -266,7 +291,8 @@ function kindOf(schema: v.GenericSchema): ConfigKey["kind"] {
     return kind;
   }
   const { type } = schema;
-  return type === "number" || type === "boolean" ? type : type === "array" ? "list" : "text";
+  const kinds = { number: "number", boolean: "boolean", array: "list", union: "texts" } as const;
+  return Object.entries(kinds).find(([name]) => name === type)?.[1] ?? "text";
 }
 
 /** The sources of the values of a configuration. */
@@ -371,6 +397,8 @@ const retry = group({
 });
 
 const fallback = group({
+  strategy: v.optional(oneOf("first", "round-robin"), "first"),
+  maxLagBlocks: v.optional(integerFrom(1, 1_000_000, "of blocks "), 20),
   pauseMs: v.optional(milliseconds, 30_000),
   maxPauseMs: v.optional(milliseconds, 300_000),
 });
@@ -382,8 +410,45 @@ const limits = group({
   callsPerSecond: v.optional(integerFrom(1, 1_000_000)),
 });
 
-/** The names of transports; `auto` takes gRPC, and REST where that cannot be reached. */
-export const transportNames = ["auto", "grpc", "grpc-js", "rest"] as const satisfies readonly Config["transport"][];
+/** The names of the transports. */
+export const transportNames = ["grpc", "grpc-js", "rest"] as const satisfies readonly TransportName[];
+
+const TRANSPORTS = `must be one of auto, ${transportNames.join(", ")}, or a list of the last three`;
+
+const isTransport = (value: unknown) => typeof Object(value).unary === "function";
+const anyTransport = v.custom<AnyTransport>(isTransport);
+const namedTransport = v.custom<NamedTransport>((value) => {
+  const { name, transport } = Object(value);
+  return typeof name === "string" && name !== "" && isTransport(transport);
+});
+const oneTransport = v.union([v.picklist(transportNames), anyTransport, namedTransport], TRANSPORTS);
+
+/** The value of the key `transport`. */
+export const transportChoice = v.union(
+  [
+    v.literal("auto"),
+    oneTransport,
+    v.pipe(
+      v.array(oneTransport, TRANSPORTS),
+      v.minLength(1, "must hold a transport at least"),
+      v.check(
+        (list) => new Set(transportsOf(list).map(transportName)).size === list.length,
+        "must not hold a transport twice, nor two of the same name",
+      ),
+    ),
+  ],
+  TRANSPORTS,
+);
+
+/**
+ * Returns the name of a transport.
+ *
+ * @param transport its name, or a transport of one's own
+ * @returns the name
+ */
+export function transportName(transport: TransportName | NamedTransport): string {
+  return typeof transport === "string" ? transport : transport.name;
+}
 
 /**
  * The schema of a configuration. The types in client-config.ts document the keys.
@@ -391,7 +456,7 @@ export const transportNames = ["auto", "grpc", "grpc-js", "rest"] as const satis
  * @internal
  */
 const configSchema = group({
-  transport: v.optional(oneOf(...transportNames)),
+  transport: v.optional(transportChoice),
   chainId: v.optional(chainId),
   profile: v.optional(oneOf(...profiles), "specification"),
   grpc: v.optional(grpc),
@@ -415,22 +480,30 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
   const conflicts: Conflict[] = [];
   const refuse = (path: string[], message: string, ...because: string[]) => conflicts.push({ path, message, because });
   const { transport } = config;
-  if (config.grpc === undefined && (transport === "auto" || transport === "grpc" || transport === "grpc-js")) {
-    refuse(["grpc", "url"], `must be given for the transport ${transport}`, "transport");
-  }
-  if (config.rest === undefined && (transport === "auto" || transport === "rest")) {
-    refuse(["rest", "url"], `must be given for the transport ${transport}`, "transport");
+  const names = transport === undefined ? [] : transportsOf(transport).filter((each) => typeof each === "string");
+  const needing = (endpoint: "grpc" | "rest") => names.find((name) => endpointOf(name) === endpoint);
+  for (const endpoint of ["grpc", "rest"] as const) {
+    const name = needing(endpoint);
+    if (config[endpoint] === undefined && name !== undefined) {
+      refuse([endpoint, "url"], `must be given for the transport ${transport === "auto" ? "auto" : name}`, "transport");
+    }
   }
   if (config.grpc === undefined && config.rest === undefined && transport === undefined) {
     refuse([], "must hold grpc.url, rest.url or both");
   }
-  if (transport === "grpc-js" && config.grpc?.codec === "json") {
+  const isGrpcJs = names.includes("grpc-js");
+  if (isGrpcJs && config.grpc?.codec === "json") {
     refuse(["grpc", "codec"], "must be proto for the transport grpc-js; json is possible with grpc", "transport");
   }
-  if (transport !== "grpc-js" && config.grpc?.addresses !== undefined) {
-    refuse(["grpc", "addresses"], "is possible for the transport grpc-js only", "transport");
+  if (config.grpc?.addresses !== undefined) {
+    if (!isGrpcJs) {
+      refuse(["grpc", "addresses"], "is possible for the transport grpc-js only", "transport");
+    }
+    if (urlsOf(config.grpc).length > 1) {
+      refuse(["grpc", "addresses"], "goes with one URL only", "grpc.url");
+    }
   }
-  if (transport === "grpc-js" && config.grpc !== undefined && new URL(config.grpc.url).pathname !== "/") {
+  if (isGrpcJs && urlsOf(config.grpc).some((each) => new URL(each).pathname !== "/")) {
     refuse(["grpc", "url"], "must have no path for the transport grpc-js", "transport");
   }
   for (const name of ["grpc", "rest"] as const) {
@@ -439,13 +512,15 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
     if ((certFile === undefined) !== (keyFile === undefined)) {
       refuse([name, "tls"], "must have certFile and keyFile both, or neither");
     }
-    if (endpoint === undefined || new URL(endpoint.url).protocol !== "http:") {
+    const plain = urlsOf(endpoint).filter((each) => new URL(each).protocol === "http:");
+    if (endpoint === undefined || plain.length === 0) {
       continue;
     }
     if (endpoint.tls !== undefined) {
-      refuse([name, "tls"], `goes with an https URL only, but ${name}.url is plain http`, `${name}.url`);
+      const which = plain.length === urlsOf(endpoint).length ? `${name}.url` : `${plain.join(", ")} in ${name}.url`;
+      refuse([name, "tls"], `goes with an https URL only, but ${which} is plain http`, `${name}.url`);
     }
-    const exposed = exposedHost(endpoint);
+    const exposed = plain.map((each) => exposedHost({ ...endpoint, url: each })).find((host) => host !== undefined);
     if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
       const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
       refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
@@ -505,14 +580,15 @@ export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
 }
 
 function chooseTransport({ transport, grpc, rest, ...shared }: SchemaOutput): Config {
-  if (grpc !== undefined && rest !== undefined && (transport ?? "auto") === "auto") {
-    return { ...shared, transport: "auto", grpc, rest };
-  }
-  if (rest !== undefined && (transport === "rest" || grpc === undefined)) {
-    return { ...shared, transport: "rest", rest, grpc };
-  }
   if (grpc !== undefined) {
-    return { ...shared, transport: transport === "grpc-js" ? transport : "grpc", grpc, rest };
+    return { ...shared, transport: transport ?? (rest === undefined ? "grpc" : "auto"), grpc, rest };
   }
-  throw new Error("the schema lets no configuration pass without a URL");
+  if (rest !== undefined) {
+    return { ...shared, transport: transport ?? "rest", grpc, rest };
+  }
+  const own = transportsOf(transport ?? []).filter((each) => typeof each !== "string");
+  return { ...shared, transport: own };
 }
+
+/** Returns the part of the configuration that a transport reads. */
+const endpointOf = (name: TransportName) => (name === "rest" ? "rest" : "grpc");

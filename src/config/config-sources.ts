@@ -104,7 +104,9 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
     case "boolean":
       return text === "true" || (text === "false" ? false : text);
     case "list":
-      return text.split(",").map((item) => item.trim());
+      return itemsOf(text);
+    case "texts":
+      return oneOrAll(itemsOf(text));
     case "headers":
       try {
         return JSON.parse(text);
@@ -114,6 +116,19 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
     default:
       return text;
   }
+}
+
+const itemsOf = (text: string) => text.split(",").map((item) => item.trim());
+
+/**
+ * Returns the value of a key that takes one text or several.
+ *
+ * @param texts the texts
+ * @returns the text, if there is only one, and otherwise all of them
+ */
+export function oneOrAll(texts: readonly string[]): string | readonly string[] {
+  const [only] = texts;
+  return only !== undefined && texts.length === 1 ? only : texts;
 }
 
 /** The default configuration file. It is read if it exists and no other file is named. */

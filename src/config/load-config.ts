@@ -1,6 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertOneOf } from "../input/assert.js";
-import type { Config } from "./client-config.js";
+import { type Config, transportsOf } from "./client-config.js";
 import { type ConfigOrigins, configKeys, parseConfig, singleOrigin, valueAt } from "./config-schema.js";
 import {
   absolutePath,
@@ -227,7 +227,7 @@ export function assertTrustedSources({ config, sources, found }: LoadedConfig, f
   }
   if (forSigning) {
     const { transport } = config;
-    const called = transport === "auto" ? ["grpc", "rest"] : [transport === "rest" ? "rest" : "grpc"];
+    const called = transportsOf(transport).map((each) => (each === "rest" ? "rest" : "grpc"));
     const deciding = ["chainId", ...called.flatMap((endpoint) => SERVER_KEYS.map((key) => `${endpoint}.${key}`))];
     const foundKeys = deciding.filter((name) => found.has(name));
     if (foundKeys.length > 0) {

@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { type Config, transportsOf, urlsOf } from "./client-config.js";
 
 /** The part of an endpoint's configuration that decides where requests go. */
 interface Target {
@@ -32,28 +33,24 @@ export function isLoopback(hostname: string): boolean {
 /**
  * Returns whether all requests of a client stay on this machine, over any transport that it may use.
  *
- * @param config the transport, and the endpoints of gRPC and of the HTTP gateway
- * @returns whether all hosts that it may call are loopback
+ * @param config the transports, and the endpoints of gRPC and of the HTTP gateway
+ * @returns whether all hosts that it may call are loopback; false if it has a transport of one's own
  */
-export function staysOnLoopback(config: {
-  readonly transport: string;
-  readonly grpc?: Target | undefined;
-  readonly rest?: Target | undefined;
-}): boolean {
-  const { transport, grpc, rest } = config;
-  const called = [
-    transport === "rest" ? undefined : grpc,
-    transport === "rest" || transport === "auto" ? rest : undefined,
-  ];
-  return called.every((target) => target === undefined || hostsOf(target).every(isLoopback));
+export function staysOnLoopback({ transport, grpc, rest }: Pick<Config, "transport" | "grpc" | "rest">): boolean {
+  return transportsOf(transport).every((each) => {
+    const endpoint = each === "rest" ? rest : grpc;
+    const targets = urlsOf(endpoint).map((url): Target => ({ ...endpoint, url }));
+    return typeof each === "string" && targets.flatMap(hostsOf).every(isLoopback);
+  });
 }
 
 /**
  * Returns a remote host that receives requests over plain HTTP.
  *
- * @param target the URL, and the addresses that replace its host
+ * @param target the URL, and the addresses that replace its host; that of a transport of one's own may be just a name
  * @returns the first such host; undefined if there is none
  */
 export function exposedHost(target: Target): string | undefined {
-  return new URL(target.url).protocol === "http:" ? hostsOf(target).find((host) => !isLoopback(host)) : undefined;
+  const isPlain = URL.canParse(target.url) && new URL(target.url).protocol === "http:";
+  return isPlain ? hostsOf(target).find((host) => !isLoopback(host)) : undefined;
 }

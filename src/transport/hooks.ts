@@ -65,6 +65,16 @@ export interface FallbackInfo {
   readonly error: TradewireError;
 }
 
+/** A node that is no longer used, or that is used again. */
+export interface NodeChange {
+  /** Its name: that of its transport, and the URL if the transport has several nodes. */
+  readonly name: string;
+  /** The URL; absent for a transport of one's own. */
+  readonly url?: string;
+  /** Why it is not used; absent if it is used again. */
+  readonly refusal?: string;
+}
+
 /**
  * Functions that observe calls, for logs, metrics and traces. They are called synchronously. An error that one throws
  * becomes a warning of the process, once for each kind of hook, and changes no call. No hook gets a header, a request or a
@@ -78,6 +88,8 @@ export interface Hooks {
   onRetry?(retry: RetryInfo): void;
   onWait?(wait: WaitInfo): void;
   onFallback?(fallback: FallbackInfo): void;
+  /** Called, for a client with several nodes, when one turns out to be of another chain or behind the others. */
+  onNodeChange?(change: NodeChange): void;
 }
 
 /** The names of {@link Hooks}. */
@@ -88,6 +100,7 @@ export const HOOKS = {
   onRetry: true,
   onWait: true,
   onFallback: true,
+  onNodeChange: true,
 } as const;
 
 /**
@@ -115,7 +128,7 @@ export function isolateHooks(hooks: Hooks): Hooks {
     }
   }
 
-  const { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback } = hooks;
+  const { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback, onNodeChange } = hooks;
   return {
     ...(onCallStart && { onCallStart: (call) => isolate("onCallStart", () => onCallStart.call(hooks, call)) }),
     ...(onBytes && { onBytes: (call, bytes) => isolate("onBytes", () => onBytes.call(hooks, call, bytes)) }),
@@ -123,6 +136,7 @@ export function isolateHooks(hooks: Hooks): Hooks {
     ...(onRetry && { onRetry: (retry) => isolate("onRetry", () => onRetry.call(hooks, retry)) }),
     ...(onWait && { onWait: (wait) => isolate("onWait", () => onWait.call(hooks, wait)) }),
     ...(onFallback && { onFallback: (info) => isolate("onFallback", () => onFallback.call(hooks, info)) }),
+    ...(onNodeChange && { onNodeChange: (change) => isolate("onNodeChange", () => onNodeChange.call(hooks, change)) }),
   };
 }
 

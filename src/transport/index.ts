@@ -5,7 +5,7 @@
  */
 
 export type { SentTo } from "./call-context.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./hooks.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, NodeChange, RetryInfo, WaitInfo } from "./hooks.js";
 export { withHooks } from "./hooks.js";
 export { closing } from "./layers/closing.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./layers/fallback.js";

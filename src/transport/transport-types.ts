@@ -8,8 +8,7 @@ export interface ClosableTransport extends Transport {
   close(): Promise<void>;
 }
 
-/** Any Connect transport, such as Connect's own. One that holds connections may have a `close` function. */
-export type AnyTransport = Transport & Partial<ClosableTransport>;
+export type { AnyTransport } from "../config/client-config.js";
 
 /** The settings of every transport, in addition to those of its endpoint. */
 export interface TransportSettings {

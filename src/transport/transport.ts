@@ -1,7 +1,15 @@
 import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import type { ClientConfig, Config, TransportName } from "../config/client-config.js";
-import { readConfig } from "../config/config-schema.js";
+import {
+  type ClientConfig,
+  type Config,
+  type GrpcConfig,
+  type RestConfig,
+  type TransportName,
+  transportsOf,
+  urlsOf,
+} from "../config/client-config.js";
+import { readConfig, transportName } from "../config/config-schema.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { assertArray, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
@@ -11,12 +19,12 @@ import { readTls, type TlsMaterial } from "./connection-options.js";
 import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
-import { type FallbackMember, fallback } from "./layers/fallback.js";
+import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
 import { callError, withOurErrors } from "./layers/library-errors.js";
 import { createPace, type Pace, paced } from "./layers/rate-limit.js";
 import { retryInterceptor } from "./layers/retry.js";
 import { idleLimited, limited } from "./layers/timeouts.js";
-import { methodName } from "./method.js";
+import { isReadOnly, methodName } from "./method.js";
 import type { ClosableTransport, Endpoint } from "./transport-types.js";
 
 export type { ClosableTransport } from "./transport-types.js";
@@ -34,52 +42,70 @@ export interface TransportOptions {
 type TransportLimits = Config["limits"] &
   Config["timeouts"] & { readonly registry: Registry; readonly tls: TlsMaterial };
 
-/** A transport: its name, the part of the configuration that it reads, and a function that loads its code. */
-interface TransportModule<E extends "grpc" | "rest"> {
+/** A transport: its name, the nodes that the configuration has for it, and a function that loads its code. */
+interface TransportModule<Node extends GrpcConfig | RestConfig> {
   readonly name: TransportName;
-  readonly endpoint: E;
-  readonly load: () => Promise<(endpoint: NonNullable<Config[E]>, limits: TransportLimits) => ClosableTransport>;
+  readonly endpoint: "grpc" | "rest";
+  readonly nodesOf: (config: Config) => Node[];
+  readonly load: () => Promise<(node: Node, limits: TransportLimits) => ClosableTransport>;
 }
 
 interface OpenOptions {
   readonly config: Config;
-  readonly pace: Pace;
+  /** Returns the pace of calls to a host. */
+  readonly paceOf: (host: string) => Pace;
   /** The types that an `Any` in JSON may hold. */
   readonly types: Registry;
 }
 
 interface RegisteredTransport {
   readonly name: TransportName;
-  open(options: OpenOptions): FallbackMember & { readonly transport: ClosableTransport };
+  /** Opens the transport to each of its nodes. */
+  open(options: OpenOptions): OpenNode[];
 }
+
+/** A transport to a node. */
+export interface OpenNode extends NodeMember {
+  readonly transport: ClosableTransport;
+  /** The URL; that of a transport of one's own is unknown. */
+  readonly url?: string;
+}
+
+const grpcNodes = ({ grpc }: Config): GrpcConfig[] => (grpc ? urlsOf(grpc).map((url) => ({ ...grpc, url })) : []);
+const restNodes = ({ rest }: Config): RestConfig[] => (rest ? urlsOf(rest).map((url) => ({ ...rest, url })) : []);
 
 const transports: readonly RegisteredTransport[] = [
   register({
     name: "grpc",
     endpoint: "grpc",
+    nodesOf: grpcNodes,
     load: async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport,
   }),
   register({
     name: "grpc-js",
     endpoint: "grpc",
+    nodesOf: grpcNodes,
     load: async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport,
   }),
   register({
     name: "rest",
     endpoint: "rest",
+    nodesOf: restNodes,
     load: async () => (await import("./rest/rest-transport.js")).createRawRestTransport,
   }),
 ];
 
-/** The transports of `auto`, the preferred one first. */
-const AUTO: readonly TransportName[] = ["grpc", "rest"];
-
-function register<E extends "grpc" | "rest">({ name, endpoint, load }: TransportModule<E>): RegisteredTransport {
+function register<Node extends GrpcConfig | RestConfig>({
+  name,
+  endpoint,
+  nodesOf,
+  load,
+}: TransportModule<Node>): RegisteredTransport {
   return {
     name,
-    open({ config, pace, types }) {
-      const settings: Config[E] = config[endpoint];
-      if (settings === undefined) {
+    open({ config, paceOf, types }) {
+      const nodes = nodesOf(config);
+      if (nodes.length === 0) {
         throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
           section: "requesterror-configuration",
           advice: "Give it; docs/configuration.md lists what is possible.",
@@ -87,10 +113,20 @@ function register<E extends "grpc" | "rest">({ name, endpoint, load }: Transport
       }
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
-      const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(settings.tls) };
-      const transport = lazyTransport(async () => (await load())(settings, limits));
-      const limited = paced(idleLimited(transport, config.timeouts.idleMs), pace, isCounted);
-      return { name, transport: withOurErrors(limited, { ...settings, name }) };
+      return nodes.map((settings) => {
+        const { url } = settings;
+        const node = new URL(url).hostname;
+        const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(settings.tls) };
+        const transport = lazyTransport(async () => (await load())(settings, limits));
+        const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
+        return {
+          name: nodes.length === 1 ? name : `${name} ${url}`,
+          transport: withOurErrors(limited, { ...settings, name }),
+          group: name,
+          node,
+          url,
+        };
+      });
     },
   };
 }
@@ -144,13 +180,18 @@ export function lazyTransport(load: () => Promise<ClosableTransport>): ClosableT
  *
  * @param config a configuration that was read by `readConfig`
  * @param options Connect's interceptors, and hooks that observe calls
+ * @param gateOf decides which of several nodes may be used; by default all
  * @returns a Connect transport for any service; its failures are Connect errors whose cause is one of the library's errors
  * @throws {@link FileError} if a file of the TLS configuration cannot be read
  *
  * @example
  * const transport = createTransport(readConfig({ grpc: { url: "http://127.0.0.1:3007" } }));
  */
-export function createTransport(config: Config, options: TransportOptions = {}): ClosableTransport {
+export function createTransport(
+  config: Config,
+  options: TransportOptions = {},
+  gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
+): ClosableTransport {
   assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
   const { interceptors = [], hooks, registry } = options;
   assertArray("interceptors", interceptors, "Give a list of Connect's interceptors.");
@@ -163,7 +204,8 @@ export function createTransport(config: Config, options: TransportOptions = {}):
   const { timeouts, retry } = config;
   const isolated = isolateHooks(hooks ?? {});
   const endpoint = mainEndpoint(config);
-  const withDeadline = limited(openTransports(config, isolated, registry), {
+  const nodes = openNodes(config, isolated, registry);
+  const withDeadline = limited(overNodes(nodes, config, isolated, gateOf?.(nodes)), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(markInterceptorErrors), retryInterceptor(retry, isolated)],
@@ -195,20 +237,50 @@ export function failingCall(config: Config): CallErrorMapper {
   };
 }
 
-/** Returns the endpoint that errors and hooks name if `auto` stands for several transports. */
-function mainEndpoint(config: Config): Endpoint {
-  return { name: config.transport, url: config.transport === "rest" ? config.rest.url : config.grpc.url };
+/** Returns the endpoint that errors and hooks name if the configuration has several. */
+function mainEndpoint({ transport, grpc, rest }: Config): Endpoint {
+  const [first, ...others] = transportsOf(transport);
+  const url = urlsOf(first === "rest" ? rest : grpc)[0];
+  const name = first === undefined || others.length > 0 ? "auto" : transportName(first);
+  return { name, url: typeof first === "string" && url !== undefined ? url : name };
 }
 
-function openTransports(config: Config, hooks: Hooks, registry: Registry | undefined): ClosableTransport {
-  const names = config.transport === "auto" ? AUTO : [config.transport];
+function openNodes(config: Config, hooks: Hooks, registry: Registry | undefined): OpenNode[] {
   const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
-  const pace = createPace(config.limits.callsPerSecond, hooks);
-  const members = transports
-    .filter(({ name }) => names.includes(name))
-    .map(({ open }) => open({ config, pace, types }));
-  const [only, ...others] = members;
-  return only !== undefined && others.length === 0 ? only.transport : fallback(members, { ...config.fallback, hooks });
+  const paces = new Map<string, Pace>();
+  const paceOf = (host: string) => {
+    const pace = paces.get(host) ?? createPace(config.limits.callsPerSecond, hooks);
+    paces.set(host, pace);
+    return pace;
+  };
+  return transportsOf(config.transport).flatMap((each): OpenNode[] => {
+    if (typeof each === "string") {
+      return transports.flatMap(({ name, open }) => (name === each ? open({ config, paceOf, types }) : []));
+    }
+    const { name, transport } = each;
+    const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(name), () => true);
+    return [{ name, transport: withOurErrors(limited, { name, url: name }), group: name, node: name }];
+  });
+}
+
+/** The service whose methods a transaction is made of: they go to one node, which knows the blocks that it named. */
+const CORE_SERVICE = "vega.api.v1.CoreService";
+
+function overNodes(
+  nodes: readonly OpenNode[],
+  config: Config,
+  hooks: Hooks,
+  gate: NodeGate | undefined,
+): ClosableTransport {
+  const [only, ...others] = nodes;
+  const rotates = (method: DescMethod) => isReadOnly(method) && method.parent.typeName !== CORE_SERVICE;
+  if (only !== undefined && others.length === 0) {
+    return only.transport;
+  }
+  // gRPC and REST with a URL each are two ways to one node.
+  const lists = [urlsOf(config.grpc), urlsOf(config.rest), nodes.filter(({ url }) => url === undefined)];
+  const isOneNode = lists.every(({ length }) => length <= 1);
+  return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && !isOneNode && { gate }) });
 }
 
 /** The options that all transports share. Those that are left out have the configuration's defaults. */

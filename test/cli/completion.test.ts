@@ -74,7 +74,9 @@ it.each([
 it("describes commands and options", async () => {
   const { out } = await run(["__complete", "segme"]);
   expect(out).toMatch(/^segments\t[A-Z][^\n]+\n:end\n$/);
-  expect((await run(["__complete", "segments", "--grpc"])).out).toBe("--grpc-url\tgRPC URL of the node\n:end\n");
+  expect((await run(["__complete", "segments", "--grpc"])).out).toBe(
+    "--grpc-url\tgRPC URL of the node; repeat it for several nodes of one network\n:end\n",
+  );
 });
 
 it.each(["bash", "zsh", "fish"])("prints what makes %s ask", async (shell) => {

@@ -137,8 +137,8 @@ export const tlsCases: readonly Case[] = [
     surround: () => ({
       tls: serving(files.right),
       endpoints: ({ grpc, rest, nowhere }) => ({
-        grpc: { ...grpc, url: grpc.url.replace("https", "http") },
-        rest: { ...rest, url: rest.url.replace("https", "http") },
+        grpc: { ...grpc, url: String(grpc.url).replace("https", "http") },
+        rest: { ...rest, url: String(rest.url).replace("https", "http") },
         nowhere,
       }),
     }),

@@ -45,7 +45,7 @@ export const transports: readonly ContractTransport[] = [
     ways: ["body"],
     config: ({ grpc, rest, nowhere }) => ({
       transport: "auto",
-      grpc: { ...grpc, url: grpc.url.replace(/^(https?:).*/, `$1//${nowhere}`) },
+      grpc: { ...grpc, url: String(grpc.url).replace(/^(https?:).*/, `$1//${nowhere}`) },
       rest,
     }),
   },

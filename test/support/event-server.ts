@@ -122,7 +122,7 @@ export interface Observing extends AsyncDisposable {
 /** Start a node whose streams answer as the test says, and a client of it. */
 export async function startObserving(
   answer: BusAnswer,
-  config: Partial<ClientConfig> = {},
+  config: Omit<Partial<ClientConfig>, "rest"> & { readonly grpc?: { readonly url: string } } = {},
   { results, ...options }: TransportOptions & { readonly results?: ResultsAnswer } = {},
 ): Promise<Observing> {
   const { service, ...calls } = streamingService(answer, results);

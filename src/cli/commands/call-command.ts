@@ -14,6 +14,7 @@ import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Command } from "commander";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
+import { transportsOf } from "../../config/config-schema.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
 import { quotedPath } from "../../errors/node-errors.js";
 import { saveUnverified } from "../../file/atomic-file.js";
@@ -110,7 +111,11 @@ async function runCall(
   }
   const messages = responses(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
   if (options.out !== undefined) {
-    await writeBody(messages, { ...options, out: options.out, transport: config.transport }, context);
+    await writeBody(
+      messages,
+      { ...options, out: options.out, isRest: transportsOf(config.transport).includes("rest") },
+      context,
+    );
     return;
   }
   const isForPerson = context.out.isTTY === true && options.json !== true && method.methodKind === "unary";
@@ -329,7 +334,7 @@ function checkEnd(header: Headers): void {
  * Writes the bytes of `google.api.HttpBody` messages to a file, all or nothing, or to standard output as they arrive.
  *
  * @param messages the messages
- * @param options the target, whether to replace a file, the format of the result, and the transport. A gateway may
+ * @param options the target, whether to replace a file, the format of the result, and whether they may come over REST: a gateway may
  *   append an error object to the bytes
  * @param context the streams of the command, and the signal that interrupts it
  * @throws {@link NodeError} if a gateway appended an error object to the bytes
@@ -337,11 +342,11 @@ function checkEnd(header: Headers): void {
  */
 async function writeBody(
   messages: AsyncIterable<Message>,
-  options: CallOptions & { readonly out: string; readonly transport: string },
+  options: CallOptions & { readonly out: string; readonly isRest: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const { out, force = false, transport } = options;
-  const bytes = transport === "rest" || transport === "auto" ? throwTrailingError(dataOf(messages)) : dataOf(messages);
+  const { out, force = false, isRest } = options;
+  const bytes = isRest ? throwTrailingError(dataOf(messages)) : dataOf(messages);
   if (out === STANDARD) {
     for await (const chunk of bytes) {
       await writeOut(context, chunk);

@@ -6,6 +6,7 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
+import { transportsOf, urlsOf } from "../../config/config-schema.js";
 import { staysOnLoopback } from "../../config/loopback.js";
 import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
 import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../errors/index.js";
@@ -281,8 +282,8 @@ async function check(
 
 /** Returns the URL that a command calls first. */
 function nodeOf({ transport, grpc, rest }: Config): string {
-  const urls = transport === "rest" ? [rest?.url, grpc?.url] : [grpc?.url, rest?.url];
-  return printable(urls.find((url) => url !== undefined) ?? "the configured node");
+  const [url = "the configured node"] = urlsOf(transportsOf(transport)[0] === "rest" ? rest : grpc);
+  return printable(url);
 }
 
 /** The minimum length of a wait that is noted, in milliseconds. */

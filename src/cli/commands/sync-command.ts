@@ -23,6 +23,7 @@ import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/duckdb-ta
 import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/postgres-tables.js";
 import { sinkSchema } from "../../sync/sinks/sink-columns.js";
 import { parseSyncOptions } from "../../sync/sync-options.js";
+import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped, size, span } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";
@@ -35,7 +36,6 @@ import {
   queueCounts,
   rangeOptions,
   startStatusServer,
-  syncClientOptions,
   syncOptionsOf,
 } from "../sync/sync-options.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, sinkOptions, targetOptions } from "../sync/target.js";
@@ -56,7 +56,7 @@ const syncCommandOptions = {
   ...listenOptions,
   dryRun: flag("show what would be fetched, and change nothing"),
   json: flag("print a JSON object for each event, and a last one for the summary"),
-  ...syncClientOptions,
+  ...clientOptions,
 };
 
 type SyncCommandOptions = OptionValues<typeof syncCommandOptions>;

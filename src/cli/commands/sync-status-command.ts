@@ -3,17 +3,11 @@ import { RequestError, SinkError, TradewireError } from "../../errors/index.js";
 import { describeLag } from "../../history/data-node-lag.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type QueueStatus, queueStatus, type SyncStatus, syncStatus, type Unit } from "../../sync/index.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
-import {
-  openClients,
-  type RangeOptions,
-  rangeOf,
-  rangeOptions,
-  type SyncClientOptions,
-  syncClientOptions,
-} from "../sync/sync-options.js";
+import { openClients, type RangeOptions, rangeOf, rangeOptions } from "../sync/sync-options.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 
@@ -21,10 +15,10 @@ const statusOptions = {
   json: flag("print one JSON object"),
   ...targetOptions,
   ...rangeOptions,
-  ...syncClientOptions,
+  ...clientOptions,
 };
 
-type StatusCommandOptions = OptionValues<typeof statusOptions> & SyncClientOptions;
+type StatusCommandOptions = OptionValues<typeof statusOptions> & ClientOptions;
 
 /** The status, and the reason why it could not be compared with a node. */
 interface StatusReport {

@@ -9,11 +9,12 @@ import {
   type Verified,
   verifySync,
 } from "../../sync/index.js";
+import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
 import { createDisplay } from "../progress.js";
-import { openClients, rangeOf, rangeOptions, syncClientOptions } from "../sync/sync-options.js";
+import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 
 const verifyOptions = {
@@ -22,7 +23,7 @@ const verifyOptions = {
   json: flag("print one JSON object"),
   ...targetOptions,
   ...rangeOptions,
-  ...syncClientOptions,
+  ...clientOptions,
 };
 
 type VerifyCommandOptions = OptionValues<typeof verifyOptions>;

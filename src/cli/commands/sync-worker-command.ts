@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { CanceledError } from "../../errors/index.js";
 import { createSyncState, refreshCoverage, runWorker } from "../../sync/index.js";
+import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, isTerminated, json } from "../output.js";
@@ -12,7 +13,6 @@ import {
   loadingOptions,
   openClients,
   startStatusServer,
-  syncClientOptions,
 } from "../sync/sync-options.js";
 import { postgresOf, readTarget, targetOptions } from "../sync/target.js";
 
@@ -24,7 +24,7 @@ const workerOptions = {
   callsPerSecond: callsPerSecondOption,
   ...listenOptions,
   json: flag("print a JSON object for each event, and a last one for the summary"),
-  ...syncClientOptions,
+  ...clientOptions,
 };
 
 type WorkerCommandOptions = OptionValues<typeof workerOptions>;

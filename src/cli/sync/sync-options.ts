@@ -1,3 +1,4 @@
+import { transportsOf, urlsOf } from "../../config/config-schema.js";
 import { readSources } from "../../config/load-config.js";
 import { RequestError } from "../../errors/index.js";
 import type { Client } from "../../index.js";
@@ -13,7 +14,7 @@ import {
   type WatchOptions,
 } from "../../sync/index.js";
 import { commandClient, type Reports } from "../client.js";
-import { type ClientOptions, clientConfig, clientOptions, completeTables } from "../client-options.js";
+import { type ClientOptions, clientConfig, completeTables } from "../client-options.js";
 import { choice, flag, type OptionValues, parsed, repeatedText, text } from "../declarations.js";
 import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 
@@ -55,25 +56,9 @@ export const listenOptions = {
   ),
 };
 
-/** The options that choose the nodes of a sync: those of all commands, with URLs that may be repeated. */
-export const syncClientOptions = {
-  ...clientOptions,
-  grpcUrl: severalUrls(clientOptions.grpcUrl),
-  restUrl: severalUrls(clientOptions.restUrl),
-};
-
-function severalUrls({ description, presence: _, ...settings }: typeof clientOptions.grpcUrl) {
-  return repeatedText("<url>", `${description}; repeat it to share the load among nodes of one network`, settings);
-}
-
 export type RangeOptions = OptionValues<typeof rangeOptions>;
 export type LoadingOptions = OptionValues<typeof loadingOptions>;
 export type ListenOptions = OptionValues<typeof listenOptions>;
-
-/** The values of {@link syncClientOptions}. */
-export interface SyncClientOptions extends OptionValues<typeof syncClientOptions> {
-  readonly verbose?: boolean;
-}
 
 /**
  * Returns the tables and blocks that the options select.
@@ -159,7 +144,7 @@ export interface SyncClients extends AsyncDisposable {
  * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} if the configuration is invalid
  */
-export function openClients(options: SyncClientOptions, reports: Reports): SyncClients {
+export function openClients(options: ClientOptions, reports: Reports): SyncClients {
   const opened: Client[] = [];
   const close = async () => {
     await Promise.allSettled(opened.map((client) => client.close()));
@@ -168,11 +153,12 @@ export function openClients(options: SyncClientOptions, reports: Reports): SyncC
   const sources = readSources({ file: options.config, environment: reports.environment });
   const clients = optionsByNode(options).map((nodeOptions): SyncClient => {
     const config = clientConfig(nodeOptions, reports, { sources });
-    overGrpc &&= config.transport === "grpc" || config.transport === "grpc-js";
+    const names = transportsOf(config.transport);
+    overGrpc &&= !names.includes("rest");
     const client = commandClient(nodeOptions, reports, { config });
     opened.push(client);
     return {
-      name: nodeName(config.grpc?.url, config.rest?.url, config.transport),
+      name: nodeName(urlsOf(names[0] === "rest" ? config.rest : config.grpc)[0]),
       exportNetworkHistory: (request, more) => client.exportNetworkHistory(request, more),
       listSegments: (more) => client.listSegments(more),
       dataNodeLag: (more) => client.dataNodeLag(more),
@@ -182,10 +168,10 @@ export function openClients(options: SyncClientOptions, reports: Reports): SyncC
 }
 
 /** Returns the options of each node's client. */
-function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: SyncClientOptions): ClientOptions[] {
+function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: ClientOptions): ClientOptions[] {
   const [grpc, rest] = [[...new Set(grpcUrl)], [...new Set(restUrl)]];
   if (grpc.length <= 1 && rest.length <= 1) {
-    return [{ ...options, ...(grpc[0] && { grpcUrl: grpc[0] }), ...(rest[0] && { restUrl: rest[0] }) }];
+    return [{ ...options, ...(grpc[0] && { grpcUrl: [grpc[0]] }), ...(rest[0] && { restUrl: [rest[0]] }) }];
   }
   const { transport } = options;
   if (transport !== undefined && (transport === "auto" || (transport === "rest" ? grpc : rest).length > 0)) {
@@ -194,13 +180,12 @@ function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: SyncClientOpt
     });
   }
   return [
-    ...grpc.map((url) => ({ ...options, grpcUrl: url, transport: transport ?? ("grpc" as const) })),
-    ...rest.map((url) => ({ ...options, restUrl: url, transport: "rest" as const })),
+    ...grpc.map((url) => ({ ...options, grpcUrl: [url], transport: transport ?? "grpc" })),
+    ...rest.map((url) => ({ ...options, restUrl: [url], transport: "rest" })),
   ];
 }
 
 /** Returns the name of a node: its URL without the parts that may be secret. */
-function nodeName(grpcUrl: string | undefined, restUrl: string | undefined, transport: string | undefined): string {
-  const url = transport === "rest" ? restUrl : (grpcUrl ?? restUrl);
+function nodeName(url: string | undefined): string {
   return url === undefined ? "the node" : new URL(url).origin;
 }

@@ -1,34 +1,61 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
-import type { FallbackConfig } from "../../config/config-schema.js";
+import type { FallbackConfig, NamedTransport } from "../../config/config-schema.js";
 import { mapStreamErrors } from "../../errors/call-errors.js";
-import { ConnectionError, NodeError, ProtocolError, RequestError, type TradewireError } from "../../errors/index.js";
+import {
+  BannedError,
+  ConnectionError,
+  type ErrorText,
+  NodeError,
+  ProtocolError,
+  RequestError,
+  type TradewireError,
+} from "../../errors/index.js";
 import { reactionTo } from "../../errors/reaction.js";
-import { assertArray, assertKnownKeys } from "../../input/assert.js";
+import { assertArray, assertKnownKeys, assertOneOf } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { callId, failedTransportsKey, isRetryDisabled, remainingMs } from "../call-context.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, methodName } from "../method.js";
-import type { AnyTransport, ClosableTransport } from "../transport-types.js";
+import type { ClosableTransport } from "../transport-types.js";
 import { callError } from "./library-errors.js";
 
-/** One of several transports. */
-export interface FallbackMember {
-  /** Its name in hooks and errors. */
-  readonly name: string;
-  readonly transport: AnyTransport;
+/** One of several transports, and its name in hooks and errors. */
+export type FallbackMember = NamedTransport;
+
+/** A transport to one of several nodes. */
+export interface NodeMember extends FallbackMember {
+  /** What rotates together: calls go to members of another group only if those of the preferred one fail. */
+  readonly group?: string;
+  /** The node's host: what one node refuses for too many calls, another may answer. */
+  readonly node?: string;
+}
+
+/** Decides which members may be used. */
+export interface NodeGate {
+  /**
+   * Returns why a member must not be used, or `undefined` if it may. It throws if the member cannot be reached.
+   *
+   * @param name the member's name
+   * @param signal the signal of the call
+   */
+  refusal(name: string, signal: AbortSignal | undefined): Promise<string | undefined>;
+  /** Has a member checked again before its next use: its connection was lost. */
+  onLost(name: string): void;
+  /** Returns whether a member has answered since its connection was lost. */
+  hasAnswered(name: string): boolean;
 }
 
 /** Options of {@link fallback}. Those that are left out have the configuration's defaults. */
-export interface FallbackOptions extends Partial<FallbackConfig> {
+export interface FallbackOptions extends Partial<Omit<FallbackConfig, "maxLagBlocks">> {
   /** `onFallback` is called when a call is made again over another transport. */
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
 }
 
 /** A transport that a call may use. */
 interface Candidate {
-  readonly member: FallbackMember;
+  readonly member: NodeMember;
   /** Whether it is in its cooldown, since it was unreachable. */
   readonly isCoolingDown: boolean;
 }
@@ -43,8 +70,9 @@ interface Candidate {
  * one failed connection rather than one for each call.
  *
  * @param members at least one transport, the preferred one first
- * @param options `pauseMs` is the cooldown of a transport that was unreachable, in milliseconds (30 000 by default); it
- *   doubles with each failure up to `maxPauseMs` (300 000)
+ * @param options `strategy` is `first`, the default, or `round-robin`: reads go to all transports in turn. `pauseMs` is the
+ *   cooldown of a transport that was unreachable, in milliseconds (30 000 by default); it doubles with each failure up to
+ *   `maxPauseMs` (300 000)
  * @returns the transport; closing it closes all members
  *
  * @example
@@ -54,11 +82,40 @@ interface Candidate {
  * ]);
  */
 export function fallback(members: readonly FallbackMember[], options: FallbackOptions = {}): ClosableTransport {
-  assertKnownKeys("options", options, { pauseMs: true, maxPauseMs: true, hooks: true });
+  assertKnownKeys("options", options, { strategy: true, pauseMs: true, maxPauseMs: true, hooks: true });
+  assertOneOf("strategy", options.strategy, ["first", "round-robin"]);
   assertArray("members", members, "Give the transports, each as { name, transport }.");
-  const { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} } = options;
+  return betweenNodes(members, options);
+}
+
+/**
+ * Composes transports as {@link fallback} does.
+ *
+ * @param members at least one transport, the preferred one first
+ * @param options those of `fallback`; `gate` decides which members may be used, `rotates` which methods go to all members of
+ *   a group in turn with the strategy `round-robin`
+ * @returns the transport
+ */
+export function betweenNodes(
+  members: readonly NodeMember[],
+  options: FallbackOptions & { readonly gate?: NodeGate; readonly rotates?: (method: DescMethod) => boolean },
+): ClosableTransport {
+  const {
+    strategy = "first",
+    pauseMs = 30_000,
+    maxPauseMs = 300_000,
+    hooks = {},
+    gate,
+    rotates = isReadOnly,
+  } = options;
   const { onFallback } = isolateHooks(hooks);
-  const turns: Turns = { members, cooldowns: createCooldowns(pauseMs, maxPauseMs), onFallback };
+  const inOrder = createOrder(members);
+  const turns: Turns = {
+    membersFor: (method) => (strategy === "round-robin" && rotates(method) ? inOrder() : members),
+    cooldowns: createCooldowns(pauseMs, maxPauseMs),
+    onFallback,
+    gate,
+  };
 
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
@@ -143,11 +200,26 @@ function createCooldowns(firstMs: number, maxMs: number): Cooldowns {
   };
 }
 
+/** Returns a function that returns the members in another order each time: those of a group take turns. */
+function createOrder(members: readonly NodeMember[]): () => readonly NodeMember[] {
+  const groups = [...new Set(members.map(({ group }) => group))].map((group) =>
+    members.filter((member) => member.group === group),
+  );
+  let turn = 0;
+  return () => {
+    const first = turn;
+    turn = (turn + 1) % Number.MAX_SAFE_INTEGER;
+    return groups.flatMap((group) => group.map((_, at) => group[(first + at) % group.length] ?? noCandidate()));
+  };
+}
+
 /** What the calls of one fallback transport share. */
 interface Turns {
-  readonly members: readonly FallbackMember[];
+  /** Returns all members in the order of preference for a call. */
+  membersFor(method: DescMethod): readonly NodeMember[];
   readonly cooldowns: Cooldowns;
   readonly onFallback: Hooks["onFallback"];
+  readonly gate: NodeGate | undefined;
 }
 
 /** A call that is made over one transport after the other. */
@@ -158,11 +230,17 @@ interface CallInTurn {
 }
 
 /** Returns the candidates for a call. Those in their cooldown come last, in case no other one is reachable. */
-function candidatesFor({ members, cooldowns }: Turns, contextValues: ContextValues): Candidate[] {
+function candidatesFor(
+  { membersFor, cooldowns, gate }: Turns,
+  { method, contextValues }: Pick<CallInTurn, "method" | "contextValues">,
+): Candidate[] {
   const failedTransports = contextValues.get(failedTransportsKey);
-  const candidates = members
+  const candidates = membersFor(method)
     .filter(({ name }) => failedTransports?.has(name) !== true)
-    .map((member) => ({ member, isCoolingDown: cooldowns.isCoolingDown(member) }));
+    .map((member) => ({
+      member,
+      isCoolingDown: cooldowns.isCoolingDown(member) && gate?.hasAnswered(member.name) !== true,
+    }));
   return [
     ...candidates.filter(({ isCoolingDown }) => !isCoolingDown),
     ...candidates.filter(({ isCoolingDown }) => isCoolingDown),
@@ -181,8 +259,8 @@ async function callInTurn<T>(
   mayFallBack = (error: TradewireError) =>
     wasNeverSent(error) || (isReadOnly(method) && !isRetryDisabled(contextValues)),
 ): Promise<T> {
-  const { cooldowns, onFallback } = turns;
-  const candidates = candidatesFor(turns, contextValues);
+  const { cooldowns, onFallback, gate } = turns;
+  const candidates = candidatesFor(turns, { method, contextValues });
   const id = callId(contextValues);
   const earlier: FailedMember[] = [];
   let candidate = candidates.shift() ?? noCandidate();
@@ -190,18 +268,26 @@ async function callInTurn<T>(
   let failure: unknown;
   for (;;) {
     const { member, isCoolingDown } = candidate;
+    let refusal: string | undefined;
     try {
+      refusal = await refusalOf(gate, member, signal);
+      if (refusal !== undefined) {
+        throw notSent(`${member.name} is not used: ${refusal}`);
+      }
       const result = await send(member, [...candidates]);
       cooldowns.clear(member);
       return result;
     } catch (reason) {
       const error = errorOf(reason, member, method);
       const reaction = reactionTo(error);
-      if (signal?.aborted === true || !reaction.fallBack) {
+      const isOtherNode = candidates[0]?.member.node !== member.node;
+      const mayGoOn = reaction.fallBack || (isOtherNode && isTooManyCalls(error));
+      if (signal?.aborted === true || !mayGoOn) {
         throw withEarlierFailures(reason, error, earlier);
       }
-      if (error instanceof ConnectionError) {
+      if (error instanceof ConnectionError && refusal === undefined) {
         cooldowns.start(member);
+        gate?.onLost(member.name);
       }
       if (!isCoolingDown || areAllCoolingDown) {
         failure = withEarlierFailures(reason, error, earlier);
@@ -239,6 +325,32 @@ export async function startingOver<T>(consume: (contextValues: ContextValues) =>
       }
     }
   }
+}
+
+/** Returns why a member must not be used, if so. Throws if it cannot be checked. Nothing of the call was sent then. */
+async function refusalOf(gate: NodeGate | undefined, { name }: NodeMember, signal: AbortSignal | undefined) {
+  try {
+    return await gate?.refusal(name, signal);
+  } catch (reason) {
+    if (signal?.aborted === true) {
+      throw reason;
+    }
+    const error = callError(reason, { transport: name, url: name, method: "" });
+    throw notSent(error.headline, error);
+  }
+}
+
+/** Returns the failure of a call that was not sent because of its node. */
+function notSent(headline: ErrorText, reason?: TradewireError): ConnectError {
+  const advice = "Nothing was sent. Check this node, or remove it from the configuration.";
+  const { code = Code.Unavailable, notes = [] } = reason ?? {};
+  const cause = new ConnectionError(headline, { code, notes, advice, cause: reason, connected: false });
+  return new ConnectError(cause.summary, code, undefined, undefined, cause);
+}
+
+/** Returns whether a node refuses a call, or all calls of this address, for too many calls. */
+function isTooManyCalls(error: TradewireError): boolean {
+  return error instanceof BannedError || (error instanceof NodeError && error.code === Code.ResourceExhausted);
 }
 
 function noCandidate(): never {

@@ -26,7 +26,7 @@ function restConfig(url: string) {
   if (rest === undefined) {
     throw new Error("the configuration has no REST");
   }
-  return rest;
+  return { ...rest, url };
 }
 
 /** Read so many answers, and leave. */

@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file datanode/api/v2/trading_data.proto.
  */
 export const file_datanode_api_v2_trading_data: GenFile = /*@__PURE__*/
-  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJImsKCURhdGVSYW5nZRIcCg9zdGFydF90aW1lc3RhbXAYASABKANIAIgBARIaCg1lbmRfdGltZXN0YW1wGAIgASgDSAGIAQFCEgoQX3N0YXJ0X3RpbWVzdGFtcEIQCg5fZW5kX3RpbWVzdGFtcCInChNHZXRTdG9wT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJIkUKFEdldFN0b3BPcmRlclJlc3BvbnNlEi0KBW9yZGVyGAEgASgLMh4udmVnYS5ldmVudHMudjEuU3RvcE9yZGVyRXZlbnQingEKFUxpc3RTdG9wT3JkZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAIgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBARI1CgZmaWx0ZXIYBSABKAsyIC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyRmlsdGVySAGIAQFCDQoLX3BhZ2luYXRpb25CCQoHX2ZpbHRlciKHAgoPU3RvcE9yZGVyRmlsdGVyEigKCHN0YXR1c2VzGAEgAygOMhYudmVnYS5TdG9wT3JkZXIuU3RhdHVzEjkKEWV4cGlyeV9zdHJhdGVnaWVzGAIgAygOMh4udmVnYS5TdG9wT3JkZXIuRXhwaXJ5U3RyYXRlZ3kSMwoKZGF0ZV9yYW5nZRgDIAEoCzIaLmRhdGFub2RlLmFwaS52Mi5EYXRlUmFuZ2VIAIgBARIRCglwYXJ0eV9pZHMYBCADKAkSEgoKbWFya2V0X2lkcxgFIAMoCRIWCglsaXZlX29ubHkYBiABKAhIAYgBAUINCgtfZGF0ZV9yYW5nZUIMCgpfbGl2ZV9vbmx5Ik4KFkxpc3RTdG9wT3JkZXJzUmVzcG9uc2USNAoGb3JkZXJzGAEgASgLMiQuZGF0YW5vZGUuYXBpLnYyLlN0b3BPcmRlckNvbm5lY3Rpb24icgoTU3RvcE9yZGVyQ29ubmVjdGlvbhItCgVlZGdlcxgBIAMoCzIeLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJFZGdlEiwKCXBhZ2VfaW5mbxgCIAEoCzIZLmRhdGFub2RlLmFwaS52Mi5QYWdlSW5mbyJNCg1TdG9wT3JkZXJFZGdlEiwKBG5vZGUYASABKAsyHi52ZWdhLmV2ZW50cy52MS5TdG9wT3JkZXJFdmVudBIOCgZjdXJzb3IYAiABKAkilgEKGkV4cG9ydExlZGdlckVudHJpZXNSZXF1ZXN0EhAKCHBhcnR5X2lkGAEgASgJEhUKCGFzc2V0X2lkGAIgASgJSACIAQESMwoKZGF0ZV9yYW5nZRgEIAEoCzIaLmRhdGFub2RlLmFwaS52Mi5EYXRlUmFuZ2VIAYgBAUILCglfYXNzZXRfaWRCDQoLX2RhdGVfcmFuZ2UiMgoeR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXF1ZXN0EhAKCGFzc2V0X2lkGAEgASgJInEKH0dldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVzcG9uc2USFAoMYXNzZXRfc291cmNlGAEgASgJEhUKDXZlZ2FfYXNzZXRfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSEgoKc2lnbmF0dXJlcxgEIAEoCSIjCg9HZXRBc3NldFJlcXVlc3QSEAoIYXNzZXRfaWQYASABKAkiLgoQR2V0QXNzZXRSZXNwb25zZRIaCgVhc3NldBgBIAEoCzILLnZlZ2EuQXNzZXQiYwocTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAEgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBAUINCgtfcGFnaW5hdGlvbiJoCh1MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXNwb25zZRJHChJuZXR3b3JrX3BhcmFtZXRlcnMYASABKAsyKy5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24igAEKGk5ldHdvcmtQYXJhbWV0ZXJDb25uZWN0aW9uEjQKBWVkZ2VzGAEgAygLMiUuZGF0YW5vZGUuYXBpLnYyLk5ldHdvcmtQYXJhbWV0ZXJFZGdlEiwKCXBhZ2VfaW5mbxgCIAEoCzIZLmRhdGFub2RlLmFwaS52Mi5QYWdlSW5mbyJMChROZXR3b3JrUGFyYW1ldGVyRWRnZRIkCgRub2RlGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyEg4KBmN1cnNvchgCIAEoCSIpChpHZXROZXR3b3JrUGFyYW1ldGVyUmVxdWVzdBILCgNrZXkYASABKAkiUAobR2V0TmV0d29ya1BhcmFtZXRlclJlc3BvbnNlEjEKEW5ldHdvcmtfcGFyYW1ldGVyGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyIhQKEkdldFZlZ2FUaW1lUmVxdWVzdCIoChNHZXRWZWdhVGltZVJlc3BvbnNlEhEKCXRpbWVzdGFtcBgBIAEoAyKlAQoOSGlzdG9yeVNlZ21lbnQSEwoLZnJvbV9oZWlnaHQYASABKAMSEQoJdG9faGVpZ2h0GAIgASgDEhoKEmhpc3Rvcnlfc2VnbWVudF9pZBgDIAEoCRIjChtwcmV2aW91c19oaXN0b3J5X3NlZ21lbnRfaWQYBCABKAkSGAoQZGF0YWJhc2VfdmVyc2lvbhgFIAEoAxIQCghjaGFpbl9pZBgGIAEoCSImCiRMaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1JlcXVlc3QiWgolTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXNwb25zZRIxCghzZWdtZW50cxgBIAMoCzIfLmRhdGFub2RlLmFwaS52Mi5IaXN0b3J5U2VnbWVudCJqChtFeHBvcnROZXR3b3JrSGlzdG9yeVJlcXVlc3QSEgoKZnJvbV9ibG9jaxgBIAEoAxIQCgh0b19ibG9jaxgCIAEoAxIlCgV0YWJsZRgDIAEoDjIWLmRhdGFub2RlLmFwaS52Mi5UYWJsZSreAgoFVGFibGUSFQoRVEFCTEVfVU5TUEVDSUZJRUQQABISCg5UQUJMRV9CQUxBTkNFUxABEhUKEVRBQkxFX0NIRUNLUE9JTlRTEAISFQoRVEFCTEVfREVMRUdBVElPTlMQAxIQCgxUQUJMRV9MRURHRVIQBBIQCgxUQUJMRV9PUkRFUlMQBRIQCgxUQUJMRV9UUkFERVMQBhIVChFUQUJMRV9NQVJLRVRfREFUQRAHEhcKE1RBQkxFX01BUkdJTl9MRVZFTFMQCBITCg9UQUJMRV9QT1NJVElPTlMQCRIeChpUQUJMRV9MSVFVSURJVFlfUFJPVklTSU9OUxAKEhEKDVRBQkxFX01BUktFVFMQCxISCg5UQUJMRV9ERVBPU0lUUxAMEhUKEVRBQkxFX1dJVEhEUkFXQUxTEA0SEAoMVEFCTEVfQkxPQ0tTEA4SEQoNVEFCTEVfUkVXQVJEUxAPMqELChJUcmFkaW5nRGF0YVNlcnZpY2USgQEKDEdldFN0b3BPcmRlchIkLmRhdGFub2RlLmFwaS52Mi5HZXRTdG9wT3JkZXJSZXF1ZXN0GiUuZGF0YW5vZGUuYXBpLnYyLkdldFN0b3BPcmRlclJlc3BvbnNlIiSC0+STAh4SHC9hcGkvdjIvc3RvcG9yZGVyL3tvcmRlcl9pZH0SfQoOTGlzdFN0b3BPcmRlcnMSJi5kYXRhbm9kZS5hcGkudjIuTGlzdFN0b3BPcmRlcnNSZXF1ZXN0GicuZGF0YW5vZGUuYXBpLnYyLkxpc3RTdG9wT3JkZXJzUmVzcG9uc2UiGoLT5JMCFBISL2FwaS92Mi9zdG9wb3JkZXJzEn4KE0V4cG9ydExlZGdlckVudHJpZXMSKy5kYXRhbm9kZS5hcGkudjIuRXhwb3J0TGVkZ2VyRW50cmllc1JlcXVlc3QaFC5nb29nbGUuYXBpLkh0dHBCb2R5IiKC0+STAhwSGi9hcGkvdjIvbGVkZ2VyZW50cnkvZXhwb3J0MAESpQEKF0dldEVSQzIwTGlzdEFzc2V0QnVuZGxlEi8uZGF0YW5vZGUuYXBpLnYyLkdldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVxdWVzdBowLmRhdGFub2RlLmFwaS52Mi5HZXRFUkMyMExpc3RBc3NldEJ1bmRsZVJlc3BvbnNlIieC0+STAiESHy9hcGkvdjIvZXJjMjAvYXNzZXQvbGlzdC9idW5kbGUScQoIR2V0QXNzZXQSIC5kYXRhbm9kZS5hcGkudjIuR2V0QXNzZXRSZXF1ZXN0GiEuZGF0YW5vZGUuYXBpLnYyLkdldEFzc2V0UmVzcG9uc2UiIILT5JMCGhIYL2FwaS92Mi9hc3NldC97YXNzZXRfaWR9EpoBChVMaXN0TmV0d29ya1BhcmFtZXRlcnMSLS5kYXRhbm9kZS5hcGkudjIuTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVxdWVzdBouLmRhdGFub2RlLmFwaS52Mi5MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXNwb25zZSIigtPkkwIcEhovYXBpL3YyL25ldHdvcmsvcGFyYW1ldGVycxKaAQoTR2V0TmV0d29ya1BhcmFtZXRlchIrLmRhdGFub2RlLmFwaS52Mi5HZXROZXR3b3JrUGFyYW1ldGVyUmVxdWVzdBosLmRhdGFub2RlLmFwaS52Mi5HZXROZXR3b3JrUGFyYW1ldGVyUmVzcG9uc2UiKILT5JMCIhIgL2FwaS92Mi9uZXR3b3JrL3BhcmFtZXRlcnMve2tleX0ScwoLR2V0VmVnYVRpbWUSIy5kYXRhbm9kZS5hcGkudjIuR2V0VmVnYVRpbWVSZXF1ZXN0GiQuZGF0YW5vZGUuYXBpLnYyLkdldFZlZ2FUaW1lUmVzcG9uc2UiGYLT5JMCExIRL2FwaS92Mi92ZWdhL3RpbWUStwEKHUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzEjUuZGF0YW5vZGUuYXBpLnYyLkxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVxdWVzdBo2LmRhdGFub2RlLmFwaS52Mi5MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1Jlc3BvbnNlIieC0+STAiESHy9hcGkvdjIvbmV0d29ya2hpc3Rvcnkvc2VnbWVudHMSgwEKFEV4cG9ydE5ldHdvcmtIaXN0b3J5EiwuZGF0YW5vZGUuYXBpLnYyLkV4cG9ydE5ldHdvcmtIaXN0b3J5UmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiJYLT5JMCHxIdL2FwaS92Mi9uZXR3b3JraGlzdG9yeS9leHBvcnQwAWIGcHJvdG8z", [file_google_api_annotations, file_google_api_httpbody, file_vega_assets, file_vega_events_v1_events, file_vega_vega]);
+  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJIg0KC0luZm9SZXF1ZXN0IjQKDEluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEhMKC2NvbW1pdF9oYXNoGAIgASgJImsKCURhdGVSYW5nZRIcCg9zdGFydF90aW1lc3RhbXAYASABKANIAIgBARIaCg1lbmRfdGltZXN0YW1wGAIgASgDSAGIAQFCEgoQX3N0YXJ0X3RpbWVzdGFtcEIQCg5fZW5kX3RpbWVzdGFtcCInChNHZXRTdG9wT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJIkUKFEdldFN0b3BPcmRlclJlc3BvbnNlEi0KBW9yZGVyGAEgASgLMh4udmVnYS5ldmVudHMudjEuU3RvcE9yZGVyRXZlbnQingEKFUxpc3RTdG9wT3JkZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAIgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBARI1CgZmaWx0ZXIYBSABKAsyIC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyRmlsdGVySAGIAQFCDQoLX3BhZ2luYXRpb25CCQoHX2ZpbHRlciKHAgoPU3RvcE9yZGVyRmlsdGVyEigKCHN0YXR1c2VzGAEgAygOMhYudmVnYS5TdG9wT3JkZXIuU3RhdHVzEjkKEWV4cGlyeV9zdHJhdGVnaWVzGAIgAygOMh4udmVnYS5TdG9wT3JkZXIuRXhwaXJ5U3RyYXRlZ3kSMwoKZGF0ZV9yYW5nZRgDIAEoCzIaLmRhdGFub2RlLmFwaS52Mi5EYXRlUmFuZ2VIAIgBARIRCglwYXJ0eV9pZHMYBCADKAkSEgoKbWFya2V0X2lkcxgFIAMoCRIWCglsaXZlX29ubHkYBiABKAhIAYgBAUINCgtfZGF0ZV9yYW5nZUIMCgpfbGl2ZV9vbmx5Ik4KFkxpc3RTdG9wT3JkZXJzUmVzcG9uc2USNAoGb3JkZXJzGAEgASgLMiQuZGF0YW5vZGUuYXBpLnYyLlN0b3BPcmRlckNvbm5lY3Rpb24icgoTU3RvcE9yZGVyQ29ubmVjdGlvbhItCgVlZGdlcxgBIAMoCzIeLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJFZGdlEiwKCXBhZ2VfaW5mbxgCIAEoCzIZLmRhdGFub2RlLmFwaS52Mi5QYWdlSW5mbyJNCg1TdG9wT3JkZXJFZGdlEiwKBG5vZGUYASABKAsyHi52ZWdhLmV2ZW50cy52MS5TdG9wT3JkZXJFdmVudBIOCgZjdXJzb3IYAiABKAkilgEKGkV4cG9ydExlZGdlckVudHJpZXNSZXF1ZXN0EhAKCHBhcnR5X2lkGAEgASgJEhUKCGFzc2V0X2lkGAIgASgJSACIAQESMwoKZGF0ZV9yYW5nZRgEIAEoCzIaLmRhdGFub2RlLmFwaS52Mi5EYXRlUmFuZ2VIAYgBAUILCglfYXNzZXRfaWRCDQoLX2RhdGVfcmFuZ2UiMgoeR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXF1ZXN0EhAKCGFzc2V0X2lkGAEgASgJInEKH0dldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVzcG9uc2USFAoMYXNzZXRfc291cmNlGAEgASgJEhUKDXZlZ2FfYXNzZXRfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSEgoKc2lnbmF0dXJlcxgEIAEoCSIjCg9HZXRBc3NldFJlcXVlc3QSEAoIYXNzZXRfaWQYASABKAkiLgoQR2V0QXNzZXRSZXNwb25zZRIaCgVhc3NldBgBIAEoCzILLnZlZ2EuQXNzZXQiYwocTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAEgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBAUINCgtfcGFnaW5hdGlvbiJoCh1MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXNwb25zZRJHChJuZXR3b3JrX3BhcmFtZXRlcnMYASABKAsyKy5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24igAEKGk5ldHdvcmtQYXJhbWV0ZXJDb25uZWN0aW9uEjQKBWVkZ2VzGAEgAygLMiUuZGF0YW5vZGUuYXBpLnYyLk5ldHdvcmtQYXJhbWV0ZXJFZGdlEiwKCXBhZ2VfaW5mbxgCIAEoCzIZLmRhdGFub2RlLmFwaS52Mi5QYWdlSW5mbyJMChROZXR3b3JrUGFyYW1ldGVyRWRnZRIkCgRub2RlGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyEg4KBmN1cnNvchgCIAEoCSIpChpHZXROZXR3b3JrUGFyYW1ldGVyUmVxdWVzdBILCgNrZXkYASABKAkiUAobR2V0TmV0d29ya1BhcmFtZXRlclJlc3BvbnNlEjEKEW5ldHdvcmtfcGFyYW1ldGVyGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyIhQKEkdldFZlZ2FUaW1lUmVxdWVzdCIoChNHZXRWZWdhVGltZVJlc3BvbnNlEhEKCXRpbWVzdGFtcBgBIAEoAyKlAQoOSGlzdG9yeVNlZ21lbnQSEwoLZnJvbV9oZWlnaHQYASABKAMSEQoJdG9faGVpZ2h0GAIgASgDEhoKEmhpc3Rvcnlfc2VnbWVudF9pZBgDIAEoCRIjChtwcmV2aW91c19oaXN0b3J5X3NlZ21lbnRfaWQYBCABKAkSGAoQZGF0YWJhc2VfdmVyc2lvbhgFIAEoAxIQCghjaGFpbl9pZBgGIAEoCSImCiRMaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1JlcXVlc3QiWgolTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXNwb25zZRIxCghzZWdtZW50cxgBIAMoCzIfLmRhdGFub2RlLmFwaS52Mi5IaXN0b3J5U2VnbWVudCJqChtFeHBvcnROZXR3b3JrSGlzdG9yeVJlcXVlc3QSEgoKZnJvbV9ibG9jaxgBIAEoAxIQCgh0b19ibG9jaxgCIAEoAxIlCgV0YWJsZRgDIAEoDjIWLmRhdGFub2RlLmFwaS52Mi5UYWJsZSreAgoFVGFibGUSFQoRVEFCTEVfVU5TUEVDSUZJRUQQABISCg5UQUJMRV9CQUxBTkNFUxABEhUKEVRBQkxFX0NIRUNLUE9JTlRTEAISFQoRVEFCTEVfREVMRUdBVElPTlMQAxIQCgxUQUJMRV9MRURHRVIQBBIQCgxUQUJMRV9PUkRFUlMQBRIQCgxUQUJMRV9UUkFERVMQBhIVChFUQUJMRV9NQVJLRVRfREFUQRAHEhcKE1RBQkxFX01BUkdJTl9MRVZFTFMQCBITCg9UQUJMRV9QT1NJVElPTlMQCRIeChpUQUJMRV9MSVFVSURJVFlfUFJPVklTSU9OUxAKEhEKDVRBQkxFX01BUktFVFMQCxISCg5UQUJMRV9ERVBPU0lUUxAMEhUKEVRBQkxFX1dJVEhEUkFXQUxTEA0SEAoMVEFCTEVfQkxPQ0tTEA4SEQoNVEFCTEVfUkVXQVJEUxAPMvwLChJUcmFkaW5nRGF0YVNlcnZpY2USWQoESW5mbxIcLmRhdGFub2RlLmFwaS52Mi5JbmZvUmVxdWVzdBodLmRhdGFub2RlLmFwaS52Mi5JbmZvUmVzcG9uc2UiFILT5JMCDhIML2FwaS92Mi9pbmZvEoEBCgxHZXRTdG9wT3JkZXISJC5kYXRhbm9kZS5hcGkudjIuR2V0U3RvcE9yZGVyUmVxdWVzdBolLmRhdGFub2RlLmFwaS52Mi5HZXRTdG9wT3JkZXJSZXNwb25zZSIkgtPkkwIeEhwvYXBpL3YyL3N0b3BvcmRlci97b3JkZXJfaWR9En0KDkxpc3RTdG9wT3JkZXJzEiYuZGF0YW5vZGUuYXBpLnYyLkxpc3RTdG9wT3JkZXJzUmVxdWVzdBonLmRhdGFub2RlLmFwaS52Mi5MaXN0U3RvcE9yZGVyc1Jlc3BvbnNlIhqC0+STAhQSEi9hcGkvdjIvc3RvcG9yZGVycxJ+ChNFeHBvcnRMZWRnZXJFbnRyaWVzEisuZGF0YW5vZGUuYXBpLnYyLkV4cG9ydExlZGdlckVudHJpZXNSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIigtPkkwIcEhovYXBpL3YyL2xlZGdlcmVudHJ5L2V4cG9ydDABEqUBChdHZXRFUkMyMExpc3RBc3NldEJ1bmRsZRIvLmRhdGFub2RlLmFwaS52Mi5HZXRFUkMyMExpc3RBc3NldEJ1bmRsZVJlcXVlc3QaMC5kYXRhbm9kZS5hcGkudjIuR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXNwb25zZSIngtPkkwIhEh8vYXBpL3YyL2VyYzIwL2Fzc2V0L2xpc3QvYnVuZGxlEnEKCEdldEFzc2V0EiAuZGF0YW5vZGUuYXBpLnYyLkdldEFzc2V0UmVxdWVzdBohLmRhdGFub2RlLmFwaS52Mi5HZXRBc3NldFJlc3BvbnNlIiCC0+STAhoSGC9hcGkvdjIvYXNzZXQve2Fzc2V0X2lkfRKaAQoVTGlzdE5ldHdvcmtQYXJhbWV0ZXJzEi0uZGF0YW5vZGUuYXBpLnYyLkxpc3ROZXR3b3JrUGFyYW1ldGVyc1JlcXVlc3QaLi5kYXRhbm9kZS5hcGkudjIuTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVzcG9uc2UiIoLT5JMCHBIaL2FwaS92Mi9uZXR3b3JrL3BhcmFtZXRlcnMSmgEKE0dldE5ldHdvcmtQYXJhbWV0ZXISKy5kYXRhbm9kZS5hcGkudjIuR2V0TmV0d29ya1BhcmFtZXRlclJlcXVlc3QaLC5kYXRhbm9kZS5hcGkudjIuR2V0TmV0d29ya1BhcmFtZXRlclJlc3BvbnNlIiiC0+STAiISIC9hcGkvdjIvbmV0d29yay9wYXJhbWV0ZXJzL3trZXl9EnMKC0dldFZlZ2FUaW1lEiMuZGF0YW5vZGUuYXBpLnYyLkdldFZlZ2FUaW1lUmVxdWVzdBokLmRhdGFub2RlLmFwaS52Mi5HZXRWZWdhVGltZVJlc3BvbnNlIhmC0+STAhMSES9hcGkvdjIvdmVnYS90aW1lErcBCh1MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50cxI1LmRhdGFub2RlLmFwaS52Mi5MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1JlcXVlc3QaNi5kYXRhbm9kZS5hcGkudjIuTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXNwb25zZSIngtPkkwIhEh8vYXBpL3YyL25ldHdvcmtoaXN0b3J5L3NlZ21lbnRzEoMBChRFeHBvcnROZXR3b3JrSGlzdG9yeRIsLmRhdGFub2RlLmFwaS52Mi5FeHBvcnROZXR3b3JrSGlzdG9yeVJlcXVlc3QaFC5nb29nbGUuYXBpLkh0dHBCb2R5IiWC0+STAh8SHS9hcGkvdjIvbmV0d29ya2hpc3RvcnkvZXhwb3J0MAFiBnByb3RvMw", [file_google_api_annotations, file_google_api_httpbody, file_vega_assets, file_vega_events_v1_events, file_vega_vega]);
 
 /**
  * Which page of a listing to give. Ask for the first records after a cursor or the last ones before one, not for both.
@@ -113,6 +113,41 @@ export const PageInfoSchema: GenMessage<PageInfo> = /*@__PURE__*/
   messageDesc(file_datanode_api_v2_trading_data, 1);
 
 /**
+ * @generated from message datanode.api.v2.InfoRequest
+ */
+export type InfoRequest = Message<"datanode.api.v2.InfoRequest"> & {
+};
+
+/**
+ * Describes the message datanode.api.v2.InfoRequest.
+ * Use `create(InfoRequestSchema)` to create a new message.
+ */
+export const InfoRequestSchema: GenMessage<InfoRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 2);
+
+/**
+ * @generated from message datanode.api.v2.InfoResponse
+ */
+export type InfoResponse = Message<"datanode.api.v2.InfoResponse"> & {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * @generated from field: string commit_hash = 2;
+   */
+  commitHash: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.InfoResponse.
+ * Use `create(InfoResponseSchema)` to create a new message.
+ */
+export const InfoResponseSchema: GenMessage<InfoResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 3);
+
+/**
  * A span of time. An end that is unset is open.
  *
  * @generated from message datanode.api.v2.DateRange
@@ -138,7 +173,7 @@ export type DateRange = Message<"datanode.api.v2.DateRange"> & {
  * Use `create(DateRangeSchema)` to create a new message.
  */
 export const DateRangeSchema: GenMessage<DateRange> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 2);
+  messageDesc(file_datanode_api_v2_trading_data, 4);
 
 /**
  * Which stop order to get.
@@ -159,7 +194,7 @@ export type GetStopOrderRequest = Message<"datanode.api.v2.GetStopOrderRequest">
  * Use `create(GetStopOrderRequestSchema)` to create a new message.
  */
 export const GetStopOrderRequestSchema: GenMessage<GetStopOrderRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 3);
+  messageDesc(file_datanode_api_v2_trading_data, 5);
 
 /**
  * The stop order that was asked for.
@@ -180,7 +215,7 @@ export type GetStopOrderResponse = Message<"datanode.api.v2.GetStopOrderResponse
  * Use `create(GetStopOrderResponseSchema)` to create a new message.
  */
 export const GetStopOrderResponseSchema: GenMessage<GetStopOrderResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 4);
+  messageDesc(file_datanode_api_v2_trading_data, 6);
 
 /**
  * Which stop orders to list.
@@ -208,7 +243,7 @@ export type ListStopOrdersRequest = Message<"datanode.api.v2.ListStopOrdersReque
  * Use `create(ListStopOrdersRequestSchema)` to create a new message.
  */
 export const ListStopOrdersRequestSchema: GenMessage<ListStopOrdersRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 5);
+  messageDesc(file_datanode_api_v2_trading_data, 7);
 
 /**
  * Which stop orders are let through. A field that is empty or unset lets all through.
@@ -264,7 +299,7 @@ export type StopOrderFilter = Message<"datanode.api.v2.StopOrderFilter"> & {
  * Use `create(StopOrderFilterSchema)` to create a new message.
  */
 export const StopOrderFilterSchema: GenMessage<StopOrderFilter> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 6);
+  messageDesc(file_datanode_api_v2_trading_data, 8);
 
 /**
  * A page of stop orders.
@@ -285,7 +320,7 @@ export type ListStopOrdersResponse = Message<"datanode.api.v2.ListStopOrdersResp
  * Use `create(ListStopOrdersResponseSchema)` to create a new message.
  */
 export const ListStopOrdersResponseSchema: GenMessage<ListStopOrdersResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 7);
+  messageDesc(file_datanode_api_v2_trading_data, 9);
 
 /**
  * A page of stop orders, and where it lies.
@@ -313,7 +348,7 @@ export type StopOrderConnection = Message<"datanode.api.v2.StopOrderConnection">
  * Use `create(StopOrderConnectionSchema)` to create a new message.
  */
 export const StopOrderConnectionSchema: GenMessage<StopOrderConnection> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 8);
+  messageDesc(file_datanode_api_v2_trading_data, 10);
 
 /**
  * A row of a page of stop orders.
@@ -341,7 +376,7 @@ export type StopOrderEdge = Message<"datanode.api.v2.StopOrderEdge"> & {
  * Use `create(StopOrderEdgeSchema)` to create a new message.
  */
 export const StopOrderEdgeSchema: GenMessage<StopOrderEdge> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 9);
+  messageDesc(file_datanode_api_v2_trading_data, 11);
 
 /**
  * @generated from message datanode.api.v2.ExportLedgerEntriesRequest
@@ -368,7 +403,7 @@ export type ExportLedgerEntriesRequest = Message<"datanode.api.v2.ExportLedgerEn
  * Use `create(ExportLedgerEntriesRequestSchema)` to create a new message.
  */
 export const ExportLedgerEntriesRequestSchema: GenMessage<ExportLedgerEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 10);
+  messageDesc(file_datanode_api_v2_trading_data, 12);
 
 /**
  * @generated from message datanode.api.v2.GetERC20ListAssetBundleRequest
@@ -385,7 +420,7 @@ export type GetERC20ListAssetBundleRequest = Message<"datanode.api.v2.GetERC20Li
  * Use `create(GetERC20ListAssetBundleRequestSchema)` to create a new message.
  */
 export const GetERC20ListAssetBundleRequestSchema: GenMessage<GetERC20ListAssetBundleRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 11);
+  messageDesc(file_datanode_api_v2_trading_data, 13);
 
 /**
  * @generated from message datanode.api.v2.GetERC20ListAssetBundleResponse
@@ -417,7 +452,7 @@ export type GetERC20ListAssetBundleResponse = Message<"datanode.api.v2.GetERC20L
  * Use `create(GetERC20ListAssetBundleResponseSchema)` to create a new message.
  */
 export const GetERC20ListAssetBundleResponseSchema: GenMessage<GetERC20ListAssetBundleResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 12);
+  messageDesc(file_datanode_api_v2_trading_data, 14);
 
 /**
  * @generated from message datanode.api.v2.GetAssetRequest
@@ -434,7 +469,7 @@ export type GetAssetRequest = Message<"datanode.api.v2.GetAssetRequest"> & {
  * Use `create(GetAssetRequestSchema)` to create a new message.
  */
 export const GetAssetRequestSchema: GenMessage<GetAssetRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 13);
+  messageDesc(file_datanode_api_v2_trading_data, 15);
 
 /**
  * @generated from message datanode.api.v2.GetAssetResponse
@@ -451,7 +486,7 @@ export type GetAssetResponse = Message<"datanode.api.v2.GetAssetResponse"> & {
  * Use `create(GetAssetResponseSchema)` to create a new message.
  */
 export const GetAssetResponseSchema: GenMessage<GetAssetResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 14);
+  messageDesc(file_datanode_api_v2_trading_data, 16);
 
 /**
  * Which network parameters to list.
@@ -472,7 +507,7 @@ export type ListNetworkParametersRequest = Message<"datanode.api.v2.ListNetworkP
  * Use `create(ListNetworkParametersRequestSchema)` to create a new message.
  */
 export const ListNetworkParametersRequestSchema: GenMessage<ListNetworkParametersRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 15);
+  messageDesc(file_datanode_api_v2_trading_data, 17);
 
 /**
  * A page of network parameters.
@@ -493,7 +528,7 @@ export type ListNetworkParametersResponse = Message<"datanode.api.v2.ListNetwork
  * Use `create(ListNetworkParametersResponseSchema)` to create a new message.
  */
 export const ListNetworkParametersResponseSchema: GenMessage<ListNetworkParametersResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 16);
+  messageDesc(file_datanode_api_v2_trading_data, 18);
 
 /**
  * A page of network parameters, and where it lies.
@@ -521,7 +556,7 @@ export type NetworkParameterConnection = Message<"datanode.api.v2.NetworkParamet
  * Use `create(NetworkParameterConnectionSchema)` to create a new message.
  */
 export const NetworkParameterConnectionSchema: GenMessage<NetworkParameterConnection> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 17);
+  messageDesc(file_datanode_api_v2_trading_data, 19);
 
 /**
  * A row of a page of network parameters.
@@ -549,7 +584,7 @@ export type NetworkParameterEdge = Message<"datanode.api.v2.NetworkParameterEdge
  * Use `create(NetworkParameterEdgeSchema)` to create a new message.
  */
 export const NetworkParameterEdgeSchema: GenMessage<NetworkParameterEdge> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 18);
+  messageDesc(file_datanode_api_v2_trading_data, 20);
 
 /**
  * Which network parameter to get.
@@ -570,7 +605,7 @@ export type GetNetworkParameterRequest = Message<"datanode.api.v2.GetNetworkPara
  * Use `create(GetNetworkParameterRequestSchema)` to create a new message.
  */
 export const GetNetworkParameterRequestSchema: GenMessage<GetNetworkParameterRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 19);
+  messageDesc(file_datanode_api_v2_trading_data, 21);
 
 /**
  * The network parameter that was asked for.
@@ -591,7 +626,7 @@ export type GetNetworkParameterResponse = Message<"datanode.api.v2.GetNetworkPar
  * Use `create(GetNetworkParameterResponseSchema)` to create a new message.
  */
 export const GetNetworkParameterResponseSchema: GenMessage<GetNetworkParameterResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 20);
+  messageDesc(file_datanode_api_v2_trading_data, 22);
 
 /**
  * @generated from message datanode.api.v2.GetVegaTimeRequest
@@ -604,7 +639,7 @@ export type GetVegaTimeRequest = Message<"datanode.api.v2.GetVegaTimeRequest"> &
  * Use `create(GetVegaTimeRequestSchema)` to create a new message.
  */
 export const GetVegaTimeRequestSchema: GenMessage<GetVegaTimeRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 21);
+  messageDesc(file_datanode_api_v2_trading_data, 23);
 
 /**
  * @generated from message datanode.api.v2.GetVegaTimeResponse
@@ -621,7 +656,7 @@ export type GetVegaTimeResponse = Message<"datanode.api.v2.GetVegaTimeResponse">
  * Use `create(GetVegaTimeResponseSchema)` to create a new message.
  */
 export const GetVegaTimeResponseSchema: GenMessage<GetVegaTimeResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 22);
+  messageDesc(file_datanode_api_v2_trading_data, 24);
 
 /**
  * A span of blocks whose history is kept, and passed on between nodes, as one piece.
@@ -677,7 +712,7 @@ export type HistorySegment = Message<"datanode.api.v2.HistorySegment"> & {
  * Use `create(HistorySegmentSchema)` to create a new message.
  */
 export const HistorySegmentSchema: GenMessage<HistorySegment> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 23);
+  messageDesc(file_datanode_api_v2_trading_data, 25);
 
 /**
  * The request has no fields: all segments are listed.
@@ -692,7 +727,7 @@ export type ListAllNetworkHistorySegmentsRequest = Message<"datanode.api.v2.List
  * Use `create(ListAllNetworkHistorySegmentsRequestSchema)` to create a new message.
  */
 export const ListAllNetworkHistorySegmentsRequestSchema: GenMessage<ListAllNetworkHistorySegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 24);
+  messageDesc(file_datanode_api_v2_trading_data, 26);
 
 /**
  * All segments of network history that the node holds.
@@ -713,7 +748,7 @@ export type ListAllNetworkHistorySegmentsResponse = Message<"datanode.api.v2.Lis
  * Use `create(ListAllNetworkHistorySegmentsResponseSchema)` to create a new message.
  */
 export const ListAllNetworkHistorySegmentsResponseSchema: GenMessage<ListAllNetworkHistorySegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 25);
+  messageDesc(file_datanode_api_v2_trading_data, 27);
 
 /**
  * What to export.
@@ -748,7 +783,7 @@ export type ExportNetworkHistoryRequest = Message<"datanode.api.v2.ExportNetwork
  * Use `create(ExportNetworkHistoryRequestSchema)` to create a new message.
  */
 export const ExportNetworkHistoryRequestSchema: GenMessage<ExportNetworkHistoryRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 26);
+  messageDesc(file_datanode_api_v2_trading_data, 28);
 
 /**
  * A table of network history that can be exported.
@@ -881,6 +916,16 @@ export const TableSchema: GenEnum<Table> = /*@__PURE__*/
  * @generated from service datanode.api.v2.TradingDataService
  */
 export const TradingDataService: GenService<{
+  /**
+   * Get the version of the software that the node runs.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.Info
+   */
+  info: {
+    methodKind: "unary";
+    input: typeof InfoRequestSchema;
+    output: typeof InfoResponseSchema;
+  },
   /**
    * Get one stop order by its identifier.
    *

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { run } from "../support/command.js";
+import { freePort } from "../support/free-port.mjs";
+
+let node: Devnode;
+let down: string;
+beforeAll(async () => {
+  node = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 10 });
+  down = `http://127.0.0.1:${await freePort()}`;
+});
+afterAll(() => node.close());
+
+it("shows each node, and why one is not used", async () => {
+  const { code, out, err } = await run(["nodes", "--grpc-url", node.grpcUrl, "--grpc-url", down]);
+  expect(code).toBe(0);
+  const rows = out.split("\n").map((line) => line.trim().split(/ {2,}/));
+  expect(rows[0]).toEqual(["node", "state", "chain", "height", "behind", "latency", "version"]);
+  expect(rows[1]?.slice(0, 5)).toEqual([`grpc ${node.grpcUrl}`, "usable", "tradewire-devnet", "10", "0"]);
+  expect(rows[2]).toEqual([`grpc ${down}`, "unreachable"]);
+  expect(err).toBe(`grpc ${down}: the connection was refused (${down})\n`);
+});
+
+it("prints an object for each node as JSON", async () => {
+  const { out } = await run(["nodes", "--json", "--rest-url", node.restUrl]);
+  expect(JSON.parse(out)).toMatchObject({ name: "rest", url: node.restUrl, state: "usable", height: "10" });
+});
+
+it("fails if no node can be used", async () => {
+  const { code, out } = await run(["nodes", "--json", "--grpc-url", down]);
+  expect(code).toBe(1);
+  expect(JSON.parse(out)).toMatchObject({ state: "unreachable", error: expect.stringContaining("refused") });
+});
+
+it.each([["params", "spam.pow.difficulty"], ["segments"]])(
+  "has %s read from a node that answers, of several",
+  async (...command) => {
+    const { code, err } = await run([...command, "--grpc-url", down, "--grpc-url", node.grpcUrl]);
+    expect(code).toBe(0);
+    expect(err).toContain(`falling back to grpc ${node.grpcUrl}`);
+  },
+);
+
+it("prefers the transport that is named first", async () => {
+  const urls = ["--grpc-url", node.grpcUrl, "--rest-url", node.restUrl, "--verbose"];
+  const { err } = await run(["params", "spam.pow.difficulty", "--transport", "rest,grpc", ...urls]);
+  expect(err).toContain("over auto");
+  const config = await run(["config", "--transport", "rest,grpc", ...urls, "--json"]);
+  expect(JSON.parse(config.out)).toMatchObject({ transport: { value: ["rest", "grpc"], source: "--transport" } });
+});

@@ -1,0 +1,261 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createGrpcTransport as createConnectTransport } from "@connectrpc/connect-node";
+import { describe, expect, it } from "@jest/globals";
+import { ConnectionError, createClient, fallback, type NodeChange, OutcomeUnknownError } from "tradewire";
+import { CoreService, TradingDataService } from "tradewire/api";
+import { startDevnode } from "tradewire/devnode";
+import { createGrpcTransport } from "tradewire/transport";
+import { eventually } from "../support/eventually.js";
+import { freePort } from "../support/free-port.mjs";
+import { serveNode, unanswered } from "../support/node.js";
+import { craft } from "../support/transactions.js";
+
+/** A node that says what it is told to say, and counts what it is asked. */
+async function saying(what: { chainId?: string; height?: bigint; behindCoreMs?: number } = {}) {
+  const says = { chainId: "chain-1", height: 1000n, behindCoreMs: 0, ...what };
+  const calls = { parameters: 0, submitted: 0, heights: 0 };
+  const now = () => BigInt(Date.now()) * 1_000_000n;
+  const node = await serveNode(
+    {
+      getVegaTime: () => ({ timestamp: now() - BigInt(says.behindCoreMs) * 1_000_000n }),
+      info: () => ({ version: "v0.78.0", commitHash: "abc" }),
+      getNetworkParameter({ key }) {
+        calls.parameters += 1;
+        return { networkParameter: { key, value: String(says.height) } };
+      },
+    },
+    {
+      getVegaTime: () => ({ timestamp: now() }),
+      lastBlockHeight() {
+        calls.heights += 1;
+        return { chainId: says.chainId, height: says.height, hash: "ab".repeat(32) };
+      },
+      async submitTransaction(_, context) {
+        calls.submitted += 1;
+        return await unanswered(_, context);
+      },
+    },
+  );
+  return Object.assign(node, { says, calls });
+}
+
+const nobody = async () => `http://127.0.0.1:${await freePort()}`;
+const read = (client: ReturnType<typeof createClient>) =>
+  client.service(TradingDataService).getNetworkParameter({ key: "a.b" });
+
+describe("several nodes", () => {
+  it.each(["grpc", "rest", "grpc-js"] as const)(
+    "are called in order over %s, without those that are down",
+    async (transport) => {
+      await using up = await saying();
+      const url = [await nobody(), transport === "rest" ? up.restUrl : up.grpcUrl];
+      const endpoints = transport === "rest" ? { rest: { url } } : { grpc: { url } };
+      const fallbacks: string[] = [];
+      await using client = createClient(
+        { ...endpoints, transport },
+        { hooks: { onFallback: ({ from, to }) => fallbacks.push(`${from} > ${to}`) } },
+      );
+      for (let count = 0; count < 5; count += 1) {
+        expect((await read(client)).networkParameter?.value).toBe("1000");
+      }
+      // The node that is down is left alone after its first failure.
+      expect(fallbacks).toEqual([`${transport} ${url[0]} > ${transport} ${url[1]}`]);
+      expect(up.calls.parameters).toBe(5);
+    },
+  );
+
+  it("are not used if they are on another chain, and reported", async () => {
+    await using other = await saying({ chainId: "chain-2" });
+    await using right = await saying();
+    const changes: NodeChange[] = [];
+    await using client = createClient(
+      { chainId: "chain-1", grpc: { url: [other.grpcUrl, right.grpcUrl] } },
+      { hooks: { onNodeChange: (change) => changes.push(change) } },
+    );
+    await read(client);
+    expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
+    const refusal = "it is on the chain chain-2, not on chain-1";
+    expect(changes).toEqual([{ name: `grpc ${other.grpcUrl}`, url: other.grpcUrl, refusal }]);
+    expect(await client.status()).toMatchObject([
+      { url: other.grpcUrl, state: "other chain", refusal, chainId: "chain-2" },
+      { url: right.grpcUrl, state: "usable", chainId: "chain-1", height: 1000n, behindBlocks: 0, version: "v0.78.0" },
+    ]);
+  });
+
+  it("are those of the first node's chain, where the configuration names none", async () => {
+    await using first = await saying();
+    await using other = await saying({ chainId: "chain-2" });
+    await using client = createClient({
+      rest: { url: [first.restUrl, other.restUrl] },
+      fallback: { strategy: "round-robin" },
+    });
+    await Promise.all([read(client), read(client), read(client)]);
+    expect([first.calls.parameters, other.calls.parameters]).toEqual([3, 0]);
+  });
+
+  it("fail if none can be used, and the error says why each is not", async () => {
+    await using other = await saying({ chainId: "chain-2" });
+    const url = [other.grpcUrl, await nobody()];
+    await using client = createClient({ chainId: "chain-1", grpc: { url }, retry: { tries: 1 } });
+    const error = await read(client).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ connected: false, summary: expect.stringContaining("not on chain-1") });
+    expect(error).toMatchObject({ summary: expect.stringContaining("the connection was refused") });
+    expect(other.calls.parameters).toBe(0);
+  });
+
+  it("are not used while they are behind the others, and are used again", async () => {
+    await using behind = await saying({ height: 979n });
+    await using ahead = await saying();
+    const changes: (string | undefined)[] = [];
+    await using client = createClient(
+      { grpc: { url: [behind.grpcUrl, ahead.grpcUrl] }, fallback: { maxLagBlocks: 20 } },
+      { hooks: { onNodeChange: ({ refusal }) => changes.push(refusal) } },
+    );
+    await read(client);
+    expect([behind.calls.parameters, ahead.calls.parameters]).toEqual([0, 1]);
+    behind.says.height = 980n;
+    await client.status(); // Checks all of them.
+    await read(client);
+    expect([behind.calls.parameters, ahead.calls.parameters]).toEqual([1, 1]);
+    expect(changes).toEqual(["it is 21 blocks behind", undefined]);
+  });
+
+  it("are not used if their data node is behind its core", async () => {
+    await using stopped = await saying({ behindCoreMs: 60_000 });
+    await using right = await saying();
+    await using client = createClient({ grpc: { url: [stopped.grpcUrl, right.grpcUrl] } });
+    await read(client);
+    expect([stopped.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
+    expect(await client.status()).toMatchObject([
+      { state: "behind", refusal: "its data node is 60 s behind its core", lag: { state: "lagging" } },
+      { state: "usable" },
+    ]);
+  });
+
+  it("are not excluded by one that claims too many blocks", async () => {
+    await using honest = await saying();
+    await using liar = await saying({ height: 2n ** 60n });
+    await using other = await saying({ height: 1001n });
+    await using client = createClient({ grpc: { url: [honest.grpcUrl, liar.grpcUrl, other.grpcUrl] } });
+    await read(client);
+    expect(honest.calls.parameters).toBe(1);
+  });
+
+  it("share reads in turn, but what transactions are made of goes to the first", async () => {
+    await using one = await saying();
+    await using two = await saying();
+    await using three = await saying();
+    await using client = createClient({
+      grpc: { url: [one.grpcUrl, two.grpcUrl, three.grpcUrl] },
+      fallback: { strategy: "round-robin" },
+    });
+    await client.status();
+    const heights = [one, two, three].map(({ calls }) => calls.heights);
+    for (let count = 0; count < 6; count += 1) {
+      await read(client);
+      await client.service(CoreService).lastBlockHeight({});
+    }
+    expect([one, two, three].map(({ calls }) => calls.parameters)).toEqual([2, 2, 2]);
+    expect([one, two, three].map(({ calls }, at) => calls.heights - (heights[at] ?? 0))).toEqual([6, 0, 0]);
+  });
+
+  it.each(["grpc", "rest"] as const)("get a transaction once, whatever becomes of it (%s)", async (transport) => {
+    await using first = await saying();
+    await using second = await saying();
+    const endpoints =
+      transport === "grpc"
+        ? { grpc: { url: [first.grpcUrl, second.grpcUrl] } }
+        : { rest: { url: [first.restUrl, second.restUrl] } };
+    await using client = createClient({
+      ...endpoints,
+      chainId: "chain-1",
+      timeouts: { callMs: 2000 },
+    });
+    const block = {
+      chainId: "chain-1",
+      height: 1000n,
+      hash: "ab".repeat(32),
+      difficulty: 1,
+      hashFunction: "sha3_24_rounds",
+    };
+    const tx = await craft({ block });
+    const sending = client.submitTransaction({ tx });
+    await eventually(() => first.calls.submitted === 1);
+    await first.close(); // It has the transaction, and answers nothing.
+    await expect(sending).rejects.toBeInstanceOf(OutcomeUnknownError);
+    expect([first.calls.submitted, second.calls.submitted]).toEqual([1, 0]);
+    await expect(read(client)).resolves.toMatchObject({ networkParameter: { key: "a.b" } });
+  });
+
+  it("get a read again that was under way when one was lost, and the lost one is used again once it answers", async () => {
+    const port = await freePort();
+    const start = () => startDevnode({ grpcPort: port, blockMs: 0, segments: 1, blocksPerSegment: 2 });
+    const lost = await start();
+    await using other = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 2 });
+    const sent: string[] = [];
+    await using client = createClient(
+      { grpc: { url: [lost.grpcUrl, other.grpcUrl] }, fallback: { pauseMs: 3_600_000, maxPauseMs: 3_600_000 } },
+      { hooks: { onCallEnd: (_, { sentTo }) => sent.push(sentTo?.url ?? "") } },
+    );
+    lost.failNext({ method: "ListAllNetworkHistorySegments", with: "cut" });
+    await client.listSegments();
+    await lost.close();
+    await client.listSegments();
+    await using again = await start();
+    await client.status();
+    await client.listSegments();
+    expect(sent).toEqual([other.grpcUrl, other.grpcUrl, again.grpcUrl]);
+  });
+});
+
+describe("the order of transports", () => {
+  it("is that of the list: REST first, then gRPC", async () => {
+    await using node = await saying();
+    const sent: (string | undefined)[] = [];
+    const hooks = {
+      onCallEnd: (_: unknown, { sentTo }: { sentTo?: { transport: string } }) => sent.push(sentTo?.transport),
+    };
+    const grpc = { url: node.grpcUrl };
+    await using both = createClient({ transport: ["rest", "grpc"], grpc, rest: { url: node.restUrl } }, { hooks });
+    await read(both);
+    await using one = createClient({ transport: ["rest", "grpc"], grpc, rest: { url: await nobody() } }, { hooks });
+    await read(one);
+    expect(sent).toEqual(["rest", "grpc"]);
+  });
+
+  it("may have transports of one's own", async () => {
+    await using node = await saying();
+    const own = createGrpcTransport({ url: node.grpcUrl });
+    const failing = createGrpcTransport({ url: await nobody() });
+    await using alone = createClient({ transport: own });
+    await read(alone);
+    await using named = createClient({
+      transport: [{ name: "mine", transport: failing }, "rest"],
+      rest: { url: node.restUrl },
+    });
+    await read(named);
+    const pair = fallback([
+      { name: "a", transport: failing },
+      { name: "b", transport: createGrpcTransport({ url: node.grpcUrl }) },
+    ]);
+    await using composed = createClient({ transport: pair });
+    await read(composed);
+    expect(node.calls.parameters).toBe(3);
+  });
+
+  it("gives a node's error over Connect's own transport as the library's", async () => {
+    await using node = await serveNode({
+      getNetworkParameter() {
+        throw new ConnectError("no such parameter", Code.NotFound);
+      },
+    });
+    const own = createConnectTransport({ baseUrl: node.grpcUrl });
+    await using client = createClient({ transport: { name: "mine", transport: own } });
+    await expect(read(client)).rejects.toMatchObject({
+      name: "NodeError",
+      code: Code.NotFound,
+      summary: expect.stringContaining("no such parameter"),
+    });
+  });
+});
