@@ -1,8 +1,9 @@
 // The cases of run.mjs. A case throws where it failed, and gives the reason where it was left out.
 import assert from "node:assert/strict";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { createPeerCases } from "./peers.mjs";
+import { dirname, join } from "node:path";
+import { createPeerCases, NPMS } from "./peers.mjs";
+import { buildTwice } from "./reproducible.mjs";
 
 /** The tools, which are installed for the cases alone. Node's first version is the oldest that the package promises. */
 const NODES = ["20.19.0", "22.23.3", "24.9.0"];
@@ -59,6 +60,12 @@ export async function createCases({ root, folder, tarball, plain, programText, i
   };
   const nodeOf = async (version) =>
     join(await tools(`node-${version}`, `node@${version}`), "node_modules/node/bin/node");
+  /** The PATH with a Node and the npm that comes with it. */
+  async function pathOf(version) {
+    const npm = NPMS[version];
+    const bin = join(await tools(`npm-${npm}`, `npm@${npm}`), "node_modules/.bin");
+    return [dirname(await nodeOf(version)), bin, process.env.PATH].join(":");
+  }
 
   async function runtime(name, args) {
     const command = await tools(name, RUNTIMES[name]).then(
@@ -207,6 +214,7 @@ export async function createCases({ root, folder, tarball, plain, programText, i
       },
     ],
     ["npm install git+file://", fromGit],
+    ["two clones give one package", async () => buildTwice({ root, folder, run, otherPath: await pathOf(NODES[0]) })],
     ...peerCases,
   ];
 }

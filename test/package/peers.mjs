@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Each Node, and the npm that comes with it (for Node 22, the newest of its line). */
-const NPMS = { "20.19.0": "10.8.2", "22.23.3": "10.9.9", "24.9.0": "11.6.0" };
+export const NPMS = { "20.19.0": "10.8.2", "22.23.3": "10.9.9", "24.9.0": "11.6.0" };
 const INSTALL_SECONDS = 600;
 /** What npm prints, with exit code 0 too, where versions do not fit together. */
 const MISFIT = /ERESOLVE|EBADENGINE|ETARGET/;
