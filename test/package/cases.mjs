@@ -1,6 +1,6 @@
 // The cases of run.mjs. A case throws where it failed, and gives the reason where it was left out.
 import assert from "node:assert/strict";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { copyFile, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createPeerCases, NPMS } from "./peers.mjs";
 import { buildTwice } from "./reproducible.mjs";
@@ -22,6 +22,9 @@ const VITEST = "vitest@4.1.12";
 const RUNTIMES = { bun: "bun@1.4.5", deno: "deno@2.9.6" };
 const PUBLINT = "publint@0.3.25";
 const ATTW = "@arethetypeswrong/cli@0.18.5";
+
+/** Connect in the version that the package has, and in another one. */
+const CONNECT = ["@connectrpc/connect@2.1.2", "@connectrpc/connect@2.2.0"];
 
 /** What may be packed, and no more. */
 const PACKED = /^(dist|src|gen|docs|examples|proto)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
@@ -80,6 +83,14 @@ export async function createCases({ root, folder, tarball, plain, programText, i
     return undefined;
   }
 
+  /** Compile a file that imports packages of the folder. */
+  async function compile(own, file, module, moduleResolution) {
+    const options = { module, moduleResolution, target: "es2023", lib: ["es2023", "dom"], types: ["node"] };
+    const compilerOptions = { ...options, strict: true, skipLibCheck: false, noEmit: true };
+    await writeFile(join(own, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
+    await run("npx", ["tsc"], { cwd: own });
+  }
+
   async function typescript(module, resolution, extension) {
     const own = await tools("typescript", ...TYPESCRIPT, tarball);
     const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
@@ -87,10 +98,7 @@ export async function createCases({ root, folder, tarball, plain, programText, i
     const names = [...entries.map((entry) => `tradewire${entry.slice(1)}`), "tradewire/gen/vega/vega_pb.js"];
     const lines = names.map((name, index) => `export * as entry${index} from "${name}";\n`);
     await writeFile(join(own, `entries${extension}`), lines.join(""));
-    const options = { module, moduleResolution: resolution, target: "es2023", lib: ["es2023", "dom"], types: ["node"] };
-    const compilerOptions = { ...options, strict: true, skipLibCheck: false, noEmit: true };
-    await writeFile(join(own, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [`entries${extension}`] }));
-    await run("npx", ["tsc"], { cwd: own });
+    await compile(own, `entries${extension}`, module, resolution);
   }
 
   async function jest(file, source, node = process.execPath) {
@@ -160,6 +168,25 @@ export async function createCases({ root, folder, tarball, plain, programText, i
     }
   }
 
+  /** A user's own Connect has the classes and types of the package's, and Protobuf is there once. */
+  async function classes(name, version, ...lists) {
+    const own = join(folder, name);
+    for (const list of [...lists, TYPESCRIPT]) {
+      await install(own, ...list);
+    }
+    const args = ["ls", "--all", "--parseable", "@connectrpc/connect", "@bufbuild/protobuf"];
+    const copies = (await run("npm", args, { cwd: own })).trim().split("\n");
+    assert.equal(copies.filter((path) => path.endsWith("@bufbuild/protobuf")).length, 1, copies.join("\n"));
+    assert.equal(copies.filter((path) => path.endsWith("@connectrpc/connect")).length, version === "same" ? 1 : 2);
+    for (const file of ["classes.mjs", "classes.mts"]) {
+      await copyFile(new URL(file, import.meta.url), join(own, file));
+    }
+    for (const node of NODES) {
+      await runProgram(await nodeOf(node), ["classes.mjs", version], own);
+    }
+    await compile(own, "classes.mts", "nodenext", "nodenext");
+  }
+
   async function fromGit() {
     const clone = join(folder, "clone");
     await run("git", ["clone", "--quiet", "--depth", "1", `file://${root}`, clone], { cwd: folder });
@@ -178,6 +205,8 @@ export async function createCases({ root, folder, tarball, plain, programText, i
   return [
     ["packed files, exports and size", checkPacked],
     ["undici and ws overridden by the user", overridden],
+    ["the user's own Connect, of the same version", () => classes("same", "same", [tarball, CONNECT[0]])],
+    ["the user's own Connect, of another version", () => classes("other", "other", [CONNECT[1]], [tarball])],
     ...NODES.flatMap((version) => [
       [`Node ${version}, ES modules`, async () => runFile(await nodeOf(version), "program.mjs", programText)],
       [`Node ${version}, CommonJS by require`, async () => runFile(await nodeOf(version), "program.cjs", required)],

@@ -3,6 +3,7 @@
 // `timeout`; nothing is left behind. Arguments: parts of the names of cases; all cases without any.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,10 +41,13 @@ async function run(command, args, { cwd, seconds = PROGRAM_SECONDS, env = {}, re
 /** Install packages into a folder of their own. */
 const install = (folder, ...packages) => installWith({}, folder, ...packages);
 
-/** Install packages into a folder of their own, where package.json has further members. */
+/** Install packages into a folder of their own, where package.json has further members. A package.json that is there is kept. */
 async function installWith(members, folder, ...packages) {
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, "package.json"), JSON.stringify({ private: true, ...members }));
+  const manifest = join(folder, "package.json");
+  if (!existsSync(manifest)) {
+    await writeFile(manifest, JSON.stringify({ private: true, ...members }));
+  }
   const args = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--loglevel=error", ...packages];
   await run("npm", args, { cwd: folder, seconds: INSTALL_SECONDS });
 }
