@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "@jest/globals";
@@ -5,6 +8,7 @@ import { ConnectionError, createClient, fallback, type NodeChange, OutcomeUnknow
 import { CoreService, TradingDataService } from "tradewire/api";
 import { startDevnode } from "tradewire/devnode";
 import { createGrpcTransport } from "tradewire/transport";
+import { startBreakingProxy } from "../support/breaking-proxy.js";
 import { eventually } from "../support/eventually.js";
 import { freePort } from "../support/free-port.mjs";
 import { serveNode, unanswered } from "../support/node.js";
@@ -257,5 +261,52 @@ describe("the order of transports", () => {
       code: Code.NotFound,
       summary: expect.stringContaining("no such parameter"),
     });
+  });
+});
+
+describe("what goes on when its node is lost", () => {
+  const start = (blockMs = 0) => startDevnode({ blockMs, segments: 2, blocksPerSegment: 5 });
+
+  it("are events, from the next node, with the gap", async () => {
+    await using node = await start(20);
+    const ways = [await startBreakingProxy(node.grpcUrl), await startBreakingProxy(node.grpcUrl)] as const;
+    await using second = ways[1];
+    await using client = createClient({
+      grpc: { url: [ways[0].url, second.url] },
+      retry: { baseMs: 1, maxMs: 5 },
+    });
+    const found: string[] = [];
+    for await (const event of client.events({ types: ["endBlock"] }, { reconnect: true })) {
+      found.push("gap" in event ? "gap" : event.kind);
+      if (found.length === 2) {
+        await ways[0][Symbol.asyncDispose]();
+      }
+      if (found.at(-2) === "gap") {
+        break; // The gap, and what the next node has sent.
+      }
+    }
+    expect(found.slice(-2)).toEqual(["gap", "endBlock"]);
+  });
+
+  it("is an export into a file, from the start, over the next node", async () => {
+    await using first = await start();
+    await using second = await start();
+    const sent: (string | undefined)[] = [];
+    await using client = createClient(
+      { grpc: { url: [first.grpcUrl, second.grpcUrl] } },
+      { hooks: { onCallEnd: (_call, { sentTo, error }) => error ?? sent.push(sentTo?.url) } },
+    );
+    first.failNext({ method: "ExportNetworkHistory", with: "cut", afterBytes: 100 });
+    const request = { table: "trades", fromBlock: 1, toBlock: 10 } as const;
+    await using alone = createClient({ grpc: { url: second.grpcUrl } });
+    const folder = await mkdtemp(join(tmpdir(), "tradewire-nodes-"));
+    try {
+      const saved = await client.exportNetworkHistory(request).saveTo({ file: join(folder, "both.zip") });
+      const wanted = await alone.exportNetworkHistory(request).saveTo({ file: join(folder, "alone.zip") });
+      expect(saved.sha256).toBe(wanted.sha256);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    expect(sent).toEqual([second.grpcUrl]);
   });
 });
