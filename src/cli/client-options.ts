@@ -1,6 +1,8 @@
 import { MAX_JSON_BYTES, transportNames, urlsOf } from "../config/config-schema.js";
 import { oneOrAll } from "../config/config-sources.js";
 import { type ConfigSources, readSources } from "../config/load-config.js";
+import { closestName } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
 import type { Config, LoadedConfig } from "../index.js";
 import { profiles } from "../schema/profile.js";
 import { tableNames } from "../schema/table-names.js";
@@ -36,9 +38,10 @@ export const clientOptions = {
     "configuration file (default: the file that TRADEWIRE_CONFIG names, or tradewire.config.json if it exists)",
     CONNECTION,
   ),
-  transport: text(
+  transport: parsed(
     "<names>",
     "how to connect: auto, grpc, grpc-js, rest, or several such as rest,grpc, the preferred one first",
+    parseTransports,
     { ...CONNECTION, completions: () => ({ values: ["auto", ...transportNames] }) },
   ),
   profile: { ...profileOption, ...CONNECTION },
@@ -114,6 +117,20 @@ const CONFIG_KEYS = [
   ["maxMessageBytes", "limits.maxMessageBytes"],
 ] as const satisfies readonly (readonly [keyof ClientOptions, string])[];
 
+/** Parses the names of transports, separated by commas. */
+function parseTransports(text: string): readonly string[] {
+  const names = text.split(",").map((name) => name.trim());
+  const known: readonly string[] = names.length === 1 ? ["auto", ...transportNames] : transportNames;
+  const wrong = names.find((name) => !known.includes(name));
+  if (wrong !== undefined) {
+    const near = closestName(wrong, known);
+    throw new RequestError(`${JSON.stringify(wrong)} is not a transport`, {
+      advice: `${near === undefined ? "" : `Did you mean ${near}? `}Give auto, or one or several of ${transportNames.join(", ")}.`,
+    });
+  }
+  return names;
+}
+
 const oneOrMore = (value: unknown) => (Array.isArray(value) ? oneOrAll(value.map(String)) : value);
 
 /** The source of a configuration besides the options: the environment variables. */
@@ -161,7 +178,7 @@ export function loadClientConfig(
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
   const values = [
     ...CONFIG_KEYS.map(([option, key]) => ({ name: flagOf(option), key, value: oneOrMore(options[option]) })),
-    { name: flagOf("transport"), key: "transport", value: oneOrMore(options.transport?.split(",")) },
+    { name: flagOf("transport"), key: "transport", value: oneOrMore(options.transport) },
     { name: flagOf("maxMessageBytes"), key: "limits.maxJsonBytes", value: jsonBytes },
   ];
   const loaded = sources(values);

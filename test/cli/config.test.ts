@@ -32,6 +32,7 @@ describe("tradewire config", () => {
       ["profile", "specification", "default"],
       ["grpc.url", "https://grpc.example", "--grpc-url"],
       ["grpc.codec", "proto", "default"],
+      ["grpc.compression", "none", "default"],
       ["grpc.windowBytes", "8388608", "default"],
       ["grpc.keepaliveMs", "310000", "default"],
       ["grpc.tls.caFile", join(directory, "ca.pem"), "--ca-file"],
@@ -47,6 +48,10 @@ describe("tradewire config", () => {
       ["retry.tries", "5", "file.json"],
       ["retry.baseMs", "100", "default"],
       ["retry.maxMs", "10000", "default"],
+      ["retry.maxTokens", "20", "default"],
+      ["retry.tokenRatio", "0.1", "default"],
+      ["fallback.strategy", "first", "default"],
+      ["fallback.maxLagBlocks", "20", "default"],
       ["fallback.pauseMs", "30000", "default"],
       ["fallback.maxPauseMs", "300000", "default"],
       ["limits.maxMessageBytes", "67108864", "default"],
@@ -90,7 +95,7 @@ describe("options of every command that talks to a node", () => {
   it.each(commands)("are refused by %s where they are wrong", async (...command) => {
     for (const [args, message] of [
       [["--config", "none.json"], 'the configuration file "none.json" does not exist'],
-      [["--transport", "http"], "Allowed choices are auto, grpc, grpc-js, rest."],
+      [["--transport", "http"], '--transport: "http" is not a transport'],
       [["--grpc-url", "node"], 'the configuration is wrong: --grpc-url is "node", but must be a URL'],
       [["--ca-file", "ca.pem"], "--ca-file: grpc.tls goes with an https URL only"],
       [["--call-timeout", "soon"], '--call-timeout: "soon" is not a duration'],

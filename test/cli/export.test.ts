@@ -207,11 +207,11 @@ describe("tradewire export", () => {
       "--from-block must be a whole number from 1 (got 0)",
     ],
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is behind --to-block 2"],
-    [[...RANGE, "--transport", "smoke"], "'smoke' is invalid\nAllowed choices are auto, grpc, grpc-js, rest.\n"],
+    [[...RANGE, "--transport", "smoke"], '--transport: "smoke" is not a transport'],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
-    [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Allowed choices are "],
+    [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Give auto, or one or several of grpc, grpc-js, rest."],
     [[...RANGE, "more"], "too many arguments"],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["export", ...args, ...(args.includes("--out") ? [] : ["--out", folder])]);

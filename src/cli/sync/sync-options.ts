@@ -174,14 +174,19 @@ function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: ClientOptions
     return [{ ...options, ...(grpc[0] && { grpcUrl: [grpc[0]] }), ...(rest[0] && { restUrl: [rest[0]] }) }];
   }
   const { transport } = options;
-  if (transport !== undefined && (transport === "auto" || (transport === "rest" ? grpc : rest).length > 0)) {
-    throw new RequestError(`--transport ${transport} does not fit the URLs, each of which is a separate node`, {
-      advice: "Remove --transport: nodes of --grpc-url are called over gRPC, those of --rest-url over REST.",
-    });
+  const [only = "", ...others] = transport ?? [];
+  const isOfOthers = (only === "rest" ? grpc : rest).length > 0;
+  if (transport !== undefined && (only === "auto" || others.length > 0 || isOfOthers)) {
+    throw new RequestError(
+      `--transport ${transport.join(",")} does not fit the URLs, each of which is a separate node`,
+      {
+        advice: "Remove --transport: nodes of --grpc-url are called over gRPC, those of --rest-url over REST.",
+      },
+    );
   }
   return [
-    ...grpc.map((url) => ({ ...options, grpcUrl: [url], transport: transport ?? "grpc" })),
-    ...rest.map((url) => ({ ...options, restUrl: [url], transport: "rest" })),
+    ...grpc.map((url) => ({ ...options, grpcUrl: [url], transport: transport ?? ["grpc"] })),
+    ...rest.map((url) => ({ ...options, restUrl: [url], transport: ["rest"] })),
   ];
 }
 
