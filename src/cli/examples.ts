@@ -21,6 +21,13 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "Fetch a long range in parts; run it again to resume after an interruption",
     ],
   ],
+  "tradewire nodes": [
+    ["tradewire nodes", "Show whether the node answers"],
+    [
+      "tradewire nodes --grpc-url https://a.example:3007 --grpc-url https://b.example:3007",
+      "Compare two nodes of a network",
+    ],
+  ],
   "tradewire segments": [
     ["tradewire segments", "List what can be exported"],
     ["tradewire segments --json | jq .spans", "Print the contiguous ranges as JSON"],
