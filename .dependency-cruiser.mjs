@@ -40,7 +40,19 @@ const rooms = {
     "transaction",
   ],
   // The client puts the rooms together.
-  client: ["errors", "input", "config", "schema", "history", "listing", "ledger", "live", "transaction", "transport"],
+  client: [
+    "errors",
+    "input",
+    "signal",
+    "config",
+    "schema",
+    "history",
+    "listing",
+    "ledger",
+    "live",
+    "transaction",
+    "transport",
+  ],
 };
 
 // The command uses what any user of the package can import, the rooms of small helpers, and these modules.
