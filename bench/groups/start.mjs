@@ -47,6 +47,7 @@ export async function* sections({ quick, open, folder }) {
   };
   const { url } = await open({ content: "parameter", protocol: "grpc" });
   const call = `getNetworkParameter({ key: "spam.pow.difficulty" })`;
+  // Both end by exit(): a transport of connect-node has no function that closes its connection.
   const first = (imports, client) =>
     `node --input-type=module -e '${imports} import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js"; await ${client}.${call}; process.exit()'`;
   const connect =

@@ -107,6 +107,7 @@ export interface ClientOptions extends OptionValues<typeof clientOptions> {
 
 /** The key of the configuration that each option sets. */
 const CONFIG_KEYS = [
+  ["transport", "transport"],
   ["chainId", "chainId"],
   ["profile", "profile"],
   ["grpcUrl", "grpc.url"],
@@ -178,7 +179,6 @@ export function loadClientConfig(
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
   const values = [
     ...CONFIG_KEYS.map(([option, key]) => ({ name: flagOf(option), key, value: oneOrMore(options[option]) })),
-    { name: flagOf("transport"), key: "transport", value: oneOrMore(options.transport) },
     { name: flagOf("maxMessageBytes"), key: "limits.maxJsonBytes", value: jsonBytes },
   ];
   const loaded = sources(values);

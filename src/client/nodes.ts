@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import type { Config } from "../config/config-schema.js";
-import { ConnectionError, NodeError, ProtocolError, TradewireError } from "../errors/index.js";
+import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../errors/index.js";
 import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
 import { isChainId } from "../input/assert.js";
 import type { CallOptions } from "../input/call-options.js";
@@ -20,7 +20,7 @@ import type { OpenNode } from "../transport/transport.js";
 export interface NodeStatus {
   /** Its name in hooks and errors: that of its transport, and the URL if the transport has several nodes. */
   readonly name: string;
-  /** The URL; absent for a transport of one's own. */
+  /** The URL; absent for a custom transport. */
   readonly url?: string;
   /**
    * - `usable`: calls may go to it.
@@ -131,14 +131,21 @@ export function watchNodes(
     return round;
   }
 
-  /** Compares all nodes that have answered. */
-  function judge(): void {
-    const answered = nodes.flatMap(({ name, url }) => {
+  function answeredNodes() {
+    return nodes.flatMap(({ name, url }) => {
       const health = healths.get(name);
       return health?.kind === "answered" ? [{ name, url, ...health }] : [];
     });
+  }
+
+  /** Returns the height that nodes are compared with. */
+  const bestHeight = () => comparedHeight(answeredNodes().filter((node) => node.chainId === expectedChain));
+
+  /** Compares all nodes that have answered. */
+  function judge(): void {
+    const answered = answeredNodes();
     expectedChain ??= answered[0]?.chainId;
-    const best = comparedHeight(answered.filter((node) => node.chainId === expectedChain));
+    const best = bestHeight();
     for (const node of answered) {
       const verdict = verdictOn(node, best);
       const before = verdicts.get(node.name)?.refusal;
@@ -147,7 +154,7 @@ export function watchNodes(
       } else {
         verdicts.set(node.name, verdict);
       }
-      if (before === undefined ? verdict !== undefined : verdict === undefined) {
+      if ((before === undefined) !== (verdict === undefined)) {
         const { name, url } = node;
         onNodeChange?.({ name, ...(url !== undefined && { url }), ...(verdict && { refusal: verdict.refusal }) });
       }
@@ -219,18 +226,14 @@ export function watchNodes(
     async status({ signal, timeoutMs }) {
       const checked = startRound();
       firstRound ??= checked;
-      const versions = await raceAbort(
-        Promise.all([checked, ...nodes.map((node) => versionOf(node, signal, timeoutMs))]),
+      const [versions] = await raceAbort(
+        Promise.all([Promise.all(nodes.map((node) => versionOf(node, signal, timeoutMs))), checked]),
         signal,
       );
-      const heights = nodes.flatMap(({ name }) => {
-        const health = healths.get(name);
-        return health?.kind === "answered" && health.chainId === expectedChain ? [health] : [];
-      });
-      const best = comparedHeight(heights);
+      const best = bestHeight();
       return nodes.map(({ name, url }, at): NodeStatus => {
         const health = healths.get(name);
-        const version = versions[at + 1] ?? undefined;
+        const version = versions[at];
         const shared = { name, ...(url !== undefined && { url }), ...(version !== undefined && { version }) };
         if (health?.kind !== "answered") {
           const { kind = "unreachable", error } = health ?? {};
@@ -272,7 +275,7 @@ async function checkNode(node: OpenNode): Promise<Health> {
     const lag = await measureLag({ core, data }, options).catch(() => undefined);
     return { kind: "answered", chainId, height, lag, latencyMs };
   } catch (reason) {
-    const error = errorOf(reason, node, "LastBlockHeight");
+    const error = errorOf(reason, node, methodName(CoreService.method.lastBlockHeight));
     const isUnreachable =
       error instanceof ConnectionError || (error instanceof NodeError && error.code === Code.Unavailable);
     return { kind: isUnreachable ? "unreachable" : "unchecked", error, at: monotonicMs() };
@@ -296,6 +299,5 @@ function serviceOf<S extends DescService>(node: OpenNode, service: S) {
   });
 }
 
-function errorOf(reason: unknown, { name, url = name }: OpenNode, method: string): TradewireError {
-  return reason instanceof TradewireError ? reason : callError(reason, { transport: name, url, method });
-}
+const errorOf = (reason: unknown, { name, url = name }: OpenNode, method: string) =>
+  callError(reason, { transport: name, url, method });

@@ -115,7 +115,7 @@ export interface NamedTransport {
 }
 
 /** A transport of the library by its name, or any other, such as one that `fallback` returns. */
-export type TransportSource = TransportName | OwnTransport;
+export type TransportSource = TransportName | CustomTransport;
 
 /**
  * How to reach the nodes: `grpc` is gRPC on Node's HTTP/2, `grpc-js` is a channel of `@grpc/grpc-js`, and `rest` is the
@@ -144,17 +144,17 @@ interface SharedConfig {
   readonly limits: Limits;
 }
 
-/** At least one endpoint, or a transport of one's own. */
+/** At least one endpoint, or a custom transport. */
 type WithEndpoint<Grpc, Rest> =
   | { readonly grpc: Grpc; readonly rest?: Rest | undefined }
   | { readonly grpc?: Grpc | undefined; readonly rest: Rest }
   | {
-      readonly transport: OwnTransport | readonly OwnTransport[];
+      readonly transport: CustomTransport | readonly CustomTransport[];
       readonly grpc?: undefined;
       readonly rest?: undefined;
     };
 
-type OwnTransport = AnyTransport | NamedTransport;
+type CustomTransport = AnyTransport | NamedTransport;
 
 /** A configuration with every default filled in, and the transport chosen. It has the URLs that its transports need. */
 export type Config = SharedConfig & { readonly transport: TransportChoice } & WithEndpoint<
@@ -176,7 +176,7 @@ interface SharedInput extends Input<Pick<SharedConfig, "chainId" | "profile">> {
   readonly limits?: Input<Limits> | undefined;
 }
 
-/** The configuration of a client, with a URL or a transport of one's own. All other keys are optional and have defaults. */
+/** The configuration of a client, with a URL or a custom transport. All other keys are optional and have defaults. */
 export type ClientConfig = SharedInput & WithEndpoint<EndpointInput<GrpcConfig>, EndpointInput<RestConfig>>;
 
 /**
@@ -187,6 +187,39 @@ export type ClientConfig = SharedInput & WithEndpoint<EndpointInput<GrpcConfig>,
  */
 export function urlsOf(endpoint: Pick<OfNodes<RestConfig>, "url"> | undefined): readonly string[] {
   return endpoint === undefined ? [] : [endpoint.url].flat();
+}
+
+/**
+ * Lists an endpoint's nodes.
+ *
+ * @param endpoint the endpoint, if there is one
+ * @returns the endpoint for each of its URLs, the preferred one first
+ */
+export function nodesOf<E extends { readonly url: string | readonly string[] }>(
+  endpoint: E | undefined,
+): (Omit<E, "url"> & { readonly url: string })[] {
+  return endpoint === undefined ? [] : urlsOf(endpoint).map((url) => ({ ...endpoint, url }));
+}
+
+/**
+ * Returns the part of the configuration that a transport reads.
+ *
+ * @param name the transport's name
+ * @returns the name of the part
+ */
+export function endpointOf(name: TransportName): "grpc" | "rest" {
+  return name === "rest" ? "rest" : "grpc";
+}
+
+/**
+ * Returns the URL that a client calls first.
+ *
+ * @param config the transports and the endpoints
+ * @returns the URL; undefined if the first transport is a custom one
+ */
+export function firstUrl(config: Pick<Config, "transport" | "grpc" | "rest">): string | undefined {
+  const [first] = transportsOf(config.transport);
+  return typeof first === "string" ? urlsOf(config[endpointOf(first)])[0] : undefined;
 }
 
 /**

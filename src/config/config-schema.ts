@@ -9,7 +9,9 @@ import { profiles } from "../schema/profile.js";
 import {
   type AnyTransport,
   type Config,
+  endpointOf,
   type NamedTransport,
+  nodesOf,
   type TransportName,
   transportsOf,
   urlsOf,
@@ -32,7 +34,7 @@ export type {
   TransportName,
   TransportSource,
 } from "./client-config.js";
-export { transportsOf, urlsOf } from "./client-config.js";
+export { firstUrl, transportsOf, urlsOf } from "./client-config.js";
 
 const URL_FORM = "must be a URL such as http://127.0.0.1:3007 or https://node.example";
 
@@ -285,14 +287,21 @@ type StrictObject = v.StrictObjectSchema<Record<string, v.GenericSchema>, undefi
 const isOptional = (schema: v.GenericSchema): schema is Optional => schema.type === "optional";
 const isObject = (item: { type: string }): item is StrictObject => item.type === "strict_object";
 
+/** The formats of types of schemas as text. */
+const KINDS: ReadonlyMap<string, ConfigKey["kind"]> = new Map([
+  ["number", "number"],
+  ["boolean", "boolean"],
+  ["array", "list"],
+  ["union", "texts"],
+]);
+
 function kindOf(schema: v.GenericSchema): ConfigKey["kind"] {
   const { kind } = v.getMetadata(schema);
   if (kind === "file" || kind === "headers") {
     return kind;
   }
   const { type } = schema;
-  const kinds = { number: "number", boolean: "boolean", array: "list", union: "texts" } as const;
-  return Object.entries(kinds).find(([name]) => name === type)?.[1] ?? "text";
+  return KINDS.get(type) ?? "text";
 }
 
 /** The sources of the values of a configuration. */
@@ -443,7 +452,7 @@ export const transportChoice = v.union(
 /**
  * Returns the name of a transport.
  *
- * @param transport its name, or a transport of one's own
+ * @param transport its name, or a custom transport
  * @returns the name
  */
 export function transportName(transport: TransportName | NamedTransport): string {
@@ -512,15 +521,18 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
     if ((certFile === undefined) !== (keyFile === undefined)) {
       refuse([name, "tls"], "must have certFile and keyFile both, or neither");
     }
-    const plain = urlsOf(endpoint).filter((each) => new URL(each).protocol === "http:");
+    const plain = nodesOf(endpoint).filter(({ url }) => new URL(url).protocol === "http:");
     if (endpoint === undefined || plain.length === 0) {
       continue;
     }
     if (endpoint.tls !== undefined) {
-      const which = plain.length === urlsOf(endpoint).length ? `${name}.url` : `${plain.join(", ")} in ${name}.url`;
+      const which =
+        plain.length === urlsOf(endpoint).length
+          ? `${name}.url`
+          : `${plain.map(({ url }) => url).join(", ")} in ${name}.url`;
       refuse([name, "tls"], `goes with an https URL only, but ${which} is plain http`, `${name}.url`);
     }
-    const exposed = plain.map((each) => exposedHost({ ...endpoint, url: each })).find((host) => host !== undefined);
+    const exposed = plain.map(exposedHost).find((host) => host !== undefined);
     if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
       const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
       refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
@@ -589,6 +601,3 @@ function chooseTransport({ transport, grpc, rest, ...shared }: SchemaOutput): Co
   const own = transportsOf(transport ?? []).filter((each) => typeof each !== "string");
   return { ...shared, transport: own };
 }
-
-/** Returns the part of the configuration that a transport reads. */
-const endpointOf = (name: TransportName) => (name === "rest" ? "rest" : "grpc");

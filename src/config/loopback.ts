@@ -1,5 +1,5 @@
 import { isIPv4 } from "node:net";
-import { type Config, transportsOf, urlsOf } from "./client-config.js";
+import { type Config, nodesOf, transportsOf } from "./client-config.js";
 
 /** The part of an endpoint's configuration that decides where requests go. */
 interface Target {
@@ -34,12 +34,11 @@ export function isLoopback(hostname: string): boolean {
  * Returns whether all requests of a client stay on this machine, over any transport that it may use.
  *
  * @param config the transports, and the endpoints of gRPC and of the HTTP gateway
- * @returns whether all hosts that it may call are loopback; false if it has a transport of one's own
+ * @returns whether all hosts that it may call are loopback; false if it has a custom transport
  */
 export function staysOnLoopback({ transport, grpc, rest }: Pick<Config, "transport" | "grpc" | "rest">): boolean {
   return transportsOf(transport).every((each) => {
-    const endpoint = each === "rest" ? rest : grpc;
-    const targets = urlsOf(endpoint).map((url): Target => ({ ...endpoint, url }));
+    const targets: Target[] = nodesOf(each === "rest" ? rest : grpc);
     return typeof each === "string" && targets.flatMap(hostsOf).every(isLoopback);
   });
 }
@@ -47,7 +46,7 @@ export function staysOnLoopback({ transport, grpc, rest }: Pick<Config, "transpo
 /**
  * Returns a remote host that receives requests over plain HTTP.
  *
- * @param target the URL, and the addresses that replace its host; that of a transport of one's own may be just a name
+ * @param target the URL, and the addresses that replace its host; that of a custom transport may be just a name
  * @returns the first such host; undefined if there is none
  */
 export function exposedHost(target: Target): string | undefined {

@@ -10,6 +10,7 @@ import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../errors/node
 import { createFolder, type SavedFile, saveUnverified } from "../file/atomic-file.js";
 import { type Lock, STALE_MS, sweepLocks, takeLock } from "../file/lock-file.js";
 import { sweepTemporary, temporaryName } from "../file/temporary-files.js";
+import { wholeNumber } from "../input/schemas.js";
 import type { PartPlan, RangePart } from "./part-plan.js";
 
 /** Stores the parts of an export until they are joined. Disposing of it ends its use. */
@@ -257,7 +258,6 @@ async function hasContent({ path, bytes, sha256 }: SavedFile, signal: AbortSigna
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 
 const blockJson = v.pipe(v.string(), v.regex(/^\d{1,19}$/));
-const sizeJson = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const sha256Json = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 
 const manifestJson = v.object({
@@ -273,12 +273,12 @@ const manifestJson = v.object({
       toBlock: blockJson,
       segmentId: v.string(),
       previousSegmentId: v.string(),
-      bytes: sizeJson,
+      bytes: wholeNumber,
       sha256: sha256Json,
     }),
   ),
   /** The complete archive, once it was about to get its name. */
-  saved: v.optional(v.object({ path: v.string(), bytes: sizeJson, sha256: sha256Json })),
+  saved: v.optional(v.object({ path: v.string(), bytes: wholeNumber, sha256: sha256Json })),
 });
 
 /** The parts in a folder. An entry counts only if the part's bytes have its checksum. */

@@ -101,6 +101,9 @@ export const integer = (min: number, max: number, message: string) =>
     v.metadata({ min, max }),
   );
 
+/** The schema of a whole number from 0, such as a count or a size in JSON. */
+export const wholeNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+
 /**
  * Describes a value for an error, on one line.
  *

@@ -4,6 +4,7 @@ import { RequestError } from "../errors/index.js";
 import { isSegmentId } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import { isChainId } from "../input/assert.js";
+import { wholeNumber } from "../input/schemas.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
 import { isDigest, type PartOfSegment } from "./segment-rows.js";
 
@@ -19,7 +20,7 @@ export interface FollowPosition extends BlockRange {
 /** Maximum number of characters of a cursor: of its parts, the identifiers are the longest. */
 const MAX_CURSOR = 600;
 
-const block = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
+const block = v.pipe(wholeNumber, v.minValue(1));
 const positionSchema = [
   v.literal(1), // The version of the form.
   v.pipe(v.string(), v.check(isChainId)),
@@ -28,10 +29,9 @@ const positionSchema = [
   block,
   v.pipe(v.string(), v.check(isSegmentId)),
 ] as const;
-const rowCount = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const cursorSchema = v.union([
   v.strictTuple(positionSchema),
-  v.strictTuple([...positionSchema, rowCount, v.pipe(v.string(), v.check(isDigest))]),
+  v.strictTuple([...positionSchema, wholeNumber, v.pipe(v.string(), v.check(isDigest))]),
 ]);
 
 /**

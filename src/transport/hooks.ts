@@ -69,7 +69,7 @@ export interface FallbackInfo {
 export interface NodeChange {
   /** Its name: that of its transport, and the URL if the transport has several nodes. */
   readonly name: string;
-  /** The URL; absent for a transport of one's own. */
+  /** The URL; absent for a custom transport. */
   readonly url?: string;
   /** Why it is not used; absent if it is used again. */
   readonly refusal?: string;

@@ -3,7 +3,10 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import {
   type ClientConfig,
   type Config,
+  endpointOf,
+  firstUrl,
   type GrpcConfig,
+  nodesOf,
   type RestConfig,
   type TransportName,
   transportsOf,
@@ -45,8 +48,7 @@ type TransportLimits = Config["limits"] &
 /** A transport: its name, the nodes that the configuration has for it, and a function that loads its code. */
 interface TransportModule<Node extends GrpcConfig | RestConfig> {
   readonly name: TransportName;
-  readonly endpoint: "grpc" | "rest";
-  readonly nodesOf: (config: Config) => Node[];
+  readonly nodes: (config: Config) => Node[];
   readonly load: () => Promise<(node: Node, limits: TransportLimits) => ClosableTransport>;
 }
 
@@ -67,45 +69,40 @@ interface RegisteredTransport {
 /** A transport to a node. */
 export interface OpenNode extends NodeMember {
   readonly transport: ClosableTransport;
-  /** The URL; that of a transport of one's own is unknown. */
+  /** The URL; that of a custom transport is unknown. */
   readonly url?: string;
 }
-
-const grpcNodes = ({ grpc }: Config): GrpcConfig[] => (grpc ? urlsOf(grpc).map((url) => ({ ...grpc, url })) : []);
-const restNodes = ({ rest }: Config): RestConfig[] => (rest ? urlsOf(rest).map((url) => ({ ...rest, url })) : []);
 
 const transports: readonly RegisteredTransport[] = [
   register({
     name: "grpc",
-    endpoint: "grpc",
-    nodesOf: grpcNodes,
+    nodes: ({ grpc }) => nodesOf(grpc),
     load: async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport,
   }),
   register({
     name: "grpc-js",
-    endpoint: "grpc",
-    nodesOf: grpcNodes,
+    nodes: ({ grpc }) => nodesOf(grpc),
     load: async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport,
   }),
   register({
     name: "rest",
-    endpoint: "rest",
-    nodesOf: restNodes,
+    nodes: ({ rest }) => nodesOf(rest),
     load: async () => (await import("./rest/rest-transport.js")).createRawRestTransport,
   }),
 ];
 
 function register<Node extends GrpcConfig | RestConfig>({
   name,
-  endpoint,
-  nodesOf,
+  nodes: readNodes,
   load,
 }: TransportModule<Node>): RegisteredTransport {
   return {
     name,
     open({ config, paceOf, types }) {
-      const nodes = nodesOf(config);
-      if (nodes.length === 0) {
+      const nodes = readNodes(config);
+      const [first] = nodes;
+      const endpoint = endpointOf(name);
+      if (first === undefined) {
         throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
           section: "requesterror-configuration",
           advice: "Give it; docs/configuration.md lists what is possible.",
@@ -113,10 +110,10 @@ function register<Node extends GrpcConfig | RestConfig>({
       }
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
+      const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(first.tls) };
       return nodes.map((settings) => {
         const { url } = settings;
         const node = new URL(url).hostname;
-        const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(settings.tls) };
         const transport = lazyTransport(async () => (await load())(settings, limits));
         const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
         return {
@@ -238,11 +235,10 @@ export function failingCall(config: Config): CallErrorMapper {
 }
 
 /** Returns the endpoint that errors and hooks name if the configuration has several. */
-function mainEndpoint({ transport, grpc, rest }: Config): Endpoint {
-  const [first, ...others] = transportsOf(transport);
-  const url = urlsOf(first === "rest" ? rest : grpc)[0];
+function mainEndpoint(config: Config): Endpoint {
+  const [first, ...others] = transportsOf(config.transport);
   const name = first === undefined || others.length > 0 ? "auto" : transportName(first);
-  return { name, url: typeof first === "string" && url !== undefined ? url : name };
+  return { name, url: firstUrl(config) ?? name };
 }
 
 function openNodes(config: Config, hooks: Hooks, registry: Registry | undefined): OpenNode[] {

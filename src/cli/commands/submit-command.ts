@@ -6,7 +6,7 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import { transportsOf, urlsOf } from "../../config/config-schema.js";
+import { firstUrl } from "../../config/config-schema.js";
 import { staysOnLoopback } from "../../config/loopback.js";
 import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
 import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../errors/index.js";
@@ -281,10 +281,7 @@ async function check(
 }
 
 /** Returns the URL that a command calls first. */
-function nodeOf({ transport, grpc, rest }: Config): string {
-  const [url = "the configured node"] = urlsOf(transportsOf(transport)[0] === "rest" ? rest : grpc);
-  return printable(url);
-}
+const nodeOf = (config: Config) => printable(firstUrl(config) ?? "the configured node");
 
 /** The minimum length of a wait that is noted, in milliseconds. */
 const LONG_WAIT_MS = 30_000;

@@ -1,4 +1,4 @@
-import { transportsOf, urlsOf } from "../../config/config-schema.js";
+import { firstUrl, transportsOf } from "../../config/config-schema.js";
 import { readSources } from "../../config/load-config.js";
 import { RequestError } from "../../errors/index.js";
 import type { Client } from "../../index.js";
@@ -153,12 +153,11 @@ export function openClients(options: ClientOptions, reports: Reports): SyncClien
   const sources = readSources({ file: options.config, environment: reports.environment });
   const clients = optionsByNode(options).map((nodeOptions): SyncClient => {
     const config = clientConfig(nodeOptions, reports, { sources });
-    const names = transportsOf(config.transport);
-    overGrpc &&= !names.includes("rest");
+    overGrpc &&= !transportsOf(config.transport).includes("rest");
     const client = commandClient(nodeOptions, reports, { config });
     opened.push(client);
     return {
-      name: nodeName(urlsOf(names[0] === "rest" ? config.rest : config.grpc)[0]),
+      name: nodeName(firstUrl(config)),
       exportNetworkHistory: (request, more) => client.exportNetworkHistory(request, more),
       listSegments: (more) => client.listSegments(more),
       dataNodeLag: (more) => client.dataNodeLag(more),

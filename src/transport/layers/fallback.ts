@@ -270,7 +270,7 @@ async function callInTurn<T>(
     const { member, isCoolingDown } = candidate;
     let refusal: string | undefined;
     try {
-      refusal = await refusalOf(gate, member, signal);
+      refusal = gate && (await refusalOf(gate, member, { method, signal }));
       if (refusal !== undefined) {
         throw notSent(`${member.name} is not used: ${refusal}`);
       }
@@ -328,14 +328,18 @@ export async function startingOver<T>(consume: (contextValues: ContextValues) =>
 }
 
 /** Returns why a member must not be used, if so. Throws if it cannot be checked. Nothing of the call was sent then. */
-async function refusalOf(gate: NodeGate | undefined, { name }: NodeMember, signal: AbortSignal | undefined) {
+async function refusalOf(
+  gate: NodeGate,
+  member: NodeMember,
+  { method, signal }: Pick<CallInTurn, "method" | "signal">,
+) {
   try {
-    return await gate?.refusal(name, signal);
+    return await gate.refusal(member.name, signal);
   } catch (reason) {
     if (signal?.aborted === true) {
       throw reason;
     }
-    const error = callError(reason, { transport: name, url: name, method: "" });
+    const error = errorOf(reason, member, method);
     throw notSent(error.headline, error);
   }
 }

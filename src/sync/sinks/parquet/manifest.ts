@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { SinkError } from "../../../errors/index.js";
 import { hasErrorCode, quotedPath } from "../../../errors/node-errors.js";
 import type { BlockRange } from "../../../history/segments.js";
+import { wholeNumber } from "../../../input/schemas.js";
 import { tableNames } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 import { appendLines, onPath } from "./parquet-folder.js";
@@ -11,20 +12,17 @@ import { appendLines, onPath } from "./parquet-folder.js";
 /** The size of a read of a manifest, in bytes. */
 const READ_SIZE = 1024 * 1024;
 
-const block = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-const count = block;
-
 /** The JSON schema of a ledger entry. All numbers are below 2^53, so that JSON holds them exactly. */
 export const entryJson = v.object({
   chain_id: v.string(),
   table: v.picklist(tableNames),
-  from_block: block,
-  to_block: block,
+  from_block: wholeNumber,
+  to_block: wholeNumber,
   segment_id: v.string(),
   previous_segment_id: v.string(),
-  schema_version: count,
-  rows: count,
-  bytes: count,
+  schema_version: wholeNumber,
+  rows: wholeNumber,
+  bytes: wholeNumber,
   sha256: v.string(),
   loaded_at: v.string(),
 });
