@@ -13,10 +13,19 @@ import { eventually } from "../support/eventually.js";
 import { freePort } from "../support/free-port.mjs";
 import { serveNode, unanswered } from "../support/node.js";
 import { craft } from "../support/transactions.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
+
+/** What a node says, and the code with which it fails instead. */
+interface Says {
+  chainId: string;
+  height: bigint;
+  behindCoreMs: number;
+  fails: Code | undefined;
+}
 
 /** A node that says what it is told to say, and counts what it is asked. */
-async function saying(what: { chainId?: string; height?: bigint; behindCoreMs?: number } = {}) {
-  const says = { chainId: "chain-1", height: 1000n, behindCoreMs: 0, ...what };
+async function saying(what: Partial<Says> = {}) {
+  const says: Says = { chainId: "chain-1", height: 1000n, behindCoreMs: 0, fails: undefined, ...what };
   const calls = { parameters: 0, submitted: 0, heights: 0 };
   const now = () => BigInt(Date.now()) * 1_000_000n;
   const node = await serveNode(
@@ -25,6 +34,9 @@ async function saying(what: { chainId?: string; height?: bigint; behindCoreMs?: 
       info: () => ({ version: "v0.78.0", commitHash: "abc" }),
       getNetworkParameter({ key }) {
         calls.parameters += 1;
+        if (says.fails !== undefined) {
+          throw new ConnectError("not now", says.fails);
+        }
         return { networkParameter: { key, value: String(says.height) } };
       },
     },
@@ -32,6 +44,9 @@ async function saying(what: { chainId?: string; height?: bigint; behindCoreMs?: 
       getVegaTime: () => ({ timestamp: now() }),
       lastBlockHeight() {
         calls.heights += 1;
+        if (says.fails === Code.Internal) {
+          throw new ConnectError("not now", says.fails);
+        }
         return { chainId: says.chainId, height: says.height, hash: "ab".repeat(32) };
       },
       async submitTransaction(_, context) {
@@ -76,14 +91,18 @@ describe("several nodes", () => {
       { chainId: "chain-1", grpc: { url: [other.grpcUrl, right.grpcUrl] } },
       { hooks: { onNodeChange: (change) => changes.push(change) } },
     );
+    await Promise.all([read(client), read(client)]);
     await read(client);
-    expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
+    expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 3]);
+    expect(other.calls.heights).toBe(1); // A node that answers is checked with the others, not at each call.
     const refusal = "it is on the chain chain-2, not on chain-1";
     expect(changes).toEqual([{ name: `grpc ${other.grpcUrl}`, url: other.grpcUrl, refusal }]);
     expect(await client.status()).toMatchObject([
       { url: other.grpcUrl, state: "other chain", refusal, chainId: "chain-2" },
       { url: right.grpcUrl, state: "usable", chainId: "chain-1", height: 1000n, behindBlocks: 0, version: "v0.78.0" },
     ]);
+    other.says.fails = Code.Internal; // A check that fails once does not change what is known.
+    expect(await client.status()).toMatchObject([{ state: "other chain", refusal }, { state: "usable" }]);
   });
 
   it("are those of the first node's chain, where the configuration names none", async () => {
@@ -162,6 +181,56 @@ describe("several nodes", () => {
     }
     expect([one, two, three].map(({ calls }) => calls.parameters)).toEqual([2, 2, 2]);
     expect([one, two, three].map(({ calls }, at) => calls.heights - (heights[at] ?? 0))).toEqual([6, 0, 0]);
+  });
+
+  it("are checked again after five seconds in which calls are made", async () => {
+    await using first = await saying();
+    await using second = await saying();
+    let offset = 0;
+    using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + offset });
+    await using client = createClient({ grpc: { url: [first.grpcUrl, second.grpcUrl] } });
+    await read(client);
+    first.says.height = 900n;
+    offset += 4000;
+    await read(client);
+    expect(first.calls).toMatchObject({ heights: 1, parameters: 2 });
+    offset += 2000;
+    await eventually(async () => {
+      await read(client);
+      return second.calls.parameters > 0;
+    });
+    expect(first.calls.heights).toBe(2);
+  });
+
+  it("are left alone while they are down, even if they have answered before", async () => {
+    const first = await saying();
+    await using second = await saying();
+    const fallbacks: string[] = [];
+    await using client = createClient(
+      { grpc: { url: [first.grpcUrl, second.grpcUrl] } },
+      { hooks: { onFallback: ({ from }) => fallbacks.push(from) } },
+    );
+    await read(client);
+    await first.close();
+    for (let count = 0; count < 4; count += 1) {
+      await read(client);
+    }
+    expect(fallbacks).toEqual([`grpc ${first.grpcUrl}`]);
+    expect([first.calls.parameters, second.calls.parameters]).toEqual([1, 4]);
+  });
+
+  // Nodes limit the calls of an IP address, over both of their ports: another port of the same host would not help.
+  it("are asked instead of one that limits calls, if they have another host", async () => {
+    await using limiting = await saying({ fails: Code.ResourceExhausted });
+    await using other = await saying();
+    const retry = { tries: 1 };
+    await using same = createClient({ grpc: { url: [limiting.grpcUrl, other.grpcUrl] }, retry });
+    await expect(read(same)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    expect(other.calls.parameters).toBe(0);
+    const url = other.grpcUrl.replace("127.0.0.1", "localhost");
+    await using further = createClient({ grpc: { url: [limiting.grpcUrl, url] }, retry });
+    expect((await read(further)).networkParameter?.value).toBe("1000");
+    expect(other.calls.parameters).toBe(1);
   });
 
   it.each(["grpc", "rest"] as const)("get a transaction once, whatever becomes of it (%s)", async (transport) => {
