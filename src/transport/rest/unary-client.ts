@@ -1,4 +1,5 @@
-import { type buildConnector, Client } from "undici";
+// By the file that its `main` names: Bun replaces the module `undici` with a stub that sends nothing.
+import { type buildConnector, Client } from "undici/index.js";
 import type { RestConfig } from "../../config/client-config.js";
 import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
