@@ -1,18 +1,13 @@
+const counts = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
+
 /**
  * Formats a count in few characters.
  *
  * @param count the count, at least 0
- * @returns for example `999`, `12.3k`, `4.56M`
+ * @returns for example `999`, `12.3K`, `4.56M`
  */
-export function compact(count: number): string {
-  const units = ["", "k", "M", "G", "T", "P"];
-  let value = count;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  return unit === 0 ? String(value) : `${value.toPrecision(3)}${units[unit]}`;
+export function compact(count: bigint | number): string {
+  return counts.format(count);
 }
 
 /**

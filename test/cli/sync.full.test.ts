@@ -67,8 +67,8 @@ function shown(written: string, columns: number, rows: number): { readonly lines
 (hasScript ? describe : describe.skip)("on a terminal", () => {
   it("redraws a line for each table in place, within 80 columns, and leaves the summary alone", async () => {
     const written = await onTerminal(folder, 80, 24, args("wide"));
-    expect(written).toMatch(/trades +\[=+>? *\] +\d+\/6 +[\d.k]+ rows/);
-    expect(written).toMatch(/all tables +\[=+>? *\] +\d+\/90 +[\d.k]+ rows/);
+    expect(written).toMatch(/trades +\[=+>? *\] +\d+\/6 +[\d.K]+ rows/);
+    expect(written).toMatch(/all tables +\[=+>? *\] +\d+\/90 +[\d.K]+ rows/);
     const [display = "", summary] = written.split("Loaded ");
     const { lines, longest } = shown(display, 80, 24);
     expect(longest).toBeLessThan(80);

@@ -61,7 +61,7 @@ function aligned(lines: readonly Line[], width: number): string[] {
   const cells = lines.map(({ name, done, left }) => [
     name,
     `${done.done}/${done.segments}`,
-    `${compact(Number(done.there.rows))} rows`,
+    `${compact(done.there.rows)} rows`,
     done.missing === 0 ? "" : `${(done.rates.bytes / 1e6).toFixed(1)} MB/s`,
     done.missing === 0 ? "done" : left === undefined ? "" : `${span(left)} left`,
   ]);
