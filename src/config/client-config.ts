@@ -27,6 +27,11 @@ export interface GrpcConfig extends EndpointConfig {
   readonly url: string;
   /** The encoding of messages: `proto` is Protobuf's binary form; `json` is its JSON, a third larger for archives. */
   readonly codec: "proto" | "json";
+  /**
+   * The compression of requests: `none` or `gzip`. Responses may be compressed with gzip in any case. Some servers, such as
+   * those of grpc-go, compress responses only if the request is compressed.
+   */
+  readonly compression: "none" | "gzip";
   /** Flow-control windows of HTTP/2, of each stream and of the connection, in bytes. */
   readonly windowBytes: number;
   /**

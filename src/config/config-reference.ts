@@ -26,6 +26,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "grpc.url": "where the node answers gRPC, or a list of several nodes; no path for `grpc-js`",
   "grpc.codec":
     "how messages are written; `json` makes an archive a third larger on the wire, and is not for `grpc-js`",
+  "grpc.compression":
+    "how requests are compressed; responses may have gzip in any case, though some servers send it only if the request has it",
   "grpc.windowBytes": "flow-control windows of HTTP/2, of each stream and of the connection",
   "grpc.keepaliveMs":
     "a connection with calls under way from which nothing comes is pinged after this time ([Quiet streams](#quiet-streams))",

@@ -212,6 +212,7 @@ const endpoint = {
 const grpc = group({
   url: urls,
   codec: v.optional(oneOf("proto", "json"), "proto"),
+  compression: v.optional(oneOf("none", "gzip"), "none"),
   windowBytes: v.optional(bytes(65_535, 2 ** 31 - 1), 8 * MIB),
   keepaliveMs: v.optional(milliseconds, 310_000),
   addresses: v.optional(

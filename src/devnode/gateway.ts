@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { createGzip } from "node:zlib";
+import { constants, createGzip } from "node:zlib";
 import {
   create,
   type DescField,
@@ -276,7 +276,8 @@ export async function send(
   response.statusCode = status;
   if (acceptsGzip(String(request.headers["accept-encoding"] ?? ""))) {
     response.setHeader("content-encoding", "gzip");
-    await pipeline(body, createGzip(), response);
+    // Each part is flushed, so that an event of a stream does not wait for the next ones.
+    await pipeline(body, createGzip({ flush: constants.Z_SYNC_FLUSH }), response);
   } else {
     await pipeline(body, response);
   }

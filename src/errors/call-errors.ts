@@ -124,6 +124,12 @@ export const UNEXPECTED_COMPRESSION: ResponseFault = {
   advice: "Have the server in front of the node leave responses as they are.",
 };
 
+export const BROKEN_COMPRESSION: ResponseFault = {
+  summary: "the compressed data of the response is corrupt",
+  code: Code.DataLoss,
+  advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
+};
+
 export const NO_WEBSOCKET: ResponseFault = {
   summary: "the answer opens no WebSocket",
   code: Code.Unimplemented,

@@ -27,7 +27,10 @@ import type { ClosableTransport, HeaderInit } from "./transport-types.js";
 export interface MessageCall {
   /** Waits for the response's header. Throws the error that the call failed with. */
   header(): Promise<Headers>;
-  /** Waits for the next message; `undefined` after the last. Throws the error that the call failed with. */
+  /**
+   * Waits for the next message; `undefined` after the last. Throws the error that the call failed with, or that of a message
+   * that cannot be decompressed.
+   */
   read(): Promise<Uint8Array | undefined>;
   /** The response's trailer; empty before the end. */
   readonly trailer: Headers;
@@ -240,12 +243,11 @@ async function sendMessages<I extends DescMessage>(
 function readMessages<O extends DescMessage>(desc: O, call: MessageCall, codec: Codec): AsyncIterable<MessageShape<O>> {
   const iterator: AsyncIterator<MessageShape<O>, undefined> = {
     async next() {
-      const bytes = await call.read();
-      if (bytes === undefined) {
-        return { done: true, value: undefined };
-      }
       try {
-        return { done: false, value: codec.parse(desc, bytes) };
+        const bytes = await call.read();
+        return bytes === undefined
+          ? { done: true, value: undefined }
+          : { done: false, value: codec.parse(desc, bytes) };
       } catch (reason) {
         const error = toConnectError(reason);
         call.fail(error);

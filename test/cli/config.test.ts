@@ -32,6 +32,7 @@ describe("tradewire config", () => {
       ["profile", "specification", "default"],
       ["grpc.url", "https://grpc.example", "--grpc-url"],
       ["grpc.codec", "proto", "default"],
+      ["grpc.compression", "none", "default"],
       ["grpc.windowBytes", "8388608", "default"],
       ["grpc.keepaliveMs", "310000", "default"],
       ["grpc.tls.caFile", join(directory, "ca.pem"), "--ca-file"],

@@ -49,7 +49,14 @@ describe("readConfig", () => {
     expect(readConfig({ grpc: GRPC, rest: REST })).toEqual({
       transport: "auto",
       profile: "specification",
-      grpc: { ...GRPC, codec: "proto", windowBytes: 8_388_608, keepaliveMs: 310_000, allowInsecureHeaders: false },
+      grpc: {
+        ...GRPC,
+        codec: "proto",
+        compression: "none",
+        windowBytes: 8_388_608,
+        keepaliveMs: 310_000,
+        allowInsecureHeaders: false,
+      },
       rest: { ...REST, streams: "envelopes", jsonAsText: false, allowInsecureHeaders: false },
       timeouts: { connectMs: 10_000, callMs: 60_000 },
       retry: { tries: 3, baseMs: 100, maxMs: 10_000 },

@@ -143,6 +143,7 @@ describe("the environment", () => {
     expect(config.grpc).toEqual({
       url: "https://node.example",
       codec: "proto",
+      compression: "none",
       windowBytes: 1_000_000,
       keepaliveMs: 310_000,
       addresses: ["10.0.0.1:3007", "[2001:db8::1]:3007"],

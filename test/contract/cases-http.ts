@@ -1,7 +1,8 @@
+import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { ConnectionError, NodeError, ProtocolError } from "tradewire";
 import { frame } from "../support/grpc-server.js";
-import { head } from "../support/raw-http.js";
+import { head, whole } from "../support/raw-http.js";
 import { type Asked, frames, grpcHeaders, type NodeAnswer, page, pieces, restHeaders, succeed } from "./answers.js";
 import { type Case, failure } from "./case.js";
 import { archive, streams } from "./operations.js";
@@ -21,6 +22,19 @@ function unavailableOnce(): NodeAnswer {
   return {
     grpc: (asked) => (asked.attempt === 1 ? busy : good).grpc(asked),
     rest: (asked) => (asked.attempt === 1 ? busy : good).rest(asked),
+  };
+}
+
+/** A success that is compressed: each message over gRPC, the whole body over HTTP. */
+function gzipped(compress: (bytes: Uint8Array) => Uint8Array): NodeAnswer {
+  return {
+    grpc: (asked) => ({
+      headers: { ...grpcHeaders(asked), "grpc-encoding": "gzip" },
+      pieces: frames(asked).map((bytes) => frame(compress(bytes.subarray(5)), 1)),
+      ending: { "grpc-status": "0" },
+    }),
+    rest: (asked) =>
+      whole("200 OK", compress(Buffer.concat(pieces(asked))), { ...restHeaders(asked), "content-encoding": "gzip" }),
   };
 }
 
@@ -137,9 +151,39 @@ export const httpCases: readonly Case[] = [
         pieces: frames(asked).map((bytes) => frame(bytes, 1)),
         ending: { "grpc-status": "0" },
       }),
-      rest: succeed({ headers: { "content-encoding": "br" } }).rest,
+      rest: succeed({ headers: { "content-encoding": "zstd" } }).rest,
     },
     expected: failure(ProtocolError, Code.Internal, "the response is compressed in a way that was not asked for"),
+  },
+  {
+    name: "an answer that is compressed with gzip",
+    answer: gzipped(gzipSync),
+    expected: "success",
+  },
+  {
+    name: "an answer whose compressed data is corrupt",
+    answer: gzipped((bytes) => gzipSync(bytes).fill(0xff, 12, 18)),
+    expected: failure(ProtocolError, Code.DataLoss, "the compressed data of the response is corrupt"),
+    of: (operation) => !streams(operation),
+  },
+  {
+    name: "an export whose compressed data is corrupt",
+    answer: gzipped((bytes) => gzipSync(bytes).fill(0xff, 12, 18)),
+    expected: failure(ProtocolError, Code.DataLoss, "the compressed data of the response is corrupt"),
+    of: streams,
+  },
+  {
+    name: "a compressed message in an answer that names no compression",
+    answer: {
+      ...succeed(),
+      grpc: (asked) => ({
+        headers: grpcHeaders(asked),
+        pieces: frames(asked).map((bytes) => frame(gzipSync(bytes.subarray(5)), 1)),
+        ending: { "grpc-status": "0" },
+      }),
+    },
+    expected: failure(ProtocolError, Code.Internal, "the response is compressed in a way that was not asked for"),
+    over: onlyGrpc,
   },
   {
     name: "trailers are missing",

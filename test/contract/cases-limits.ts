@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { ConnectionError, ProtocolError } from "tradewire";
+import { frame } from "../support/grpc-server.js";
 import { chunk, head } from "../support/raw-http.js";
 import { grpcHeaders, type NodeAnswer, restHeaders, succeed } from "./answers.js";
 import { type Case, failure } from "./case.js";
@@ -50,7 +51,11 @@ function* after(first: Uint8Array, rest: Iterable<Uint8Array>): Generator<Uint8A
 function gzipBomb(): NodeAnswer {
   const member = gzipSync(Buffer.alloc(16 * MIB, " "));
   return {
-    ...succeed(),
+    grpc: (asked) => ({
+      headers: { ...grpcHeaders(asked), "grpc-encoding": "gzip" },
+      pieces: [frame(Buffer.concat(Array.from({ length: 64 }, () => member)), 1)],
+      ending: { "grpc-status": "0" },
+    }),
     rest: (asked) => ({
       pieces: [
         head("200 OK", { ...restHeaders(asked), "content-encoding": "gzip", "transfer-encoding": "chunked" }),
@@ -106,9 +111,8 @@ export const limitCases: readonly Case[] = [
     name: "a gzip bomb",
     answer: gzipBomb(),
     expected: tooLarge,
-    config: { limits: { maxJsonBytes: MIB } },
+    config: { limits: { maxJsonBytes: 2 * MIB, maxMessageBytes: 2 * MIB } },
     of: (operation) => !streams(operation),
-    over: onlyHttp1,
     surround: () => {
       const before = process.memoryUsage().rss;
       return {

@@ -2,10 +2,12 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
 import { Metadata, type StatusObject } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
-import { UNEXPECTED_COMPRESSION } from "../../errors/call-errors.js";
+import { BROKEN_COMPRESSION, UNEXPECTED_COMPRESSION } from "../../errors/call-errors.js";
 import { RequestError } from "../../errors/index.js";
 import { markConnecting } from "../../errors/network-failure.js";
 import { addFacts, brokenAnswerError, CallError } from "../call-failure.js";
+
+const DECOMPRESSION_FAILED = /Failed to decompress (?:gzip|deflate)-encoded message/;
 
 /**
  * The messages of grpc-js for calls that failed on this side after the response had begun. Such a status has the same
@@ -17,7 +19,7 @@ const LOCAL_MESSAGE = new RegExp(
     "Received HTTP status code \\d+",
     "Received message larger than max \\(\\d+ vs \\d+\\)",
     "Received message that decompresses to a size larger than \\d+",
-    "Failed to decompress (?:gzip|deflate)-encoded message",
+    DECOMPRESSION_FAILED.source,
     "Stream refused by server",
     "Connection dropped",
     "Call cancelled",
@@ -129,6 +131,9 @@ function localError(status: StatusObject): ConnectError {
   const { details } = status;
   if (/^Received RST_STREAM with code 0\b/.test(details)) {
     return withoutStatus();
+  }
+  if (DECOMPRESSION_FAILED.test(details)) {
+    return brokenAnswerError(BROKEN_COMPRESSION);
   }
   const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
     details,

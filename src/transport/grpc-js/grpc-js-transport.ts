@@ -1,6 +1,13 @@
 import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Channel, type ChannelCredentials, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
+import {
+  Channel,
+  type ChannelCredentials,
+  type ChannelOptions,
+  compressionAlgorithms,
+  connectivityState,
+  credentials,
+} from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { isLoopback } from "../../config/loopback.js";
 import { connectTimeoutError } from "../../errors/network-failure.js";
@@ -141,6 +148,7 @@ function channelOpener(
     : credentials.createInsecure();
   const options: ChannelOptions = {
     "grpc.default_authority": host,
+    "grpc.default_compression_algorithm": compressionAlgorithms[config.compression === "gzip" ? "gzip" : "identity"],
     "grpc-node.flow_control_window": config.windowBytes,
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,

@@ -1,4 +1,4 @@
-import { messageTooLarge, UNEXPECTED_COMPRESSION } from "../../errors/call-errors.js";
+import { messageTooLarge } from "../../errors/call-errors.js";
 import { brokenAnswerError } from "../call-failure.js";
 
 /** The size of a frame's header: a byte of flags, and the length of the message. */
@@ -7,6 +7,12 @@ export const FRAME_HEADER_SIZE = 5;
 /** The flag of a compressed message; the others have no meaning. */
 const COMPRESSED_FLAG = 1;
 
+/** A message as it travels. */
+export interface Frame {
+  readonly isCompressed: boolean;
+  readonly bytes: Uint8Array;
+}
+
 /** Reads gRPC frames. */
 export interface FrameReader {
   /** Whether the bytes so far end inside a frame. */
@@ -14,7 +20,7 @@ export interface FrameReader {
   /**
    * Reads bytes, split anywhere.
    *
-   * @throws `CallError` if a message is compressed, or larger than the limit
+   * @throws `CallError` if a message is larger than the limit
    */
   push(bytes: Uint8Array): void;
 }
@@ -29,17 +35,17 @@ const MAX_INITIAL_BUFFER_BYTES = 4 * 1024 * 1024;
  * Creates a reader of gRPC frames. It copies the parts of a message into one buffer as they arrive: parts that are stored
  * until all have arrived outlive the young generation, and garbage collection then costs more than the copying.
  *
- * @param maxMessageBytes the maximum size of a message, in bytes
- * @param onMessage called with each message
+ * @param maxMessageBytes the maximum size of a message as it travels, in bytes
+ * @param onFrame called with each message
  * @returns the reader
  */
-export function createFrameReader(maxMessageBytes: number, onMessage: (message: Uint8Array) => void): FrameReader {
+export function createFrameReader(maxMessageBytes: number, onFrame: (frame: Frame) => void): FrameReader {
   const header = new Uint8Array(FRAME_HEADER_SIZE);
   const headerView = new DataView(header.buffer);
   /** The number of bytes of the header that have arrived; 0 between two frames. */
   let headerSize = 0;
   /** The message of the frame: its length, its buffer, and the number of its bytes that have arrived. */
-  const body = { length: 0, buffer: NO_BYTES, size: 0 };
+  const body = { isCompressed: false, length: 0, buffer: NO_BYTES, size: 0 };
 
   /** Reads a part of the header; returns its size. */
   function readHeaderPart(bytes: Uint8Array, at: number): number {
@@ -48,16 +54,19 @@ export function createFrameReader(maxMessageBytes: number, onMessage: (message: 
     headerSize += part.length;
     if (headerSize === FRAME_HEADER_SIZE) {
       body.length = headerView.getUint32(1);
-      requireReadable(headerView.getUint8(0), body.length, maxMessageBytes);
+      if (body.length > maxMessageBytes) {
+        throw brokenAnswerError(messageTooLarge("limits.maxMessageBytes", maxMessageBytes, body.length));
+      }
+      body.isCompressed = (headerView.getUint8(0) & COMPRESSED_FLAG) !== 0;
     }
     return part.length;
   }
 
-  function emit(message: Uint8Array): void {
+  function emit(bytes: Uint8Array): void {
     headerSize = 0;
     body.buffer = NO_BYTES;
     body.size = 0;
-    onMessage(message);
+    onFrame({ isCompressed: body.isCompressed, bytes });
   }
 
   return {
@@ -105,25 +114,16 @@ function grow(buffer: Uint8Array, used: number, size: number): Uint8Array {
   return larger;
 }
 
-function requireReadable(flags: number, length: number, maxMessageBytes: number): void {
-  if ((flags & COMPRESSED_FLAG) !== 0) {
-    throw brokenAnswerError(UNEXPECTED_COMPRESSION);
-  }
-  if (length > maxMessageBytes) {
-    throw brokenAnswerError(messageTooLarge("limits.maxMessageBytes", maxMessageBytes, length));
-  }
-}
-
 /**
- * Returns the frame of a message.
+ * Writes a frame.
  *
  * @param message the message
- * @returns its frame
+ * @returns its bytes
  */
-export function frameOf(message: Uint8Array): Uint8Array {
-  const frame = Buffer.allocUnsafe(FRAME_HEADER_SIZE + message.length);
-  frame.writeUInt8(0);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, FRAME_HEADER_SIZE);
+export function writeFrame({ isCompressed, bytes }: Frame): Uint8Array {
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_SIZE + bytes.length);
+  frame.writeUInt8(isCompressed ? COMPRESSED_FLAG : 0);
+  frame.writeUInt32BE(bytes.length, 1);
+  frame.set(bytes, FRAME_HEADER_SIZE);
   return frame;
 }

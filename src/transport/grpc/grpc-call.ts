@@ -6,14 +6,16 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
-import { findTrailerError, validateResponseWithCompression } from "@connectrpc/connect/protocol-grpc";
+import { findTrailerError, validateResponse } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
+import type { GrpcConfig } from "../../config/client-config.js";
 import { TRUNCATED_RESPONSE } from "../../errors/call-errors.js";
 import { decodeMessage } from "../../json/envelope.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";
 import { limitInterimResponses } from "../http2-liveness.js";
 import { createChangeSignal, type MessageCall } from "../message-call.js";
-import { createFrameReader, FRAME_HEADER_SIZE, frameOf } from "./frames.js";
+import { createFrameReader, FRAME_HEADER_SIZE, type Frame, writeFrame } from "./frames.js";
+import { assertKnownCompression, compress, decompress, GZIP } from "./message-compression.js";
 
 /** The size of the frames that are buffered before they are read, in bytes. Beyond it, the stream is paused. */
 const HIGH_WATER_MARK = 64 * 1024;
@@ -26,8 +28,10 @@ export interface GrpcCallOptions {
   /** Opens the stream, unless `isWanted` returns `false` by then. */
   open(headers: OutgoingHttpHeaders, isWanted: () => boolean): Promise<ClientHttp2Stream>;
   readonly headers: OutgoingHttpHeaders;
-  /** The maximum size of a message, in bytes. */
+  /** The maximum size of a message, in bytes: both as it travels and decompressed. */
   readonly maxMessageBytes: number;
+  /** The compression of the requests. */
+  readonly compression: GrpcConfig["compression"];
   /** Called whenever bytes arrive. */
   onReceive(stream: ClientHttp2Stream): void;
   /** Called once, when the call has ended and its end was read. */
@@ -66,7 +70,8 @@ interface Response {
  * @param options how the call is opened
  * @returns the call
  */
-export function startGrpcCall({ open, headers, maxMessageBytes, onReceive, onEnd }: GrpcCallOptions): MessageCall {
+export function startGrpcCall(options: GrpcCallOptions): MessageCall {
+  const { open, headers, maxMessageBytes, compression, onReceive, onEnd } = options;
   const response: Response = {
     header: undefined,
     trailer: new Headers(),
@@ -74,10 +79,10 @@ export function startGrpcCall({ open, headers, maxMessageBytes, onReceive, onEnd
     hasBody: false,
     isComplete: false,
   };
-  const buffer = createMessageBuffer();
+  const buffer = createFrameBuffer();
   const change = createChangeSignal();
-  const frames = createFrameReader(maxMessageBytes, (message) => {
-    buffer.push(message);
+  const frames = createFrameReader(maxMessageBytes, (frame) => {
+    buffer.push(frame);
     if (change.isAwaited()) {
       change.notify();
     } else if (buffer.isFull()) {
@@ -204,6 +209,10 @@ export function startGrpcCall({ open, headers, maxMessageBytes, onReceive, onEnd
     }
   }
 
+  function frameOf(message: Uint8Array): Uint8Array {
+    return writeFrame(compression === GZIP ? compress(message) : { isCompressed: false, bytes: message });
+  }
+
   return {
     trailer: response.trailer,
 
@@ -221,13 +230,14 @@ export function startGrpcCall({ open, headers, maxMessageBytes, onReceive, onEnd
 
     async read() {
       for (;;) {
-        const message = buffer.shift();
-        if (message !== undefined) {
+        const frame = buffer.shift();
+        if (frame !== undefined) {
           const stream = streamOf(state);
           if (!buffer.isFull() && stream?.isPaused() === true) {
             stream.resume();
           }
-          return message;
+          // Only what is read is decompressed, so the buffer holds no more than what has arrived.
+          return decompress(frame, response.header?.get("grpc-encoding") ?? null, maxMessageBytes);
         }
         if (state.kind === "ended") {
           const error = readEnd();
@@ -271,31 +281,31 @@ function writableOf(state: CallState): ClientHttp2Stream | undefined {
 }
 
 /** Returns a buffer of messages that have arrived and that nobody has read. */
-function createMessageBuffer() {
-  let messages: Uint8Array[] = [];
+function createFrameBuffer() {
+  let frames: Frame[] = [];
   let taken = 0;
   let bytes = 0;
   return {
-    push(message: Uint8Array): void {
-      messages.push(message);
-      bytes += FRAME_HEADER_SIZE + message.length; // An empty message takes space too.
+    push(frame: Frame): void {
+      frames.push(frame);
+      bytes += FRAME_HEADER_SIZE + frame.bytes.length; // An empty message takes space too.
     },
-    shift(): Uint8Array | undefined {
-      const message = messages[taken];
-      if (message === undefined) {
+    shift(): Frame | undefined {
+      const frame = frames[taken];
+      if (frame === undefined) {
         return undefined;
       }
       taken += 1;
-      bytes -= FRAME_HEADER_SIZE + message.length;
-      if (taken === messages.length) {
-        messages = [];
+      bytes -= FRAME_HEADER_SIZE + frame.bytes.length;
+      if (taken === frames.length) {
+        frames = [];
         taken = 0;
       }
-      return message;
+      return frame;
     },
     isFull: () => bytes >= HIGH_WATER_MARK,
     clear(): void {
-      messages = [];
+      frames = [];
       taken = 0;
       bytes = 0;
     },
@@ -386,11 +396,12 @@ const MESSAGE = "grpc-message";
 const DETAILS = "grpc-status-details-bin";
 const SUCCESS = "0";
 
-/** Reads a response's header. Throws a ConnectError unless it is that of gRPC without compression. */
+/** Reads a response's header. Throws a ConnectError unless it is that of gRPC, without compression or with a known one. */
 function readHeader(fields: ResponseFields): Headers {
   const header = new Headers();
   addFields(header, fields);
-  validateResponseWithCompression([], fields[":status"] ?? 0, header);
+  validateResponse(fields[":status"] ?? 0, header);
+  assertKnownCompression(header.get("grpc-encoding"));
   return header;
 }
 

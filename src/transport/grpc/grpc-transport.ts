@@ -1,10 +1,12 @@
 import type { GrpcConfig } from "../../config/config-schema.js";
 import { knownTypes } from "../../json/any.js";
+import { isHttpBody } from "../../json/message-json.js";
 import { receiveListener } from "../call-context.js";
 import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
 import { startGrpcCall } from "./grpc-call.js";
 import { createSessions } from "./http2-sessions.js";
+import { GZIP } from "./message-compression.js";
 
 /** The maximum number of digits of a time in a gRPC header. */
 const MAX_TIME_DIGITS = 8;
@@ -32,6 +34,9 @@ export function createRawGrpcTransport(
     codec: config.codec === "json" ? jsonCodec(registry) : protoCodec,
     open(method, { header, timeoutMs, contextValues, onEnd }) {
       const onBytes = receiveListener(contextValues);
+      // Compression makes an archive no smaller, and a server may compress what it sends like what it receives.
+      const isDownload = isHttpBody(method.output);
+      const compression = isDownload ? "none" : config.compression;
       return startGrpcCall({
         open: (headers, isWanted) => sessions.request(headers, isWanted),
         headers: {
@@ -40,10 +45,13 @@ export function createRawGrpcTransport(
           ":method": "POST",
           ":path": `${prefix}/${method.parent.typeName}/${method.name}`,
           "content-type": `application/grpc+${config.codec}`,
+          ...(!isDownload && { "grpc-accept-encoding": GZIP }),
+          ...(compression === GZIP && { "grpc-encoding": GZIP }),
           te: "trailers", // gRPC requires it, to detect proxies that drop trailers.
           ...(timeoutMs !== undefined && { "grpc-timeout": formatTimeout(timeoutMs) }),
         },
         maxMessageBytes,
+        compression,
         onReceive(stream) {
           sessions.notifyResponseByteRead(stream);
           onBytes();

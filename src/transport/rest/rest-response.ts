@@ -1,17 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { pipeline } from "node:stream";
-import { createGunzip } from "node:zlib";
 import type { DescMessage, JsonObject, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
 import type { RestConfig } from "../../config/client-config.js";
-import {
-  EMPTY_RESPONSE,
-  messageTooLarge,
-  responseError,
-  UNEXPECTED_COMPRESSION,
-  unexpectedContentType,
-} from "../../errors/call-errors.js";
+import { EMPTY_RESPONSE, messageTooLarge, responseError, unexpectedContentType } from "../../errors/call-errors.js";
 import { ProtocolError } from "../../errors/index.js";
-import { isError } from "../../errors/node-errors.js";
 import { type HttpBinding, hasRawResponse } from "../../http-rule/http-rule.js";
 import { findField } from "../../http-rule/request-fields.js";
 import { sizeOf } from "../../json/answer-size.js";
@@ -22,12 +13,10 @@ import { parseJsonObjects, parseJsonValues } from "../../json/json-stream.js";
 import { isJsonObject } from "../../json/json-values.js";
 import { httpBodyPart, isHttpBody, messageFromJson, parseResponseJson } from "../../json/message-json.js";
 import { toConnectError } from "../call-failure.js";
+import { type BodyParts, decoded, isReadable } from "./content-encoding.js";
 import { bodyType, errorFromObject, throwErrorIn } from "./rest-error.js";
 import { bodyOf } from "./streaming-client.js";
 import type { CompleteResponse } from "./unary-client.js";
-
-/** The parts of a body: as they arrive, or after they have onReceive. */
-type BodyParts = AsyncIterable<Uint8Array> | readonly Buffer[];
 
 /** A response of the gateway. */
 export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>> {
@@ -45,7 +34,7 @@ export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>
  * @param response the response from Node
  * @param onReceive called whenever bytes of the response arrive
  * @returns its header, its media type and its decompressed body
- * @throws {@link ProtocolError} if the body of a success is compressed in another way than gzip
+ * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
  */
 export function openResponse(response: IncomingMessage, onReceive: () => void): RestResponse {
   const header = webHeaders(response);
@@ -54,7 +43,7 @@ export function openResponse(response: IncomingMessage, onReceive: () => void): 
     response.destroy();
   }
   const { statusCode: status = 0 } = response;
-  const body = decoded(status, header, bodyOf(response, onReceive));
+  const body = decodedBody(status, header, bodyOf(response, onReceive));
   return { status, header, mediaType: mediaTypeOf(header), body };
 }
 
@@ -63,10 +52,10 @@ export function openResponse(response: IncomingMessage, onReceive: () => void): 
  *
  * @param response the response
  * @returns its header, its media type and its decompressed body
- * @throws {@link ProtocolError} if the body of a success is compressed in another way than gzip
+ * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
  */
 export function openCompleteResponse({ status, header, body }: CompleteResponse): RestResponse<BodyParts> {
-  const pieces = decoded(status, header, body.length === 0 ? [] : [body]);
+  const pieces = decodedBody(status, header, body.length === 0 ? [] : [body]);
   return { status, header, mediaType: mediaTypeOf(header), body: pieces };
 }
 
@@ -121,42 +110,12 @@ export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return header;
 }
 
-/** Returns the content encoding of a body, in lower case. */
-function encodingOf(header: Headers): string {
-  return header.get("content-encoding")?.toLowerCase() ?? "identity";
-}
-
-/** Returns whether a body has no content encoding, or a known one. */
-function isReadable(header: Headers): boolean {
-  return ["identity", "gzip"].includes(encodingOf(header));
-}
-
-/** Returns the decompressed body. A proxy may compress it although the request does not accept that. */
-function decoded<Body extends BodyParts>(status: number, header: Headers, body: Body) {
-  if (isReadable(header)) {
-    return encodingOf(header) === "gzip" ? gunzipped(body) : body;
-  }
-  if (!isSuccess(status)) {
-    return noBody(); // The status says enough.
-  }
-  throw responseError(UNEXPECTED_COMPRESSION);
+/** Returns the decompressed body. If it cannot be decompressed, that of a failure is empty. */
+function decodedBody<Body extends BodyParts>(status: number, header: Headers, body: Body) {
+  return isSuccess(status) || isReadable(header) ? decoded(header, body) : noBody(); // The status says enough.
 }
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}
-
-async function* gunzipped(body: BodyParts): AsyncGenerator<Uint8Array> {
-  try {
-    yield* pipeline(body, createGunzip(), () => undefined); // The iteration throws the error.
-  } catch (cause) {
-    if (isError(cause) && "code" in cause && String(cause.code).startsWith("Z_")) {
-      throw new ProtocolError(`the response's gzip is broken: ${cause.message}`, {
-        advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
-        cause,
-      });
-    }
-    throw cause;
-  }
-}
 
 /** Options of reading JSON. */
 export interface JsonOptions extends Pick<RestConfig, "streams" | "jsonAsText"> {

@@ -17,6 +17,7 @@ import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
 import type { ClosableTransport, HeaderInit, TransportSettings } from "../transport-types.js";
+import { ACCEPTED_ENCODINGS } from "./content-encoding.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
 import {
   isSuccess,
@@ -80,7 +81,7 @@ export function createRawRestTransport(
     if (body !== undefined) {
       headers["content-type"] = raw === undefined ? "application/json" : raw.contentType || DEFAULT_CONTENT_TYPE;
     }
-    headers["accept-encoding"] = "identity"; // Compression makes an archive no smaller.
+    headers["accept-encoding"] = isRaw ? "identity" : ACCEPTED_ENCODINGS; // Compression makes an archive no smaller.
     return { rule, isRaw, verb, target: `${prefix}${call.target}`, headers, body };
   }
 

@@ -33,6 +33,7 @@ function transportTo(url: string, limits: { maxMessageBytes?: number; connectMs?
     tls,
     url,
     codec: "proto",
+    compression: "none",
     windowBytes: 65_535,
     keepaliveMs: 60_000,
     allowInsecureHeaders: false,

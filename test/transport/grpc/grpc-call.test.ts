@@ -21,6 +21,7 @@ it("a call that is ended while its stream is opened is canceled", async () => {
     },
     headers: { ":method": "POST", ":path": "/" },
     maxMessageBytes: 1000,
+    compression: "none",
     onReceive: () => undefined,
     onEnd: () => undefined,
   });

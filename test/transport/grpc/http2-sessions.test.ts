@@ -22,7 +22,7 @@ async function serve(answer: (stream: ServerHttp2Stream) => void, settings: Sett
 
 function sessionsWith({ url }: { readonly url: string }, keepaliveMs = 60_000) {
   const sessions = createSessions(
-    { url, codec: "proto", windowBytes: 65_535, keepaliveMs, allowInsecureHeaders: false },
+    { url, codec: "proto", compression: "none", windowBytes: 65_535, keepaliveMs, allowInsecureHeaders: false },
     { connectMs: 10_000 },
   );
   closing.push({ close: async () => sessions.close() });
@@ -51,7 +51,14 @@ it("a request that waits for a ping opens no connection once all are closed", as
 it("let go of a stream that is given up while it waits for its turn", async () => {
   const server = await serve(() => undefined, { maxConcurrentStreams: 0 });
   const sessions = createSessions(
-    { url: server.url, codec: "proto", windowBytes: 65_535, keepaliveMs: 60_000, allowInsecureHeaders: false },
+    {
+      url: server.url,
+      codec: "proto",
+      compression: "none",
+      windowBytes: 65_535,
+      keepaliveMs: 60_000,
+      allowInsecureHeaders: false,
+    },
     { connectMs: 10_000 },
   );
   closing.push({ close: async () => sessions.close() });
