@@ -9,7 +9,7 @@ const rooms = {
   json: ["errors", "input"],
   "http-server": [],
   schema: ["errors", "input"],
-  "http-rule": ["errors", "input", "json"],
+  "http-rule": ["errors", "input", "json", "file"],
   transport: ["config", "errors", "input", "json", "http-rule", "signal"],
   // Its import loads little else of ours: of errors it knows their types, and how options are checked.
   opentelemetry: ["errors", "input", "transport"],
@@ -62,7 +62,7 @@ const innerModulesOfCommand = {
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
   archive: ["open-archive", "save-archive"],
   csv: ["csv-format", "encode-csv"],
-  file: ["atomic-file", "save-target"],
+  file: ["atomic-file", "bounded-file", "save-target"],
   history: ["data-node-lag", "export-request", "segments"],
   listing: ["paging-method"],
   live: ["event-types", "follow-cursor"],
@@ -79,7 +79,7 @@ const innerModulesOfCommand = {
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
   transaction: ["deadline", "input-data", "signature", "signing-chain", "submission", "verify-transaction"],
   // `call` calls methods of any definitions.
-  "http-rule": ["http-rule", "request-fields"],
+  "http-rule": ["http-rule", "http-rules", "request-fields"],
   transport: ["layers/library-errors", "method", "transport"],
 };
 

@@ -28,9 +28,9 @@ export interface HttpCall {
   readonly raw?: HttpBody;
 }
 
-/** Caches by method, because reading the option takes longer than many small calls. */
+/** Caches, because reading an option and parsing a path take longer than many small calls. */
 const rules = new WeakMap<DescMethod, { readonly rule: HttpRule | undefined }>();
-const bindings = new WeakMap<DescMethod, readonly HttpBinding[]>();
+const bindings = new WeakMap<HttpRule, readonly HttpBinding[]>();
 
 /**
  * Returns the HTTP bindings of a method, from its `google.api.http` option.
@@ -40,13 +40,16 @@ const bindings = new WeakMap<DescMethod, readonly HttpBinding[]>();
  * @throws Error if a path of the option is not a path template
  */
 export function httpBindings(method: DescMethod): readonly HttpBinding[] {
-  const known = bindings.get(method);
+  const rule = ruleOf(method);
+  if (rule === undefined) {
+    return [];
+  }
+  const known = bindings.get(rule);
   if (known !== undefined) {
     return known;
   }
-  const rule = ruleOf(method);
-  const all = rule === undefined ? [] : [rule, ...rule.additionalBindings].flatMap(binding);
-  bindings.set(method, all);
+  const all = [rule, ...rule.additionalBindings].flatMap(binding);
+  bindings.set(rule, all);
   return all;
 }
 
@@ -59,6 +62,19 @@ export function httpBindings(method: DescMethod): readonly HttpBinding[] {
 export function mainVerb(method: DescMethod): string | undefined {
   const rule = ruleOf(method);
   return rule && verbAndPath(rule)?.verb;
+}
+
+/**
+ * Replaces the HTTP rule of a method.
+ *
+ * @param method the method's descriptor, which stays unchanged
+ * @param rule the rule that replaces the method's `google.api.http` option
+ * @returns a copy of the descriptor, whose rule is the given one wherever this library looks for it
+ */
+export function withHttpRule<M extends DescMethod>(method: M, rule: HttpRule): M {
+  const copy = { ...method };
+  rules.set(copy, { rule });
+  return copy;
 }
 
 function ruleOf(method: DescMethod): HttpRule | undefined {
@@ -79,7 +95,13 @@ function binding(rule: HttpRule): HttpBinding[] {
     : [{ verb, template: parsePathTemplate(path), body, responseBody }];
 }
 
-function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
+/**
+ * Returns the HTTP method and the path of a rule.
+ *
+ * @param rule the rule
+ * @returns the HTTP method, such as `GET`, and the text of the path template; undefined if the rule has no pattern
+ */
+export function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
   switch (pattern.case) {
     case undefined:
       return undefined;

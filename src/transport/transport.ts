@@ -15,6 +15,7 @@ import {
 import { readConfig, transportName } from "../config/config-schema.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
 import { RequestError, TradewireError } from "../errors/index.js";
+import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-rules.js";
 import { assertArray, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { knownTypes } from "../json/any.js";
 import { createLazyController } from "../signal/abort.js";
@@ -39,6 +40,8 @@ export interface TransportOptions {
   readonly hooks?: Hooks | undefined;
   /** Further types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are known. */
   readonly registry?: Registry | undefined;
+  /** HTTP rules that replace those of the definitions, from {@link loadHttpRules}. */
+  readonly httpRules?: HttpRules | undefined;
 }
 
 /** The limits of a transport: sizes in bytes, times in milliseconds. */
@@ -189,8 +192,8 @@ export function createTransport(
   options: TransportOptions = {},
   gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
 ): ClosableTransport {
-  assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
-  const { interceptors = [], hooks, registry } = options;
+  assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true, httpRules: true });
+  const { interceptors = [], hooks, registry, httpRules } = options;
   assertArray("interceptors", interceptors, "Give a list of Connect's interceptors.");
   if (hooks !== undefined) {
     assertKnownKeys("hooks", hooks, HOOKS);
@@ -211,7 +214,18 @@ export function createTransport(
   const transport = withRequestErrors(withDeadline);
   // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
   const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
-  return closing(observed, endpoint.name, createLazyController);
+  const closable = closing(observed, endpoint.name, createLazyController);
+  return httpRules === undefined ? closable : withHttpRules(closable, httpRules);
+}
+
+/** Makes each call by the HTTP rule that replaces its method's, around all that asks whether a method is read-only. */
+function withHttpRules({ unary, stream, close }: ClosableTransport, rules: HttpRules): ClosableTransport {
+  assertHttpRules(rules);
+  return {
+    unary: (method, ...call) => unary(replaceRule(method, rules), ...call),
+    stream: (method, ...call) => stream(replaceRule(method, rules), ...call),
+    close,
+  };
 }
 
 /**
@@ -356,10 +370,10 @@ export function createGrpcJsTransport(options: GrpcJsTransportOptions): Closable
 /** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */
 function splitOptions<T extends SharedOptions>(options: T) {
   assertObject("options", options);
-  const { timeouts, limits, retry, interceptors, hooks, registry, ...endpoint } = options;
+  const { timeouts, limits, retry, interceptors, hooks, registry, httpRules, ...endpoint } = options;
   return {
     shared: { timeouts, limits, retry: { tries: 1, ...retry } },
-    observed: { interceptors, hooks, registry },
+    observed: { interceptors, hooks, registry, httpRules },
     endpoint,
   };
 }

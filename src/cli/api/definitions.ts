@@ -1,7 +1,7 @@
 import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import { closestName } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import { text } from "../declarations.js";
+import { type OptionValues, repeatedText, text, withDefault } from "../declarations.js";
 
 /** The definitions of an interface: the network's, or those that the user gives. */
 export interface Definitions {
@@ -11,21 +11,50 @@ export interface Definitions {
   readonly registry: Registry;
 }
 
+/** The options of commands that choose definitions. */
+export const definitionsOptions = {
+  proto: text("<path>", "your own definitions: a Buf image, a descriptor set, or a folder of .proto files (needs buf)"),
+  httpRules: withDefault(
+    repeatedText("<file>", "a gateway's YAML file whose HTTP rules replace those of the definitions; may be repeated"),
+    [],
+    "none",
+  ),
+};
+
+/** The values of {@link definitionsOptions}. */
+export type DefinitionSources = Partial<OptionValues<typeof definitionsOptions>>;
+
 /**
  * Loads definitions: the network's, or those of an image or a folder.
  *
- * @param source path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's are loaded
- * @param signal cancels reading and compiling `source`
+ * @param sources `proto`: path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's are
+ *   loaded. `httpRules`: paths of YAML files with HTTP rules
+ * @param signal cancels reading and compiling
  * @returns the definitions
- * @throws {@link FileError} if `source` cannot be read
- * @throws {@link RequestError} if `source` contains no valid definitions
+ * @throws {@link FileError} if a file cannot be read
+ * @throws {@link RequestError} if a file contains no valid definitions or rules
  */
-export async function loadDefinitions(source: string | undefined, signal: AbortSignal): Promise<Definitions> {
-  if (source === undefined) {
-    return networkDefinitions();
+export async function loadDefinitions(
+  { proto, httpRules = [] }: DefinitionSources,
+  signal: AbortSignal,
+): Promise<Definitions> {
+  const definitions = proto === undefined ? await networkDefinitions() : await imageDefinitions(proto, signal);
+  if (httpRules.length === 0) {
+    return definitions;
   }
+  const { loadHttpRules, replaceRule } = await import("../../http-rule/http-rules.js");
+  const { services, registry } = definitions;
+  const rules = await loadHttpRules(httpRules, services, { signal });
+  const replaced = services.map((service) => ({
+    ...service,
+    methods: service.methods.map((method) => replaceRule(method, rules)),
+  }));
+  return { services: replaced, registry };
+}
+
+async function imageDefinitions(path: string, signal: AbortSignal): Promise<Definitions> {
   const { readImage } = await import("./descriptor-set.js");
-  const registry = await readImage(source, signal);
+  const registry = await readImage(path, signal);
   return { services: [...registry].filter((desc) => desc.kind === "service"), registry };
 }
 
@@ -144,9 +173,3 @@ function listed(found: readonly Named<unknown>[]): string {
   const names = found.slice(0, MAX_LISTED).map(({ name }) => name);
   return `${names.join(" or ")}${found.length > MAX_LISTED ? " or …" : ""}`;
 }
-
-/** The option that chooses other definitions than the network's. */
-export const protoOption = text(
-  "<path>",
-  "your own definitions: a Buf image, a descriptor set, or a folder of .proto files (needs buf)",
-);

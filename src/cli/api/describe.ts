@@ -26,9 +26,9 @@ export type Describable = DescService | DescMethod | DescMessage | DescEnum;
  * @returns services, methods, messages and enums by their full names
  */
 export function describables(definitions: Definitions): Named<Describable>[] {
-  const types = [...definitions.registry].filter((desc) => desc.kind !== "extension");
+  const types = [...definitions.registry].filter((desc) => desc.kind === "message" || desc.kind === "enum");
   return [
-    ...types.map((item) => ({ name: item.typeName, item })),
+    ...[...definitions.services, ...types].map((item) => ({ name: item.typeName, item })),
     ...methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) })),
   ];
 }
@@ -239,7 +239,7 @@ function pathOf(desc: Commented): number[] {
  * @returns the names of the network's methods
  */
 export async function completeMethods(): Promise<CompletionValues> {
-  const methods = methodsOf(await loadDefinitions(undefined, new AbortController().signal));
+  const methods = methodsOf(await loadDefinitions({}, new AbortController().signal));
   const counts = new Map<string, number>();
   for (const { name } of methods) {
     counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -254,7 +254,7 @@ export async function completeMethods(): Promise<CompletionValues> {
  * @returns the last parts of their names
  */
 export async function completeNames(): Promise<CompletionValues> {
-  const definitions = await loadDefinitions(undefined, new AbortController().signal);
+  const definitions = await loadDefinitions({}, new AbortController().signal);
   const names = describables(definitions).map(({ name }) => name.replace(/^.*[./]/, ""));
   return { values: [...new Set(names)].toSorted() };
 }

@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -17,6 +16,7 @@ import { http } from "../../../gen/google/api/annotations_pb.js";
 import { truncate } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
 import { fileError, quotedPath, READ_ADVICE } from "../../errors/node-errors.js";
+import { readBoundedFile } from "../../file/bounded-file.js";
 
 /** The maximum size of an image, in bytes. */
 export const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
@@ -39,7 +39,7 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
   });
   const bytes = found.isDirectory()
     ? await compileFolder(path, MAX_IMAGE_BYTES, signal)
-    : await fileBytes(path, signal);
+    : await readBoundedFile(path, { maxBytes: MAX_IMAGE_BYTES, kind: "an image", advice: HOW_TO_MAKE_ONE, signal });
   let set: FileDescriptorSet;
   try {
     set = descriptorSet(bytes);
@@ -87,27 +87,6 @@ function descriptorSet(bytes: Buffer): FileDescriptorSet {
   }
   const json: JsonValue = JSON.parse(bytes.toString());
   return fromJson(FileDescriptorSetSchema, json, { registry: createRegistry(http), ignoreUnknownFields: true });
-}
-
-async function fileBytes(path: string, signal: AbortSignal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of createReadStream(path, { signal })) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > MAX_IMAGE_BYTES) {
-        break;
-      }
-    }
-  } catch (reason) {
-    throw fileError(reason, path, READ_ADVICE);
-  }
-  if (size === 0 || size > MAX_IMAGE_BYTES) {
-    const what = size === 0 ? "is empty" : `is larger than ${MAX_IMAGE_BYTES} bytes, the limit for an image`;
-    throw new RequestError(`${quotedPath(path)} ${what}`, { advice: HOW_TO_MAKE_ONE });
-  }
-  return Buffer.concat(chunks);
 }
 
 /** The timeout of compiling, in milliseconds. It may have to fetch remote dependencies. */

@@ -27,7 +27,7 @@ import { connectionOf } from "../../listing/paging-method.js";
 import { throwingOurErrors } from "../../transport/layers/library-errors.js";
 import { isReadOnly, methodName } from "../../transport/method.js";
 import { failingCall } from "../../transport/transport.js";
-import { findName, loadDefinitions, methodsOf, protoOption, yields } from "../api/definitions.js";
+import { definitionsOptions, findName, loadDefinitions, methodsOf, yields } from "../api/definitions.js";
 import { type RequestsInput, readRequest, readRequests } from "../api/requests.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
@@ -58,7 +58,7 @@ const callOptions = {
   limit: parsed("<count>", "stop after this many records, across pages, or this many messages of a stream", parseCount),
   out: text("<file>", "write the bytes of the response (google.api.HttpBody) to a file, or - for standard output"),
   force: flag("overwrite an existing file"),
-  proto: protoOption,
+  ...definitionsOptions,
   json: flag("print the response on one line, and errors as JSON"),
   ...clientOptions,
 };
@@ -92,7 +92,7 @@ async function runCall(
   options: CallOptions,
   context: CommandContext,
 ): Promise<void> {
-  const definitions = await loadDefinitions(options.proto, context.signal);
+  const definitions = await loadDefinitions(options, context.signal);
   const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
   const method = findName(name, methods, "method", (sentence) => context.notes.write(`${sentence}\n`));
   checkOutput(method, options);

@@ -1,14 +1,14 @@
 import type { Command } from "commander";
-import { findName, loadDefinitions, methodsOf, protoOption } from "../api/definitions.js";
+import { definitionsOptions, findName, loadDefinitions, methodsOf } from "../api/definitions.js";
 import { describables, describedObject, describedText, methodCells, methodObject } from "../api/describe.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { parsePattern } from "../parsers.js";
 import { createTables, fitTable, printTable } from "../table.js";
 
-const definitionsOptions = { proto: protoOption, json: flag("print one JSON object") };
+const listingOptions = { ...definitionsOptions, json: flag("print one JSON object") };
 
-type DefinitionsOptions = OptionValues<typeof definitionsOptions>;
+type Options = OptionValues<typeof listingOptions>;
 
 /**
  * Defines the command `methods`, which lists the methods that can be called.
@@ -17,9 +17,9 @@ type DefinitionsOptions = OptionValues<typeof definitionsOptions>;
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addMethods(command: Command, context: CommandContext): void {
-  addOptions(command, definitionsOptions).action(async (pattern: string | undefined, options: DefinitionsOptions) => {
+  addOptions(command, listingOptions).action(async (pattern: string | undefined, options: Options) => {
     const matches = matcher(pattern);
-    const methods = methodsOf(await loadDefinitions(options.proto, context.signal)).filter((method) => {
+    const methods = methodsOf(await loadDefinitions(options, context.signal)).filter((method) => {
       const { name, http } = methodObject(method);
       return [name, method.name, ...http.map((rule) => rule.replace(/^\S+ /, ""))].some(matches);
     });
@@ -44,8 +44,8 @@ export function addMethods(command: Command, context: CommandContext): void {
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addDescribe(command: Command, context: CommandContext): void {
-  addOptions(command, definitionsOptions).action(async (name: string, options: DefinitionsOptions) => {
-    const definitions = await loadDefinitions(options.proto, context.signal);
+  addOptions(command, listingOptions).action(async (name: string, options: Options) => {
+    const definitions = await loadDefinitions(options, context.signal);
     const note = (sentence: string) => context.notes.write(`${sentence}\n`);
     const found = findName(name, describables(definitions), "method, service, message or enum", note);
     if (options.json === true) {

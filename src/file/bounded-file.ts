@@ -1,0 +1,43 @@
+import { createReadStream } from "node:fs";
+import { RequestError } from "../errors/index.js";
+import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+
+/**
+ * Reads a file that a user named, and that must be neither empty nor too large.
+ *
+ * @param path the path of the file
+ * @param options `maxBytes`: the maximum size, in bytes; `kind`: what the file is, with its article, such as `an image`;
+ *   `advice`: the advice of errors about its size; `signal` cancels reading
+ * @returns the bytes
+ * @throws {@link FileError} if the file cannot be read
+ * @throws {@link RequestError} if it is empty or larger than `maxBytes`
+ */
+export async function readBoundedFile(
+  path: string,
+  options: {
+    readonly maxBytes: number;
+    readonly kind: string;
+    readonly advice: string;
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<Buffer> {
+  const { maxBytes, kind, advice, signal } = options;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of createReadStream(path, { signal })) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > maxBytes) {
+        break;
+      }
+    }
+  } catch (reason) {
+    throw fileError(reason, path, READ_ADVICE);
+  }
+  if (size === 0 || size > maxBytes) {
+    const what = size === 0 ? "is empty" : `is larger than ${maxBytes} bytes, the limit for ${kind}`;
+    throw new RequestError(`${quotedPath(path)} ${what}`, { advice });
+  }
+  return Buffer.concat(chunks);
+}
