@@ -21,6 +21,8 @@ const rooms = {
   listing: ["errors", "input", "json", "signal"],
   // A follow hands out the rows of history, and then those of new segments.
   live: ["errors", "input", "json", "signal", "schema", "csv", "archive", "history", "listing", "transaction"],
+  // Decimals, the order book and the account: state that is built from listings and streams.
+  market: ["errors", "input", "json", "signal", "listing", "live"],
   ledger: ["errors", "input", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "input", "json", "signal", "file"],
   sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
@@ -50,6 +52,7 @@ const rooms = {
     "listing",
     "ledger",
     "live",
+    "market",
     "transaction",
     "transport",
   ],

@@ -123,6 +123,22 @@ export type {
   UnknownOutcome,
 } from "./live/transaction-outcome.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
+export { formatDecimal, parseDecimal } from "./market/decimal.js";
+export type {
+  DecimalAmendment,
+  DecimalCommands,
+  DecimalOrder,
+  DecimalStopOrder,
+  DecimalStopOrders,
+} from "./market/decimal-commands.js";
+export type {
+  AssetUnits,
+  DecimalRecordType,
+  DecimalsOf,
+  DecimalUnits,
+  MarketUnits,
+  PriceUnits,
+} from "./market/market-units.js";
 export type { Profile } from "./schema/profile.js";
 export { rowInterface, rowJsonSchema } from "./schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";

@@ -34,6 +34,7 @@ import type { LiveCalls } from "../live/live-call.js";
 import { createEvents, type Events } from "../live/live-events.js";
 import { createOutcomes, type Outcomes } from "../live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../live/transaction-results.js";
+import { createUnits, type Units } from "../market/market-units.js";
 import { profileRules } from "../schema/profile.js";
 import type { TableName } from "../schema/table-names.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../transaction/halting-transaction.js";
@@ -55,6 +56,7 @@ export interface Client
     Events,
     TransactionResults,
     Following,
+    Units,
     Omit<Transactions, "sendCommand" | "submitTransaction">,
     Outcomes,
     AsyncDisposable {
@@ -268,6 +270,7 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     ...paging,
     ...createListings(dataService, listRecords, failing, requireOrder),
     ...createTransactionResults(live),
+    ...createUnits(serviceClient, failing),
     ...events,
     ...transactions,
     ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }, checked.chainId),

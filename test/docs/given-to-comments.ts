@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import type { Message } from "@bufbuild/protobuf";
 import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Archive, Client, ExportChunk, ExportRequest, TableName, Transaction } from "tradewire";
+import type { Archive, Client, ExportChunk, ExportRequest, MarketUnits, TableName, Transaction } from "tradewire";
 import type { Devnode } from "tradewire/devnode";
 import type { OrderSubmission } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import type { StopOrder } from "tradewire/gen/vega/vega_pb.js";
@@ -41,6 +41,7 @@ export declare const seed: Uint8Array;
 export declare const words: string;
 export declare const orderId: string;
 export declare const stopOrder: StopOrder;
+export declare const units: MarketUnits;
 
 // Tables.
 export declare const database: { query(statement: string): Promise<unknown> };
