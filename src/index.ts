@@ -152,6 +152,7 @@ export {
   type TableSchema,
   tableSchema,
 } from "./schema/table-schema.js";
+export type { Validity } from "./transaction/block-allowance.js";
 export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";
 export type {

@@ -38,6 +38,7 @@ import { createUnits, type Units } from "../market/market-units.js";
 import { profileRules } from "../schema/profile.js";
 import type { TableName } from "../schema/table-names.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../transaction/halting-transaction.js";
+import { createRecentBlocks } from "../transaction/recent-blocks.js";
 import { createTransactions, type Transactions } from "../transaction/transactions.js";
 import { callId, withoutRetry } from "../transport/call-context.js";
 import { isolateHooks } from "../transport/hooks.js";
@@ -179,11 +180,13 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
   const requireOrder = orderPages === "newest-first" ? requireDeployedOrder : () => undefined;
   const { listRecords, ...paging } = createPaging(calls.unary, failing, requireOrder);
   const core = serviceClient(CoreService);
+  const recentBlocks = createRecentBlocks();
   const { prepare, ...transactions } = createTransactions(core, {
     serviceClient,
     chainId: checked.chainId,
     isLoopback: staysOnLoopback(checked),
     chainIdPrefix,
+    recentBlocks,
   });
   const liveCallsOver = (stream: LiveCalls["stream"]): LiveCalls => ({
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
@@ -205,6 +208,7 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     (signal) =>
       watchedEvents.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
     checked.retry,
+    recentBlocks.add,
   );
   const close = async () => {
     watch.close();

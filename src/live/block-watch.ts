@@ -10,7 +10,7 @@ import { reconnect } from "./reconnect.js";
 
 /** The events that the watch reads: results of transactions, stop orders, and the beginnings and ends of blocks. */
 export type WatchedEvent =
-  | { readonly kind: "beginBlock"; readonly block: bigint; readonly value: Pick<BeginBlock, "timestamp"> }
+  | { readonly kind: "beginBlock"; readonly block: bigint; readonly value: Pick<BeginBlock, "timestamp" | "hash"> }
   | { readonly kind: "transactionResult"; readonly block: bigint; readonly value: TransactionResult }
   | { readonly kind: "stopOrder"; readonly block: bigint; readonly value: StopOrderEvent }
   | { readonly kind: "endBlock"; readonly block: bigint };
@@ -109,11 +109,13 @@ const IDLE_TIMEOUT_MS = 60_000;
  *
  * @param open opens the stream; it fails if the connection is lost
  * @param retry the waits before reconnecting, and the number of attempts for a caller that waits until the watch is ready
+ * @param onBlock called with each block that begins, and its time in Unix nanoseconds
  * @returns the watch
  */
 export function createBlockWatch(
   open: (signal: AbortSignal) => AsyncIterable<WatchedEvent>,
   retry: RetryWaits & { readonly tries: number },
+  onBlock: (block: { readonly height: bigint; readonly hash: string }, time: bigint) => void,
 ): BlockWatch {
   const observers = new Set<ResultObserver>();
   const waiters = createWaiters();
@@ -175,7 +177,8 @@ export function createBlockWatch(
     }
     switch (event.kind) {
       case "beginBlock": {
-        const time = event.value.timestamp;
+        const { timestamp: time, hash } = event.value;
+        onBlock({ height: event.block, hash }, time);
         state = { ...state, begun: { block: event.block, time } };
         times.add(event.block, time);
         return false;

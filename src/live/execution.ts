@@ -68,6 +68,8 @@ export interface ReadyTransaction {
   readonly transaction: Transaction;
   /** How many blocks back the network takes transactions that are tied to one; 0 where it is not known. */
   readonly pastBlocks: number;
+  /** In how many blocks from now on the network may take it, at most. */
+  readonly validForBlocks: number;
   /** Whether it was made just now, so that no block has it yet. */
   readonly isNew: boolean;
   /** Whether the node checks it before it answers: it refuses one that it has seen before. */
@@ -116,7 +118,7 @@ export async function execute(
     ready.pastBlocks === 0 || !sent.blockHeight
       ? undefined
       : sent.blockHeight + BigInt(ready.pastBlocks) + BLOCKS_OF_GRACE;
-  const aliveMs = Math.ceil((ready.pastBlocks + Number(BLOCKS_OF_GRACE)) * blockMs * SLOWER_BLOCKS);
+  const aliveMs = Math.ceil((ready.validForBlocks + Number(BLOCKS_OF_GRACE)) * blockMs * SLOWER_BLOCKS);
   const limitMs =
     timeoutMs === undefined
       ? Math.min(Math.max(aliveMs, MIN_WAIT_MS), MAX_TIMER_MS)

@@ -154,9 +154,9 @@ export function createOutcomes(
     const { type } = options;
     const { execute } = await load();
     return execute(node, options, async (signal) => {
-      const { transaction, submit, pastBlocks } = await transactions.prepare(command, options, signal);
+      const { submit, ...prepared } = await transactions.prepare(command, options, signal);
       const isNew = true; // It was made just now, so no block has it yet.
-      return { transaction, pastBlocks, isNew, isChecked: true, submit: (ending) => submit({ type, signal: ending }) };
+      return { ...prepared, isNew, isChecked: true, submit: (ending) => submit({ type, signal: ending }) };
     });
   }
 
@@ -179,6 +179,7 @@ export function createOutcomes(
       return {
         transaction: checked.tx,
         pastBlocks,
+        validForBlocks: pastBlocks,
         isNew: false,
         isChecked: checked.type === submissionTypes.sync || checked.type === submissionTypes.commit,
         submit: (ending) => transactions.submitTransaction(checked, { signal: ending, headers }),

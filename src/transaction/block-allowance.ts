@@ -1,19 +1,39 @@
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/client/vega/api/v1/core_pb.js";
 import { NodeError, RequestError } from "../errors/index.js";
+import { invalidValueError, isIntegerIn } from "../input/assert.js";
 import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import { wait } from "../signal/wait.js";
 import type { BlockTask } from "./proof-of-work.js";
 import { requireAffordable } from "./proof-of-work.js";
+import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
 import { requireChain } from "./signing-chain.js";
 
 /** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
 
+/** For how long the network may take a transaction. One of them at most. */
+export interface Validity {
+  /**
+   * In how many blocks after the last one the network may take the transaction, at least 1. A transaction is tied to a
+   * block, and expires `spam.pow.numberOfPastBlocks` blocks after it (v0.78.0, `verifyWithLock` in `core/pow/engine.go`), so
+   * it is tied to an older block. By default it is tied to the last one.
+   */
+  readonly validForBlocks?: number | undefined;
+  /**
+   * The same in milliseconds, at least 1. The network counts blocks: the time is converted by the average interval between
+   * the blocks that this client has seen, and rounded down.
+   */
+  readonly validForMs?: number | undefined;
+}
+
+/** The names of {@link Validity}. */
+export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as const;
+
 /** Whose transaction is to be tied to a block, and within which limits. */
-export interface TakeOptions {
+export interface TakeOptions extends Validity {
   /** 64 hex digits. */
   readonly publicKey: string;
   /** The chain that the user has named, if there is one. */
@@ -32,6 +52,8 @@ export interface Share {
   readonly block: BlockTask;
   /** How many blocks back the network takes transactions that are tied to one. */
   readonly pastBlocks: number;
+  /** In how many blocks after the last one the network may take the transaction. */
+  readonly validForBlocks: number;
   /** Gives the share back, because the transaction was not sent. Further calls have no effect. */
   giveBack(): void;
 }
@@ -41,10 +63,10 @@ export interface BlockAllowance {
   /**
    * Takes one more transaction of a key out of the last block's allowance. If none is left, it waits for the next block.
    *
-   * @param options the key, the chain, the most difficulty, and a signal that ends the waiting
+   * @param options the key, the chain, the validity, the most difficulty, and a signal that ends the waiting
    * @returns the part, which has to be given back where the transaction is not sent
-   * @throws {@link RequestError} if the node is on another chain or asks for too much work, the key is banned, or no
-   *   next block comes within a minute
+   * @throws {@link RequestError} if the node is on another chain or asks for too much work, the key is banned, no block is
+   *   known that is old enough for the validity, or no next block comes within a minute
    * @throws {@link CanceledError} if the signal was aborted
    */
   take(options: TakeOptions): Promise<Share>;
@@ -60,8 +82,8 @@ const MAX_EXTRA_BITS = 3;
 const POLL_MS = 200;
 const MAX_WAIT_MS = 60_000;
 
-/** Maximum number of blocks whose transactions are counted. Only the last one is used; nodes may be some blocks apart. */
-const MAX_BLOCKS = 16;
+/** Maximum number of blocks whose transactions are counted: for each validity, those to which transactions were tied last. */
+const MAX_BLOCKS = 64;
 
 /** How many transactions of a key a block has served, and the least difficulty that the node wants for the next one. */
 interface Served {
@@ -75,15 +97,16 @@ interface Served {
  * at all. The node is asked once for each block how many transactions other programs have sent with the same key.
  *
  * @param service a client whose methods throw the library's errors
+ * @param recent the blocks that are known; each last block is added
  * @returns the allowance, which must be shared by all transactions of a client
  */
-export function createBlockAllowance(service: SpamService): BlockAllowance {
+export function createBlockAllowance(service: SpamService, recent: RecentBlocks): BlockAllowance {
   /** The counts by the block's hash and the public key. */
   const blocks = new Map<string, Map<string, Promise<Served>>>();
 
   /** Returns a count. All callers share the request to the node, so no caller's signal ends it. */
   function servedBy(
-    block: LastBlockHeightResponse,
+    block: KnownBlock,
     { publicKey, headers }: Pick<TakeOptions, "publicKey" | "headers">,
   ): Promise<Served> {
     const keys = blocks.get(block.hash) ?? new Map<string, Promise<Served>>();
@@ -101,11 +124,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
     return asked;
   }
 
-  async function fetchServed(
-    block: LastBlockHeightResponse,
-    publicKey: string,
-    headers: CallOptions["headers"],
-  ): Promise<Served> {
+  async function fetchServed(block: KnownBlock, publicKey: string, headers: CallOptions["headers"]): Promise<Served> {
     const pow = await fetchStatistics(service, publicKey, headers);
     if (pow?.bannedUntil !== undefined && pow.bannedUntil !== "") {
       throw new RequestError(`the key ${publicKey} is banned until ${pow.bannedUntil} for bad proofs of work`, {
@@ -117,19 +136,23 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   }
 
   return {
-    async take({ publicKey, chainId: named, maxDifficulty, headers, signal }) {
+    async take({ publicKey, chainId: named, maxDifficulty, headers, signal, ...validity }) {
       const until = monotonicMs() + MAX_WAIT_MS;
       for (;;) {
         const block = await service.lastBlockHeight({}, toConnectOptions({ signal, headers }));
         requireChain(block.chainId, named);
         requireAffordable(block.spamPowDifficulty, maxDifficulty);
-        const served = await raceAbort(servedBy(block, { publicKey, headers }), signal);
+        recent.add(block);
+        const tied = blockToTie(block, validity, recent);
+        const served = await raceAbort(servedBy(tied, { publicKey, headers }), signal);
         const difficulty = difficultyOf(block, served, maxDifficulty);
         if (difficulty !== undefined) {
-          const { chainId, height, hash, spamPowHashFunction: hashFunction } = block;
+          const { chainId, spamPowHashFunction: hashFunction, spamPowNumberOfPastBlocks: pastBlocks } = block;
+          const { height, hash } = tied;
           return {
             block: { chainId, height, hash, difficulty, hashFunction },
-            pastBlocks: block.spamPowNumberOfPastBlocks,
+            pastBlocks,
+            validForBlocks: pastBlocks - Number(block.height - height),
             giveBack: countOne(served),
           };
         }
@@ -145,6 +168,74 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
       }
     },
   };
+}
+
+/**
+ * Finds the block to tie a transaction to, so that it expires in time: the block itself, or an older one. If the hash of the
+ * exact one is not known, an older one is used, with which it expires earlier.
+ */
+function blockToTie(last: LastBlockHeightResponse, validity: Validity, recent: RecentBlocks): KnownBlock {
+  const { height, spamPowNumberOfPastBlocks: past } = last;
+  const blocks = blocksOf(validity, past, recent);
+  if (blocks === undefined || blocks === past) {
+    return last;
+  }
+  if (blocks > past) {
+    throw new RequestError(`is ${blocks}, but the network takes a transaction in the next ${past} blocks at most`, {
+      option: "validForBlocks",
+      advice: `Give 1 to ${past}, or leave it out. Nothing was sent.`,
+    });
+  }
+  const [min, max] = [height - BigInt(past) + 1n, height - BigInt(past - blocks)];
+  const tied = recent.newestIn(min, max);
+  if (tied === undefined) {
+    const shortest = past - Number(height - (recent.oldestIn(max, height)?.height ?? height));
+    throw new RequestError(`no block is known that is old enough for a validity of ${blocks} blocks`, {
+      advice: `The transaction would have to be tied to one of the blocks ${min} to ${max}, and this client has seen none of them. It sees all blocks while it follows them, as client.orders() does: wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
+    });
+  }
+  return tied;
+}
+
+/** The validity in blocks; `undefined` if the caller does not limit it. */
+function blocksOf({ validForBlocks, validForMs }: Validity, past: number, recent: RecentBlocks): number | undefined {
+  if (validForMs === undefined) {
+    return validForBlocks;
+  }
+  const averageMs = recent.averageMs();
+  if (averageMs === undefined) {
+    throw new RequestError("the interval between blocks is not known, so a time cannot be converted to blocks", {
+      advice:
+        "This client sees the times of blocks while it follows them, as client.orders() does: wait two blocks, or give validForBlocks. Nothing was sent.",
+    });
+  }
+  const blocks = Math.min(Math.floor(validForMs / averageMs), past);
+  if (blocks < 1) {
+    throw new RequestError(`is ${validForMs}, less than the ${Math.ceil(averageMs)} ms between two blocks`, {
+      option: "validForMs",
+      advice:
+        "Allow several blocks' time: a network takes a transaction into one of its next blocks. Nothing was sent.",
+    });
+  }
+  return blocks;
+}
+
+/**
+ * Checks for how long the network may take a transaction.
+ *
+ * @param validity the number of blocks, or the time
+ * @throws {@link RequestError} if both are given, or one is not a whole number of at least 1
+ */
+export function validateValidity(validity: Validity): void {
+  const { validForBlocks, validForMs } = validity;
+  if (validForBlocks !== undefined && validForMs !== undefined) {
+    throw new RequestError("validForBlocks and validForMs are both given", { advice: "Give one of them." });
+  }
+  for (const [name, value] of Object.entries({ validForBlocks, validForMs })) {
+    if (value !== undefined && !isIntegerIn(value, 1, Number.MAX_SAFE_INTEGER)) {
+      throw invalidValueError(name, value, "Give a whole number of at least 1.");
+    }
+  }
 }
 
 /** Counts one more transaction, and returns the function that undoes it. */

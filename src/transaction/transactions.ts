@@ -19,10 +19,17 @@ import {
 } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
 import { setBounded } from "../signal/collections.js";
-import { createBlockAllowance, type Share } from "./block-allowance.js";
+import {
+  createBlockAllowance,
+  type Share,
+  VALIDITY_OPTIONS,
+  type Validity,
+  validateValidity,
+} from "./block-allowance.js";
 import { withTimeout } from "./deadline.js";
 import { hasParameter, type ServiceClients } from "./halting-transaction.js";
 import type { CommandSource } from "./input-data.js";
+import type { RecentBlocks } from "./recent-blocks.js";
 import type { Signer } from "./signer.js";
 import { type ChainSettings, namedChain } from "./signing-chain.js";
 import {
@@ -36,7 +43,7 @@ import {
 import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, requireSigner, type TransactionForm } from "./transaction.js";
 
 /** How to make a signed transaction of a command. */
-export interface SignCommandOptions extends TransactionForm, CallOptions {
+export interface SignCommandOptions extends TransactionForm, Validity, CallOptions {
   readonly signer: Signer;
   /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
   readonly chainId?: string | undefined;
@@ -51,7 +58,13 @@ export interface SendCommandOptions extends SignCommandOptions, Pick<SubmitOptio
 }
 
 /** The names of {@link SignCommandOptions}. */
-export const SIGN_OPTIONS = { ...CALL_OPTIONS, ...FORM_OPTIONS, signer: true, chainId: true } as const;
+export const SIGN_OPTIONS = {
+  ...CALL_OPTIONS,
+  ...FORM_OPTIONS,
+  ...VALIDITY_OPTIONS,
+  signer: true,
+  chainId: true,
+} as const;
 
 /** The names of {@link SendCommandOptions}. */
 const SEND_OPTIONS = { ...SIGN_OPTIONS, type: true, throwOnRejection: true } as const;
@@ -189,6 +202,7 @@ export async function requireSendable<T extends SignCommandOptions>(
 ): Promise<void> {
   assertKnownKeys("options", options, known);
   validateCallOptions(options);
+  validateValidity(options);
   const { signer, type, throwOnRejection }: Partial<SendCommandOptions> = options;
   requireSigner(signer);
   assertOneOf("throwOnRejection", throwOnRejection, [true, false]);
@@ -224,15 +238,19 @@ function createSeenTids() {
  * Creates the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
- * @param settings the chain to sign for, whether the node is on loopback, what is submitted of the chain's identifier, and
- *   what makes clients of other services
+ * @param settings the chain to sign for, whether the node is on loopback, what is submitted of the chain's identifier,
+ *   what makes clients of other services, and the blocks that are known
  * @returns the operations, and `prepare` for those that send in two steps
  */
 export function createTransactions(
   service: ConnectClient<typeof CoreService>,
-  settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix"> & { readonly serviceClient: ServiceClients },
+  settings: ChainSettings &
+    Pick<TransactionForm, "chainIdPrefix"> & {
+      readonly serviceClient: ServiceClients;
+      readonly recentBlocks: RecentBlocks;
+    },
 ): Transactions & CommandPreparation {
-  const allowance = createBlockAllowance(service);
+  const allowance = createBlockAllowance(service, settings.recentBlocks);
   const seen = createSeenTids();
 
   async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {
@@ -249,11 +267,22 @@ export function createTransactions(
     const { readCommand } = await import("./input-data.js");
     const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
     await requireKnownParameters(read, toConnectOptions({ headers: options.headers, signal }));
-    const { signer, maxDifficulty = MAX_DIFFICULTY, headers, version, tid, nonce } = options;
+    const {
+      signer,
+      maxDifficulty = MAX_DIFFICULTY,
+      headers,
+      version,
+      tid,
+      nonce,
+      validForBlocks,
+      validForMs,
+    } = options;
     const chainIdPrefix = options.chainIdPrefix ?? settings.chainIdPrefix;
     const form = { signer, maxDifficulty, version, tid, nonce, chainIdPrefix };
     const chainId = namedChain(options.chainId, settings);
-    const share = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, headers, signal });
+    const validity = { validForBlocks, validForMs };
+    const { publicKey } = signer;
+    const share = await allowance.take({ publicKey, chainId, maxDifficulty, headers, signal, ...validity });
     const transaction = await createTransaction(command, { ...form, block: share.block, signal }).catch(
       (reason: unknown) => {
         share.giveBack();

@@ -16,6 +16,9 @@ const result = (block: bigint, hash: string): WatchedEvent => ({
 const retry = { tries: 1, baseMs: 1, maxMs: 1 };
 const lost = () => new ConnectionError("lost", { code: Code.Unavailable, advice: "", connected: true });
 
+const watchOf = (...given: readonly [Parameters<typeof createBlockWatch>[0], Parameters<typeof createBlockWatch>[1]]) =>
+  createBlockWatch(...given, () => undefined);
+
 /** What an observer was told. */
 function observer(...hashes: string[]) {
   const told: string[] = [];
@@ -48,7 +51,7 @@ function streams(...all: readonly (readonly WatchedEvent[])[]) {
 describe("a watch of blocks", () => {
   test("tells results, the ends of blocks, and which blocks may not have come whole", async () => {
     const { told, observing } = observer("AA", "BB");
-    const watch = createBlockWatch(
+    const watch = watchOf(
       streams(
         [end(7n), result(8n, "aa"), end(8n), end(8n), end(9n), end(12n), result(13n, "cc")],
         [result(14n, "bb"), end(14n), end(15n)],
@@ -66,17 +69,17 @@ describe("a watch of blocks", () => {
   });
 
   test("is ready when a block has ended, and not again before another one has on a new stream", async () => {
-    const watch = createBlockWatch(streams([], [end(1n)]), retry);
+    const watch = watchOf(streams([], [end(1n)]), retry);
     await expect(watch.ready(new AbortController().signal)).rejects.toThrow("lost");
     await watch.ready(new AbortController().signal);
     watch.close();
   });
 
   test("is tried as often as calls that read", async () => {
-    const watch = createBlockWatch(streams([], [], [end(1n)]), { ...retry, tries: 3 });
+    const watch = watchOf(streams([], [], [end(1n)]), { ...retry, tries: 3 });
     await watch.ready(new AbortController().signal);
     watch.close();
-    const again = createBlockWatch(streams([], [], [end(1n)]), { ...retry, tries: 2 });
+    const again = watchOf(streams([], [], [end(1n)]), { ...retry, tries: 2 });
     await expect(again.ready(new AbortController().signal)).rejects.toThrow("lost");
     again.close();
   });
@@ -87,7 +90,7 @@ describe("a watch of blocks", () => {
       throw new NodeError({ code: Code.Unimplemented, message: "no such method", details: [] });
     };
     const { told, observing } = observer("AA");
-    const watch = createBlockWatch(refuse, retry);
+    const watch = watchOf(refuse, retry);
     const stop = watch.observe(observing);
     await expect(watch.ready(new AbortController().signal)).rejects.toThrow(NodeError);
     expect(told).toEqual(["failed NodeError"]);
@@ -96,7 +99,7 @@ describe("a watch of blocks", () => {
 
   test("begins anew where the blocks of a stream are lower than before", async () => {
     const { told, observing } = observer("AA");
-    const watch = createBlockWatch(streams([end(100n), end(101n)], [end(5n), end(6n)]), retry);
+    const watch = watchOf(streams([end(100n), end(101n)], [end(5n), end(6n)]), retry);
     const stop = watch.observe(observing);
     await eventually(() => told.includes("ended 6"));
     stop();
@@ -122,7 +125,7 @@ describe("a watch of blocks", () => {
         });
         const hashes = Array.from({ length: 60 }, (_, index) => `R${index + 1}`);
         const { told, observing } = observer(...hashes);
-        const watch = createBlockWatch(streams(...parts, chain.slice(at + 1)), retry);
+        const watch = watchOf(streams(...parts, chain.slice(at + 1)), retry);
         const stop = watch.observe(observing);
         await eventually(() => told.includes("ended 60"));
         stop();

@@ -3,7 +3,8 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, NodeError, RequestError } from "tradewire";
 import { GetSpamStatisticsResponseSchema, LastBlockHeightResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
-import { createBlockAllowance, type Share } from "../../src/transaction/block-allowance.js";
+import { createBlockAllowance, type Share, type SpamService } from "../../src/transaction/block-allowance.js";
+import { createRecentBlocks } from "../../src/transaction/recent-blocks.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 const publicKey = "5e".repeat(32);
@@ -32,7 +33,8 @@ function allowanceAt(block: Block = last, statistics: () => Statistics | undefin
   const node = { block };
   const asked: string[] = [];
   const signals: unknown[] = [];
-  const allowance = createBlockAllowance({
+  const recent = createRecentBlocks();
+  const service: SpamService = {
     async lastBlockHeight(_, options) {
       signals.push(options?.signal);
       return create(LastBlockHeightResponseSchema, node.block);
@@ -42,7 +44,8 @@ function allowanceAt(block: Block = last, statistics: () => Statistics | undefin
       const given = await statistics();
       return create(GetSpamStatisticsResponseSchema, given === undefined ? {} : { statistics: given });
     },
-  });
+  };
+  const allowance = createBlockAllowance(service, recent);
   const { signal: forever } = new AbortController();
   const take = (options: Partial<Parameters<typeof allowance.take>[0]> = {}): Promise<Share> =>
     allowance.take({ publicKey, chainId: undefined, maxDifficulty: 28, signal: forever, ...options });
@@ -54,7 +57,7 @@ function allowanceAt(block: Block = last, statistics: () => Statistics | undefin
     }
     return taken;
   };
-  return { node, asked, signals, take, difficulties };
+  return { node, asked, signals, recent, take, difficulties };
 }
 
 const reasonOf = (promise: Promise<unknown>) =>
@@ -235,19 +238,19 @@ describe("what the node has counted", () => {
     expect(await free.difficulties(1)).toEqual([10]);
   });
 
-  it("is kept for the last 16 blocks", async () => {
+  it("is kept for the last 64 blocks", async () => {
     const { node, take, asked } = allowanceAt();
-    const blocks = Array.from({ length: 17 }, (_, index) => ({ ...last, hash: `hash ${index}` }));
+    const blocks = Array.from({ length: 65 }, (_, index) => ({ ...last, hash: `hash ${index}` }));
     for (node.block of blocks) {
       await take();
     }
-    expect(asked).toHaveLength(17);
+    expect(asked).toHaveLength(65);
     node.block = blocks[1] ?? last;
     await take();
-    expect(asked).toHaveLength(17);
+    expect(asked).toHaveLength(65);
     node.block = blocks[0] ?? last;
     await take();
-    expect(asked).toHaveLength(18);
+    expect(asked).toHaveLength(66);
   });
 });
 
@@ -276,5 +279,95 @@ describe("the wait for the next block", () => {
       advice: "Check that the network makes blocks; nothing was sent.",
     });
     expect(signals).toHaveLength(3);
+  });
+});
+
+// v0.78.0 refuses a transaction once `height + spam.pow.numberOfPastBlocks <= current height`: `verifyWithLock` in
+// core/pow/engine.go. So one that is tied to block T is taken into blocks T + 1 to T + pastBlocks.
+describe("the validity of a transaction", () => {
+  const hashOf = (height: number) => height.toString(16).padStart(64, "0");
+  const block = (height: number) => ({
+    ...last,
+    height: BigInt(height),
+    hash: hashOf(height),
+    spamPowNumberOfPastBlocks: 10,
+  });
+  const at = (height: number, ...seenHeights: number[]) => {
+    const allowance = allowanceAt(block(height));
+    for (const each of seenHeights) {
+      allowance.recent.add({ height: BigInt(each), hash: hashOf(each) }, BigInt(each) * 2_000_000_000n);
+    }
+    return allowance;
+  };
+  const all = Array.from({ length: 10 }, (_, index) => 91 + index);
+
+  it.each([
+    [1, 91],
+    [4, 94],
+    [9, 99],
+    [10, 100],
+  ])(
+    "of %i blocks ties it to block %i, where the last one is 100 and 10 past blocks are taken",
+    async (blocks, tied) => {
+      const { block: task, validForBlocks } = await at(100, ...all).take({ validForBlocks: blocks });
+      expect([task.height, task.hash, validForBlocks]).toEqual([BigInt(tied), hashOf(tied), blocks]);
+    },
+  );
+
+  it("is all that the network gives, where none is asked for", async () => {
+    const { block: task, validForBlocks, pastBlocks } = await at(100, ...all).take();
+    expect([task.height, validForBlocks, pastBlocks]).toEqual([100n, 10, 10]);
+  });
+
+  it("is shorter where the exact block is not known, and never longer", async () => {
+    const { block: task, validForBlocks } = await at(100, 92, 96, 97).take({ validForBlocks: 5 });
+    expect([task.height, validForBlocks]).toEqual([92n, 2]);
+  });
+
+  it("needs a block that is old enough, and the error says when there will be one", async () => {
+    const { asked, take } = at(100, 90, 97, 98);
+    expect(await reasonOf(take({ validForBlocks: 5 }))).toMatchObject({
+      name: "RequestError",
+      summary: "no block is known that is old enough for a validity of 5 blocks",
+      advice: expect.stringMatching(/one of the blocks 91 to 95, .* wait 2 blocks, or allow 7\. Nothing was sent\.$/),
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it("is at most what the network gives", async () => {
+    expect(await reasonOf(at(100, ...all).take({ validForBlocks: 11 }))).toMatchObject({
+      summary: "validForBlocks is 11, but the network takes a transaction in the next 10 blocks at most",
+    });
+  });
+
+  it("of a time is the blocks that fit, by the interval between those that were seen", async () => {
+    const { take } = at(100, ...all);
+    expect((await take({ validForMs: 7999 })).validForBlocks).toBe(3); // A block each 2 s.
+    expect((await take({ validForMs: 60_000 })).validForBlocks).toBe(10);
+    expect(await reasonOf(take({ validForMs: 1999 }))).toMatchObject({
+      summary: "validForMs is 1999, less than the 2000 ms between two blocks",
+    });
+  });
+
+  it("of a time needs the times of two blocks", async () => {
+    expect(await reasonOf(at(100, 99).take({ validForMs: 5000 }))).toMatchObject({
+      summary: "the interval between blocks is not known, so a time cannot be converted to blocks",
+    });
+  });
+
+  it("counts transactions by the block that they are tied to", async () => {
+    const { take, asked } = at(100, ...all);
+    const difficulties = [];
+    for (const validForBlocks of [4, 4, 4, 5, undefined]) {
+      difficulties.push((await take({ validForBlocks })).block.difficulty);
+    }
+    expect(difficulties).toEqual([10, 10, 11, 10, 10]);
+    expect(asked).toHaveLength(3); // The statistics of the key, once for each block.
+  });
+
+  it("ties to no block with a hash that is none", async () => {
+    const { take, recent } = at(100);
+    recent.add({ height: 95n, hash: "../../etc" });
+    await expect(take({ validForBlocks: 5 })).rejects.toThrow("no block is known that is old enough");
   });
 });

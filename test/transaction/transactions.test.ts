@@ -15,6 +15,7 @@ import {
   SubmitTransactionRequest_Type,
   SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { createRecentBlocks } from "../../src/transaction/recent-blocks.js";
 import { createTransactions } from "../../src/transaction/transactions.js";
 import { sender, stopOrder } from "../support/transactions.js";
 import { useVirtualRuntime } from "../support/virtual-runtime.js";
@@ -51,7 +52,10 @@ function transactionsAt(
     },
   };
   const serviceClient = <S extends DescService>(of: S) => createClient(of, transport);
-  return { transactions: createTransactions(service, { ...settings, serviceClient }), received };
+  return {
+    transactions: createTransactions(service, { ...settings, serviceClient, recentBlocks: createRecentBlocks() }),
+    received,
+  };
 }
 
 const reasonOf = (promise: Promise<unknown>) =>
