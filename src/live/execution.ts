@@ -16,6 +16,7 @@ import { commandParts, type Outcome, outcomeOfResult, partOutcome } from "./tran
 import { type StopOrderState, stopOrderState } from "./transaction-records.js";
 import {
   findTraces,
+  isProvenAbsent,
   readLastBlock,
   readStopOrder,
   resultWaitMs,
@@ -231,6 +232,9 @@ async function searchAndWait(
   const wait = awaitResult(node.watch, sent, { signal });
   try {
     const traces = await findTraces(services, sent);
+    if (await isProvenAbsent(services, sent, traces)) {
+      return absentOutcome(sent);
+    }
     const isLate = services.deadline?.aborted === true; // There is no time to look again.
     // With records of its own it was executed, and its result, unless it has come meanwhile, will not come any more.
     const ending =
@@ -280,10 +284,25 @@ async function averageBlockMs(
  * @param services are asked for traces of it
  * @param sent the transaction
  * @param reason why its result did not come
- * @returns what the records of what it brought prove; else `unknown`, with all that was looked at
+ * @param mayBeAbsent whether the absence of records may prove that it was not executed
+ * @returns what the records of what it brought prove, or that there are none; else `unknown`, with all that was looked at
  */
-export async function outcomeByTraces(services: TraceServices, sent: Sent, reason: string): Promise<Outcome> {
-  return outcomeOfTraces(await findTraces(services, sent), sent, reason);
+async function outcomeByTraces(
+  services: TraceServices,
+  sent: Sent,
+  reason: string,
+  mayBeAbsent: boolean,
+): Promise<Outcome> {
+  const traces = await findTraces(services, sent);
+  const isAbsent = mayBeAbsent && (await isProvenAbsent(services, sent, traces));
+  return isAbsent ? absentOutcome(sent) : outcomeOfTraces(traces, sent, reason);
+}
+
+/** The outcome of a transaction that is proven to be absent. */
+function absentOutcome({ txHash, parts }: Sent): Outcome {
+  const reason = "the data node has all blocks that could take it, and no record of it";
+  const failed = parts.map((part) => partOutcome(part, reason));
+  return { status: "failed", txHash, block: undefined, evidence: "absence", reason, parts: failed };
 }
 
 /**
@@ -326,7 +345,7 @@ export async function outcomeOfEnding(
   ending: Ending,
   doubt: string | undefined,
 ): Promise<Outcome> {
-  const unknown = (reason: string) => outcomeByTraces(services, sent, reason);
+  const unknown = (reason: string, mayBeAbsent = true) => outcomeByTraces(services, sent, reason, mayBeAbsent);
   switch (ending.kind) {
     case "seen":
       return outcomeOfSeenResult(services, sent, ending);
@@ -338,7 +357,7 @@ export async function outcomeOfEnding(
         sent.command === COMMAND_WITHOUT_RESULT ? "the network reports no result for commands of its kind" : undefined;
       const doubts = [doubt, silent, other, clockDoubt(ending)].filter((text) => text !== undefined);
       if (doubts.length > 0) {
-        return unknown([reason, ...doubts].join("; "));
+        return unknown([reason, ...doubts].join("; "), similar === undefined);
       }
       const otherHeight = await differentHeight(services, ending.block);
       if (otherHeight !== undefined) {
@@ -406,7 +425,7 @@ async function outcomeOfSeenResult(
   sent: Sent,
   { result, block, stopOrders }: Extract<Ending, { readonly kind: "seen" }>,
 ): Promise<Outcome> {
-  const unknown = (reason: string) => outcomeByTraces(services, sent, reason);
+  const unknown = (reason: string) => outcomeByTraces(services, sent, reason, false);
   const hash = result.hash.toUpperCase();
   const which = sent.isHashOfNode === true ? `the node knows it by the hash ${hash}, whose result in` : "its result in";
   const difference = resultMismatch(sent, result);

@@ -16,9 +16,10 @@ interface KnownOutcome {
   readonly block: bigint | undefined;
   /**
    * What the outcome was read from: the network's `result` for the transaction; `records` of what it brought, such as its
-   * order, that the data node stores; or all `blocks` in which the network could have taken it, none of which has it.
+   * order, that the data node stores; all `blocks` in which the network could have taken it, none of which has it; or the
+   * `absence` of records on a data node that has all of these blocks.
    */
-  readonly evidence: "result" | "records" | "blocks";
+  readonly evidence: "result" | "records" | "blocks" | "absence";
   /**
    * The outcome of each part of a batch, or of each stop order of a pair. A command of one part has one. There are none
    * where the node does not say which of them failed.

@@ -1,7 +1,11 @@
 import { isMessage } from "@bufbuild/protobuf";
 import { type StopOrder, StopOrder_RejectionReason, StopOrder_Status } from "../../gen/client/vega/vega_pb.js";
 import type { ListEntitiesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { OrderAmendmentSchema, OrderCancellationSchema } from "../../gen/vega/commands/v1/commands_pb.js";
+import {
+  BatchMarketInstructionsSchema,
+  OrderAmendmentSchema,
+  OrderCancellationSchema,
+} from "../../gen/vega/commands/v1/commands_pb.js";
 import { type Transfer, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
 import { type Proposal, Proposal_State, ProposalError } from "../../gen/vega/governance_pb.js";
 import {
@@ -13,6 +17,7 @@ import {
   Withdrawal_Status,
 } from "../../gen/vega/vega_pb.js";
 import { debitedParty, type Sent } from "./sent-transaction.js";
+import type { CommandPart } from "./transaction-outcome.js";
 
 /**
  * What a record that the data node stores says of the transaction that made it. `open` leaves it open: an order may
@@ -83,6 +88,43 @@ const RECORDS_OF: Readonly<Record<string, string>> = {
   delegateSubmission: "delegation",
   undelegateSubmission: "delegation",
 };
+
+/**
+ * Returns whether a part of a command, where it is executed, leaves a record with the transaction's hash. The data node keeps
+ * each version of an order with the hash of the transaction that made it (v0.78.0, `GetByTxHash` in
+ * `datanode/sqlstore/orders.go`). A cancellation of all orders may find none.
+ *
+ * @param sent the transaction
+ * @param part the part
+ * @returns whether it does
+ */
+export function leavesRecord(
+  { command, message }: Pick<Sent, "command" | "message">,
+  { path }: Pick<CommandPart, "path">,
+): boolean {
+  if (isMessage(message, OrderCancellationSchema)) {
+    return message.orderId !== "";
+  }
+  if (isMessage(message, BatchMarketInstructionsSchema)) {
+    const [, list, index] = /^(\w+)\[(\d+)\]$/.exec(path) ?? [];
+    const cancelsOne = list === "cancellations" && (message.cancellations[Number(index)]?.orderId ?? "") !== "";
+    return list === "submissions" || list === "amendments" || cancelsOne;
+  }
+  return LEAVING_RECORDS.has(command ?? "");
+}
+
+/** The commands that leave records. Those that change what exists, such as the cancellation of a transfer, may find nothing. */
+const LEAVING_RECORDS: ReadonlySet<string> = new Set([
+  "orderSubmission",
+  "orderAmendment",
+  "transfer",
+  "withdrawSubmission",
+  "proposalSubmission",
+  "batchProposalSubmission",
+  "liquidityProvisionSubmission",
+  "voteSubmission",
+  "delegateSubmission",
+]);
 
 /**
  * What an order says of the amendment or cancellation under whose hash it is recorded. An amendment that fails may stop all

@@ -1,10 +1,11 @@
 import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { CanceledError, NodeError, TradewireError } from "../errors/index.js";
+import { CanceledError, ConnectionError, NodeError, TradewireError } from "../errors/index.js";
 import { describeLag, measureLag } from "../history/data-node-lag.js";
 import { toConnectOptions } from "../input/call-options.js";
-import { timeoutSignal } from "../runtime/index.js";
+import { monotonicMs, timeoutSignal } from "../runtime/index.js";
+import { wait } from "../signal/wait.js";
 import { debitedParty, ownerMismatch, type Sent } from "./sent-transaction.js";
 import {
   type Brought,
@@ -18,6 +19,7 @@ import {
 import {
   describeRecords,
   hasBatchRecords,
+  leavesRecord,
   orderState,
   proposalState,
   type RecordState,
@@ -38,6 +40,8 @@ export interface Traces {
   readonly doubt: string | undefined;
   /** Whether a block has a transaction with its hash: its result does not come any more. */
   readonly isExecuted: boolean;
+  /** Whether all records were read that it leaves if any of it is executed, and there are none. */
+  readonly isWithoutRecords: boolean;
 }
 
 type DataMethod =
@@ -119,6 +123,7 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   const { publicKey, blockHeight } = sent;
   const looks: Promise<Trace>[] = [];
   const partRecords: PartRecord[] = []; // In the order in which they arrive.
+  const absentParts = new Set<CommandPart>();
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
     const earlier = services.earlier?.[looks.length + 1]; // In the order of `lookedAt`, which begins with the records.
@@ -133,8 +138,9 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
     const { id, brings } = part;
     if (id !== undefined && brings !== undefined) {
       look(brings, async (options) => {
-        const found = await lookForPart(services, sent, { ...part, brings, id }, options);
+        const found = await lookForPart(services, sent, { ...part, brings, id }, options).catch(undefinedIfNotFound);
         if (found === undefined) {
+          absentParts.add(part);
           return "none";
         }
         partRecords.push({ part, ...found });
@@ -150,7 +156,68 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
   await Promise.all(byIdentifier); // Whatever has an identifier then has its records by hash, too.
   const { trace, records } = await lookByHash(services, sent);
-  return { lookedAt: [trace, ...(await Promise.all(looks))], ...conclude(sent, partRecords, records) };
+  return {
+    lookedAt: [trace, ...(await Promise.all(looks))],
+    ...conclude(sent, partRecords, records),
+    isWithoutRecords:
+      sent.isHashOfNode !== true &&
+      sent.parts.length > 0 &&
+      sent.parts.every((part) => absentParts.has(part) || (records.kind === "none" && leavesRecord(sent, part))),
+  };
+}
+
+/** How many blocks back the absence of records proves something. Data nodes remove old records, some after a day. */
+const MAX_ABSENCE_BLOCKS = 20_000n;
+
+/** How long a data node may take to write the core's last block, and the pause between two looks, in milliseconds. */
+const [MAX_WRITING_MS, WRITING_POLL_MS] = [10_000, 250];
+
+/**
+ * Returns whether a transaction has certainly not been executed and cannot be any more: the network takes it no longer,
+ * and a data node that has all blocks that could have it has none of the records that it would have left.
+ *
+ * @param services the node's
+ * @param sent what is known of the transaction
+ * @param traces what was found of it
+ * @returns whether it is certain; false also where the node does not answer
+ */
+export async function isProvenAbsent(services: TraceServices, sent: Sent, traces: Traces): Promise<boolean> {
+  const { blockHeight } = sent;
+  if (blockHeight === undefined || !traces.isWithoutRecords) {
+    return false;
+  }
+  try {
+    const { height, spamPowNumberOfPastBlocks: past } = await services.core.lastBlockHeight({}, lookOptions(services));
+    const age = height - blockHeight;
+    if (past === 0 || age <= BigInt(past) || age > MAX_ABSENCE_BLOCKS) {
+      return false;
+    }
+    await dataNodeIsCurrent(services); // The records are read afterwards: then they are those of all these blocks.
+    return (await findTraces(services, sent)).isWithoutRecords;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until the data node has the block that is the core's last one now. */
+async function dataNodeIsCurrent(services: TraceServices): Promise<void> {
+  const { core, data, deadline } = services;
+  const { timestamp: wanted } = await core.getVegaTime({}, lookOptions(services));
+  const until = monotonicMs() + MAX_WRITING_MS;
+  for (;;) {
+    const { timestamp } = await data.getVegaTime({}, lookOptions(services));
+    if (timestamp / 1000n >= wanted / 1000n) {
+      return; // The data node stores times in microseconds.
+    }
+    if (monotonicMs() > until) {
+      throw new ConnectionError("the data node does not follow its core", {
+        code: Code.DeadlineExceeded,
+        advice: "Check the data node.",
+        connected: true,
+      });
+    }
+    await wait(WRITING_POLL_MS, deadline);
+  }
 }
 
 /** Looks for the records with the transaction's hash. */
@@ -243,7 +310,7 @@ function conclude(
   sent: Sent,
   partRecords: readonly PartRecord[],
   records: HashRecords,
-): Pick<Traces, "proof" | "doubt" | "isExecuted"> {
+): Omit<Traces, "lookedAt" | "isWithoutRecords"> {
   const { txHash, parts } = sent;
   const states = new Map(partRecords.map(({ part, state }) => [part, state]));
   const isExecuted = records.kind === "found" && !records.isTooEarly;
@@ -476,6 +543,12 @@ function failureText(reason: unknown, earlier?: string): string {
   return earlier === undefined || earlier.startsWith(UNREAD)
     ? `${UNREAD}: ${lookFailure(reason)}`
     : `${earlier} when the wait began; ${UNREAD} again: ${lookFailure(reason)}`;
+}
+
+function undefinedIfNotFound(reason: unknown): undefined {
+  if (!isNotFound(reason)) {
+    throw reason;
+  }
 }
 
 function isNotFound(reason: unknown): boolean {
