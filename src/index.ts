@@ -23,7 +23,13 @@ export {
 export * from "./archive/index.js";
 export { type Client, createClient } from "./client/index.js";
 export type { NodeStatus } from "./client/nodes.js";
-export { type ClientConfig, type Config, readConfig } from "./config/config-schema.js";
+export {
+  type ClientConfig,
+  type Config,
+  type HeaderFunction,
+  type HeadersCall,
+  readConfig,
+} from "./config/config-schema.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load-config.js";
 export * from "./csv/index.js";
 export {

@@ -13,10 +13,35 @@ export interface TlsConfig {
   readonly serverName?: string | undefined;
 }
 
+/** A call that is about to be sent, as a {@link HeaderFunction} gets it. */
+export interface HeadersCall {
+  /** The full name of the method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
+  readonly method: string;
+  /** Is aborted when the call is aborted or its time is up. The call then ends without waiting for the function. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Returns the headers of a call, such as a token that is refreshed when it has expired. It is called for each attempt. If it
+ * fails, or returns invalid headers, the call fails with a `RequestError` and nothing is sent.
+ *
+ * @param call the call
+ * @returns the headers by name
+ *
+ * @example
+ * const headers = async ({ signal }) => ({ authorization: `Bearer ${await tokens.current(signal)}` });
+ */
+export type HeaderFunction = (
+  call: HeadersCall,
+) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>;
+
 interface EndpointConfig {
   readonly tls?: TlsConfig | undefined;
-  /** Additional headers of every request, such as a token. Over plain HTTP, only loopback hosts may receive them. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Additional headers of every request, such as a token, or a function that returns them for each attempt of a call. Over
+   * plain HTTP, only loopback hosts may receive them.
+   */
+  readonly headers?: Readonly<Record<string, string>> | HeaderFunction | undefined;
   /** Whether other hosts may receive `headers` over plain HTTP, too. */
   readonly allowInsecureHeaders: boolean;
 }

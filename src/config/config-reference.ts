@@ -37,7 +37,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "grpc.tls.certFile": "PEM file with the client's certificate",
   "grpc.tls.keyFile": "PEM file with the client certificate's private key",
   "grpc.tls.serverName": "whom the server's certificate must be for, where that is not the URL's host",
-  "grpc.headers": "further headers of every request, such as a token",
+  "grpc.headers":
+    "further headers of every request, such as a token; in a program, also a function ([Tokens that expire](#tokens-that-expire))",
   "grpc.allowInsecureHeaders": "whether those headers may go over plain HTTP to another machine",
   "rest.url":
     "where the HTTP gateway answers, or a list of several nodes'; a path in it is put in front of every method's",

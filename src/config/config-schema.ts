@@ -10,6 +10,7 @@ import {
   type AnyTransport,
   type Config,
   endpointOf,
+  type HeaderFunction,
   type NamedTransport,
   nodesOf,
   type TransportName,
@@ -24,6 +25,8 @@ export type {
   Config,
   FallbackConfig,
   GrpcConfig,
+  HeaderFunction,
+  HeadersCall,
   Limits,
   NamedTransport,
   RestConfig,
@@ -93,15 +96,17 @@ const bytes = (min: number, max: number) => integerFrom(min, max, "of bytes ");
 const oneOf = <const Choice extends string>(...choices: Choice[]) =>
   v.picklist(choices, `must be one of ${choices.join(", ")}`);
 
-/** Headers by name. Errors never show their values, which may be secret. */
+/** Headers by name, or a function that returns them. Errors never show their values, which may be secret. */
 export const headers = v.pipe(
-  v.custom<Record<string, string>>(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  v.custom<Record<string, string> | HeaderFunction>(
+    // `Headers` and lists of pairs have no keys to read the names from.
+    (value) =>
+      typeof value === "function" || (typeof value === "object" && value !== null && !(Symbol.iterator in value)),
     'must be an object of headers, such as {"authorization":"Bearer ..."}',
   ),
   // A record of Valibot leaves out a header with the name `constructor`.
   v.rawCheck(({ dataset, addIssue }) => {
-    if (dataset.typed) {
+    if (dataset.typed && typeof dataset.value !== "function") {
       const input = dataset.value;
       for (const [key, value] of Object.entries<unknown>(input)) {
         const refuse = (origin: "key" | "value", message: string) =>
@@ -119,7 +124,7 @@ export const headers = v.pipe(
       }
     }
   }),
-  v.transform((input) => ({ ...input })),
+  v.transform((input) => (typeof input === "function" ? input : { ...input })),
   v.metadata({ kind: "headers" }),
 );
 
@@ -534,7 +539,8 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
       refuse([name, "tls"], `goes with an https URL only, but ${which} is plain http`, `${name}.url`);
     }
     const exposed = plain.map(exposedHost).find((host) => host !== undefined);
-    if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
+    const hasHeaders = typeof endpoint.headers === "function" || Object.keys(endpoint.headers ?? {}).length > 0;
+    if (exposed !== undefined && hasHeaders && !endpoint.allowInsecureHeaders) {
       const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
       refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
     }

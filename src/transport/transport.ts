@@ -24,6 +24,7 @@ import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
 import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
+import { withHeaderFunction } from "./layers/header-function.js";
 import { callError, withOurErrors } from "./layers/library-errors.js";
 import { createPace, type Pace, paced } from "./layers/rate-limit.js";
 import { retryInterceptor } from "./layers/retry.js";
@@ -119,9 +120,14 @@ function register<Node extends GrpcConfig | RestConfig>({
         const node = new URL(url).hostname;
         const transport = lazyTransport(async () => (await load())(settings, limits));
         const limited = paced(idleLimited(transport, config.timeouts.idleMs), paceOf(node), isCounted);
+        const { headers: given, ...endpoint } = settings;
+        const sending =
+          typeof given === "function"
+            ? withOurErrors(withHeaderFunction(limited, given), { ...endpoint, name })
+            : withOurErrors(limited, { ...endpoint, name, headers: given });
         return {
           name: nodes.length === 1 ? name : `${name} ${url}`,
-          transport: withOurErrors(limited, { ...settings, name }),
+          transport: sending,
           group: name,
           node,
           url,

@@ -178,11 +178,12 @@ export function callError(reason: unknown, context: CallContext): TradewireError
  * Returns the error of a call whose signal was aborted before anything was sent.
  *
  * @param reason the signal's reason
+ * @param awaited what the call waited for when its time was up
  * @returns a Connect error for which {@link isEndUnsent} is true
  */
-export function endUnsent(reason: unknown): ConnectError {
+export function endUnsent(reason: unknown, awaited = "it was its turn to be sent"): ConnectError {
   const cause = isTimeout(reason)
-    ? deadlineExceeded(reason, false)
+    ? deadlineExceeded(reason, awaited)
     : new CanceledError({ cause: reason, mayHaveBeenSent: false });
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
 }
@@ -307,8 +308,10 @@ function connectionError(failure: NetworkFailure, url: string, cause: unknown): 
   return new ConnectionError(summary, { code, advice, connected, cause, notes: [url] });
 }
 
-function deadlineExceeded(cause: unknown, wasSent = true): ConnectionError {
-  return new ConnectionError(`the time for the call was up${wasSent ? "" : " before it was its turn to be sent"}`, {
+/** Returns the error of a call whose time was up: after it was sent, or while it waited for something before that. */
+function deadlineExceeded(cause: unknown, awaited?: string): ConnectionError {
+  const wasSent = awaited === undefined;
+  return new ConnectionError(`the time for the call was up${wasSent ? "" : ` before ${awaited}`}`, {
     code: Code.DeadlineExceeded,
     advice: wasSent
       ? (nameOf) =>
