@@ -82,6 +82,19 @@ export interface RestConfig extends EndpointConfig {
   readonly jsonAsText: boolean;
 }
 
+/** Which proxy requests go through, by the scheme of the node's URL. */
+export interface ProxyRules {
+  /** The proxy for `https:` URLs. */
+  readonly https?: string | undefined;
+  /** The proxy for `http:` URLs. */
+  readonly http?: string | undefined;
+  /** The hosts that are reached without a proxy, each in a form that `NO_PROXY` has. */
+  readonly noProxy?: readonly string[] | undefined;
+}
+
+/** The URL of the proxy for all nodes, `false` for none, or rules. */
+export type ProxyConfig = string | false | ProxyRules;
+
 /** Timeouts. */
 export interface TimeoutConfig {
   /** The timeout for opening a connection, in milliseconds. */
@@ -168,6 +181,12 @@ interface SharedConfig {
    * the archive names that the client generates.
    */
   readonly profile: Profile;
+  /**
+   * The URL of the proxy through which nodes are reached, with user name and password if it asks for them; `false` for none;
+   * or rules with the meaning of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, which `loadConfig` makes of these variables. By
+   * default none: a client reads no environment variables. Nodes on loopback are always reached directly.
+   */
+  readonly proxy?: ProxyConfig | undefined;
   readonly timeouts: TimeoutConfig;
   readonly retry: RetryConfig;
   readonly fallback: FallbackConfig;
@@ -197,7 +216,7 @@ type Input<Part> = { readonly [Key in keyof Part]?: Part[Key] | undefined };
 type EndpointInput<Endpoint extends { readonly url: string }> = Pick<OfNodes<Endpoint>, "url"> &
   Input<Omit<Endpoint, "url">>;
 
-interface SharedInput extends Input<Pick<SharedConfig, "chainId" | "profile">> {
+interface SharedInput extends Input<Pick<SharedConfig, "chainId" | "profile" | "proxy">> {
   /** The default is `auto` if there are URLs for both, and otherwise the transport that has URLs. */
   readonly transport?: TransportChoice | undefined;
   readonly timeouts?: Input<TimeoutConfig> | undefined;

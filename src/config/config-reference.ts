@@ -8,6 +8,7 @@ import {
   host,
   milliseconds,
   pemFile,
+  proxyChoice,
   readConfig,
   transportChoice,
   trueOrFalse,
@@ -51,6 +52,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "rest.tls.serverName": "as for gRPC",
   "rest.headers": "as for gRPC",
   "rest.allowInsecureHeaders": "as for gRPC",
+  proxy:
+    "the HTTP proxy of all nodes, such as `http://user:password@proxy.example:3128`, or `false` for none; by default `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide ([Proxies](#proxies))",
   "timeouts.connectMs": "until a connection is usable: over gRPC, until the server has spoken HTTP/2",
   "timeouts.callMs": "for a whole call that does not stream, with its wait for its turn and its retries",
   "timeouts.idleMs":
@@ -79,6 +82,7 @@ const TYPES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [pemFile, "path"],
   [host, "host's name"],
   [headers, "texts by name"],
+  [proxyChoice, "URL, `false`, or rules"],
   [trueOrFalse, "boolean"],
   [milliseconds, "time"],
 ]);

@@ -64,6 +64,30 @@ export const urls = v.union(
   URL_FORM,
 );
 
+/** What the URL of a proxy must be, for messages. */
+export const PROXY_FORM = "must be the URL of an HTTP proxy, such as http://user:password@proxy.example:3128";
+
+const proxyUrl = (form: string) => v.pipe(v.string(form), v.check(isProxyUrl, form));
+
+const PROXY_CHOICE = `${PROXY_FORM}, or false; or an object of https and http (such URLs) and noProxy (a list of hosts)`;
+
+/** The proxy of all nodes, none, or rules as the environment has them. */
+export const proxyChoice = v.pipe(
+  v.union(
+    [
+      v.literal(false),
+      proxyUrl(PROXY_CHOICE),
+      v.strictObject({
+        https: v.optional(proxyUrl(PROXY_FORM)),
+        http: v.optional(proxyUrl(PROXY_FORM)),
+        noProxy: v.optional(v.array(v.string())),
+      }),
+    ],
+    PROXY_CHOICE,
+  ),
+  v.metadata({ kind: "proxy" }),
+);
+
 /**
  * Returns the schema of an integer in a range.
  *
@@ -167,6 +191,28 @@ function isPlainUrl(text: string): boolean {
   return username === "" && password === "" && !/[?#]/.test(text);
 }
 
+/**
+ * Returns whether a text is the URL of an HTTP proxy.
+ *
+ * @param text any text
+ * @returns whether it has the scheme `http:` or `https:`, a host, and nothing but a user name, a password and a port besides
+ */
+export function isProxyUrl(text: string): boolean {
+  if (!isHttpUrl(text)) {
+    return false;
+  }
+  const { pathname, username, password } = new URL(text);
+  return pathname === "/" && !/[?#]/.test(text) && isPercentEncoded(username) && isPercentEncoded(password);
+}
+
+function isPercentEncoded(text: string): boolean {
+  try {
+    return !/\p{Cc}/u.test(decodeURIComponent(text));
+  } catch {
+    return false;
+  }
+}
+
 function isAddress(text: string): boolean {
   const [, v6, v4, port] = /^(?:\[([^\]%]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
   return (isIPv6(v6 ?? "") || isIPv4(v4 ?? "")) && Number(port) >= 1 && Number(port) <= 65_535;
@@ -246,7 +292,7 @@ export interface ConfigKey {
   /** The environment variable that sets it, such as `TRADEWIRE_GRPC_WINDOW_BYTES`. */
   readonly variable: string;
   /** The format of its value as text; `texts` are one or several. The values of headers may be secret. */
-  readonly kind: "text" | "file" | "number" | "boolean" | "list" | "texts" | "headers";
+  readonly kind: "text" | "file" | "number" | "boolean" | "list" | "texts" | "headers" | "proxy";
   /** The schema of its value, without its default. */
   readonly schema: v.GenericSchema;
 }
@@ -303,7 +349,7 @@ const KINDS: ReadonlyMap<string, ConfigKey["kind"]> = new Map([
 
 function kindOf(schema: v.GenericSchema): ConfigKey["kind"] {
   const { kind } = v.getMetadata(schema);
-  if (kind === "file" || kind === "headers") {
+  if (kind === "file" || kind === "headers" || kind === "proxy") {
     return kind;
   }
   const { type } = schema;
@@ -476,6 +522,7 @@ const configSchema = group({
   profile: v.optional(oneOf(...profiles), "specification"),
   grpc: v.optional(grpc),
   rest: v.optional(rest),
+  proxy: v.optional(proxyChoice),
   timeouts: v.optional(timeouts, {}),
   retry: v.optional(retry, {}),
   fallback: v.optional(fallback, {}),
@@ -516,6 +563,9 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
     }
     if (urlsOf(config.grpc).length > 1) {
       refuse(["grpc", "addresses"], "goes with one URL only", "grpc.url");
+    }
+    if (typeof config.proxy === "string") {
+      refuse(["grpc", "addresses"], "goes without a proxy only, since addresses are reached directly", "proxy");
     }
   }
   if (isGrpcJs && urlsOf(config.grpc).some((each) => new URL(each).pathname !== "/")) {

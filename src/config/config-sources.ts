@@ -107,6 +107,8 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
       return itemsOf(text);
     case "texts":
       return oneOrAll(itemsOf(text));
+    case "proxy":
+      return text === "false" ? false : text;
     case "headers":
       try {
         return JSON.parse(text);

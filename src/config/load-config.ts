@@ -13,6 +13,7 @@ import {
   readEnvironment,
   type SourcedValue,
 } from "./config-sources.js";
+import { readEnvironmentProxies } from "./environment-proxies.js";
 
 /** The default ports of deployed nodes and of the local node. */
 export const DEFAULT_GRPC_PORT = 3007;
@@ -62,7 +63,8 @@ export interface LoadedConfig {
 
 /**
  * Loads a configuration. For each key, the last of these sources wins: defaults, default file, named file, environment
- * variables, arguments. Headers are one key. A secret is never combined with a node or chain from the default file, unless
+ * variables, arguments. Headers are one key. If no source has `proxy`, it comes from `HTTPS_PROXY`, `HTTP_PROXY` and
+ * `NO_PROXY`. A secret is never combined with a node or chain from the default file, unless
  * the secret comes from that file, too.
  *
  * If no source has a URL, the URLs are those of a local node. Paths of files become absolute: those in a file are relative
@@ -111,14 +113,18 @@ export function readSources(options: Omit<LoadConfigOptions, "arguments">): Conf
     ...readEnvironment(environment, directory, configKeys),
   ];
   return (configArguments = []) =>
-    merge([...sources, ...fromArguments(configArguments, directory)], options.forSigning === true);
+    merge([...sources, ...fromArguments(configArguments, directory)], environment, options.forSigning === true);
 }
 
 /** Merges values. Later values replace earlier ones. */
-function merge(values: readonly SourcedValue[], forSigning: boolean): LoadedConfig {
+function merge(values: readonly SourcedValue[], environment: Environment, forSigning: boolean): LoadedConfig {
   const all = [...values];
   if (!all.some(({ path: [group, key] }) => (group === "grpc" || group === "rest") && key === "url")) {
     all.unshift(...defaultUrls);
+  }
+  if (!all.some(({ path: [key] }) => key === "proxy")) {
+    const urls = all.flatMap(({ path: [, key], value }) => (key === "url" ? [value].flat().filter(isUrl) : []));
+    all.unshift(...readEnvironmentProxies(environment, urls));
   }
   const merged = emptyObject();
   const last = new Map<string, SourcedValue>();
@@ -134,6 +140,8 @@ function merge(values: readonly SourcedValue[], forSigning: boolean): LoadedConf
   assertTrustedSources(loaded, forSigning);
   return loaded;
 }
+
+const isUrl = (value: unknown): value is string => typeof value === "string" && URL.canParse(value);
 
 function namedFile(file: string | undefined, environment: Environment): NamedFile | undefined {
   const path = environment[CONFIG_VARIABLE];
@@ -205,6 +213,9 @@ function originsOf(values: ReadonlyMap<string, SourcedValue>): ConfigOrigins {
 /** The keys that decide which server is called, and how it is authenticated. */
 const SERVER_KEYS = ["url", "addresses", "allowInsecureHeaders", "tls.caFile", "tls.serverName"] as const;
 
+/** The names of the keys that decide which server an endpoint calls, and through which proxy. */
+const serverKeysOf = (endpoint: "grpc" | "rest") => [...SERVER_KEYS.map((key) => `${endpoint}.${key}`), "proxy"];
+
 /** The keys whose values only a server that the user chose may receive. */
 const SECRET_KEYS = ["headers", "tls.keyFile"] as const;
 
@@ -219,7 +230,7 @@ const SECRET_KEYS = ["headers", "tls.keyFile"] as const;
  */
 export function assertTrustedSources({ config, sources, found }: LoadedConfig, forSigning: boolean): void {
   for (const endpoint of ["grpc", "rest"] as const) {
-    const serverKeys = SERVER_KEYS.map((key) => `${endpoint}.${key}`).filter((name) => found.has(name));
+    const serverKeys = serverKeysOf(endpoint).filter((name) => found.has(name));
     const secret = SECRET_KEYS.map((key) => `${endpoint}.${key}`).find((name) => sources.has(name) && !found.has(name));
     if (secret !== undefined && serverKeys.length > 0) {
       throw refusal(`${secret} comes from ${sources.get(secret)}`, serverKeys);
@@ -228,7 +239,7 @@ export function assertTrustedSources({ config, sources, found }: LoadedConfig, f
   if (forSigning) {
     const { transport } = config;
     const called = transportsOf(transport).map((each) => (each === "rest" ? "rest" : "grpc"));
-    const deciding = ["chainId", ...called.flatMap((endpoint) => SERVER_KEYS.map((key) => `${endpoint}.${key}`))];
+    const deciding = ["chainId", ...new Set(called.flatMap(serverKeysOf))];
     const foundKeys = deciding.filter((name) => found.has(name));
     if (foundKeys.length > 0) {
       throw refusal("the signing key comes from elsewhere", foundKeys);

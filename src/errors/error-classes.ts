@@ -144,6 +144,7 @@ export const ERROR_SECTIONS = [
   "nodeerror-not-offered",
   "nodeerror-not-now",
   "connectionerror-not-reached",
+  "connectionerror-proxy",
   "connectionerror-lost",
   "connectionerror-time-was-up",
   "connectionerror-closed",

@@ -49,6 +49,8 @@ const REACTIONS = {
 
   /** No connection was made, so nothing was sent. */
   unreachable: reaction("wait", "retry", "fallBack", "resume", "repeat"),
+  /** A proxy asks for credentials, or does not allow the connection. Nothing was sent. */
+  "proxy: refused": reaction("stop", "fallBack"),
   /** An established connection or stream was lost. */
   "connection lost": reaction("retry", "retry", "fallBack", "resume", "repeat"),
   /** The call's deadline passed before the call was sent. */
@@ -155,6 +157,9 @@ function connectionKind({ code, connected, isClosed }: ConnectionError): Failure
   }
   if (code === Code.DeadlineExceeded) {
     return connected ? "deadline exceeded" : "deadline before sending";
+  }
+  if (code === Code.Unauthenticated || code === Code.PermissionDenied) {
+    return connected ? "connection lost" : "proxy: refused";
   }
   return connected ? "connection lost" : "unreachable";
 }

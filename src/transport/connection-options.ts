@@ -53,7 +53,11 @@ export function pingReplyMs(keepaliveMs: number): number {
  * @param protocol the protocol to negotiate over TLS (ALPN), such as `h2`; by default none is negotiated
  * @returns the options; they include TLS options if the URL has `https:`
  */
-export function connectionOptions(url: string, tls: TlsMaterial, protocol?: string): ConnectionOptions {
+export function connectionOptions(
+  url: string,
+  tls: TlsMaterial,
+  protocol?: string,
+): ConnectionOptions & { readonly host: string } {
   const { protocol: scheme, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");
   if (scheme !== "https:") {

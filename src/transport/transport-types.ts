@@ -1,5 +1,6 @@
 import type { Registry } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
+import type { ProxyConfig } from "../config/client-config.js";
 import type { TlsMaterial } from "./connection-options.js";
 
 /** A Connect transport that holds connections. */
@@ -16,6 +17,8 @@ export interface TransportSettings {
   readonly connectMs: number;
   /** The types that an `Any` in JSON may hold; by default those of error details. */
   readonly registry?: Registry | undefined;
+  /** The proxy of the configuration; by default connections are direct. */
+  readonly proxy?: ProxyConfig | undefined;
   /** The contents of the files that the configuration's `tls` names; by default the files are read. */
   readonly tls?: TlsMaterial | undefined;
 }

@@ -47,7 +47,8 @@ export interface TransportOptions {
 
 /** The limits of a transport: sizes in bytes, times in milliseconds. */
 type TransportLimits = Config["limits"] &
-  Config["timeouts"] & { readonly registry: Registry; readonly tls: TlsMaterial };
+  Config["timeouts"] &
+  Pick<Config, "proxy"> & { readonly registry: Registry; readonly tls: TlsMaterial };
 
 /** A transport: its name, the nodes that the configuration has for it, and a function that loads its code. */
 interface TransportModule<Node extends GrpcConfig | RestConfig> {
@@ -114,7 +115,8 @@ function register<Node extends GrpcConfig | RestConfig>({
       }
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
-      const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(first.tls) };
+      const { proxy } = config;
+      const limits = { ...config.limits, ...config.timeouts, proxy, registry: types, tls: readTls(first.tls) };
       return nodes.map((settings) => {
         const { url } = settings;
         const node = new URL(url).hostname;
@@ -307,6 +309,8 @@ interface SharedOptions extends TransportOptions {
   readonly limits?: ClientConfig["limits"];
   /** How often read-only calls are attempted, and the waits. By default they are not retried, so that `fallback` can act. */
   readonly retry?: ClientConfig["retry"];
+  /** The URL of a proxy. By default connections are direct. */
+  readonly proxy?: ClientConfig["proxy"];
 }
 
 /** Options of {@link createRestTransport}. */
@@ -357,8 +361,8 @@ export function createGrpcTransport(options: GrpcTransportOptions): ClosableTran
 }
 
 /**
- * Creates a Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and
- * load balancing.
+ * Creates a Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution and load
+ * balancing.
  *
  * @param options `url` is the API's URL; `addresses` replace its host, and calls use them in turn
  * @returns the transport; its failures are Connect errors whose cause is one of this library's errors
@@ -376,9 +380,9 @@ export function createGrpcJsTransport(options: GrpcJsTransportOptions): Closable
 /** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */
 function splitOptions<T extends SharedOptions>(options: T) {
   assertObject("options", options);
-  const { timeouts, limits, retry, interceptors, hooks, registry, httpRules, ...endpoint } = options;
+  const { timeouts, limits, retry, proxy, interceptors, hooks, registry, httpRules, ...endpoint } = options;
   return {
-    shared: { timeouts, limits, retry: { tries: 1, ...retry } },
+    shared: { timeouts, limits, proxy, retry: { tries: 1, ...retry } },
     observed: { interceptors, hooks, registry, httpRules },
     endpoint,
   };

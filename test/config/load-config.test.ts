@@ -87,7 +87,7 @@ describe("the order of the sources", () => {
     const { sources } = load({ environment: { TRADEWIRE_REST_URL: "https://node.example" } });
     const names = keys.map(({ name }) => name);
     expect([...sources.keys()]).toEqual(
-      names.filter((name) => !/^grpc|^chainId$|^rest\.(tls|headers)|idleMs$|callsPerSecond$/.test(name)),
+      names.filter((name) => !/^grpc|^chainId$|^proxy$|^rest\.(tls|headers)|idleMs$|callsPerSecond$/.test(name)),
     );
   });
 });
@@ -158,7 +158,7 @@ describe("the environment", () => {
     ["TRADEWIRE_TRANSPROT", "; the nearest is TRADEWIRE_TRANSPORT"],
     ["TRADEWIRE_URL", "; the nearest is TRADEWIRE_GRPC_URL"],
     ["TRADEWIRE_grpc_url", "; the nearest is TRADEWIRE_GRPC_URL"],
-    ["TRADEWIRE_XYZ", ""],
+    ["TRADEWIRE_QQQ", ""],
   ])("is refused with %s", (name, hint) => {
     expect(summary({ environment: { [name]: TOKEN } })).toBe(`environment variable ${name} is not known${hint}`);
   });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { configKeys, valueAt } from "../../config/config-schema.js";
+import { type ConfigKey, configKeys, valueAt } from "../../config/config-schema.js";
+import { maskProxy } from "../../config/proxy.js";
 import type { LoadedConfig } from "../../index.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
@@ -40,14 +41,21 @@ interface ConfigEntry {
   readonly found?: true;
 }
 
-/** Lists the keys that have a value. The values of headers are masked, because they may be secret. */
+/** Lists the keys that have a value. Headers and the proxy's password are masked, because they may be secret. */
 function configEntries({ config, sources, found }: LoadedConfig): ConfigEntry[] {
   return configKeys.flatMap(({ name, path, kind }) => {
     const value = valueAt(config, path);
     const source = sources.get(name);
-    const shown = kind === "headers" ? masked(value) : value;
+    const shown = shownValue(kind, value, config);
     return source === undefined ? [] : [{ key: name, value: shown, source, ...(found.has(name) && { found: true }) }];
   });
+}
+
+function shownValue(kind: ConfigKey["kind"], value: unknown, { proxy = false }: LoadedConfig["config"]): unknown {
+  if (kind === "headers") {
+    return masked(value);
+  }
+  return kind === "proxy" ? maskProxy(proxy) : value;
 }
 
 function masked(headers: unknown): unknown {

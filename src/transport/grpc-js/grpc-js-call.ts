@@ -27,6 +27,7 @@ type Outcome = Extract<CallState, { readonly kind: "succeeded" | "failed" }>;
  * @param metadata the request's metadata
  * @param onEnd called once, when the call has ended, with its error if it failed
  * @param onReceive called when anything from the server arrives
+ * @param explain returns the error for one that grpc-js ended the call with
  * @returns the call, whose first message may be read
  */
 export function startGrpcJsCall(
@@ -34,6 +35,7 @@ export function startGrpcJsCall(
   metadata: Metadata,
   onEnd: (error?: ConnectError) => void,
   onReceive: () => void,
+  explain: (error: ConnectError) => ConnectError = (error) => error,
 ): MessageCall {
   const change = createChangeSignal();
   const trailer = new Headers();
@@ -56,7 +58,8 @@ export function startGrpcJsCall(
       onReceive();
     }
     const header = "header" in state ? state.header : undefined;
-    end(outcomeOf(status, { header, trailer, hasMessage, isTruncated: endsInsideMessage(raw) }));
+    const outcome = outcomeOf(status, { header, trailer, hasMessage, isTruncated: endsInsideMessage(raw) });
+    end(outcome.kind === "failed" ? { ...outcome, error: explain(outcome.error) } : outcome);
   }
 
   raw.start(metadata, {

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   Channel,
@@ -9,13 +9,16 @@ import {
   credentials,
 } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { isLoopback } from "../../config/loopback.js";
-import { connectTimeoutError } from "../../errors/network-failure.js";
+import { proxyFor } from "../../config/proxy.js";
+import { ConnectionError } from "../../errors/index.js";
+import { connectTimeoutError, networkFailure } from "../../errors/network-failure.js";
 import { monotonicMs, startAwakeTimer, unixMs } from "../../runtime/index.js";
 import { createActiveSet } from "../../signal/collections.js";
-import { pingReplyMs, readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { connectionOptions, pingReplyMs, readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { connectSignal, enterTunnel } from "../connector.js";
 import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
 import { createMessageTransport, protoCodec } from "../message-call.js";
+import { silentProxy, unreachableProxy } from "../proxy-tunnel.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
 import { sessionOf, startGrpcJsCall, streamOf } from "./grpc-js-call.js";
 import { toMetadata } from "./grpc-js-status.js";
@@ -52,7 +55,8 @@ export function createRawGrpcJsTransport(
   config: GrpcConfig,
   options: TransportSettings & { readonly maxMessageBytes: number },
 ): ClosableTransport {
-  const openChannel = channelOpener(config, options);
+  const path = createProxyPath(config, options);
+  const openChannel = channelOpener(config, path, options);
   const liveness = createLivenessCheck(config.keepaliveMs);
   const callsInFlight = createActiveSet<RawCall>();
   let current: OpenChannel = { channel: openChannel(), calls: 0 };
@@ -99,13 +103,16 @@ export function createRawGrpcJsTransport(
         stopWatch();
         onEnd();
       };
-      const call = startGrpcJsCall(raw, metadata, onCallEnd, () => {
+      const onReceive = () => {
         const session = sessionOf(raw);
         receivedAt = monotonicMs();
         used.maxCalls ??= session?.destroyed === false ? session.remoteSettings.maxConcurrentStreams : undefined;
         liveness.onReceive(session);
-      });
-      const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout()));
+      };
+      const call = startGrpcJsCall(raw, metadata, onCallEnd, onReceive, (error) => path?.explain(error) ?? error);
+      const stopWatch = limitConnecting(channel, options.connectMs, () =>
+        call.fail(path?.explain(connectTimeout()) ?? connectTimeout()),
+      );
       return call;
     },
     check() {
@@ -129,17 +136,19 @@ const SERVICE_CONFIG = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} 
 /**
  * Returns a function that opens a channel. The files of the TLS configuration are read once, here.
  *
- * Calls use several addresses in turn. No proxy is used then, since grpc-js has no hostname to give to it.
+ * Calls use several addresses in turn, without a proxy. Through a proxy, the channel connects to the proxy, and opens a tunnel
+ * to the server before TLS.
  */
 function channelOpener(
   config: GrpcConfig,
+  path: ProxyPath | undefined,
   { maxMessageBytes, tls = readTls(config.tls) }: TransportSettings & { readonly maxMessageBytes: number },
 ) {
   const { protocol, hostname, port, host } = new URL(config.url);
   const secure = protocol === "https:";
   const target =
     config.addresses === undefined
-      ? `dns:${hostname}:${port || (secure ? "443" : "80")}`
+      ? (path?.target ?? `dns:${hostname}:${port || (secure ? "443" : "80")}`)
       : addressTarget(config.addresses);
   const { ca, key, cert, servername } = tls;
   const serverName = servername ?? hostname.replace(/^\[|\]$/g, "");
@@ -158,18 +167,90 @@ function channelOpener(
     "grpc.use_local_subchannel_pool": 1, // Closing the channel then closes its connections.
     "grpc.enable_channelz": 0,
     "grpc.enable_retries": 0, // It would retry calls that a server refuses, including those that change state.
-    ...(isLoopback(hostname) && { "grpc.enable_http_proxy": 0 }), // This machine needs no proxy to reach itself.
-    ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
+    "grpc.enable_http_proxy": 0, // It would read the environment.
+    ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG }),
     ...(secure && { "grpc.ssl_target_name_override": serverName }),
   };
-  return () => new Channel(target, withoutReconnects(security), options);
+  return () => new Channel(target, withoutReconnects(security, path), options);
+}
+
+/** How a channel's connections go through a proxy. */
+interface ProxyPath {
+  /** The target of the channel, which is the proxy. */
+  readonly target: string;
+  /** Notes that the channel begins to connect to the proxy. */
+  begin(): void;
+  /** Opens a tunnel to the server on a connection to the proxy. */
+  enter(socket: Socket): Promise<Socket>;
+  /** Returns the error that names the proxy, if an attempt to connect has failed there; otherwise the same error. */
+  explain(error: ConnectError): ConnectError;
+}
+
+/** How far the latest attempt to connect through a proxy has come. */
+type ProxyState =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "entering" }
+  | { readonly kind: "entered" }
+  | { readonly kind: "failed"; readonly error: ConnectionError };
+
+/** Returns the way through the proxy of a configuration; undefined if connections are direct. grpc-js reports less of it. */
+function createProxyPath({ url, addresses }: GrpcConfig, options: TransportSettings): ProxyPath | undefined {
+  const proxy = addresses === undefined ? proxyFor(options.proxy, url) : undefined;
+  return proxy === undefined ? undefined : pathThrough(proxy, url, options.connectMs);
+}
+
+function pathThrough(proxy: string, url: string, connectMs: number): ProxyPath {
+  const { host, port } = connectionOptions(proxy, {});
+  const server = connectionOptions(url, {});
+  let state: ProxyState = { kind: "connecting" };
+
+  function failure(error: ConnectError): ConnectionError | undefined {
+    if (networkFailure(error, url)?.connected !== false) {
+      return undefined;
+    }
+    switch (state.kind) {
+      case "connecting":
+        return unreachableProxy(proxy, error);
+      case "entering":
+        return silentProxy(proxy);
+      case "failed":
+        return state.error;
+      case "entered":
+        return undefined;
+    }
+  }
+
+  return {
+    target: `dns:${host.includes(":") ? `[${host}]` : host}:${port}`,
+    begin() {
+      state = { kind: "connecting" };
+    },
+    async enter(socket) {
+      state = { kind: "entering" };
+      const { signal, stop } = connectSignal(undefined, connectMs);
+      try {
+        const tunnel = await enterTunnel(socket, server, proxy, signal);
+        state = { kind: "entered" };
+        return tunnel;
+      } catch (reason) {
+        state = reason instanceof ConnectionError ? { kind: "failed", error: reason } : state;
+        throw new Error("connect ECONNABORTED"); // grpc-js keeps only the text of an error.
+      } finally {
+        stop();
+      }
+    },
+    explain(error) {
+      const cause = failure(error);
+      return cause === undefined ? error : new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+    },
+  };
 }
 
 /**
  * Prevents a closed channel from connecting. grpc-js would retry a connection that had failed, once its backoff is onCallEnd,
  * and keep it for as long as the process lives.
  */
-function withoutReconnects(security: ChannelCredentials): ChannelCredentials {
+function withoutReconnects(security: ChannelCredentials, path: ProxyPath | undefined): ChannelCredentials {
   const createConnector: ChannelCredentials["_createSecureConnector"] = (...args) => {
     const connector = security._createSecureConnector(...args);
     let isDestroyed = false;
@@ -178,9 +259,10 @@ function withoutReconnects(security: ChannelCredentials): ChannelCredentials {
         if (isDestroyed) {
           throw new Error("the channel is closed");
         }
+        path?.begin();
         await connector.waitForReady();
       },
-      connect: (socket) => connector.connect(socket),
+      connect: async (socket) => connector.connect(path === undefined ? socket : await path.enter(socket)),
       getCallCredentials: () => connector.getCallCredentials(),
       destroy() {
         isDestroyed = true;

@@ -6,12 +6,14 @@ import {
   type Http2Session,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { ConnectionError } from "../../errors/index.js";
 import { connectTimeoutError, markConnecting } from "../../errors/network-failure.js";
-import { connect, monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
-import { connectionOptions, pingReplyMs, readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
+import { pingReplyMs, readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { type Connector, createConnector } from "../connector.js";
 import { createLivenessCheck, pingSession, pingUnanswered } from "../http2-liveness.js";
 import type { TransportSettings } from "../transport-types.js";
 
@@ -71,13 +73,15 @@ interface Session {
  */
 export function createSessions(
   config: GrpcConfig,
-  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+  { connectMs, proxy, tls = readTls(config.tls) }: TransportSettings,
 ): Sessions {
-  const authority = new URL(config.url).origin;
-  const server = connectionOptions(config.url, tls, "h2");
+  const { url, windowBytes } = config;
+  const authority = new URL(url).origin;
+  const connector = createConnector({ url, tls, proxy, connectMs, protocol: "h2" });
+  const closing = new AbortController();
   const all = new Map<Http2Session, Session>();
   const pings: Pings = { everyMs: config.keepaliveMs };
-  const shared: Shared = { authority, server, windowBytes: config.windowBytes, pings, all };
+  const shared: Shared = { authority, connector, closing: closing.signal, windowBytes, pings, all };
   const liveness = createLivenessCheck(config.keepaliveMs);
   let current: Promise<Session> | undefined;
   let isClosed = false;
@@ -155,11 +159,10 @@ export function createSessions(
     },
     close() {
       isClosed = true;
+      const reason = Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" });
+      closing.abort(reason);
       for (const { http2 } of all.values()) {
-        http2.destroy(
-          Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }),
-          constants.NGHTTP2_NO_ERROR,
-        );
+        http2.destroy(reason, constants.NGHTTP2_NO_ERROR);
       }
     },
   };
@@ -168,11 +171,13 @@ export function createSessions(
 /** What the sessions with one server share. */
 interface Shared {
   readonly authority: string;
-  readonly server: ReturnType<typeof connectionOptions>;
+  readonly connector: Connector;
+  /** Aborted when the sessions are closed. */
+  readonly closing: AbortSignal;
   /** The size of the flow-control windows. */
   readonly windowBytes: number;
   readonly pings: Pings;
-  /** All sessions that are open or being opened. */
+  /** All sessions that are open, or whose SETTINGS are awaited. */
   readonly all: Map<Http2Session, Session>;
 }
 
@@ -182,11 +187,19 @@ interface Pings {
 }
 
 /** Opens a session. Resolves once the server's SETTINGS have arrived. */
-function openSession({ authority, server, windowBytes, pings, all }: Shared, withinMs: number): Promise<Session> {
+async function openSession(shared: Shared, withinMs: number): Promise<Session> {
+  const begin = monotonicMs();
+  const socket = await shared.connector.open({ signal: shared.closing, withinMs });
+  return startSession(shared, socket, Math.max(withinMs - (monotonicMs() - begin), 1));
+}
+
+/** Starts a session on an open connection. */
+function startSession(shared: Shared, socket: Socket, withinMs: number): Promise<Session> {
+  const { authority, windowBytes, pings, all } = shared;
   return new Promise((resolve, reject) => {
     // Nobody listens to pushed streams, and their errors would crash the process.
     const settings = { initialWindowSize: windowBytes, enablePush: false };
-    const http2 = connectHttp2(authority, { settings, createConnection: () => connect(server) });
+    const http2 = connectHttp2(authority, { settings, createConnection: () => socket });
     const session: Session = {
       http2,
       streams: 0,
@@ -203,15 +216,12 @@ function openSession({ authority, server, windowBytes, pings, all }: Shared, wit
     const stopTimer = startAwakeTimer(() => fail(connectTimeoutError()), withinMs);
     http2.on("error", fail);
     // A session without streams does not notice everything that happens to its socket.
-    http2.once("connect", (_, socket) =>
-      socket
-        .setKeepAlive(true, TCP_KEEPALIVE_MS)
-        .once("error", (reason) => {
-          fail(reason);
-          socket.destroy(); // The session would wait forever for data that TLS can no longer write (Node 20).
-        })
-        .once("close", () => http2.destroy(closedByServer())),
-    );
+    socket
+      .once("error", (reason) => {
+        fail(reason);
+        socket.destroy(); // The session would wait forever for data that TLS can no longer write (Node 20).
+      })
+      .once("close", () => http2.destroy(closedByServer()));
     http2.on("close", () => {
       stopTimer();
       all.delete(http2);

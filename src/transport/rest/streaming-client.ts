@@ -1,9 +1,9 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { Agent, type IncomingMessage, request as startRequest } from "node:http";
 import type { RestConfig } from "../../config/client-config.js";
-import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
-import { connect, monotonicMs, startAwakeTimer } from "../../runtime/index.js";
+import { markConnecting, markNothingReceived } from "../../errors/network-failure.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import { createConnector, type OpenOptions } from "../connector.js";
 import type { TransportSettings } from "../transport-types.js";
 
 /** A request to the gateway. */
@@ -26,7 +26,7 @@ export interface StreamingClient {
 
 /**
  * Creates a client of an HTTP/1.1 server whose responses stream, on Node's HTTP. A call that is aborted while it connects
- * ends at once. For TLS, Node's agent opens the connections, since it stores the sessions that they resume.
+ * ends at once.
  *
  * @param config the server's URL, and the options of its connections
  * @param options `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds
@@ -34,16 +34,16 @@ export interface StreamingClient {
  * @throws {@link FileError} if a file of `config.tls` cannot be read
  */
 export function createStreamingClient(
-  config: RestConfig,
-  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+  { url, tls: files }: RestConfig,
+  { connectMs, proxy, tls = readTls(files) }: TransportSettings,
 ): StreamingClient {
-  const { protocol, hostname, port } = new URL(config.url);
-  const isSecure = protocol === "https:";
-  const start = isSecure ? httpsRequest : httpRequest;
-  const agent = isSecure
-    ? new HttpsAgent({ keepAlive: true, ...tls })
-    : withSharedReadBuffer(new HttpAgent({ keepAlive: true }));
-  const server = { agent, protocol, host: hostname.replace(/^\[|\]$/g, ""), port };
+  const { protocol, hostname, port } = new URL(url);
+  const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });
+  const agent = new Agent({ keepAlive: true });
+  // The connector speaks TLS, so Node's HTTP sees connections in clear text.
+  const server = { agent, defaultPort: protocol === "https:" ? 443 : 80, host: hostname.replace(/^\[|\]$/g, ""), port };
+  agent.createConnection = (options, onCreate) => onCreate && options.createConnection?.(options, onCreate);
+  const connecting = new Set<(reason: Error) => void>();
   let isClosed = false;
 
   function destroyIdle(): void {
@@ -59,21 +59,28 @@ export function createStreamingClient(
           throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
         }
         signal.throwIfAborted();
-        const request = start({ ...server, path: target, method: verb, headers: { ...headers } });
+        const opening = new AbortController();
+        const request = startRequest({
+          ...server,
+          path: target,
+          method: verb,
+          headers: { ...headers },
+          createConnection(_, onCreate) {
+            connecting.add(fail);
+            connector.open({ signal: opening.signal, onRead }).then((socket) => onCreate(null, socket), fail);
+            return undefined;
+          },
+        });
         let isConnecting = true;
-        const onError = (reason: Error) => {
+        function onError(reason: Error): void {
           const hasReceived = request.socket !== null && request.socket.bytesRead > 0;
           reject(isConnecting ? markConnecting(reason) : hasReceived ? reason : markNothingReceived(reason));
-        };
-        const fail = (reason: Error) => {
+        }
+        function fail(reason: Error): void {
           onError(reason);
+          opening.abort(reason);
           request.destroy(reason);
-        };
-        const stopTimer = startAwakeTimer(() => fail(connectTimeoutError()), connectMs);
-        const onConnect = () => {
-          isConnecting = false;
-          stopTimer();
-        };
+        }
         const startedAt = monotonicMs();
         const abortRequest = () => {
           const isSuspect = request.reusedSocket && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
@@ -85,18 +92,15 @@ export function createStreamingClient(
         signal.addEventListener("abort", abortRequest, { once: true });
         request.on("error", onError);
         request.on("close", () => {
-          stopTimer();
+          connecting.delete(fail);
           signal.removeEventListener("abort", abortRequest);
           // Node does not report a response with status 101. It closes the connection without an event.
           onError(Object.assign(new Error("closed before an answer"), { code: "ECONNRESET" }));
         });
         request.on("socket", (socket) => {
+          isConnecting = false;
+          connecting.delete(fail);
           socket.setKeepAlive(true, TCP_KEEPALIVE_MS); // While it is idle, the agent has it probed each second.
-          if (request.reusedSocket) {
-            onConnect();
-          } else {
-            socket.once(isSecure ? "secureConnect" : "connect", onConnect);
-          }
         });
         request.on("response", (response) => {
           // To destroy the request now could destroy a connection that serves another one; the response cannot do that.
@@ -108,6 +112,9 @@ export function createStreamingClient(
       }),
     close() {
       isClosed = true;
+      for (const fail of connecting) {
+        fail(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
+      }
       agent.destroy();
     },
   };
@@ -130,22 +137,17 @@ const READ_BYTES = 256 * 1024;
 const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
 
 /**
- * Makes the connections of an agent for plain HTTP share one read buffer. By default, Node allocates memory for each 64 KiB
- * that it reads, although its parser copies the bodies out of it.
+ * Makes connections in clear text share one read buffer. By default, Node allocates memory for each 64 KiB that it reads,
+ * although its parser copies the bodies out of it.
  */
-function withSharedReadBuffer(agent: HttpAgent): HttpAgent {
-  agent.createConnection = ({ host, port, ...options }) => {
-    const callback = (size: number) => {
-      const bytes = readBuffer.subarray(0, size);
-      const isConsumedAtOnce = socket?.readableFlowing === true && socket.readableLength === 0;
-      return socket?.push(isConsumedAtOnce ? bytes : Buffer.from(bytes)) ?? false;
-    };
-    const onread = { buffer: readBuffer, callback };
-    const socket = connect({ ...options, onread, host: host ?? "localhost", port: Number(port) });
-    return socket;
-  };
-  return agent;
-}
+const onRead: OpenOptions["onRead"] = {
+  buffer: readBuffer,
+  callback(socket, size) {
+    const bytes = readBuffer.subarray(0, size);
+    const isConsumedAtOnce = socket.readableFlowing === true && socket.readableLength === 0;
+    return socket.push(isConsumedAtOnce ? bytes : Buffer.from(bytes));
+  },
+};
 
 /** Returns a part of a body in memory of its own, in case Node's parser has not copied it. */
 function ownedPart(part: Buffer): Buffer {

@@ -1,11 +1,13 @@
+import type { Socket } from "node:net";
 // By the file that its `main` names: Bun replaces the module `undici` with a stub that sends nothing.
-import { type buildConnector, Client } from "undici/index.js";
+import { Client } from "undici/index.js";
 import type { RestConfig } from "../../config/client-config.js";
-import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
+import { markNothingReceived } from "../../errors/network-failure.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
-import { connect, monotonicMs, startAwakeTimer } from "../../runtime/index.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../signal/collections.js";
-import { connectionOptions, readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import { readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
 import type { TransportSettings } from "../transport-types.js";
 import type { HttpRequest } from "./streaming-client.js";
@@ -294,28 +296,30 @@ interface Connection {
   destroy(): void;
 }
 
-/** A server, with which sockets are opened. */
-interface Server {
-  readonly options: ReturnType<typeof connectionOptions>;
-  /** The time limit for connecting, in milliseconds. */
-  readonly connectMs: number;
-  /** The newest TLS session, which the next socket resumes. */
-  session: Buffer | undefined;
-}
-
 /** Returns a function that opens a connection. The function takes a callback for when it is lost or closed. */
 function connectionOpener(
-  config: RestConfig,
-  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+  { url, tls: files }: RestConfig,
+  { connectMs, proxy, tls = readTls(files) }: TransportSettings,
 ): (onLost: (connection: Connection) => void) => Connection {
-  const { origin } = new URL(config.url);
-  const server: Server = { options: connectionOptions(config.url, tls, "http/1.1"), connectMs, session: undefined };
+  const { origin } = new URL(url);
+  const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });
 
   return (onLost) => {
-    let socket: ReturnType<typeof openSocket> | undefined;
+    let socket: Socket | undefined;
+    let failure: Error | undefined;
+    const opening = new AbortController();
     const client = new Client(origin, {
       connect: (_, callback) => {
-        socket = openSocket(server, callback);
+        failure = undefined;
+        connector.open({ signal: opening.signal }).then(
+          (opened) => {
+            socket = opened.on("error", (reason) => {
+              failure ??= reason;
+            });
+            callback(null, opened);
+          },
+          (reason: Error) => callback(reason, null),
+        );
       },
       headersTimeout: 0, // A call has time limits of its own.
       bodyTimeout: 0,
@@ -324,52 +328,15 @@ function connectionOpener(
     });
     const connection: Connection = {
       client,
-      failure: () => socket?.failure(),
-      hasReceived: () => socket?.hasReceived() === true,
+      failure: () => failure,
+      hasReceived: () => socket !== undefined && socket.bytesRead > 0,
       destroy() {
+        opening.abort(new Error("the connection is no longer wanted"));
         client.destroy().catch(() => undefined);
         socket?.destroy();
       },
     };
     client.on("disconnect", () => onLost(connection));
     return connection;
-  };
-}
-
-/** Opens a socket, and reports once whether it is usable. */
-function openSocket(server: Server, callback: buildConnector.Callback) {
-  const { options, connectMs, session } = server;
-  const socket = connect({ ...options, ...(options.tls && { tls: { ...options.tls, session } }) });
-  let failure: Error | undefined;
-  let isDone = false;
-  const done = (...outcome: Parameters<buildConnector.Callback>) => {
-    if (!isDone) {
-      isDone = true;
-      stopTimer();
-      callback(...outcome);
-    }
-  };
-  const stopTimer = startAwakeTimer(() => {
-    done(connectTimeoutError(), null);
-    socket.destroy();
-  }, connectMs);
-  socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
-  socket.on("session", (newest: Buffer) => {
-    server.session = newest;
-  });
-  socket.on("error", (reason) => {
-    failure ??= reason;
-    if (!isDone) {
-      done(markConnecting(reason), null);
-    }
-  });
-  socket.once(options.tls ? "secureConnect" : "connect", () => done(null, socket));
-  return {
-    failure: () => failure,
-    hasReceived: () => socket.bytesRead > 0,
-    destroy() {
-      stopTimer();
-      socket.destroy();
-    },
   };
 }

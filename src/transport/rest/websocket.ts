@@ -12,7 +12,7 @@ import {
   responseError,
 } from "../../errors/call-errors.js";
 import { ConnectionError, RequestError } from "../../errors/index.js";
-import { connectTimeoutError, markConnecting, markNothingReceived } from "../../errors/network-failure.js";
+import { markConnecting, markNothingReceived } from "../../errors/network-failure.js";
 import { isError } from "../../errors/node-errors.js";
 import { requestJson } from "../../http-rule/http-call.js";
 import type { HttpBinding } from "../../http-rule/http-rule.js";
@@ -22,10 +22,11 @@ import { knownTypes } from "../../json/any.js";
 import { parseEnvelope } from "../../json/envelope.js";
 import { parseJsonObject } from "../../json/json-stream.js";
 import { messageFromJson } from "../../json/message-json.js";
-import { connect, startAwakeTimer, startTimer } from "../../runtime/index.js";
+import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
 import { receiveListener } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
-import { connectionOptions, readTls, TCP_KEEPALIVE_MS, WEBSOCKET_PING_MS } from "../connection-options.js";
+import { readTls, WEBSOCKET_PING_MS } from "../connection-options.js";
+import { createConnector } from "../connector.js";
 import type { TransportSettings } from "../transport-types.js";
 import { errorFromObject, errorFromResponse } from "./rest-error.js";
 import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-response.js";
@@ -79,37 +80,44 @@ export interface WebSocketSettings extends TransportSettings {
  */
 export function createWebSocketClient(
   config: RestConfig,
-  { connectMs, maxJsonBytes, pingMs = WEBSOCKET_PING_MS, tls = readTls(config.tls) }: WebSocketSettings,
+  { connectMs, proxy, maxJsonBytes, pingMs = WEBSOCKET_PING_MS, tls = readTls(config.tls) }: WebSocketSettings,
 ): WebSocketClient {
-  const { host } = new URL(config.url);
-  const server = connectionOptions(config.url, tls);
-  const origin = `${server.tls ? "wss:" : "ws:"}//${host}`;
+  const { url } = config;
+  const { origin } = new URL(url.replace(/^http/i, "ws"));
+  const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });
   const openSockets = new Set<(reason: Error) => void>();
   let isClosed = false;
+
+  /** Opens a connection, which is given up if the signal is aborted or the client is closed. */
+  async function connect(signal: AbortSignal): Promise<Socket> {
+    const opening = new AbortController();
+    const fail = (reason: Error) => opening.abort(reason);
+    const abort = () => fail(new Error("aborted", { cause: signal.reason }));
+    openSockets.add(fail);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await connector.open({ signal: opening.signal });
+    } finally {
+      openSockets.delete(fail);
+      signal.removeEventListener("abort", abort);
+    }
+  }
 
   return {
     async open(target, header, signal) {
       const { WebSocket } = await import("ws"); // Few calls need a WebSocket.
+      if (isClosed) {
+        throw markConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" }));
+      }
+      signal.throwIfAborted();
+      const begin = monotonicMs();
+      const connection = await connect(signal);
       return new Promise((resolve, reject) => {
-        if (isClosed) {
-          throw markConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" }));
-        }
-        signal.throwIfAborted();
-        const connection: { socket?: Socket; isConnected: boolean } = { isConnected: false };
         const socket = new WebSocket(`${origin}${target}`, {
-          createConnection: () => connect(server),
+          createConnection: () => connection,
           headers: Object.fromEntries(header),
           perMessageDeflate: false,
           maxPayload: maxJsonBytes,
-          finishRequest(request) {
-            request.once("socket", (tcpSocket) => {
-              connection.socket = tcpSocket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-              tcpSocket.once(server.tls ? "secureConnect" : "connect", () => {
-                connection.isConnected = true;
-              });
-            });
-            request.end();
-          },
         });
         let close = () => socket.terminate();
         const fail = (reason: Error) => {
@@ -122,23 +130,20 @@ export function createWebSocketClient(
           openSockets.delete(fail);
         };
         const abort = () => fail(new Error("aborted", { cause: signal.reason }));
-        const stopTimer = startAwakeTimer(
-          () => fail(connection.isConnected ? notOpenInTime(config.url) : connectTimeoutError()),
-          connectMs,
-        );
+        const leftMs = Math.max(connectMs - (monotonicMs() - begin), 1);
+        const stopTimer = startAwakeTimer(() => fail(notOpenInTime(url)), leftMs);
         openSockets.add(fail);
         signal.addEventListener("abort", abort, { once: true });
         socket.on("close", done);
         socket.on("error", (reason) => {
-          const hasReceived = connection.socket !== undefined && connection.socket.bytesRead > 0;
-          const error = hasReceived ? handshakeError(reason) : markNothingReceived(handshakeError(reason));
-          reject(connection.isConnected ? error : markConnecting(reason));
+          const error = handshakeError(reason);
+          reject(connection.bytesRead > 0 ? error : markNothingReceived(error));
         });
         socket.on("unexpected-response", (_, response) => {
           response.on("error", () => undefined); // The body's reader gets it.
           response.on("close", () => {
             done();
-            connection.socket?.destroy(); // Nobody else closes it.
+            connection.destroy(); // Nobody else closes it.
           });
           resolve(response);
         });
@@ -146,7 +151,7 @@ export function createWebSocketClient(
           const messages = createMessageSocket(socket, opening, {
             pingMs,
             maxBytes: maxJsonBytes,
-            bytesRead: () => connection.socket?.bytesRead ?? 0,
+            bytesRead: () => connection.bytesRead,
           });
           socket.once("open", () => {
             stopTimer();

@@ -1,0 +1,204 @@
+import type { Socket } from "node:net";
+import type { ProxyConfig } from "../config/client-config.js";
+import { proxyFor } from "../config/proxy.js";
+import { ConnectionError } from "../errors/index.js";
+import { connectTimeoutError, markConnecting } from "../errors/network-failure.js";
+import { hasErrorCode } from "../errors/node-errors.js";
+import { type ConnectionOptions, connect, startAwakeTimer } from "../runtime/index.js";
+import { connectionOptions, TCP_KEEPALIVE_MS, type TlsMaterial } from "./connection-options.js";
+import { openTunnel, silentProxy, unreachableProxy } from "./proxy-tunnel.js";
+
+/**
+ * The time for which one of several addresses of a host may leave an attempt to connect unanswered before the next one is
+ * tried, in milliseconds.
+ */
+const ADDRESS_ATTEMPT_MS = 1500;
+
+/** Opens connections to one server: directly or through a proxy, and with TLS if its URL has `https:`. */
+export interface Connector {
+  /**
+   * Opens a connection. It resolves when TLS is established, too.
+   *
+   * @throws an error that {@link markConnecting} has marked, or a {@link ConnectionError} that names the proxy
+   */
+  open(options?: OpenOptions): Promise<Socket>;
+}
+
+/** Options of {@link Connector}. */
+export interface OpenOptions {
+  /** Ends the attempt. The error is the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** The time limit, in milliseconds, instead of the connector's. */
+  readonly withinMs?: number | undefined;
+  /** Reads a direct connection in clear text into one buffer, and returns whether to read on. */
+  readonly onRead?:
+    | { readonly buffer: Uint8Array; readonly callback: (socket: Socket, size: number) => boolean }
+    | undefined;
+}
+
+/** Settings of {@link createConnector}. */
+export interface ConnectorSettings {
+  /** The server's URL. */
+  readonly url: string;
+  readonly tls: TlsMaterial;
+  readonly proxy: ProxyConfig | undefined;
+  /** The time limit until a connection is usable, in milliseconds. */
+  readonly connectMs: number;
+  /** The protocol to negotiate over TLS (ALPN). */
+  readonly protocol: string;
+}
+
+/**
+ * Creates a connector. Each connection resolves the host's name again, and tries its addresses one after the other. TLS
+ * sessions are resumed.
+ *
+ * @param settings the server, and how to reach it
+ * @returns the connector
+ */
+export function createConnector({ url, tls, proxy: proxies, connectMs, protocol }: ConnectorSettings): Connector {
+  const server = connectionOptions(url, tls, protocol);
+  const proxy = proxyFor(proxies, url);
+  const readyEvent = server.tls === undefined ? "connect" : "secureConnect";
+  let session: Buffer | undefined;
+
+  /** The TLS options of the next connection. */
+  const secure = () => server.tls && { tls: { ...server.tls, session } };
+
+  async function openDirect(signal: AbortSignal, onRead: OpenOptions["onRead"]): Promise<Socket> {
+    const isShared = onRead !== undefined && server.tls === undefined;
+    const onread = isShared && { buffer: onRead.buffer, callback: (size: number) => onRead.callback(socket, size) };
+    const socket: Socket = connect({ ...server, ...secure(), ...ADDRESSES, ...(onread && { onread }) });
+    return untilReady(socket, readyEvent, signal);
+  }
+
+  async function openTunneled(through: string, signal: AbortSignal): Promise<Socket> {
+    const tunnel = await enterTunnel(await connectToProxy(through, signal), server, through, signal);
+    return server.tls === undefined
+      ? tunnel
+      : untilReady(connect({ ...server, tls: { ...secure()?.tls, socket: tunnel } }), readyEvent, signal);
+  }
+
+  return {
+    async open({ signal, withinMs = connectMs, onRead } = {}) {
+      const { signal: ended, stop } = connectSignal(signal, withinMs);
+      try {
+        const socket = await (proxy === undefined ? openDirect(ended, onRead) : openTunneled(proxy, ended));
+        socket.on("session", (newest: Buffer) => {
+          session = newest;
+        });
+        return socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
+      } catch (reason) {
+        throw reason instanceof ConnectionError ? reason : markConnecting(reason);
+      } finally {
+        stop();
+      }
+    },
+  };
+}
+
+const ADDRESSES = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS };
+
+/**
+ * Returns a signal that is aborted after a time, or with another signal.
+ *
+ * @param signal the other signal
+ * @param withinMs the time, in milliseconds
+ * @returns the signal, and a function that stops the time
+ */
+export function connectSignal(
+  signal: AbortSignal | undefined,
+  withinMs: number,
+): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  const stopTimer = startAwakeTimer(() => controller.abort(connectTimeoutError()), withinMs);
+  signal?.addEventListener("abort", abort, { once: true });
+  if (signal?.aborted === true) {
+    abort();
+  }
+  return {
+    signal: controller.signal,
+    stop() {
+      stopTimer();
+      signal?.removeEventListener("abort", abort);
+    },
+  };
+}
+
+/** Opens a connection to a proxy. */
+async function connectToProxy(proxy: string, signal: AbortSignal): Promise<Socket> {
+  const { host, port } = connectionOptions(proxy, {});
+  const socket = connect({ host, port, ...ADDRESSES });
+  try {
+    return await untilReady(socket, "connect", signal);
+  } catch (reason) {
+    throw isAborted(signal) ? reason : unreachableProxy(proxy, reason);
+  }
+}
+
+/**
+ * Opens a tunnel to a server on a connection to a proxy, with TLS to the proxy if its URL has `https:`.
+ *
+ * @param socket the connection to the proxy; it is destroyed if this fails
+ * @param target the server
+ * @param proxy the proxy's URL
+ * @param signal ends the wait
+ * @returns the connection to the server
+ * @throws {@link ConnectionError} that names the proxy; the signal's reason if it is aborted
+ */
+export async function enterTunnel(
+  socket: Socket,
+  target: ConnectionOptions,
+  proxy: string,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const secured = await secureProxy(socket, proxy, signal);
+  try {
+    await openTunnel(secured, { host: target.host ?? "localhost", port: target.port }, proxy, signal);
+    return secured;
+  } catch (reason) {
+    secured.destroy();
+    throw signal.aborted && !isAborted(signal) ? silentProxy(proxy) : reason;
+  }
+}
+
+async function secureProxy(socket: Socket, proxy: string, signal: AbortSignal): Promise<Socket> {
+  const options = connectionOptions(proxy, {}, "http/1.1");
+  if (options.tls === undefined) {
+    return socket;
+  }
+  try {
+    return await untilReady(connect({ ...options, tls: { ...options.tls, socket } }), "secureConnect", signal);
+  } catch (reason) {
+    socket.destroy();
+    throw isAborted(signal) ? reason : unreachableProxy(proxy, reason);
+  }
+}
+
+/** Returns whether the caller ended an attempt, rather than its time limit. */
+function isAborted({ aborted, reason }: AbortSignal): boolean {
+  return aborted && !hasErrorCode(reason, "ETIMEDOUT");
+}
+
+/** Waits until a socket has emitted an event. It is destroyed if it fails, or if the signal is aborted. */
+function untilReady(socket: Socket, event: "connect" | "secureConnect", signal: AbortSignal): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const onReady = () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve(socket);
+    };
+    const fail = (reason: Error) => {
+      signal.removeEventListener("abort", onAbort);
+      reject(reason);
+      socket.destroy();
+    };
+    const onAbort = () => fail(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    socket.on("error", fail); // It stays, so that an error between this promise and the user of the socket is no crash.
+    socket.once("close", () => fail(Object.assign(new Error("the connection was closed"), { code: "ECONNRESET" })));
+    socket.once(event, onReady);
+    if (signal.aborted) {
+      onAbort();
+    }
+  });
+}
