@@ -117,18 +117,16 @@ const MAX_LISTED = 20;
  *
  * @param wantedName the name as the user wrote it, with slashes or dots
  * @param candidates the candidates
- * @param kind what they are, for errors, such as `method`
  * @param onChoice receives a sentence if one candidate took precedence over others
- * @returns the candidate
- * @throws {@link RequestError} if none has the name, with the nearest name, or several have it, with all of them
+ * @returns the candidate; undefined if none has the name
+ * @throws {@link RequestError} if several have it, with all of them
  */
-export function findName<T>(
+export function lookUpName<T>(
   wantedName: string,
   candidates: readonly Named<T>[],
-  kind: string,
   onChoice: (sentence: string) => void,
-): T {
-  const wanted = dotted(wantedName.replace(/^[./]/, ""));
+): Named<T> | undefined {
+  const wanted = dottedName(wantedName);
   const lower = wanted.toLowerCase();
   const matchers = [
     (name: string) => name === wanted,
@@ -143,7 +141,7 @@ export function findName<T>(
       if (others.length > 0) {
         onChoice(`Using ${first.name}; for ${listed(others)}, give the full name.`);
       }
-      return first.item;
+      return first;
     }
     if (found.length > 1) {
       throw new RequestError(`${JSON.stringify(wantedName)} is ambiguous: ${found.length} names end with it`, {
@@ -151,18 +149,38 @@ export function findName<T>(
       });
     }
   }
-  throw notFound(wantedName, wanted, candidates, kind);
+  return undefined;
 }
 
-function notFound(name: string, wanted: string, candidates: readonly Named<unknown>[], kind: string): RequestError {
+/**
+ * Returns the error of a name that nothing has.
+ *
+ * @param name the name as the user wrote it
+ * @param candidates the candidates
+ * @param kind what they are, such as `method`
+ * @param note a sentence that follows the advice
+ * @returns the error, with the nearest name
+ */
+export function nameNotFound(
+  name: string,
+  candidates: readonly Named<unknown>[],
+  kind: string,
+  note = "",
+): RequestError {
+  const wanted = dottedName(name);
   const parts = wanted.split(".").length;
   const end = (candidate: string) => dotted(candidate).split(".").slice(-parts).join(".");
   const ends = candidates.map((candidate) => end(candidate.name));
   const near = closestName(wanted, ends);
   const meant = near === undefined ? [] : candidates.filter((candidate) => end(candidate.name) === near);
+  const advice = meant.length > 0 ? `Did you mean ${listed(meant)}?` : "List all methods with `tradewire methods`.";
   return new RequestError(`there is no ${kind} ${JSON.stringify(name)}`, {
-    advice: meant.length > 0 ? `Did you mean ${listed(meant)}?` : "List all methods with `tradewire methods`.",
+    advice: note === "" ? advice : `${advice} ${note}`,
   });
+}
+
+function dottedName(name: string): string {
+  return dotted(name.replace(/^[./]/, ""));
 }
 
 function dotted(name: string): string {

@@ -63,8 +63,12 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
   }
 }
 
-/** Adds the JSON names of fields that a descriptor set omits, like compilers do. */
-function restoreJsonNames(messages: readonly DescriptorProto[]): void {
+/**
+ * Adds the JSON names of fields that a descriptor set omits, like compilers do.
+ *
+ * @param messages the messages, which are modified in place
+ */
+export function restoreJsonNames(messages: readonly DescriptorProto[]): void {
   for (const { field, nestedType } of messages) {
     for (const one of field) {
       one.jsonName ||= protoCamelCase(one.name);

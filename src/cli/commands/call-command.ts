@@ -27,7 +27,8 @@ import { connectionOf } from "../../listing/paging-method.js";
 import { throwingOurErrors } from "../../transport/layers/library-errors.js";
 import { isReadOnly, methodName } from "../../transport/method.js";
 import { failingCall } from "../../transport/transport.js";
-import { definitionsOptions, findName, loadDefinitions, methodsOf, yields } from "../api/definitions.js";
+import { type Definitions, definitionsOptions, methodsOf, type Named, yields } from "../api/definitions.js";
+import { findDefined } from "../api/node-definitions.js";
 import { type RequestsInput, readRequest, readRequests } from "../api/requests.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
@@ -92,9 +93,7 @@ async function runCall(
   options: CallOptions,
   context: CommandContext,
 ): Promise<void> {
-  const definitions = await loadDefinitions(options, context.signal);
-  const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
-  const method = findName(name, methods, "method", (sentence) => context.notes.write(`${sentence}\n`));
+  const { item: method, definitions } = await findDefined(name, "method", namedMethods, options, context);
   checkOutput(method, options);
   const registry = createRegistry(definitions.registry, knownTypes);
   // The end of the call cancels reading the input.
@@ -128,6 +127,10 @@ async function runCall(
       break;
     }
   }
+}
+
+function namedMethods(definitions: Definitions): Named<DescMethod>[] {
+  return methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
 }
 
 /** A call that is ready to be sent. */

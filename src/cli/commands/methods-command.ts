@@ -1,14 +1,22 @@
 import type { Command } from "commander";
-import { definitionsOptions, findName, loadDefinitions, methodsOf } from "../api/definitions.js";
+import { RequestError } from "../../errors/index.js";
+import { type Definitions, definitionsOptions, loadDefinitions, methodsOf } from "../api/definitions.js";
 import { describables, describedObject, describedText, methodCells, methodObject } from "../api/describe.js";
+import { addNodeDefinitions, findDefined } from "../api/node-definitions.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { parsePattern } from "../parsers.js";
 import { createTables, fitTable, printTable } from "../table.js";
 
-const listingOptions = { ...definitionsOptions, json: flag("print one JSON object") };
+const describeOptions = { ...definitionsOptions, json: flag("print one JSON object"), ...clientOptions };
+const methodsOptions = {
+  ...describeOptions,
+  reflection: flag("also list the methods that the node offers with gRPC server reflection", { conflicts: ["proto"] }),
+};
 
-type Options = OptionValues<typeof listingOptions>;
+type DescribeOptions = OptionValues<typeof describeOptions> & ClientOptions;
+type MethodsOptions = OptionValues<typeof methodsOptions> & ClientOptions;
 
 /**
  * Defines the command `methods`, which lists the methods that can be called.
@@ -17,9 +25,9 @@ type Options = OptionValues<typeof listingOptions>;
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addMethods(command: Command, context: CommandContext): void {
-  addOptions(command, listingOptions).action(async (pattern: string | undefined, options: Options) => {
+  addOptions(command, methodsOptions).action(async (pattern: string | undefined, options: MethodsOptions) => {
     const matches = matcher(pattern);
-    const methods = methodsOf(await loadDefinitions(options, context.signal)).filter((method) => {
+    const methods = methodsOf(await listedDefinitions(options, context)).filter((method) => {
       const { name, http } = methodObject(method);
       return [name, method.name, ...http.map((rule) => rule.replace(/^\S+ /, ""))].some(matches);
     });
@@ -44,10 +52,9 @@ export function addMethods(command: Command, context: CommandContext): void {
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addDescribe(command: Command, context: CommandContext): void {
-  addOptions(command, listingOptions).action(async (name: string, options: Options) => {
-    const definitions = await loadDefinitions(options, context.signal);
-    const note = (sentence: string) => context.notes.write(`${sentence}\n`);
-    const found = findName(name, describables(definitions), "method, service, message or enum", note);
+  addOptions(command, describeOptions).action(async (name: string, options: DescribeOptions) => {
+    const kind = "method, service, message or enum";
+    const { item: found } = await findDefined(name, kind, describables, options, context);
     if (options.json === true) {
       await writeOut(context, json(describedObject(found)));
       return;
@@ -56,6 +63,20 @@ export function addDescribe(command: Command, context: CommandContext): void {
     await writeOut(context, describedText(found, tables.format));
     tables.printOmissions();
   });
+}
+
+async function listedDefinitions(options: MethodsOptions, context: CommandContext): Promise<Definitions> {
+  const definitions = await loadDefinitions(options, context.signal);
+  if (options.reflection !== true) {
+    return definitions;
+  }
+  const reflected = await addNodeDefinitions(definitions, options, context);
+  if (reflected === undefined) {
+    throw new RequestError("the node does not offer server reflection", {
+      advice: "Give the definitions with --proto.",
+    });
+  }
+  return reflected;
 }
 
 /** Creates the function that matches texts: with wildcards completely, else by a part of the text. */

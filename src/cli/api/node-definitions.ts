@@ -1,0 +1,100 @@
+import { transportsOf } from "../../config/config-schema.js";
+import { RequestError, TradewireError } from "../../errors/index.js";
+import { throwingOurErrors } from "../../transport/layers/library-errors.js";
+import { failingCall } from "../../transport/transport.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientConfig } from "../client-options.js";
+import type { CommandContext } from "../output.js";
+import {
+  type DefinitionSources,
+  type Definitions,
+  loadDefinitions,
+  lookUpName,
+  type Named,
+  nameNotFound,
+} from "./definitions.js";
+
+/** The options of a command that looks names up in definitions, also in those of a node. */
+type Options = DefinitionSources & ClientOptions;
+
+/** What was found, and the definitions that it is from. */
+interface Found<T> {
+  readonly item: T;
+  readonly definitions: Definitions;
+}
+
+/**
+ * Finds something by name: in the definitions of `--proto`; without that option in the network's, and if they lack it, in
+ * those that the node offers with server reflection.
+ *
+ * @param name the name as the user wrote it
+ * @param kind what is looked up, for errors, such as `method`
+ * @param candidatesOf lists the candidates of definitions
+ * @param options the values of the options
+ * @param context the streams of the command, and the signal that interrupts it
+ * @returns what has the name, with its definitions
+ * @throws {@link RequestError} if nothing has the name, or several things have it
+ * @throws {@link ProtocolError} if the node's definitions are invalid
+ */
+export async function findDefined<T>(
+  name: string,
+  kind: string,
+  candidatesOf: (definitions: Definitions) => Named<T>[],
+  options: Options,
+  context: CommandContext,
+): Promise<Found<T>> {
+  const onChoice = (sentence: string) => context.notes.write(`${sentence}\n`);
+  const definitions = await loadDefinitions(options, context.signal);
+  const found = lookUpName(name, candidatesOf(definitions), onChoice);
+  if (found !== undefined) {
+    return { item: found.item, definitions };
+  }
+  if (options.proto !== undefined) {
+    throw nameNotFound(name, candidatesOf(definitions), kind);
+  }
+  const reflected = await addNodeDefinitions(definitions, options, context).catch((reason: unknown) => {
+    // What breaks the rules is an error of its own; a node that cannot be asked is not.
+    if (context.signal.aborted || !(reason instanceof TradewireError) || reason.name === "ProtocolError") {
+      throw reason;
+    }
+    const note = `The node's own definitions cannot be read: ${reason.summary}.`;
+    throw nameNotFound(name, candidatesOf(definitions), kind, note);
+  });
+  const more = reflected ?? definitions;
+  const other = lookUpName(name, candidatesOf(more), onChoice);
+  if (other === undefined) {
+    throw nameNotFound(name, candidatesOf(more), kind);
+  }
+  return { item: other.item, definitions: more };
+}
+
+/**
+ * Adds the definitions that a node offers with server reflection, over gRPC.
+ *
+ * @param definitions definitions that take precedence
+ * @param options the values of the options, which name the node
+ * @param context the streams of the command, and the signal that interrupts it
+ * @returns the definitions with those of the node; undefined if the node does not offer them
+ * @throws {@link TradewireError} if the node cannot be asked, or its definitions are invalid
+ */
+export async function addNodeDefinitions(
+  definitions: Definitions,
+  options: Options,
+  context: CommandContext,
+): Promise<Definitions | undefined> {
+  const choice = transportsOf(clientConfig(options, context).transport);
+  const transport = choice.filter((name) => name === "grpc" || name === "grpc-js");
+  if (transport.length === 0) {
+    throw new RequestError("server reflection needs gRPC, and no gRPC URL is configured", {
+      advice: "Give --grpc-url, or the definitions with --proto.",
+    });
+  }
+  const config = clientConfig({ ...options, transport }, context);
+  await using client = commandClient(options, context, { config });
+  const { reflectDefinitions } = await import("./server-reflection.js");
+  const timeoutMs = config.timeouts.callMs;
+  return await reflectDefinitions(throwingOurErrors(client.transport, failingCall(config)), definitions, {
+    signal: context.signal,
+    timeoutMs,
+  });
+}
