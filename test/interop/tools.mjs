@@ -1,8 +1,13 @@
 // What the cases need beside this project, made or installed in a folder that is kept from run to run.
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { delimiter, join } from "node:path";
-import { need, run } from "./processes.mjs";
+import { delimiter, dirname, join } from "node:path";
+import { isThere, LeftOut, need, run } from "./processes.mjs";
+
+/** The version of etcd that is built. */
+const ETCD = "v3.7.3";
+/** The version of gapic-showcase that is installed where it is not on the PATH. */
+const SHOWCASE = "v0.42.0";
 
 /** How long building and installing may take, in seconds. */
 const INSTALL_SECONDS = 900;
@@ -59,7 +64,64 @@ export function createTools(root) {
     return (file, ...args) => run(python, [join(own, "python", file), ...args], { env: { PYTHONPATH: generated } });
   }
 
-  return { go: once(buildGo), python: once(installPython) };
+  /** Build etcd, and compile the definitions of its interface. */
+  async function buildEtcd() {
+    await need("go");
+    const [source, program, protos] = [join(cache, "etcd"), join(cache, "bin/etcd"), join(cache, "etcd.binpb")];
+    const options = { cwd: source, seconds: INSTALL_SECONDS };
+    await rm(source, { recursive: true, force: true });
+    await mkdir(source, { recursive: true });
+    await run("go", ["mod", "init", "tradewire/etcd"], options);
+    await orLeftOut("etcd", () => run("go", ["get", `go.etcd.io/etcd/server/v3@${ETCD}`], options));
+    await run("go", ["build", "-o", program, "go.etcd.io/etcd/server/v3"], options);
+    const moduleOf = async (name) => (await run("go", ["list", "-m", "-f", "{{.Dir}}", name], options)).trim();
+    const proto = join(source, "proto");
+    await cp(join(root, "proto/google"), join(proto, "google"), { recursive: true });
+    await copyProtos(await moduleOf("go.etcd.io/etcd/api/v3"), join(proto, "etcd/api"));
+    const gateway = join(await moduleOf("github.com/grpc-ecosystem/grpc-gateway/v2"), "protoc-gen-openapiv2/options");
+    await copyProtos(gateway, join(proto, "protoc-gen-openapiv2/options"));
+    const path = ["--path", "etcd/api/etcdserverpb/rpc.proto"];
+    await run(join(root, "node_modules/.bin/buf"), ["build", ...path, "--output", protos], { cwd: proto });
+    return { program, protos };
+  }
+
+  /** Find gapic-showcase on the PATH, or install it. */
+  async function installShowcase() {
+    if (await isThere("gapic-showcase")) {
+      return "gapic-showcase";
+    }
+    await need("go");
+    const module = `github.com/googleapis/gapic-showcase/cmd/gapic-showcase@${SHOWCASE}`;
+    const options = { seconds: INSTALL_SECONDS, env: { GOBIN: join(cache, "bin") } };
+    await orLeftOut("gapic-showcase", () => run("go", ["install", module], options));
+    return join(cache, "bin/gapic-showcase");
+  }
+
+  return {
+    go: once(buildGo),
+    python: once(installPython),
+    etcd: once(buildEtcd),
+    showcase: once(installShowcase),
+  };
+}
+
+/** Copy the definitions in a folder, which Go keeps read-only. */
+async function copyProtos(from, to) {
+  for (const name of await readdir(from, { recursive: true })) {
+    if (name.endsWith(".proto")) {
+      await mkdir(join(to, dirname(name)), { recursive: true });
+      await writeFile(join(to, name), await readFile(join(from, name)));
+    }
+  }
+}
+
+/** Leave cases out whose server cannot be had, such as from a proxy of Go modules that lacks it. */
+async function orLeftOut(what, get) {
+  try {
+    return await get();
+  } catch (cause) {
+    throw new LeftOut(`${what} cannot be downloaded: ${cause.message.trim().split("\n").at(-1)}`);
+  }
 }
 
 /** Make something at the first time it is asked for. */
