@@ -1,8 +1,17 @@
 import type { Transport } from "@connectrpc/connect";
 import type { Profile } from "../schema/profile.js";
 
-/** The TLS options of an endpoint. */
+/** A text in PEM, or a function that returns one. The function is called for each new connection. */
+export type PemSource = string | (() => string | Promise<string>);
+
+/** The TLS options of an endpoint. Files are read again when they have changed; new connections use what is new. */
 export interface TlsConfig {
+  /** The certificate authorities to trust, in PEM, instead of `caFile`. */
+  readonly ca?: PemSource | undefined;
+  /** The client's certificate, in PEM, instead of `certFile`. */
+  readonly cert?: PemSource | undefined;
+  /** The client certificate's private key, in PEM, instead of `keyFile`. */
+  readonly key?: PemSource | undefined;
   /** Path of a PEM file with the certificate authorities to trust, instead of the system's. */
   readonly caFile?: string | undefined;
   /** Path of a PEM file with the client's certificate. */

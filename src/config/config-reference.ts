@@ -8,6 +8,7 @@ import {
   host,
   milliseconds,
   pemFile,
+  pemSource,
   proxyChoice,
   readConfig,
   transportChoice,
@@ -34,6 +35,10 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "a connection with calls under way from which nothing comes is pinged after this time ([Quiet streams](#quiet-streams))",
   "grpc.addresses":
     "taken in turn instead of the URL's host, such as `10.0.0.1:3007,[2001:db8::1]:3007`; for `grpc-js` only",
+  "grpc.tls.ca":
+    "the certificate authorities themselves, in PEM, instead of their file; programs may give a function, which is called for each connection ([Certificates](#certificates))",
+  "grpc.tls.cert": "the client's certificate itself, as for `ca`",
+  "grpc.tls.key": "its private key itself, as for `ca`",
   "grpc.tls.caFile": "PEM file with the certificate authorities to trust, instead of the system's",
   "grpc.tls.certFile": "PEM file with the client's certificate",
   "grpc.tls.keyFile": "PEM file with the client certificate's private key",
@@ -46,6 +51,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "rest.streams":
     'the form of streams: `{"result": ...}` or `{"error": ...}` one a line, the messages themselves, or one JSON array of them; nodes send envelopes',
   "rest.jsonAsText": "whether answers of the type `text/plain` are read as JSON, for gateways that name it so",
+  "rest.tls.ca": "as for gRPC",
+  "rest.tls.cert": "as for gRPC",
+  "rest.tls.key": "as for gRPC",
   "rest.tls.caFile": "as for gRPC",
   "rest.tls.certFile": "as for gRPC",
   "rest.tls.keyFile": "as for gRPC",
@@ -80,6 +88,7 @@ const TYPES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [transportChoice, "`auto`, `grpc`, `grpc-js`, `rest`, or a list of the last three"],
   [chainId, "a chain's identifier"],
   [pemFile, "path"],
+  [pemSource, "PEM"],
   [host, "host's name"],
   [headers, "texts by name"],
   [proxyChoice, "URL, `false`, or rules"],

@@ -13,6 +13,7 @@ import {
   type HeaderFunction,
   type NamedTransport,
   nodesOf,
+  type PemSource,
   type TransportName,
   transportsOf,
   urlsOf,
@@ -29,6 +30,7 @@ export type {
   HeadersCall,
   Limits,
   NamedTransport,
+  PemSource,
   RestConfig,
   RetryConfig,
   TimeoutConfig,
@@ -159,6 +161,17 @@ export const pemFile = v.pipe(
   v.metadata({ kind: "file" }),
 );
 
+const PEM_FORM = "must be a text in PEM, which begins with -----BEGIN, or a function that returns one";
+
+/** A certificate or a key in PEM, or a function that returns one. Errors never show it. */
+export const pemSource = v.pipe(
+  v.custom<PemSource>(
+    (value) => typeof value === "function" || (typeof value === "string" && value.includes("-----BEGIN ")),
+    PEM_FORM,
+  ),
+  v.metadata({ kind: "pem" }),
+);
+
 /** A boolean. */
 export const trueOrFalse = v.boolean("must be true or false");
 
@@ -247,6 +260,9 @@ const MIB = 1024 * 1024;
 
 /** The TLS options of an endpoint. */
 const tls = group({
+  ca: v.optional(pemSource),
+  cert: v.optional(pemSource),
+  key: v.optional(pemSource),
   caFile: v.optional(pemFile),
   certFile: v.optional(pemFile),
   keyFile: v.optional(pemFile),
@@ -292,7 +308,7 @@ export interface ConfigKey {
   /** The environment variable that sets it, such as `TRADEWIRE_GRPC_WINDOW_BYTES`. */
   readonly variable: string;
   /** The format of its value as text; `texts` are one or several. The values of headers may be secret. */
-  readonly kind: "text" | "file" | "number" | "boolean" | "list" | "texts" | "headers" | "proxy";
+  readonly kind: "text" | "file" | "number" | "boolean" | "list" | "texts" | "headers" | "proxy" | "pem";
   /** The schema of its value, without its default. */
   readonly schema: v.GenericSchema;
 }
@@ -349,7 +365,7 @@ const KINDS: ReadonlyMap<string, ConfigKey["kind"]> = new Map([
 
 function kindOf(schema: v.GenericSchema): ConfigKey["kind"] {
   const { kind } = v.getMetadata(schema);
-  if (kind === "file" || kind === "headers" || kind === "proxy") {
+  if (kind === "file" || kind === "headers" || kind === "proxy" || kind === "pem") {
     return kind;
   }
   const { type } = schema;
@@ -420,7 +436,7 @@ function found(value: unknown, key: ConfigKey | undefined): string {
     return "is missing";
   }
   // A header may contain a token, and an invalid path may be the private key itself instead of the path of its file.
-  const isShown = key !== undefined && key.kind !== "headers" && key.kind !== "file";
+  const isShown = key !== undefined && key.kind !== "headers" && key.kind !== "file" && key.kind !== "pem";
   if (isShown && typeof value === "string") {
     return `is ${JSON.stringify(withoutSecrets(value).slice(0, 100))}`;
   }
@@ -573,9 +589,14 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
   }
   for (const name of ["grpc", "rest"] as const) {
     const endpoint = config[name];
-    const { certFile, keyFile } = endpoint?.tls ?? {};
-    if ((certFile === undefined) !== (keyFile === undefined)) {
-      refuse([name, "tls"], "must have certFile and keyFile both, or neither");
+    const tls = endpoint?.tls ?? {};
+    for (const part of ["ca", "cert", "key"] as const) {
+      if (tls[part] !== undefined && tls[`${part}File`] !== undefined) {
+        refuse([name, "tls", part], `goes without ${part}File only`, `${name}.tls.${part}File`);
+      }
+    }
+    if (((tls.certFile ?? tls.cert) === undefined) !== ((tls.keyFile ?? tls.key) === undefined)) {
+      refuse([name, "tls"], "must have certFile and keyFile both, or neither; or cert and key instead of them");
     }
     const plain = nodesOf(endpoint).filter(({ url }) => new URL(url).protocol === "http:");
     if (endpoint === undefined || plain.length === 0) {

@@ -211,13 +211,13 @@ function originsOf(values: ReadonlyMap<string, SourcedValue>): ConfigOrigins {
 }
 
 /** The keys that decide which server is called, and how it is authenticated. */
-const SERVER_KEYS = ["url", "addresses", "allowInsecureHeaders", "tls.caFile", "tls.serverName"] as const;
+const SERVER_KEYS = ["url", "addresses", "allowInsecureHeaders", "tls.ca", "tls.caFile", "tls.serverName"] as const;
 
 /** The names of the keys that decide which server an endpoint calls, and through which proxy. */
 const serverKeysOf = (endpoint: "grpc" | "rest") => [...SERVER_KEYS.map((key) => `${endpoint}.${key}`), "proxy"];
 
 /** The keys whose values only a server that the user chose may receive. */
-const SECRET_KEYS = ["headers", "tls.keyFile"] as const;
+const SECRET_KEYS = ["headers", "tls.keyFile", "tls.key"] as const;
 
 /**
  * Throws if a secret would go to a server or chain from a less trusted source. Options, environment variables and a named

@@ -1,12 +1,13 @@
 import type { Socket } from "node:net";
 import type { ProxyConfig } from "../config/client-config.js";
 import { proxyFor } from "../config/proxy.js";
-import { ConnectionError } from "../errors/index.js";
+import { TradewireError } from "../errors/index.js";
 import { connectTimeoutError, markConnecting } from "../errors/network-failure.js";
 import { hasErrorCode } from "../errors/node-errors.js";
 import { type ConnectionOptions, connect, startAwakeTimer } from "../runtime/index.js";
-import { connectionOptions, TCP_KEEPALIVE_MS, type TlsMaterial } from "./connection-options.js";
+import { connectionOptions, TCP_KEEPALIVE_MS } from "./connection-options.js";
 import { openTunnel, silentProxy, unreachableProxy } from "./proxy-tunnel.js";
+import type { TlsMaterial, TlsSource } from "./tls-source.js";
 
 /**
  * The time for which one of several addresses of a host may leave an attempt to connect unanswered before the next one is
@@ -40,7 +41,7 @@ export interface OpenOptions {
 export interface ConnectorSettings {
   /** The server's URL. */
   readonly url: string;
-  readonly tls: TlsMaterial;
+  readonly tls: TlsSource;
   readonly proxy: ProxyConfig | undefined;
   /** The time limit until a connection is usable, in milliseconds. */
   readonly connectMs: number;
@@ -56,45 +57,50 @@ export interface ConnectorSettings {
  * @returns the connector
  */
 export function createConnector({ url, tls, proxy: proxies, connectMs, protocol }: ConnectorSettings): Connector {
-  const server = connectionOptions(url, tls, protocol);
+  const server = connectionOptions(url, protocol);
   const proxy = proxyFor(proxies, url);
   const readyEvent = server.tls === undefined ? "connect" : "secureConnect";
-  let session: Buffer | undefined;
+  /** The newest TLS session, which the next connection with the same certificates resumes. */
+  let session: { readonly of: TlsMaterial; readonly ticket: Buffer } | undefined;
 
-  /** The TLS options of the next connection. */
-  const secure = () => server.tls && { tls: { ...server.tls, session } };
-
-  async function openDirect(signal: AbortSignal, onRead: OpenOptions["onRead"]): Promise<Socket> {
-    const isShared = onRead !== undefined && server.tls === undefined;
+  async function openDirect(secure: SecureOptions | undefined, signal: AbortSignal, onRead: OpenOptions["onRead"]) {
+    const isShared = onRead !== undefined && secure === undefined;
     const onread = isShared && { buffer: onRead.buffer, callback: (size: number) => onRead.callback(socket, size) };
-    const socket: Socket = connect({ ...server, ...secure(), ...ADDRESSES, ...(onread && { onread }) });
+    const socket: Socket = connect({ ...server, tls: secure, ...ADDRESSES, ...(onread && { onread }) });
     return untilReady(socket, readyEvent, signal);
   }
 
-  async function openTunneled(through: string, signal: AbortSignal): Promise<Socket> {
-    const tunnel = await enterTunnel(await connectToProxy(through, signal), server, through, signal);
-    return server.tls === undefined
-      ? tunnel
-      : untilReady(connect({ ...server, tls: { ...secure()?.tls, socket: tunnel } }), readyEvent, signal);
+  async function openTunneled(secure: SecureOptions | undefined, through: string, signal: AbortSignal) {
+    const socket = await enterTunnel(await connectToProxy(through, signal), server, through, signal);
+    return secure === undefined
+      ? socket
+      : untilReady(connect({ ...server, tls: { ...secure, socket } }), readyEvent, signal);
   }
 
   return {
     async open({ signal, withinMs = connectMs, onRead } = {}) {
       const { signal: ended, stop } = connectSignal(signal, withinMs);
       try {
-        const socket = await (proxy === undefined ? openDirect(ended, onRead) : openTunneled(proxy, ended));
+        const material = server.tls && (await tls.material(ended));
+        const ticket = session?.of === material ? session?.ticket : undefined;
+        const secure = material && { ...server.tls, ...material, session: ticket };
+        const socket = await (proxy === undefined
+          ? openDirect(secure, ended, onRead)
+          : openTunneled(secure, proxy, ended));
         socket.on("session", (newest: Buffer) => {
-          session = newest;
+          session = material && { of: material, ticket: newest };
         });
         return socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
       } catch (reason) {
-        throw reason instanceof ConnectionError ? reason : markConnecting(reason);
+        throw reason instanceof TradewireError ? reason : markConnecting(reason);
       } finally {
         stop();
       }
     },
   };
 }
+
+type SecureOptions = NonNullable<ConnectionOptions["tls"]>;
 
 const ADDRESSES = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS };
 
@@ -127,7 +133,7 @@ export function connectSignal(
 
 /** Opens a connection to a proxy. */
 async function connectToProxy(proxy: string, signal: AbortSignal): Promise<Socket> {
-  const { host, port } = connectionOptions(proxy, {});
+  const { host, port } = connectionOptions(proxy);
   const socket = connect({ host, port, ...ADDRESSES });
   try {
     return await untilReady(socket, "connect", signal);
@@ -163,7 +169,7 @@ export async function enterTunnel(
 }
 
 async function secureProxy(socket: Socket, proxy: string, signal: AbortSignal): Promise<Socket> {
-  const options = connectionOptions(proxy, {}, "http/1.1");
+  const options = connectionOptions(proxy, "http/1.1");
   if (options.tls === undefined) {
     return socket;
   }

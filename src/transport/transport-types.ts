@@ -1,7 +1,7 @@
 import type { Registry } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { ProxyConfig } from "../config/client-config.js";
-import type { TlsMaterial } from "./connection-options.js";
+import type { TlsSource } from "./tls-source.js";
 
 /** A Connect transport that holds connections. */
 export interface ClosableTransport extends Transport {
@@ -19,8 +19,8 @@ export interface TransportSettings {
   readonly registry?: Registry | undefined;
   /** The proxy of the configuration; by default connections are direct. */
   readonly proxy?: ProxyConfig | undefined;
-  /** The contents of the files that the configuration's `tls` names; by default the files are read. */
-  readonly tls?: TlsMaterial | undefined;
+  /** The certificates and keys of the configuration's `tls`, which several nodes share; by default they are read. */
+  readonly tls?: TlsSource | undefined;
 }
 
 /** Headers in any form that the `Headers` constructor accepts. */

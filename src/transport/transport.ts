@@ -19,7 +19,6 @@ import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-
 import { assertArray, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { knownTypes } from "../json/any.js";
 import { createLazyController } from "../signal/abort.js";
-import { readTls, type TlsMaterial } from "./connection-options.js";
 import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
@@ -30,6 +29,7 @@ import { createPace, type Pace, paced } from "./layers/rate-limit.js";
 import { retryInterceptor } from "./layers/retry.js";
 import { idleLimited, limited } from "./layers/timeouts.js";
 import { isReadOnly, methodName } from "./method.js";
+import { createTlsSource, type TlsSource } from "./tls-source.js";
 import type { ClosableTransport, Endpoint } from "./transport-types.js";
 
 export type { ClosableTransport } from "./transport-types.js";
@@ -48,7 +48,7 @@ export interface TransportOptions {
 /** The limits of a transport: sizes in bytes, times in milliseconds. */
 type TransportLimits = Config["limits"] &
   Config["timeouts"] &
-  Pick<Config, "proxy"> & { readonly registry: Registry; readonly tls: TlsMaterial };
+  Pick<Config, "proxy"> & { readonly registry: Registry; readonly tls: TlsSource };
 
 /** A transport: its name, the nodes that the configuration has for it, and a function that loads its code. */
 interface TransportModule<Node extends GrpcConfig | RestConfig> {
@@ -116,7 +116,7 @@ function register<Node extends GrpcConfig | RestConfig>({
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
       const { proxy } = config;
-      const limits = { ...config.limits, ...config.timeouts, proxy, registry: types, tls: readTls(first.tls) };
+      const limits = { ...config.limits, ...config.timeouts, proxy, registry: types, tls: createTlsSource(first.tls) };
       return nodes.map((settings) => {
         const { url } = settings;
         const node = new URL(url).hostname;

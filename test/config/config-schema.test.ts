@@ -167,7 +167,7 @@ describe("readConfig", () => {
     ],
     [
       { rest: { url: "https://node.example", tls: { keyFile: "key.pem" } } },
-      "rest.tls must have certFile and keyFile both, or neither",
+      "rest.tls must have certFile and keyFile both, or neither; or cert and key instead of them",
     ],
   ])("refuses the combination %j", (config, summary) => {
     expect(refusal(config)).toBe(summary);

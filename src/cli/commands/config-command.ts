@@ -41,7 +41,7 @@ interface ConfigEntry {
   readonly found?: true;
 }
 
-/** Lists the keys that have a value. Headers and the proxy's password are masked, because they may be secret. */
+/** Lists the keys that have a value. Headers, keys and the proxy's password are masked, because they may be secret. */
 function configEntries({ config, sources, found }: LoadedConfig): ConfigEntry[] {
   return configKeys.flatMap(({ name, path, kind }) => {
     const value = valueAt(config, path);
@@ -54,6 +54,9 @@ function configEntries({ config, sources, found }: LoadedConfig): ConfigEntry[] 
 function shownValue(kind: ConfigKey["kind"], value: unknown, { proxy = false }: LoadedConfig["config"]): unknown {
   if (kind === "headers") {
     return masked(value);
+  }
+  if (kind === "pem") {
+    return "***";
   }
   return kind === "proxy" ? maskProxy(proxy) : value;
 }

@@ -1,25 +1,14 @@
-import { isIP, type Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  Channel,
-  type ChannelCredentials,
-  type ChannelOptions,
-  compressionAlgorithms,
-  connectivityState,
-  credentials,
-} from "@grpc/grpc-js";
+import { Channel, type ChannelOptions, compressionAlgorithms, connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { proxyFor } from "../../config/proxy.js";
-import { ConnectionError } from "../../errors/index.js";
-import { connectTimeoutError, networkFailure } from "../../errors/network-failure.js";
+import { connectTimeoutError } from "../../errors/network-failure.js";
 import { monotonicMs, startAwakeTimer, unixMs } from "../../runtime/index.js";
 import { createActiveSet } from "../../signal/collections.js";
-import { connectionOptions, pingReplyMs, readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
-import { connectSignal, enterTunnel } from "../connector.js";
+import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
 import { createMessageTransport, protoCodec } from "../message-call.js";
-import { silentProxy, unreachableProxy } from "../proxy-tunnel.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
+import { type ChannelPath, createChannelPath } from "./channel-path.js";
 import { sessionOf, startGrpcJsCall, streamOf } from "./grpc-js-call.js";
 import { toMetadata } from "./grpc-js-status.js";
 
@@ -55,8 +44,8 @@ export function createRawGrpcJsTransport(
   config: GrpcConfig,
   options: TransportSettings & { readonly maxMessageBytes: number },
 ): ClosableTransport {
-  const path = createProxyPath(config, options);
-  const openChannel = channelOpener(config, path, options);
+  const path = createChannelPath(config, options);
+  const openChannel = channelOpener(config, path, options.maxMessageBytes);
   const liveness = createLivenessCheck(config.keepaliveMs);
   const callsInFlight = createActiveSet<RawCall>();
   let current: OpenChannel = { channel: openChannel(), calls: 0 };
@@ -109,10 +98,8 @@ export function createRawGrpcJsTransport(
         used.maxCalls ??= session?.destroyed === false ? session.remoteSettings.maxConcurrentStreams : undefined;
         liveness.onReceive(session);
       };
-      const call = startGrpcJsCall(raw, metadata, onCallEnd, onReceive, (error) => path?.explain(error) ?? error);
-      const stopWatch = limitConnecting(channel, options.connectMs, () =>
-        call.fail(path?.explain(connectTimeout()) ?? connectTimeout()),
-      );
+      const call = startGrpcJsCall(raw, metadata, onCallEnd, onReceive, path.explain);
+      const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(path.explain(connectTimeout())));
       return call;
     },
     check() {
@@ -133,28 +120,10 @@ function connectTimeout(): ConnectError {
 
 const SERVICE_CONFIG = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
 
-/**
- * Returns a function that opens a channel. The files of the TLS configuration are read once, here.
- *
- * Calls use several addresses in turn, without a proxy. Through a proxy, the channel connects to the proxy, and opens a tunnel
- * to the server before TLS.
- */
-function channelOpener(
-  config: GrpcConfig,
-  path: ProxyPath | undefined,
-  { maxMessageBytes, tls = readTls(config.tls) }: TransportSettings & { readonly maxMessageBytes: number },
-) {
-  const { protocol, hostname, port, host } = new URL(config.url);
-  const secure = protocol === "https:";
-  const target =
-    config.addresses === undefined
-      ? (path?.target ?? `dns:${hostname}:${port || (secure ? "443" : "80")}`)
-      : addressTarget(config.addresses);
-  const { ca, key, cert, servername } = tls;
-  const serverName = servername ?? hostname.replace(/^\[|\]$/g, "");
-  const security = secure
-    ? withServerName(serverName, credentials.createSsl(ca ?? null, key ?? null, cert ?? null))
-    : credentials.createInsecure();
+/** Returns a function that opens a channel. Calls use several addresses in turn. */
+function channelOpener(config: GrpcConfig, path: ChannelPath, maxMessageBytes: number): () => Channel {
+  const { url, addresses, tls } = config;
+  const { protocol, hostname, host } = new URL(url);
   const options: ChannelOptions = {
     "grpc.default_authority": host,
     "grpc.default_compression_algorithm": compressionAlgorithms[config.compression === "gzip" ? "gzip" : "identity"],
@@ -168,125 +137,13 @@ function channelOpener(
     "grpc.enable_channelz": 0,
     "grpc.enable_retries": 0, // It would retry calls that a server refuses, including those that change state.
     "grpc.enable_http_proxy": 0, // It would read the environment.
-    ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG }),
-    ...(secure && { "grpc.ssl_target_name_override": serverName }),
+    ...(addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG }),
+    ...(protocol === "https:" && {
+      "grpc.ssl_target_name_override": tls?.serverName ?? hostname.replace(/^\[|\]$/g, ""),
+    }),
   };
-  return () => new Channel(target, withoutReconnects(security, path), options);
-}
-
-/** How a channel's connections go through a proxy. */
-interface ProxyPath {
-  /** The target of the channel, which is the proxy. */
-  readonly target: string;
-  /** Notes that the channel begins to connect to the proxy. */
-  begin(): void;
-  /** Opens a tunnel to the server on a connection to the proxy. */
-  enter(socket: Socket): Promise<Socket>;
-  /** Returns the error that names the proxy, if an attempt to connect has failed there; otherwise the same error. */
-  explain(error: ConnectError): ConnectError;
-}
-
-/** How far the latest attempt to connect through a proxy has come. */
-type ProxyState =
-  | { readonly kind: "connecting" }
-  | { readonly kind: "entering" }
-  | { readonly kind: "entered" }
-  | { readonly kind: "failed"; readonly error: ConnectionError };
-
-/** Returns the way through the proxy of a configuration; undefined if connections are direct. grpc-js reports less of it. */
-function createProxyPath({ url, addresses }: GrpcConfig, options: TransportSettings): ProxyPath | undefined {
-  const proxy = addresses === undefined ? proxyFor(options.proxy, url) : undefined;
-  return proxy === undefined ? undefined : pathThrough(proxy, url, options.connectMs);
-}
-
-function pathThrough(proxy: string, url: string, connectMs: number): ProxyPath {
-  const { host, port } = connectionOptions(proxy, {});
-  const server = connectionOptions(url, {});
-  let state: ProxyState = { kind: "connecting" };
-
-  function failure(error: ConnectError): ConnectionError | undefined {
-    if (networkFailure(error, url)?.connected !== false) {
-      return undefined;
-    }
-    switch (state.kind) {
-      case "connecting":
-        return unreachableProxy(proxy, error);
-      case "entering":
-        return silentProxy(proxy);
-      case "failed":
-        return state.error;
-      case "entered":
-        return undefined;
-    }
-  }
-
-  return {
-    target: `dns:${host.includes(":") ? `[${host}]` : host}:${port}`,
-    begin() {
-      state = { kind: "connecting" };
-    },
-    async enter(socket) {
-      state = { kind: "entering" };
-      const { signal, stop } = connectSignal(undefined, connectMs);
-      try {
-        const tunnel = await enterTunnel(socket, server, proxy, signal);
-        state = { kind: "entered" };
-        return tunnel;
-      } catch (reason) {
-        state = reason instanceof ConnectionError ? { kind: "failed", error: reason } : state;
-        throw new Error("connect ECONNABORTED"); // grpc-js keeps only the text of an error.
-      } finally {
-        stop();
-      }
-    },
-    explain(error) {
-      const cause = failure(error);
-      return cause === undefined ? error : new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
-    },
-  };
-}
-
-/**
- * Prevents a closed channel from connecting. grpc-js would retry a connection that had failed, once its backoff is onCallEnd,
- * and keep it for as long as the process lives.
- */
-function withoutReconnects(security: ChannelCredentials, path: ProxyPath | undefined): ChannelCredentials {
-  const createConnector: ChannelCredentials["_createSecureConnector"] = (...args) => {
-    const connector = security._createSecureConnector(...args);
-    let isDestroyed = false;
-    return {
-      async waitForReady() {
-        if (isDestroyed) {
-          throw new Error("the channel is closed");
-        }
-        path?.begin();
-        await connector.waitForReady();
-      },
-      connect: async (socket) => connector.connect(path === undefined ? socket : await path.enter(socket)),
-      getCallCredentials: () => connector.getCallCredentials(),
-      destroy() {
-        isDestroyed = true;
-        connector.destroy();
-      },
-    };
-  };
-  return Object.create(security, { _createSecureConnector: { value: createConnector } });
-}
-
-/** Makes TLS send no server name for an IP address (RFC 6066, 3). grpc-js would send the address. */
-function withServerName(serverName: string, secure: ChannelCredentials): ChannelCredentials {
-  if (isIP(serverName) !== 0) {
-    const createConnector = secure._createSecureConnector.bind(secure);
-    secure._createSecureConnector = (...args) => {
-      const connector = createConnector(...args);
-      const options: unknown = Reflect.get(connector, "connectionOptions"); // The options of Node's TLS.
-      if (typeof options === "object" && options !== null) {
-        Reflect.deleteProperty(options, "servername");
-      }
-      return connector;
-    };
-  }
-  return secure;
+  const target = addresses === undefined ? path.target : addressTarget(addresses);
+  return () => new Channel(target, path.credentials, options);
 }
 
 /** Returns a target of addresses. A target has one address family, so IPv4 addresses among IPv6 ones are mapped to IPv6. */

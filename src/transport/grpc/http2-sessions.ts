@@ -12,9 +12,10 @@ import type { GrpcConfig } from "../../config/client-config.js";
 import { ConnectionError } from "../../errors/index.js";
 import { connectTimeoutError, markConnecting } from "../../errors/network-failure.js";
 import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
-import { pingReplyMs, readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { type Connector, createConnector } from "../connector.js";
 import { createLivenessCheck, pingSession, pingUnanswered } from "../http2-liveness.js";
+import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
 
 /** The idle time after which a connection is pinged before it is used again, in milliseconds. */
@@ -73,7 +74,7 @@ interface Session {
  */
 export function createSessions(
   config: GrpcConfig,
-  { connectMs, proxy, tls = readTls(config.tls) }: TransportSettings,
+  { connectMs, proxy, tls = createTlsSource(config.tls) }: TransportSettings,
 ): Sessions {
   const { url, windowBytes } = config;
   const authority = new URL(url).origin;

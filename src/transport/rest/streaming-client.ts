@@ -2,8 +2,9 @@ import { Agent, type IncomingMessage, request as startRequest } from "node:http"
 import type { RestConfig } from "../../config/client-config.js";
 import { markConnecting, markNothingReceived } from "../../errors/network-failure.js";
 import { monotonicMs } from "../../runtime/index.js";
-import { readTls, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import { SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
 import { createConnector, type OpenOptions } from "../connector.js";
+import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
 
 /** A request to the gateway. */
@@ -35,7 +36,7 @@ export interface StreamingClient {
  */
 export function createStreamingClient(
   { url, tls: files }: RestConfig,
-  { connectMs, proxy, tls = readTls(files) }: TransportSettings,
+  { connectMs, proxy, tls = createTlsSource(files) }: TransportSettings,
 ): StreamingClient {
   const { protocol, hostname, port } = new URL(url);
   const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });

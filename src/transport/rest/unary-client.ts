@@ -6,9 +6,10 @@ import { markNothingReceived } from "../../errors/network-failure.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../signal/collections.js";
-import { readTls, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
+import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
 import type { HttpRequest } from "./streaming-client.js";
 
@@ -299,7 +300,7 @@ interface Connection {
 /** Returns a function that opens a connection. The function takes a callback for when it is lost or closed. */
 function connectionOpener(
   { url, tls: files }: RestConfig,
-  { connectMs, proxy, tls = readTls(files) }: TransportSettings,
+  { connectMs, proxy, tls = createTlsSource(files) }: TransportSettings,
 ): (onLost: (connection: Connection) => void) => Connection {
   const { origin } = new URL(url);
   const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });

@@ -25,8 +25,9 @@ import { messageFromJson } from "../../json/message-json.js";
 import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
 import { receiveListener } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
-import { readTls, WEBSOCKET_PING_MS } from "../connection-options.js";
+import { WEBSOCKET_PING_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
+import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
 import { errorFromObject, errorFromResponse } from "./rest-error.js";
 import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-response.js";
@@ -80,7 +81,7 @@ export interface WebSocketSettings extends TransportSettings {
  */
 export function createWebSocketClient(
   config: RestConfig,
-  { connectMs, proxy, maxJsonBytes, pingMs = WEBSOCKET_PING_MS, tls = readTls(config.tls) }: WebSocketSettings,
+  { connectMs, proxy, maxJsonBytes, pingMs = WEBSOCKET_PING_MS, tls = createTlsSource(config.tls) }: WebSocketSettings,
 ): WebSocketClient {
   const { url } = config;
   const { origin } = new URL(url.replace(/^http/i, "ws"));

@@ -1,0 +1,152 @@
+import { isIP, type Socket } from "node:net";
+import { ConnectError } from "@connectrpc/connect";
+import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
+import type { GrpcConfig } from "../../config/client-config.js";
+import { proxyFor } from "../../config/proxy.js";
+import { TradewireError } from "../../errors/index.js";
+import { networkFailure } from "../../errors/network-failure.js";
+import { connectionOptions } from "../connection-options.js";
+import { connectSignal, enterTunnel } from "../connector.js";
+import { silentProxy, unreachableProxy } from "../proxy-tunnel.js";
+import { createTlsSource, type TlsMaterial } from "../tls-source.js";
+import type { TransportSettings } from "../transport-types.js";
+
+/** How the connections of channels reach a server: through a proxy if there is one, and with TLS for `https:`. */
+export interface ChannelPath {
+  /** What channels connect to: the server, or the proxy. */
+  readonly target: string;
+  /** Open the tunnel through the proxy and TLS, on connections to the target. */
+  readonly credentials: ChannelCredentials;
+  /**
+   * Returns the error that says more, for an error of a call that could not connect; otherwise the same error. grpc-js
+   * keeps only the text of an error, and knows no proxies.
+   */
+  explain(error: ConnectError): ConnectError;
+}
+
+/** How far the latest attempt to connect has come. */
+type AttemptState =
+  /** To the target. */
+  | { readonly kind: "connecting" }
+  | { readonly kind: "entering"; readonly proxy: string }
+  | { readonly kind: "securing" }
+  | { readonly kind: "failed"; readonly error: TradewireError };
+
+type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
+
+/**
+ * Creates the path of channels. Connections to `addresses` use no proxy.
+ *
+ * @param config the node's URL, and the options of its connections
+ * @param options the proxies, the certificates, and the time limit for connecting, in milliseconds
+ * @returns the path
+ * @throws `FileError` if a file of `config.tls` cannot be read
+ */
+export function createChannelPath(
+  config: GrpcConfig,
+  { connectMs, proxy: proxies, tls = createTlsSource(config.tls) }: TransportSettings,
+): ChannelPath {
+  const { url, addresses } = config;
+  const proxy = addresses === undefined ? proxyFor(proxies, url) : undefined;
+  const server = connectionOptions(url);
+  const isSecure = server.tls !== undefined;
+  const base = isSecure ? credentials.createSsl() : credentials.createInsecure();
+  const serverName = config.tls?.serverName ?? server.host;
+  let state: AttemptState = { kind: "connecting" };
+
+  /** Opens the tunnel, and returns the certificates for TLS. */
+  async function prepare(socket: Socket) {
+    const { signal, stop } = connectSignal(undefined, connectMs);
+    try {
+      if (proxy !== undefined) {
+        state = { kind: "entering", proxy };
+      }
+      const tunnel = proxy === undefined ? socket : await enterTunnel(socket, server, proxy, signal);
+      state = { kind: "securing" };
+      return { tunnel, material: isSecure ? await tls.material(signal) : undefined };
+    } catch (reason) {
+      state = reason instanceof TradewireError ? { kind: "failed", error: reason } : state;
+      throw new Error("connect ECONNABORTED"); // The text is all that grpc-js keeps.
+    } finally {
+      stop();
+    }
+  }
+
+  const createConnector: ChannelCredentials["_createSecureConnector"] = (...args) => {
+    let connector: SecureConnector = base._createSecureConnector(...args);
+    let current: TlsMaterial | undefined;
+    let isDestroyed = false;
+    return {
+      async waitForReady() {
+        // grpc-js would retry a connection that had failed, once its backoff is over, for as long as the process lives.
+        if (isDestroyed) {
+          throw new Error("the channel is closed");
+        }
+        state = { kind: "connecting" };
+        await connector.waitForReady();
+      },
+      async connect(socket) {
+        const { tunnel, material } = await prepare(socket);
+        if (material !== undefined && material !== current) {
+          const { ca, cert, key } = material;
+          connector.destroy();
+          connector = withServerName(
+            serverName,
+            credentials.createSsl(pem(ca), pem(key), pem(cert)),
+          )._createSecureConnector(...args);
+          current = material;
+        }
+        return connector.connect(tunnel);
+      },
+      getCallCredentials: () => connector.getCallCredentials(),
+      destroy() {
+        isDestroyed = true;
+        connector.destroy();
+      },
+    };
+  };
+
+  function failure(error: ConnectError): TradewireError | undefined {
+    if (networkFailure(error, url)?.connected !== false) {
+      return undefined;
+    }
+    switch (state.kind) {
+      case "connecting":
+        return proxy === undefined ? undefined : unreachableProxy(proxy, error);
+      case "entering":
+        return silentProxy(state.proxy);
+      case "failed":
+        return state.error;
+      case "securing":
+        return undefined;
+    }
+  }
+
+  const first = proxy === undefined ? server : connectionOptions(proxy);
+  return {
+    target: `dns:${first.host.includes(":") ? `[${first.host}]` : first.host}:${first.port}`,
+    credentials: Object.create(base, { _createSecureConnector: { value: createConnector } }),
+    explain(error) {
+      const cause = failure(error);
+      return cause === undefined ? error : new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+    },
+  };
+}
+
+const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
+
+/** Makes TLS send no server name for an IP address (RFC 6066, 3). grpc-js would send the address. */
+function withServerName(serverName: string, secure: ChannelCredentials): ChannelCredentials {
+  if (isIP(serverName) !== 0) {
+    const createConnector = secure._createSecureConnector.bind(secure);
+    secure._createSecureConnector = (...args) => {
+      const connector = createConnector(...args);
+      const options: unknown = Reflect.get(connector, "connectionOptions"); // The options of Node's TLS.
+      if (typeof options === "object" && options !== null) {
+        Reflect.deleteProperty(options, "servername");
+      }
+      return connector;
+    };
+  }
+  return secure;
+}
