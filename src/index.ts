@@ -129,6 +129,7 @@ export type {
   UnknownOutcome,
 } from "./live/transaction-outcome.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
+export type { BookOptions } from "./market/book.js";
 export { formatDecimal, parseDecimal } from "./market/decimal.js";
 export type {
   DecimalAmendment,
@@ -145,6 +146,7 @@ export type {
   MarketUnits,
   PriceUnits,
 } from "./market/market-units.js";
+export type { BookGap, BookView } from "./market/order-book.js";
 export type { Profile } from "./schema/profile.js";
 export { rowInterface, rowJsonSchema } from "./schema/row-types.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";

@@ -34,6 +34,7 @@ import type { LiveCalls } from "../live/live-call.js";
 import { createEvents, type Events } from "../live/live-events.js";
 import { createOutcomes, type Outcomes } from "../live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../live/transaction-results.js";
+import { type Books, createBooks } from "../market/book.js";
 import { createUnits, type Units } from "../market/market-units.js";
 import { profileRules } from "../schema/profile.js";
 import type { TableName } from "../schema/table-names.js";
@@ -58,6 +59,7 @@ export interface Client
     TransactionResults,
     Following,
     Units,
+    Books,
     Omit<Transactions, "sendCommand" | "submitTransaction">,
     Outcomes,
     AsyncDisposable {
@@ -275,6 +277,7 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     ...createListings(dataService, listRecords, failing, requireOrder),
     ...createTransactionResults(live),
     ...createUnits(serviceClient, failing),
+    ...createBooks({ ...live, service: serviceClient }),
     ...events,
     ...transactions,
     ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }, checked.chainId),

@@ -3,18 +3,20 @@
  *
  * @param onEvent the caller's hook, if any
  * @param what the source of the events for the warning, such as "the sync"
+ * @param hook the hook's name for the warning
  * @returns a function that calls the hook with an event and never throws
  */
 export function createEventReporter<Event>(
   onEvent: ((event: Event) => void) | undefined,
   what: string,
+  hook = "onEvent",
 ): (event: Event) => void {
   let warned = false;
   const warn = (reason: unknown) => {
     if (!warned) {
       warned = true;
       process.emitWarning(
-        `the hook onEvent threw, which changes nothing in ${what}: ${String(reason)}`,
+        `the hook ${hook} threw, which changes nothing in ${what}: ${String(reason)}`,
         "TradewireWarning",
       );
     }

@@ -1,0 +1,256 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Client as ConnectClient } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { ObserveMarketsDepthUpdatesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { ProtocolError } from "../errors/index.js";
+import { createEventReporter } from "../errors/observer.js";
+import { reactionTo } from "../errors/reaction.js";
+import { assertFunction, assertKnownKeys } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
+import { requireIdentifier } from "../live/events-request.js";
+import { type LiveCalls, observeCall } from "../live/live-call.js";
+import { readAhead } from "../live/read-ahead.js";
+import { linkedController } from "../signal/abort.js";
+import { retryDelayMs, wait } from "../signal/wait.js";
+import { type BookGap, type BookView, createOrderBook, type LoadResult, type OrderBook } from "./order-book.js";
+
+/** How an order book is observed. */
+export interface BookOptions extends CallOptions {
+  /** Called at each gap. What it throws changes nothing. */
+  readonly onGap?: ((gap: BookGap) => void) | undefined;
+}
+
+/** The order books of a node. */
+export interface Books {
+  /**
+   * Observes the order book of a market, from now on: the node's whole book, then the book after each update.
+   *
+   * Updates are checked by their numbers. After a gap, such as a lost connection, the state is `reloading` until the book was
+   * loaded again; then it is the node's book, as if nothing had been lost. A slow reader skips states and gets the latest.
+   * Every 30 seconds, and a second after each connection, the book is compared with the node's.
+   *
+   * @param marketId the market, 64 hex digits
+   * @param options a signal, request headers and a time limit for each call, and a function that is called at each gap
+   * @returns the states of the book, without an end; nothing is sent before they are requested. They end with the loop
+   * @throws {@link RequestError} at once, if the identifier is not 64 hex digits
+   * @throws {@link NodeError} while iterating, if the node refuses a call, for example because it has no such market
+   * @throws {@link ProtocolError} while iterating, if the node's books are older than one that it sent before or impossible,
+   *   ten times in a row, or a side has more than 100 000 levels
+   * @throws {@link CanceledError} while iterating, if the signal was aborted
+   *
+   * @example
+   * for await (const { state, buy, sell } of client.book(marketId, { signal })) {
+   *   if (state === "live") console.log("bid", buy[0]?.price, "ask", sell[0]?.price);
+   * }
+   */
+  book(marketId: string, options?: BookOptions): AsyncIterable<BookView>;
+}
+
+/** The time after a connection at which the book is compared with the node's first, and the time between two comparisons. */
+const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
+
+/** The number of unusable books in a row after which the stream fails. */
+const MAX_UNUSABLE = 10;
+
+/** How order books call the node. */
+export interface BookCalls extends LiveCalls {
+  /** Creates a client of a service, whose methods throw the library's errors. */
+  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+}
+
+/**
+ * Creates the order books of a node.
+ *
+ * @param calls how the node is called
+ * @returns the order books
+ */
+export function createBooks(calls: BookCalls): Books {
+  return {
+    book(marketId, options = {}) {
+      requireIdentifier(marketId, "marketId");
+      assertKnownKeys("options", options, { ...CALL_OPTIONS, onGap: true });
+      validateCallOptions(options);
+      assertFunction("onGap", options.onGap);
+      const id = marketId.toLowerCase();
+      return readAhead((signal) => observeBook(calls, id, options, signal), { maxWaiting: 1, signal: options.signal });
+    },
+  };
+}
+
+/** Yields the latest state whenever it has changed. */
+async function* observeBook(
+  calls: BookCalls,
+  marketId: string,
+  { onGap, ...options }: BookOptions,
+  signal: AbortSignal,
+): AsyncGenerator<readonly BookView[]> {
+  const ending = linkedController(signal);
+  const book = createOrderBook(createEventReporter(onGap, "the order book", "onGap"));
+  const changed = createFlag();
+  let failure: { readonly reason: unknown } | undefined;
+  const loader = createLoader(calls, book, { marketId, options, onChange: changed.raise }, ending.signal);
+  const tasks = Promise.all([loader.run(), readUpdates()]).catch((reason: unknown) => {
+    failure = { reason };
+    changed.raise();
+  });
+
+  async function readUpdates(): Promise<void> {
+    const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
+    const call = {
+      method: TradingDataService.method.observeMarketsDepthUpdates,
+      headers: options.headers,
+      timeoutMs: options.timeoutMs,
+      reconnect: true,
+      stream: "the stream of the order book",
+      requests() {
+        loader.connectionOpened();
+        return createAsyncIterable([{ marketIds: [marketId] }]);
+      },
+      read: ({ update }: ObserveMarketsDepthUpdatesResponse) => update.filter((each) => each.marketId === marketId),
+      onGap() {
+        loader.connectionLost();
+        book.connectionLost();
+        changed.raise();
+      },
+      missing: () => "updates may be missing",
+    };
+    for await (const updates of observeCall(calls, call, ending.signal, () => false)) {
+      if (updates.map((update) => book.update(update)).includes(true)) {
+        loader.request();
+      }
+      changed.raise();
+    }
+  }
+
+  try {
+    for (let last: BookView | undefined; ; await changed.lowered()) {
+      if (failure !== undefined) {
+        throw failure.reason;
+      }
+      const view = book.view();
+      if (view !== undefined && view !== last) {
+        last = view;
+        yield [view];
+      }
+    }
+  } finally {
+    ending.abort();
+    await tasks;
+  }
+}
+
+/** Loads a book when it is needed, and compares it with the node's from time to time. */
+function createLoader(
+  { service, retry }: BookCalls,
+  book: OrderBook,
+  { marketId, options, onChange }: { readonly marketId: string; readonly options: CallOptions; onChange(): void },
+  signal: AbortSignal,
+) {
+  let connections = 0;
+  let isConnected = false;
+  let isNeeded = false;
+  let comparisonMs = FIRST_COMPARISON_MS;
+  let wake = (): void => {};
+
+  /** Calls the node until it answers. */
+  async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await call();
+      } catch (error) {
+        if (!reactionTo(error).resume) {
+          throw error;
+        }
+        await wait(retryDelayMs(attempt, retry), signal);
+      }
+    }
+  }
+
+  function request(): void {
+    isNeeded = true;
+    wake();
+  }
+
+  return {
+    request,
+    connectionOpened() {
+      connections += 1;
+      isConnected = true;
+      comparisonMs = FIRST_COMPARISON_MS;
+      request();
+    },
+    connectionLost() {
+      isConnected = false;
+    },
+    /** Runs until the signal is aborted or a call fails for good; then it throws. */
+    async run(): Promise<never> {
+      const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
+      const { getLatestMarketDepth, getMarket } = service(TradingDataService);
+      const callOptions = { ...toConnectOptions(options), signal };
+      // A node streams nothing for a market that it does not know, and its book is empty.
+      await untilAnswered(() => getMarket({ marketId }, callOptions));
+      for (let unusable = 0, failures = 0; ; ) {
+        if (!isNeeded || !isConnected) {
+          await wait(comparisonMs, signal, (end) => {
+            wake = end;
+          });
+        }
+        if (isConnected) {
+          const isComparison = !isNeeded;
+          isNeeded = false;
+          const [connection, knownBefore] = [connections, book.sequenceNumber];
+          const loaded = await untilAnswered(() => getLatestMarketDepth({ marketId }, callOptions));
+          const result = isConnected && connection === connections ? book.load(loaded, knownBefore) : "incomplete";
+          onChange();
+          unusable = result === "outdated" || result === "impossible" ? unusable + 1 : 0;
+          failures = result === "complete" ? 0 : failures + 1;
+          if (unusable === MAX_UNUSABLE) {
+            throw unusableBook(marketId, result, book.sequenceNumber);
+          }
+          if (failures > 0) {
+            isNeeded = true;
+            await wait(retryDelayMs(failures, retry), signal);
+          } else if (isComparison) {
+            comparisonMs = COMPARISON_MS;
+          }
+        }
+      }
+    },
+  };
+}
+
+function unusableBook(marketId: string, result: LoadResult, sequenceNumber: bigint): ProtocolError {
+  return result === "impossible"
+    ? new ProtocolError(`the order book of market ${marketId} has impossible prices or volumes`, {
+        advice: "Try another node, and report it to who runs this one.",
+      })
+    : new ProtocolError(
+        `the node's order book of market ${marketId} stays behind state ${sequenceNumber}, which it sent before`,
+        {
+          code: Code.FailedPrecondition,
+          advice: "The node's chain has begun anew, or the address leads to nodes of which one lags. Begin anew, too.",
+        },
+      );
+}
+
+/** A flag that one task raises and another waits for. */
+function createFlag() {
+  let isRaised = false;
+  let resolve = (): void => {};
+  return {
+    raise(): void {
+      isRaised = true;
+      resolve();
+    },
+    /** Waits until the flag is raised, and lowers it. */
+    async lowered(): Promise<void> {
+      if (!isRaised) {
+        await new Promise<void>((fulfil) => {
+          resolve = fulfil;
+        });
+      }
+      isRaised = false;
+    },
+  };
+}
