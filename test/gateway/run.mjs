@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 const MODULE = "github.com/grpc-ecosystem/grpc-gateway/v2";
-const VERSION = "v2.27.3";
+const VERSION = "v2.33.0";
 const COMMANDS = "examples/internal/cmd";
 const START_MS = 120_000;
 
@@ -117,11 +117,7 @@ async function run() {
   ];
   try {
     await healthy(`http://${rest}`);
-    const jest = [
-      "--experimental-vm-modules",
-      "--disable-warning=ExperimentalWarning",
-      "node_modules/jest/bin/jest.js",
-    ];
+    const jest = ["--import", "./test/support/jest/load.mjs", "node_modules/jest/bin/jest.js"];
     const env = {
       ...process.env,
       GATEWAY_IMAGE: image,
