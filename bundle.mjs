@@ -57,7 +57,7 @@ const groups = [
 
 const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `compiled/${entry}.js`])),
-  platform: "node",
+  platform: "neutral",
   preserveEntrySignatures: "allow-extension",
   plugins: [{ name: "packages", resolveId, load }],
 });
