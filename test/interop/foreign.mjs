@@ -1,11 +1,14 @@
 // Servers that have nothing to do with the network: their start, and calls of their methods over each transport.
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { createGrpcJsTransport, createGrpcTransport, createRestTransport } from "tradewire/transport";
+import { finish } from "./processes.mjs";
 
 /** How long a server may take until it answers, in milliseconds. */
 const START_MS = 60_000;
@@ -78,4 +81,33 @@ async function* given(inputs, signal, limit) {
   if (Number.isFinite(limit) && !signal.aborted) {
     await once(signal, "abort");
   }
+}
+
+/** The command, which calls a server by the definitions that it gives through server reflection. */
+export function commandOf(root, setUp, { environment = {}, header } = {}) {
+  async function command(...args) {
+    const { grpcUrl, restUrl } = await setUp();
+    const more = ["--grpc-url", grpcUrl, "--rest-url", restUrl, "--json"];
+    return finish(process.execPath, [join(root, "dist/src/cli/main.js"), ...args, ...more], {
+      env: { TRADEWIRE_RETRY_TRIES: "1", ...environment },
+    });
+  }
+
+  /** The answers to a call as `pick` gives them, and its error. */
+  async function call(method, request, transport, pick = (answers) => answers) {
+    const requests = [request].flat().map((each) => JSON.stringify(each));
+    const data = Array.isArray(request) ? requests.flatMap((each) => ["--data", each]) : requests;
+    const headers = header === undefined ? [] : ["--header", header];
+    const { code, out, err } = await command("call", method, ...data, ...headers, "--transport", transport);
+    assert.doesNotMatch(err, /falling back/);
+    const lines = out.trim().split("\n").filter(Boolean);
+    const answers = lines.map((line) => JSON.parse(line));
+    if (code === 0) {
+      return { answers: pick(answers) };
+    }
+    const { error } = answers.pop() ?? {};
+    return { answers, error: { code: error?.code, message: error?.message } };
+  }
+
+  return { command, call };
 }

@@ -1,5 +1,5 @@
 // Uses the library, the command and the local node together with programs of others: grpc-gateway, grpc-go, grpcurl, buf
-// curl, Python's grpcio, etcd, gapic-showcase, ZIP and SQL of others. Prints what became of each case; those that lack a program are left out.
+// curl, Python's grpcio, etcd, gapic-showcase, OpenFGA, ZIP and SQL of others. Prints what became of each case; those that lack a program are left out.
 // Arguments: parts of the names of cases; all cases without any.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,6 +13,7 @@ import { etcdCases } from "./etcd.mjs";
 import { gatewayCases } from "./gateway.mjs";
 import { goClientCases } from "./go-client.mjs";
 import { goServerCases } from "./go-server.mjs";
+import { openfgaCases } from "./openfga.mjs";
 import { LeftOut } from "./processes.mjs";
 import { pythonCases } from "./python.mjs";
 import { reflectionCases } from "./reflection.mjs";
@@ -43,6 +44,7 @@ try {
     databaseCases,
     etcdCases,
     showcaseCases,
+    openfgaCases,
   ];
   const cases = groups.flatMap((make) => make(setting));
   for (const [title, check] of cases.filter(

@@ -1,10 +1,8 @@
 // gapic-showcase, Google's server for tests of clients: the command calls it by its own definitions, which it has through
 // server reflection, over gRPC and over REST as Google's front ends speak it. All transports have the same answers.
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { freePort } from "../support/free-port.mjs";
-import { serve } from "./foreign.mjs";
-import { finish } from "./processes.mjs";
+import { commandOf, serve } from "./foreign.mjs";
 import { once } from "./tools.mjs";
 
 const TRANSPORTS = ["grpc", "grpc-js", "rest,grpc", "auto"];
@@ -110,34 +108,18 @@ export function showcaseCases({ root, tools, onEnd }) {
     return url;
   });
 
-  async function command(...args) {
-    const url = await setUp();
-    const more = ["--grpc-url", url, "--rest-url", url, "--json"];
-    return finish(process.execPath, [join(root, "dist/src/cli/main.js"), ...args, ...more], {
-      // The server names JSON text/plain, and streams one array.
-      env: { TRADEWIRE_REST_JSON_AS_TEXT: "true", TRADEWIRE_REST_STREAMS: "array", TRADEWIRE_RETRY_TRIES: "1" },
-    });
-  }
-
-  async function call(method, request, pick, transport) {
-    const requests = [request].flat().map((each) => JSON.stringify(each));
-    const data = Array.isArray(request) ? requests.flatMap((each) => ["--data", each]) : requests;
-    // The server asks REST clients for this header.
-    const header = ["--header", "x-goog-api-client: rest/1 gapic/1"];
-    const { code, out, err } = await command("call", method, ...data, ...header, "--transport", transport);
-    assert.doesNotMatch(err, /falling back/);
-    const lines = out
-      .trim()
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line));
-    const error = code === 0 ? undefined : lines.pop()?.error;
-    return {
-      code,
-      error: error && { code: error.code, message: error.message },
-      answers: code === 0 ? pick(lines) : lines,
-    };
-  }
+  // The server names JSON text/plain, streams one array, and asks REST clients for the header.
+  const { command, call } = commandOf(
+    root,
+    async () => {
+      const url = await setUp();
+      return { grpcUrl: url, restUrl: url };
+    },
+    {
+      environment: { TRADEWIRE_REST_JSON_AS_TEXT: "true", TRADEWIRE_REST_STREAMS: "array" },
+      header: "x-goog-api-client: rest/1 gapic/1",
+    },
+  );
 
   return [
     [
@@ -151,7 +133,7 @@ export function showcaseCases({ root, tools, onEnd }) {
     ...CALLS.map(([method, request, pick = (answers) => answers, transports = TRANSPORTS], index) => [
       `gapic-showcase: ${method} (${index + 1}) over ${transports.join(" and ")}`,
       async () => {
-        const results = await Promise.all(transports.map((transport) => call(method, request, pick, transport)));
+        const results = await Promise.all(transports.map((transport) => call(method, request, transport, pick)));
         for (const result of results) {
           assert.deepEqual(result, results[0]);
         }

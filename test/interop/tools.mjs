@@ -6,8 +6,9 @@ import { isThere, LeftOut, need, run } from "./processes.mjs";
 
 /** The version of etcd that is built. */
 const ETCD = "v3.7.3";
-/** The version of gapic-showcase that is installed where it is not on the PATH. */
-const SHOWCASE = "v0.42.0";
+/** The commands that are installed where they are not on the PATH. */
+const SHOWCASE = "github.com/googleapis/gapic-showcase/cmd/gapic-showcase@v0.42.0";
+const OPENFGA = "github.com/openfga/openfga/cmd/openfga@v1.18.1";
 
 /** How long building and installing may take, in seconds. */
 const INSTALL_SECONDS = 900;
@@ -85,23 +86,23 @@ export function createTools(root) {
     return { program, protos };
   }
 
-  /** Find gapic-showcase on the PATH, or install it. */
-  async function installShowcase() {
-    if (await isThere("gapic-showcase")) {
-      return "gapic-showcase";
+  /** Find a program on the PATH, or install it as a command of a Go module. */
+  async function installCommand(name, path) {
+    if (await isThere(name)) {
+      return name;
     }
     await need("go");
-    const module = `github.com/googleapis/gapic-showcase/cmd/gapic-showcase@${SHOWCASE}`;
     const options = { seconds: INSTALL_SECONDS, env: { GOBIN: join(cache, "bin") } };
-    await orLeftOut("gapic-showcase", () => run("go", ["install", module], options));
-    return join(cache, "bin/gapic-showcase");
+    await orLeftOut(name, () => run("go", ["install", path], options));
+    return join(cache, "bin", name);
   }
 
   return {
     go: once(buildGo),
     python: once(installPython),
     etcd: once(buildEtcd),
-    showcase: once(installShowcase),
+    showcase: once(() => installCommand("gapic-showcase", SHOWCASE)),
+    openfga: once(() => installCommand("openfga", OPENFGA)),
   };
 }
 
