@@ -86,7 +86,7 @@ export {
   schemaSpans,
   snapRange,
 } from "./history/segments.js";
-export type { CallOptions } from "./input/call-options.js";
+export type { CallOptions, ServiceCallOptions } from "./input/call-options.js";
 export { jsonReplacer } from "./json/json-values.js";
 export { messageToJson } from "./json/message-json.js";
 export { enumName } from "./json/protobuf-json.js";
@@ -172,4 +172,5 @@ export type {
 export type { SentTo } from "./transport/call-context.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, NodeChange, RetryInfo, WaitInfo } from "./transport/hooks.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
+export type { ServiceClient } from "./transport/service-client.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/transport.js";

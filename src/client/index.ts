@@ -1,10 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import {
-  createClient as createConnectClient,
-  createContextValues,
-  type Client as ServiceClient,
-  type Transport,
-} from "@connectrpc/connect";
+import { createClient as createConnectClient, createContextValues, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
@@ -17,6 +12,7 @@ import type { ExportOptions, NetworkHistoryExport } from "../history/network-his
 import { checkExportOptions } from "../history/network-history-export.js";
 import type { PartRetry } from "../history/save-in-parts.js";
 import { listSegments } from "../history/segments.js";
+import { assertDescriptor } from "../input/assert.js";
 import { type CallOptions, parseCallOptions, toConnectOptions } from "../input/call-options.js";
 import {
   checkLedgerOptions,
@@ -47,7 +43,8 @@ import { startingOver } from "../transport/layers/fallback.js";
 import { throwingOurErrors } from "../transport/layers/library-errors.js";
 import { crashChecks, type RequestCheck, withRequestChecks } from "../transport/layers/unsafe-requests.js";
 import { methodName } from "../transport/method.js";
-import { createServiceClient } from "../transport/service-client.js";
+import { assertRetryMethods } from "../transport/retry-methods.js";
+import { createServiceClient, type ServiceClient } from "../transport/service-client.js";
 import { createTransport, failingCall, type OpenNode, type TransportOptions } from "../transport/transport.js";
 import { type NodeStatus, type Nodes, watchNodes } from "./nodes.js";
 
@@ -125,7 +122,7 @@ export interface Client
    * Creates a client of any service of the node, such as one that a fork has added, with a function for each method.
    *
    * @param service the service's descriptor, as `protoc-gen-es` generates it
-   * @returns Connect's client, over the same transport; its methods throw the library's errors
+   * @returns Connect's client, over the same transport; its methods throw the library's errors, and have the option `retry`
    *
    * @example
    * const { height } = await client.service(CoreService).lastBlockHeight({});
@@ -219,7 +216,11 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
 
   const client: Client = {
     transport,
-    service: serviceClient,
+    service(service) {
+      assertDescriptor(service, "service", "TradingDataService of tradewire/api");
+      assertRetryMethods(checked.retry.methods, service);
+      return serviceClient(service);
+    },
 
     exportNetworkHistory(request, exportOptions = {}) {
       const { tableNumber: table, ...requested } = readExportRequest(request);

@@ -117,14 +117,30 @@ export interface TimeoutConfig {
   readonly idleMs?: number | undefined;
 }
 
-/** The retries of read-only calls. */
+/** The defaults of the retry budget. */
+export const DEFAULT_MAX_TOKENS = 100;
+export const DEFAULT_TOKEN_RATIO = 0.1;
+
+/** The retries of calls that may be repeated, and of calls of which nothing was sent. */
 export interface RetryConfig {
-  /** The maximum number of attempts of a read-only call; 1 for no retries. */
+  /** The maximum number of attempts of a call; 1 for no retries. */
   readonly tries: number;
   /** The maximum delay before the first retry, in milliseconds. It doubles with each retry; the delay is a random part. */
   readonly baseMs: number;
   /** The maximum delay before any retry, in milliseconds. */
   readonly maxMs: number;
+  /**
+   * Full names of further methods that may be repeated, such as `library.v1.LibraryService/Search`: reads whose definitions
+   * do not say so. Methods that submit transactions are refused.
+   */
+  readonly methods?: readonly string[] | undefined;
+  /**
+   * The tokens of the retry budget, which all calls of a client share. A failure takes one, and calls are retried while more
+   * than half of them are there.
+   */
+  readonly maxTokens: number;
+  /** The part of a token that a successful call gives back. */
+  readonly tokenRatio: number;
 }
 
 /** How calls are shared among transports and nodes. */

@@ -66,9 +66,14 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "timeouts.callMs": "for a whole call that does not stream, with its wait for its turn and its retries",
   "timeouts.idleMs":
     "for a stream, the longest time in which nothing comes; bytes count, with `grpc-js` whole messages. Without it, a minute for downloads such as exports, and none for streams that observe",
-  "retry.tries": "how often a call that only reads is tried at most; 1 for no retries",
+  "retry.tries": "how often a call is tried at most, if it may be repeated or nothing of it was sent; 1 for no retries",
   "retry.baseMs": "the longest wait before the first retry; it doubles with each, and the wait is a random part of it",
   "retry.maxMs": "the longest wait before any retry",
+  "retry.methods":
+    "full names of further methods that may be repeated, such as `library.v1.LibraryService/Search`: reads whose definitions do not say so ([Retries](#retries))",
+  "retry.maxTokens":
+    "the retry budget that all calls of a client share: each failure takes a token, and calls are retried while more than half of the tokens are there",
+  "retry.tokenRatio": "the part of a token that a successful call gives back",
   "fallback.strategy":
     "where reads go: to the `first` node that can be used, or to all in turn (`round-robin`); what transactions are made of goes to the first",
   "fallback.maxLagBlocks": "with several nodes, how far one may be behind the others before it is not used",
@@ -133,6 +138,9 @@ function typeOf({ name, schema }: ConfigKey): string {
   }
   if ("item" in schema && schema.item === address) {
     return "list of addresses and ports";
+  }
+  if (name === "retry.methods") {
+    return "list of methods";
   }
   throw new Error(`src/config/config-reference.ts has no words for the type of ${name}`);
 }

@@ -9,6 +9,8 @@ import { profiles } from "../schema/profile.js";
 import {
   type AnyTransport,
   type Config,
+  DEFAULT_MAX_TOKENS,
+  DEFAULT_TOKEN_RATIO,
   endpointOf,
   type HeaderFunction,
   type NamedTransport,
@@ -19,6 +21,7 @@ import {
   urlsOf,
 } from "./client-config.js";
 import { exposedHost } from "./loopback.js";
+import { isSubmitting } from "./submitting-methods.js";
 
 export type {
   AnyTransport,
@@ -467,10 +470,32 @@ const timeouts = group({
   idleMs: v.optional(milliseconds),
 });
 
+const METHOD_FORM = "must be a method's full name, such as library.v1.LibraryService/Search";
+
+const FRACTION_FORM = "must be a number from 0.001 to 1";
+const fraction = v.pipe(
+  v.number(FRACTION_FORM),
+  v.minValue(0.001, FRACTION_FORM),
+  v.maxValue(1, FRACTION_FORM),
+  v.metadata({ min: 0.001, max: 1 }),
+);
+
 const retry = group({
   tries: v.optional(integerFrom(1, 100), 3),
   baseMs: v.optional(milliseconds, 100),
   maxMs: v.optional(milliseconds, 10_000),
+  methods: v.optional(
+    v.array(
+      v.pipe(
+        v.string(METHOD_FORM),
+        v.regex(/^[A-Za-z_][\w.]{0,500}\/[A-Za-z_]\w{0,200}$/, METHOD_FORM),
+        v.check((name) => !isSubmitting(name), "must not be a method that submits: a transaction is never sent twice"),
+      ),
+      `must be a list of methods, each ${METHOD_FORM.replace("must be ", "")}`,
+    ),
+  ),
+  maxTokens: v.optional(integerFrom(1, 1000), DEFAULT_MAX_TOKENS),
+  tokenRatio: v.optional(fraction, DEFAULT_TOKEN_RATIO),
 });
 
 const fallback = group({

@@ -100,7 +100,7 @@ export function readEnvironment(
 function fromText(text: string, { kind }: ConfigKey): unknown {
   switch (kind) {
     case "number":
-      return /^\d+$/.test(text) ? Number(text) : text;
+      return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
     case "boolean":
       return text === "true" || (text === "false" ? false : text);
     case "list":

@@ -19,9 +19,9 @@ export type UnitReaction = "wait" | "retry" | "fail" | "stop";
 
 /** What to do about a failure. */
 export interface Reaction {
-  /** Whether a read-only call is retried over the same transport, as long as it has time. */
+  /** Whether a call that may be repeated, or that was never sent, is made again over the same transport. */
   readonly retry: boolean;
-  /** Whether a read-only call falls back to another transport. */
+  /** Whether a call that may be repeated, or that was never sent, falls back to another transport. */
   readonly fallBack: boolean;
   /** Whether a stream is opened again. */
   readonly resume: boolean;
@@ -172,6 +172,17 @@ function connectionKind({ code, connected, isClosed }: ConnectionError): Failure
  */
 export function reactionTo(error: unknown): Reaction {
   return REACTIONS[failureKind(error)];
+}
+
+/**
+ * Returns whether it is certain that nothing of a call has reached the node, so that even a call that changes state may be
+ * made again.
+ *
+ * @param error what was thrown
+ * @returns whether no connection was made for the call
+ */
+export function wasNeverSent(error: unknown): boolean {
+  return error instanceof ConnectionError && !error.connected;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { CallOptions as ConnectOptions } from "@connectrpc/connect";
-import { assertKnownKeys, parseSignal } from "./assert.js";
+import { assertKnownKeys, assertOneOf, parseSignal } from "./assert.js";
 import { mismatchError } from "./message-init.js";
 
 /** The options of a call. All methods of a client that call the node take them. */
@@ -15,8 +15,17 @@ export interface CallOptions {
 /** The keys of {@link CallOptions}. */
 export const CALL_OPTIONS = { signal: true, headers: true, timeoutMs: true } as const;
 
-/** The keys of the options of Connect's clients. */
-const CONNECT_OPTIONS = { ...CALL_OPTIONS, onHeader: true, onTrailer: true, contextValues: true } as const;
+/** The options of a call of a service client. */
+export interface ServiceCallOptions extends ConnectOptions {
+  /**
+   * Whether the call may be repeated after it was sent: `true` for a read whose definition does not say so, `false` for no
+   * retries. By default, its definition and `retry.methods` of the configuration decide.
+   */
+  readonly retry?: boolean | undefined;
+}
+
+/** The keys of {@link ServiceCallOptions}. */
+const SERVICE_OPTIONS = { ...CALL_OPTIONS, onHeader: true, onTrailer: true, contextValues: true, retry: true } as const;
 
 /**
  * Parses the options of a call that has no other options.
@@ -32,15 +41,16 @@ export function parseCallOptions(options: CallOptions = {}): ConnectOptions {
 }
 
 /**
- * Validates the options of a call over a Connect client.
+ * Validates the options of a call of a service client.
  *
  * @param options the options
  * @throws {@link RequestError} if an option is unknown or invalid
  */
-export function validateConnectOptions(options: ConnectOptions | undefined): void {
+export function validateServiceOptions(options: ServiceCallOptions | undefined): void {
   if (options !== undefined) {
-    assertKnownKeys("options", options, CONNECT_OPTIONS);
+    assertKnownKeys("options", options, SERVICE_OPTIONS);
     validateCallOptions(options);
+    assertOneOf("retry", options.retry, [true, false]);
   }
 }
 

@@ -31,7 +31,18 @@ const receiveListenerKey: ContextKey<() => void> = {
   defaultValue: () => undefined,
 };
 const sentToKey: ContextKey<SentTo | undefined> = { id: Symbol("where the call was sent"), defaultValue: undefined };
-const retryDisabledKey: ContextKey<boolean> = { id: Symbol("whether retries are disabled"), defaultValue: false };
+
+/**
+ * Whether a call may be repeated after it was sent: as its definition says, since its caller or the configuration says so,
+ * or not at all.
+ */
+export type Repeatability = "by definition" | "declared" | "disabled";
+
+/** The key of a call's {@link Repeatability}. */
+export const repeatabilityKey: ContextKey<Repeatability> = {
+  id: Symbol("whether the call may be repeated"),
+  defaultValue: "by definition",
+};
 
 /** The number of calls that this process has made. */
 let callCount = 0;
@@ -106,17 +117,7 @@ export function sentTo(contextValues: ContextValues): SentTo | undefined {
  * @returns the same context values
  */
 export function withoutRetry(contextValues: ContextValues): ContextValues {
-  return contextValues.set(retryDisabledKey, true);
-}
-
-/**
- * Returns whether {@link withoutRetry} was applied to a call.
- *
- * @param contextValues the call's context values
- * @returns whether retries are disabled
- */
-export function isRetryDisabled(contextValues: ContextValues): boolean {
-  return contextValues.get(retryDisabledKey);
+  return contextValues.set(repeatabilityKey, "disabled");
 }
 
 /**

@@ -1,6 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import type { ContextValues } from "@connectrpc/connect";
+import { isSubmitting } from "../config/submitting-methods.js";
 import { mainVerb } from "../http-rule/http-rule.js";
+import { repeatabilityKey } from "./call-context.js";
 
 /**
  * Returns the full name of a method.
@@ -13,7 +16,34 @@ export function methodName(method: DescMethod): string {
 }
 
 /**
- * Returns whether a method is read-only, so that a failed call may be retried.
+ * Returns whether a call may be repeated after it was sent: its method is read-only or idempotent by its definition
+ * (`idempotency_level`), or the caller or the configuration says so.
+ *
+ * @param method the method's descriptor
+ * @param contextValues the call's context values
+ * @returns whether it may; never for a method that submits something to the network
+ */
+export function isRepeatable(method: DescMethod, contextValues: ContextValues): boolean {
+  const repeatability = contextValues.get(repeatabilityKey);
+  if (repeatability === "disabled" || isSubmitting(methodName(method))) {
+    return false;
+  }
+  const isIdempotent = method.idempotency === MethodOptions_IdempotencyLevel.IDEMPOTENT;
+  return repeatability === "declared" || isIdempotent || isReadOnly(method);
+}
+
+/**
+ * Returns whether a method streams its requests, which cannot be sent a second time.
+ *
+ * @param method the method's descriptor
+ * @returns whether it does
+ */
+export function streamsRequests({ methodKind }: DescMethod): boolean {
+  return methodKind === "client_streaming" || methodKind === "bidi_streaming";
+}
+
+/**
+ * Returns whether a method is read-only.
  *
  * The definitions must say so: the method's HTTP rule is a GET, or its `idempotency_level` is `NO_SIDE_EFFECTS`. The
  * network's read-only methods without an HTTP rule, or with another one, have that level. Nothing is derived from a name:

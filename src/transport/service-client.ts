@@ -1,13 +1,26 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
+import { type CallOptions, type Client, createClient, createContextValues, type Transport } from "@connectrpc/connect";
+import { isSubmitting } from "../config/submitting-methods.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
-import { assertDescriptor } from "../input/assert.js";
-import { validateConnectOptions } from "../input/call-options.js";
+import { RequestError } from "../errors/index.js";
+import { type ServiceCallOptions, validateServiceOptions } from "../input/call-options.js";
 import { mismatchError, parseMessageInit } from "../input/message-init.js";
 import { linkedController } from "../signal/abort.js";
+import { repeatabilityKey } from "./call-context.js";
 import { throwingOurErrors } from "./layers/library-errors.js";
 import { handleStream } from "./message-streams.js";
-import { hasSingleResponse } from "./method.js";
+import { hasSingleResponse, methodName, streamsRequests } from "./method.js";
+import { withOwnContextValue } from "./own-context-value.js";
+
+/** A client of a service, with a function for each method: Connect's, whose calls have {@link ServiceCallOptions}. */
+export type ServiceClient<S extends DescService> = Client<S> & {
+  readonly [Method in keyof Client<S>]: Client<S>[Method] extends (
+    request: infer Request,
+    options?: CallOptions,
+  ) => infer Response
+    ? (request: Request, options?: ServiceCallOptions) => Response
+    : never;
+};
 
 /**
  * Creates a client of a service like Connect's own, whose methods throw the library's errors. A stream that is no longer
@@ -23,8 +36,12 @@ export function createServiceClient<S extends DescService>(
   service: S,
   transport: Transport,
   failing: CallErrorMapper,
-): Client<S> {
-  assertDescriptor(service, "service", "TradingDataService of tradewire/api");
+): ServiceClient<S>;
+export function createServiceClient(
+  service: DescService,
+  transport: Transport,
+  failing: CallErrorMapper,
+): Client<DescService> {
   const calls = throwingOurErrors(transport, failing);
   const client = createClient(service, {
     ...calls,
@@ -45,7 +62,7 @@ export function createServiceClient<S extends DescService>(
 }
 
 /** A function of a client. */
-type Call = (request: unknown, options?: CallOptions) => unknown;
+type Call = (request: unknown, options?: ServiceCallOptions) => unknown;
 
 function isCall(call: unknown): call is Call {
   return typeof call === "function";
@@ -58,13 +75,32 @@ function withInputChecks(method: DescMethod, call: Call, failing: CallErrorMappe
   const read = (request: unknown) => (request === undefined ? {} : parseMessageInit(input, request));
   return (request, options) => {
     try {
-      validateConnectOptions(options);
-      return call(hasSingleRequest ? read(request) : readEach(request, read), options);
+      validateServiceOptions(options);
+      return call(hasSingleRequest ? read(request) : readEach(request, read), withRepeatability(method, options));
     } catch (reason) {
       const fail = failing(method, undefined);
       return hasSingleResponse(method) ? Promise.reject(reason).catch(fail) : fail(reason);
     }
   };
+}
+
+/** Returns the options for Connect, with `retry` in the context values. */
+function withRepeatability(method: DescMethod, options: ServiceCallOptions | undefined): CallOptions | undefined {
+  const { retry, ...connectOptions } = options ?? {};
+  if (retry === undefined) {
+    return connectOptions;
+  }
+  if (retry && isSubmitting(methodName(method))) {
+    const advice = "Leave it out: a transaction is never sent twice. Nothing was sent.";
+    throw new RequestError(`cannot be true for ${method.name}`, { option: "retry", advice });
+  }
+  if (retry && streamsRequests(method)) {
+    const advice = "Leave it out: requests that stream cannot be sent again.";
+    throw new RequestError(`cannot be true for ${method.name}`, { option: "retry", advice });
+  }
+  const { contextValues = createContextValues() } = connectOptions;
+  const repeatability = retry ? "declared" : "disabled";
+  return { ...connectOptions, contextValues: withOwnContextValue(contextValues, repeatabilityKey, repeatability) };
 }
 
 function readEach(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {

@@ -48,6 +48,8 @@ describe("tradewire config", () => {
       ["retry.tries", "5", "file.json"],
       ["retry.baseMs", "100", "default"],
       ["retry.maxMs", "10000", "default"],
+      ["retry.maxTokens", "100", "default"],
+      ["retry.tokenRatio", "0.1", "default"],
       ["fallback.strategy", "first", "default"],
       ["fallback.maxLagBlocks", "20", "default"],
       ["fallback.pauseMs", "30000", "default"],

@@ -59,7 +59,7 @@ describe("readConfig", () => {
       },
       rest: { ...REST, streams: "envelopes", jsonAsText: false, allowInsecureHeaders: false },
       timeouts: { connectMs: 10_000, callMs: 60_000 },
-      retry: { tries: 3, baseMs: 100, maxMs: 10_000 },
+      retry: { tries: 3, baseMs: 100, maxMs: 10_000, maxTokens: 100, tokenRatio: 0.1 },
       fallback: { strategy: "first", maxLagBlocks: 20, pauseMs: 30_000, maxPauseMs: 300_000 },
       limits: { maxMessageBytes: 67_108_864, maxJsonBytes: 67_108_864, maxArchiveBytes: 536_870_912 },
     });

@@ -87,7 +87,9 @@ describe("the order of the sources", () => {
     const { sources } = load({ environment: { TRADEWIRE_REST_URL: "https://node.example" } });
     const names = keys.map(({ name }) => name);
     expect([...sources.keys()]).toEqual(
-      names.filter((name) => !/^grpc|^chainId$|^proxy$|^rest\.(tls|headers)|idleMs$|callsPerSecond$/.test(name)),
+      names.filter(
+        (name) => !/^grpc|^chainId$|^proxy$|^rest\.(tls|headers)|idleMs$|callsPerSecond$|retry\.methods$/.test(name),
+      ),
     );
   });
 });

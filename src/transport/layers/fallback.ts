@@ -11,13 +11,13 @@ import {
   RequestError,
   type TradewireError,
 } from "../../errors/index.js";
-import { reactionTo } from "../../errors/reaction.js";
+import { reactionTo, wasNeverSent } from "../../errors/reaction.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
-import { callId, failedTransportsKey, isRetryDisabled, remainingMs } from "../call-context.js";
+import { callId, failedTransportsKey, remainingMs } from "../call-context.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
-import { hasSingleResponse, isReadOnly, methodName } from "../method.js";
+import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
 import { callError } from "./library-errors.js";
 
@@ -64,8 +64,8 @@ interface Candidate {
  * Composes transports into one, in order of preference.
  *
  * A call falls back to the next transport if one is unreachable, does not answer within its share of the call's time, does
- * not offer the method, or is answered by something other than a node, as long as no message has arrived. A call that is
- * not read-only, or whose requests stream, falls back only if there was no connection; otherwise the node might carry it
+ * not offer the method, or is answered by something other than a node, as long as no message has arrived. A call that may
+ * not be repeated, or whose requests stream, falls back only if there was no connection; otherwise the node might carry it
  * out twice, or requests could be lost. A transport that was unreachable gets a cooldown, so that a node without it costs
  * one failed connection rather than one for each call.
  *
@@ -121,8 +121,9 @@ export function betweenNodes(
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
       callInTurn(turns, { method, signal, contextValues }, ({ transport }, remaining) => {
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
-        // A read that may fall back leaves time for that.
-        const isShared = remaining.some(({ isCoolingDown }) => !isCoolingDown) && isReadOnly(method);
+        // A call that may fall back leaves time for that.
+        const mayBeShared = isRepeatable(method, contextValues);
+        const isShared = mayBeShared && remaining.some(({ isCoolingDown }) => !isCoolingDown);
         const share = leftMs !== undefined && isShared ? leftMs / 2 : leftMs;
         const limitMs = share && Math.max(Math.ceil(share), 1);
         return transport.unary(method, signal, limitMs, header, message, contextValues);
@@ -249,15 +250,14 @@ function candidatesFor(
 
 /**
  * Makes a call over one candidate after the other, until one succeeds; `send` gets the remaining candidates. One in its
- * cooldown is tried only if the others lost the connection. Its failure says nothing new, so it is the call's only if all
- * candidates are in their cooldown.
+ * cooldown is tried only if the others lost the connection. That it is still unreachable says nothing new, so it is the
+ * call's failure only if all candidates are in their cooldown.
  */
 async function callInTurn<T>(
   turns: Turns,
   { method, signal, contextValues }: CallInTurn,
   send: (member: FallbackMember, remaining: readonly Candidate[]) => Promise<T>,
-  mayFallBack = (error: TradewireError) =>
-    wasNeverSent(error) || (isReadOnly(method) && !isRetryDisabled(contextValues)),
+  mayFallBack = (error: TradewireError) => wasNeverSent(error) || isRepeatable(method, contextValues),
 ): Promise<T> {
   const { cooldowns, onFallback, gate } = turns;
   const candidates = candidatesFor(turns, { method, contextValues });
@@ -289,7 +289,8 @@ async function callInTurn<T>(
         cooldowns.start(member);
         gate?.onLost(member.name);
       }
-      if (!isCoolingDown || areAllCoolingDown) {
+      // What was sent must not look as if it was not.
+      if (!isCoolingDown || areAllCoolingDown || !wasNeverSent(error)) {
         failure = withEarlierFailures(reason, error, earlier);
       }
       const next = candidates.shift();
@@ -365,11 +366,6 @@ function noCandidate(): never {
 function errorOf(reason: unknown, { name }: FallbackMember, method: DescMethod): TradewireError {
   const call = { method: methodName(method), hasSingleResponse: hasSingleResponse(method) };
   return callError(reason, { transport: name, url: name, ...call });
-}
-
-/** Returns whether it is certain that nothing of the call has reached the node. */
-function wasNeverSent(error: TradewireError): boolean {
-  return error instanceof ConnectionError && !error.connected;
 }
 
 /** A transport over which a call failed. */

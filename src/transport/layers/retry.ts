@@ -1,39 +1,58 @@
 import { ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
-import type { RetryConfig } from "../../config/client-config.js";
+import { DEFAULT_MAX_TOKENS, DEFAULT_TOKEN_RATIO, type RetryConfig } from "../../config/client-config.js";
 import type { TradewireError } from "../../errors/index.js";
-import { reactionTo } from "../../errors/reaction.js";
+import { reactionTo, wasNeverSent } from "../../errors/reaction.js";
 import { unixMs } from "../../runtime/index.js";
 import { retryDelayMs, wait } from "../../signal/wait.js";
-import { callId, isRetryDisabled, remainingMs } from "../call-context.js";
+import { callId, remainingMs, repeatabilityKey } from "../call-context.js";
 import type { Hooks } from "../hooks.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
-import { isReadOnly, methodName } from "../method.js";
+import { isRepeatable, methodName, streamsRequests } from "../method.js";
 import { libraryErrorIn } from "./library-errors.js";
+import { createRetryBudget } from "./retry-budget.js";
 
 /** The longest `retry-after` that is obeyed, in milliseconds. A call without a deadline could wait for weeks. */
 const MAX_RETRY_AFTER_MS = 600_000;
 
+/** The retry options of {@link retryInterceptor}. Those of the budget have the configuration's defaults. */
+export type RetryOptions = Pick<RetryConfig, "tries" | "baseMs" | "maxMs"> & Partial<RetryConfig>;
+
 /**
- * Returns an interceptor that retries read-only calls if the node could not serve a call or the connection was lost, as
- * long as no message has arrived. The wait is a random part of a time that doubles with each attempt; the node's
- * `retry-after` replaces it. No wait begins that would exceed the call's deadline or ten minutes.
+ * Returns an interceptor that retries calls if the node could not serve a call or the connection was lost, as long as no
+ * message has arrived: calls that may be repeated, and any call of which nothing was sent. The wait is a random part of a
+ * time that doubles with each attempt; the node's `retry-after` or `grpc-retry-pushback-ms` replaces it. No wait begins that
+ * would exceed the call's deadline or ten minutes. All calls share a retry budget, as in gRPC's proposal A6.
  *
- * @param config `tries` is the maximum number of attempts of a call; `baseMs` and `maxMs` are the first and the longest
- *   wait, in milliseconds
+ * @param options `tries` is the maximum number of attempts of a call; `baseMs` and `maxMs` are the first and the longest
+ *   wait, in milliseconds; `methods` are the full names of further methods that may be repeated; `maxTokens` and
+ *   `tokenRatio` are those of the budget
  * @param hooks `onRetry` is called before each wait
  * @returns the interceptor; the last failure of a call passes unchanged
  */
-export function retryInterceptor({ tries, ...waits }: RetryConfig, { onRetry }: Hooks = {}): Interceptor {
+export function retryInterceptor(options: RetryOptions, { onRetry }: Hooks = {}): Interceptor {
+  const { tries, methods = [], maxTokens = DEFAULT_MAX_TOKENS, tokenRatio = DEFAULT_TOKEN_RATIO, ...waits } = options;
+  const declared = new Set(methods);
+  const budget = createRetryBudget(maxTokens, tokenRatio);
+
   async function withRetries<T>(req: UnaryRequest | StreamRequest, call: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await call();
+        const response = await call();
+        budget.onSuccess();
+        return response;
       } catch (reason) {
         const error = retryableError(reason);
+        const isUnsent = wasNeverSent(error);
+        if (error !== undefined && !isUnsent) {
+          budget.onFailure();
+        }
         if (attempt >= tries || req.signal.aborted || error === undefined) {
           throw reason;
         }
-        const requestedMs = retryAfterMs(ConnectError.from(reason));
+        if (!isUnsent && !(isRepeatable(req.method, req.contextValues) && budget.allowsRetry())) {
+          throw reason;
+        }
+        const requestedMs = requestedDelayMs(ConnectError.from(reason).metadata);
         const leftMs = remainingMs(req.contextValues) ?? Number.POSITIVE_INFINITY;
         if ((requestedMs ?? 0) >= leftMs || (requestedMs ?? 0) > MAX_RETRY_AFTER_MS) {
           throw reason; // The deadline would pass before: the node's own answer says more.
@@ -50,15 +69,13 @@ export function retryInterceptor({ tries, ...waits }: RetryConfig, { onRetry }: 
   }
 
   return (next) => async (req) => {
-    const { methodKind } = req.method;
-    // Requests that stream cannot be sent again.
-    if (
-      !isReadOnly(req.method) ||
-      isRetryDisabled(req.contextValues) ||
-      methodKind === "client_streaming" ||
-      methodKind === "bidi_streaming"
-    ) {
+    const { method, contextValues } = req;
+    const repeatability = contextValues.get(repeatabilityKey);
+    if (repeatability === "disabled" || streamsRequests(method)) {
       return next(req);
+    }
+    if (repeatability === "by definition" && declared.has(methodName(method))) {
+      contextValues.set(repeatabilityKey, "declared"); // For the fallback below, too.
     }
     if (!req.stream) {
       return withRetries(req, () => next(req));
@@ -77,9 +94,20 @@ function retryableError(reason: unknown): TradewireError | undefined {
   return error !== undefined && reactionTo(error).retry ? error : undefined;
 }
 
+/**
+ * Returns the wait that a node asks for, in milliseconds; infinite if it asks for no retry. `grpc-retry-pushback-ms` is from
+ * gRPC's proposal A6, where a negative or unreadable number means no retry.
+ */
+function requestedDelayMs(metadata: Headers): number | undefined {
+  const pushback = metadata.get("grpc-retry-pushback-ms");
+  if (pushback !== null) {
+    return /^\d{1,10}$/.test(pushback) ? Number(pushback) : Number.POSITIVE_INFINITY;
+  }
+  return retryAfterMs(metadata.get("retry-after") ?? "");
+}
+
 /** Returns the wait that `retry-after` asks for, in milliseconds. The header holds seconds or a date. */
-function retryAfterMs(error: ConnectError): number | undefined {
-  const value = error.metadata.get("retry-after") ?? "";
+function retryAfterMs(value: string): number | undefined {
   // HTTP dates end in GMT. Without this check, Date.parse would read "1.5" as a day in 2001.
   const date = Date.parse(value.endsWith(" GMT") ? value : "");
   const delay = /^\d+$/.test(value) ? Number(value) * 1000 : date - unixMs();

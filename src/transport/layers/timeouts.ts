@@ -7,6 +7,7 @@ import { isHttpBody } from "../../json/message-json.js";
 import { MAX_TIMER_MS, monotonicMs, startAwakeTimer } from "../../runtime/index.js";
 import { deadlineKey, setReceiveListener } from "../call-context.js";
 import { handleStream } from "../message-streams.js";
+import { withOwnContextValue } from "../own-context-value.js";
 import { runStreaming, runUnary } from "../run-call.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 import { isEndUnsent } from "./library-errors.js";
@@ -113,28 +114,16 @@ function changedKind(): ConnectError {
 }
 
 /**
- * Returns the deadline of a call, and context values that carry it. They write through to the caller's, except for this
- * deadline: the caller's may be those of another deadline around this one. As in Connect, a time of 0 or less means no
+ * Returns the deadline of a call, and context values that carry it: the caller's may be those of another deadline around
+ * this one. As in Connect, a time of 0 or less means no
  * deadline, and so does an infinite one. A time that is too long for a timer is shortened to the longest, 24 days.
  */
 function callDeadline(limitMs: number | undefined, callers: ContextValues) {
   const isLimited = limitMs !== undefined && limitMs > 0 && limitMs !== Number.POSITIVE_INFINITY;
   const timeoutMs = isLimited ? Math.min(limitMs, MAX_TIMER_MS) : undefined;
   const deadline = timeoutMs === undefined ? undefined : monotonicMs() + timeoutMs;
-  const local = createContextValues().set(deadlineKey, deadline);
-  const values: ContextValues = {
-    get: (key) => (key.id === deadlineKey.id ? local : callers).get(key),
-    set(key, value) {
-      (key.id === deadlineKey.id ? local : callers).set(key, value);
-      return values;
-    },
-    delete(key) {
-      (key.id === deadlineKey.id ? local : callers).delete(key);
-      return values;
-    },
-  };
   return {
-    values,
+    values: withOwnContextValue(callers, deadlineKey, deadline),
     timeoutMs,
     leftMs: () => (deadline === undefined ? undefined : Math.max(Math.ceil(deadline - monotonicMs()), 1)),
   };

@@ -62,6 +62,19 @@ function composed(plays: readonly Play[], options: FallbackOptions = {}) {
   return { transport, inner, starts, told, counts: () => inner.map(({ calls }) => calls.length) };
 }
 
+it("a call that was sent over a transport in its cooldown does not fail as if nothing was sent", async () => {
+  const plays: Play[] = [
+    (_, before) => (before === 1 ? texts("here") : fail(refused())(_, before)),
+    (_, before) => fail(before === 0 ? refused() : lost())(_, before),
+  ];
+  const { transport, counts } = composed(plays, { pauseMs: 1000 });
+  await reasonOf(ask(transport)); // Both are unreachable.
+  await runtime.pass(1000);
+  expect(await ask(transport)).toBe("here");
+  await reasonOf(ask(transport));
+  expect(counts()).toEqual([3, 2]);
+});
+
 describe("a call that only reads", () => {
   it("is made over the first transport alone where that answers", async () => {
     const { transport, counts, told } = composed([succeed, succeed]);

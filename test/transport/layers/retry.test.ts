@@ -1,5 +1,5 @@
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import {
   type CallInfo,
@@ -109,10 +109,96 @@ it("hooks are optional", async () => {
   );
 });
 
-it("a call that does more than read is never made again", async () => {
-  const { transport, calls } = retrying(failing(busy()));
-  await reasonOf(ask(transport, { method: say }));
-  expect(calls).toHaveLength(1);
+describe("a call that does more than read", () => {
+  it("is not made again once it was sent", async () => {
+    for (const reason of [busy(), thrown(lost())]) {
+      const { transport, calls } = retrying(failing(reason));
+      expect(await reasonOf(ask(transport, { method: say }))).toBe(reason);
+      expect(calls).toHaveLength(1);
+    }
+  });
+
+  it("is made again if nothing of it was sent", async () => {
+    const unsent = new ConnectionError("refused", { code: Code.Unavailable, advice: "Look.", connected: false });
+    const { transport, calls } = retrying((_, before) => (before === 1 ? texts("here") : failing(thrown(unsent))()));
+    expect(await ask(transport, { method: say })).toBe("here");
+    expect(calls).toHaveLength(2);
+  });
+
+  it("is made again if its definition says that it is idempotent, or the configuration names its method", async () => {
+    const idempotent = { ...say, idempotency: MethodOptions_IdempotencyLevel.IDEMPOTENT };
+    const byDefinition = retrying(failing(busy()));
+    await reasonOf(ask(byDefinition.transport, { method: idempotent }));
+    expect(byDefinition.calls).toHaveLength(3);
+    const byName = retrying(failing(busy()), { methods: ["test.Probe/Say"] });
+    await reasonOf(ask(byName.transport, { method: say }));
+    expect(byName.calls).toHaveLength(3);
+  });
+});
+
+describe("the retry budget", () => {
+  const calling = (transport: Transport, count: number) =>
+    Promise.all(Array.from({ length: count }, () => reasonOf(ask(transport)).catch(() => undefined)));
+
+  it("allows retries while more than half of its tokens are there", async () => {
+    const { transport, calls } = retrying(failing(busy()), { tries: 2, maxTokens: 10 });
+    for (let call = 0; call < 20; call += 1) {
+      await reasonOf(ask(transport));
+    }
+    // The first two calls take four tokens, and the third finds the sixth and fails at the fifth.
+    expect(calls).toHaveLength(20 + 2);
+  });
+
+  it("gets tokens from calls that succeed, and from nothing else", async () => {
+    let isBusy = true;
+    const { transport, calls } = retrying(() => (isBusy ? failing(busy())() : texts("here")), {
+      tries: 2,
+      maxTokens: 2,
+      tokenRatio: 0.5,
+    });
+    await calling(transport, 1);
+    expect(calls).toHaveLength(1);
+    isBusy = false;
+    for (let call = 0; call < 4; call += 1) {
+      await ask(transport);
+    }
+    isBusy = true;
+    await calling(transport, 1);
+    expect(calls).toHaveLength(6);
+  });
+
+  it("is not for failures that a retry cannot mend, nor for calls that were not sent", async () => {
+    const unsent = thrown(
+      new ConnectionError("refused", { code: Code.Unavailable, advice: "Look.", connected: false }),
+    );
+    const reasons = [...Array<unknown>(20).fill(unsent), ...Array<unknown>(20).fill(thrown(ofNode(Code.NotFound)))];
+    const { transport, calls } = retrying((_, before) => failing(reasons[before] ?? busy())(), {
+      tries: 2,
+      maxTokens: 3,
+    });
+    for (let call = 0; call < 30; call += 1) {
+      await reasonOf(ask(transport));
+    }
+    expect(calls).toHaveLength(40);
+    await reasonOf(ask(transport));
+    expect(calls).toHaveLength(42); // Of three tokens, two are more than half.
+  });
+});
+
+describe("grpc-retry-pushback-ms", () => {
+  const pushback = (value: string) => thrown(ofNode(Code.Unavailable), { "grpc-retry-pushback-ms": value });
+
+  it("is the wait before the retry", async () => {
+    const { transport, retries } = retrying(failing(pushback("3")), { tries: 2, baseMs: 40 });
+    await reasonOf(ask(transport));
+    expect(retries.map((retry) => retry.delayMs)).toEqual([3]);
+  });
+
+  it.each(["-1", "soon", "", "1.5"])("of %j asks for no retry", async (value) => {
+    const { transport, calls } = retrying(failing(pushback(value)));
+    await reasonOf(ask(transport));
+    expect(calls).toHaveLength(1);
+  });
 });
 
 it.each([join, talk])(

@@ -1,0 +1,17 @@
+/** The methods that submit something to the network. */
+const SUBMITTING: ReadonlySet<string> = new Set([
+  "vega.api.v1.CoreService/SubmitTransaction",
+  "vega.api.v1.CoreService/SubmitRawTransaction",
+  "vega.api.v1.CoreService/PropagateChainEvent",
+]);
+
+/**
+ * Returns whether a method submits something to the network. Whatever definitions, configuration and options say, such a
+ * call is never repeated after it was sent.
+ *
+ * @param name the full name of the method
+ * @returns whether it does
+ */
+export function isSubmitting(name: string): boolean {
+  return SUBMITTING.has(name);
+}

@@ -1,0 +1,31 @@
+/** What the retries of a client may cost its node. */
+export interface RetryBudget {
+  /** Returns whether a call that was sent may be retried. */
+  allowsRetry(): boolean;
+  onSuccess(): void;
+  /** Records an attempt that was sent and that failed in a way that a retry could mend. */
+  onFailure(): void;
+}
+
+/**
+ * Creates a retry budget: the token bucket of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md,
+ * "Throttling Retry Attempts"). Each failure takes a token, each success gives a part of one, and calls are retried while
+ * more than half of the tokens are there. A node where most calls fail gets few retries; in the long run, a node gets
+ * `tokenRatio` times as many retries as other calls at most.
+ *
+ * @param maxTokens the number of tokens at the start, and the maximum
+ * @param tokenRatio the part of a token that a success gives
+ * @returns the budget
+ */
+export function createRetryBudget(maxTokens: number, tokenRatio: number): RetryBudget {
+  let tokens = maxTokens;
+  return {
+    allowsRetry: () => tokens > maxTokens / 2,
+    onSuccess() {
+      tokens = Math.min(tokens + tokenRatio, maxTokens);
+    },
+    onFailure() {
+      tokens = Math.max(tokens - 1, 0);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { closestName } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { methodName, streamsRequests } from "./method.js";
+
+/**
+ * Checks the methods of `retry.methods` that belong to a service.
+ *
+ * @param names the full names of methods of any services
+ * @param service the service's descriptor
+ * @throws {@link RequestError} if the service lacks one of them, or if one streams its requests
+ */
+export function assertRetryMethods(names: readonly string[] = [], service: DescService): void {
+  const methods = new Map(service.methods.map((method) => [methodName(method), method]));
+  for (const name of names) {
+    const method = methods.get(name);
+    const isOfService = name.startsWith(`${service.typeName}/`);
+    if (isOfService && method === undefined) {
+      const near = closestName(name, [...methods.keys()]);
+      const advice = near === undefined ? "Remove it, or correct the name." : `Did you mean ${near}?`;
+      throw invalidMethod(`${name}, which the definitions lack`, advice);
+    }
+    if (method !== undefined && streamsRequests(method)) {
+      throw invalidMethod(`${name}, which streams its requests`, "Remove it: such requests cannot be sent again.");
+    }
+  }
+}
+
+function invalidMethod(what: string, advice: string): RequestError {
+  const option = "retry.methods";
+  return new RequestError(`names ${what}`, { option, advice, section: "requesterror-configuration" });
+}
