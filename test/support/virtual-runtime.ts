@@ -1,6 +1,7 @@
 import { createHook } from "node:async_hooks";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { createBrotliDecompress, createGzip } from "node:zlib";
 import type * as RuntimeRoom from "../../src/runtime/index.js";
 
 /** The room as it is built, which the package does not export. */
@@ -69,7 +70,7 @@ export interface VirtualOptions {
   readonly unixMs?: number;
   /**
    * Whether servers, files or threads take part: time then passes only when nothing is read, written or worked on. It
-   * takes some real milliseconds for each timer. Work that Node does not list, such as inflating, is not noticed.
+   * takes some real milliseconds for each timer.
    */
   readonly io?: boolean;
 }
@@ -226,6 +227,33 @@ const DELIVERY_MS = 2;
 /** What Node lists while a file is read or written, a name is looked up, or a thread works. */
 const WORK = /^(FSReq|FileHandle.*Req|GetAddrInfoReq|MessagePort)/;
 
+/** The asynchronous ids of the zlib streams that a thread works on, which Node does not list. */
+const compressing = new Set<number>();
+
+/** Notices what a thread compresses or decompresses. */
+function watchZlib(): void {
+  createHook({ before: (id) => void compressing.delete(id) }).enable();
+  for (const stream of [createGzip(), createBrotliDecompress()]) {
+    const handle: object = Object.getPrototypeOf(Reflect.get(stream, "_handle"));
+    const [write, close] = ["write", "close"].map((name): unknown => Reflect.get(handle, name));
+    stream.destroy();
+    if (typeof write !== "function" || typeof close !== "function") {
+      throw new Error("the streams of zlib have other internals than expected");
+    }
+    Object.assign(handle, {
+      write(this: { getAsyncId(): number }, ...input: unknown[]): unknown {
+        compressing.add(this.getAsyncId());
+        return Reflect.apply(write, this, input);
+      },
+      close(this: { getAsyncId(): number }): unknown {
+        compressing.delete(this.getAsyncId());
+        return Reflect.apply(close, this, []);
+      },
+    });
+  }
+}
+watchZlib();
+
 /** Waits until sockets, files and threads are at rest. */
 function afterWork(): Promise<void> {
   let callbacks = 0;
@@ -239,7 +267,9 @@ function afterWork(): Promise<void> {
     let before = callbacks;
     /** Whether nothing but the caller was called since the last look. */
     const isQuiet = () => {
-      const isAtRest = callbacks - before <= 1 && !process.getActiveResourcesInfo().some((name) => WORK.test(name));
+      const isWorking = compressing.size > 0;
+      const isAtRest =
+        callbacks - before <= 1 && !isWorking && !process.getActiveResourcesInfo().some((name) => WORK.test(name));
       before = callbacks;
       return isAtRest;
     };

@@ -110,9 +110,22 @@ export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return header;
 }
 
-/** Returns the decompressed body. If it cannot be decompressed, that of a failure is empty. */
+/** Returns the decompressed body. That of a failure ends where it cannot be decompressed, since the status says enough. */
 function decodedBody<Body extends BodyParts>(status: number, header: Headers, body: Body) {
-  return isSuccess(status) || isReadable(header) ? decoded(header, body) : noBody(); // The status says enough.
+  if (isSuccess(status) || !header.has("content-encoding")) {
+    return decoded(header, body);
+  }
+  return isReadable(header) ? untilCorrupt(decoded(header, body)) : noBody();
+}
+
+async function* untilCorrupt(body: BodyParts): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (reason) {
+    if (!(reason instanceof ProtocolError)) {
+      throw reason;
+    }
+  }
 }
 
 async function* noBody(): AsyncGenerator<Uint8Array> {}
