@@ -26,6 +26,7 @@ import { matchPath } from "../http-rule/path-template.js";
 import { anyToObject, knownTypes } from "../json/any.js";
 import { toErrorObject } from "../json/envelope.js";
 import { isJsonObject } from "../json/json-values.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 import type { Profile } from "../schema/profile.js";
 
 const NDJSON = "application/x-ndjson";
@@ -83,8 +84,9 @@ export function createGateway(
     response: ServerResponse,
     signal: AbortSignal,
   ): Promise<void> {
+    const timeoutMs = parseTimeout(request.headers["grpc-timeout"]);
     if (isUnary(method)) {
-      const { header, message: output } = await transport.unary(method, signal, undefined, undefined, message);
+      const { header, message: output } = await transport.unary(method, signal, timeoutMs, undefined, message);
       if (isMessage(output, HttpBodySchema)) {
         await send(request, response, 200, header, output.contentType, [output.data]);
         return;
@@ -104,7 +106,7 @@ export function createGateway(
       throw new ConnectError("Method Not Allowed", Code.Unimplemented);
     }
     const input = createAsyncIterable([message]);
-    const { header, message: outputs } = await transport.stream(method, signal, undefined, undefined, input);
+    const { header, message: outputs } = await transport.stream(method, signal, timeoutMs, undefined, input);
     const ndjson = profile === "specification" && (request.headers.accept ?? "").includes(NDJSON);
     await stream(method, rule, { outputs, header, ndjson }, request, response);
   }
@@ -123,6 +125,30 @@ export function createGateway(
       response.destroy(); // The client is gone, or the response cannot be completed.
     }
   };
+}
+
+/** The units of `grpc-timeout`, in milliseconds. */
+const TIMEOUT_UNITS: ReadonlyMap<string, number> = new Map([
+  ["H", 3_600_000],
+  ["M", 60_000],
+  ["S", 1000],
+  ["m", 1],
+  ["u", 0.001],
+  ["n", 0.000_001],
+]);
+
+/** Parses the header `grpc-timeout`, as grpc-gateway does. Returns the time in milliseconds, up to that of timers. */
+function parseTimeout(header: string | readonly string[] | undefined): number | undefined {
+  if (header === undefined || header === "") {
+    return undefined;
+  }
+  const text = String(header);
+  const [, digits, unit = ""] = /^(\d{1,18})(.)$/.exec(text) ?? [];
+  const unitMs = TIMEOUT_UNITS.get(unit);
+  if (digits === undefined || unitMs === undefined) {
+    throw new ConnectError(`invalid grpc-timeout: ${text}`, Code.InvalidArgument);
+  }
+  return Math.min(Math.max(Math.ceil(Number(digits) * unitMs), 1), MAX_TIMER_MS);
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary {

@@ -130,10 +130,18 @@ export const BROKEN_COMPRESSION: ResponseFault = {
   advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
 };
 
+export const REQUESTS_STREAM_ALONE: ResponseFault = {
+  summary: "the method streams its requests alone, which no gateway offers over HTTP",
+  code: Code.Unimplemented,
+  advice: "Call it over gRPC: give grpc.url, and grpc as the transport.",
+};
+
 export const NO_WEBSOCKET: ResponseFault = {
   summary: "the answer opens no WebSocket",
   code: Code.Unimplemented,
-  advice: "Over REST, only a data node streams events. Give the data node's URL, or use gRPC for a core node.",
+  advice:
+    "Over REST, a method whose requests stream needs grpc-gateway's WebSocket proxy in front of the gateway: data nodes have it, core " +
+    "nodes do not. Give the data node's URL, or use gRPC, which needs none.",
 };
 
 export const INVALID_HANDSHAKE: ResponseFault = {

@@ -156,6 +156,12 @@ describe("createGateway", () => {
     expect(answer.headers).not.toHaveProperty("content-encoding");
   });
 
+  it.each(["5", "x", "5 s", "m", "-1m"])("refuses the time limit %j, as grpc-gateway does", async (limit) => {
+    const answer = await ask(SEGMENTS, { "grpc-timeout": limit });
+    expect(json(answer)).toMatchObject({ code: Code.InvalidArgument, message: `invalid grpc-timeout: ${limit}` });
+    expect((await ask(SEGMENTS, { "grpc-timeout": "10S" })).status).toBe(200);
+  });
+
   it("answers a unary call with JSON that has every field, 64-bit numbers as strings", async () => {
     const answer = await ask(SEGMENTS);
     expect(answer.status).toBe(200);

@@ -8,6 +8,7 @@ import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
 import { createMessageTransport, protoCodec } from "../message-call.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
+import { USER_AGENT } from "../user-agent.js";
 import { type ChannelPath, createChannelPath } from "./channel-path.js";
 import { sessionOf, startGrpcJsCall, streamOf } from "./grpc-js-call.js";
 import { toMetadata } from "./grpc-js-status.js";
@@ -126,6 +127,7 @@ function channelOpener(config: GrpcConfig, path: ChannelPath, maxMessageBytes: n
   const { protocol, hostname, host } = new URL(url);
   const options: ChannelOptions = {
     "grpc.default_authority": host,
+    "grpc.primary_user_agent": USER_AGENT,
     "grpc.default_compression_algorithm": compressionAlgorithms[config.compression === "gzip" ? "gzip" : "identity"],
     "grpc-node.flow_control_window": config.windowBytes,
     "grpc.max_receive_message_length": maxMessageBytes,

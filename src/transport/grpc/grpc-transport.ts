@@ -2,14 +2,13 @@ import type { GrpcConfig } from "../../config/config-schema.js";
 import { knownTypes } from "../../json/any.js";
 import { isHttpBody } from "../../json/message-json.js";
 import { receiveListener } from "../call-context.js";
+import { formatTimeout } from "../grpc-timeout.js";
 import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
+import { USER_AGENT } from "../user-agent.js";
 import { startGrpcCall } from "./grpc-call.js";
 import { createSessions } from "./http2-sessions.js";
 import { GZIP } from "./message-compression.js";
-
-/** The maximum number of digits of a time in a gRPC header. */
-const MAX_TIME_DIGITS = 8;
 
 /**
  * Creates a Connect transport over gRPC on HTTP/2, without the layers around it.
@@ -40,7 +39,7 @@ export function createRawGrpcTransport(
       return startGrpcCall({
         open: (headers, isWanted) => sessions.request(headers, isWanted),
         headers: {
-          "user-agent": "tradewire",
+          "user-agent": USER_AGENT,
           ...Object.fromEntries(header),
           ":method": "POST",
           ":path": `${prefix}/${method.parent.typeName}/${method.name}`,
@@ -62,10 +61,4 @@ export function createRawGrpcTransport(
     check: () => sessions.check(),
     close: () => sessions.close(),
   });
-}
-
-/** Formats a time for `grpc-timeout`: in milliseconds, or in seconds if these have too many digits. */
-function formatTimeout(timeMs: number): string {
-  const text = `${Math.ceil(timeMs)}`;
-  return text.length > MAX_TIME_DIGITS ? `${Math.ceil(timeMs / 1000)}S` : `${text}m`;
 }

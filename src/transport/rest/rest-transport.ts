@@ -9,14 +9,17 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type StreamRequest } from "@connectrpc/connect";
 import type { RestConfig } from "../../config/client-config.js";
+import { REQUESTS_STREAM_ALONE, responseError } from "../../errors/call-errors.js";
 import { RequestError } from "../../errors/index.js";
 import { createFirstHttpCall } from "../../http-rule/http-call.js";
 import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
 import { receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
+import { formatTimeout } from "../grpc-timeout.js";
 import { methodName } from "../method.js";
 import { runCancelable, runStreaming } from "../run-call.js";
 import type { ClosableTransport, HeaderInit, TransportSettings } from "../transport-types.js";
+import { USER_AGENT } from "../user-agent.js";
 import { ACCEPTED_ENCODINGS } from "./content-encoding.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./rest-error.js";
 import {
@@ -69,26 +72,40 @@ export function createRawRestTransport(
   }
 
   /** Writes a request by the first HTTP rule that fits. */
-  function write(method: DescMethod, header: HeaderInit, message: MessageShape<DescMessage>) {
+  function write(
+    method: DescMethod,
+    header: HeaderInit,
+    timeoutMs: number | undefined,
+    message: MessageShape<DescMessage>,
+  ) {
     const { call, rule } = createFirstHttpCall(method.input, bindings(method), message, registry) ?? noBinding(method);
     const { verb, raw } = call;
     const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const isRaw = hasRawResponse(method.output, rule);
-    const headers: Record<string, string> = { accept: isRaw ? "*/*" : "application/json" };
+    const headers: Record<string, string> = {
+      accept: isRaw ? "*/*" : "application/json",
+      "user-agent": USER_AGENT,
+    };
     (header instanceof Headers ? header : new Headers(header)).forEach((value, name) => {
       headers[name] = value;
     });
     if (body !== undefined) {
       headers["content-type"] = raw === undefined ? "application/json" : raw.contentType || DEFAULT_CONTENT_TYPE;
     }
+    if (timeoutMs !== undefined && timeoutMs > 0) {
+      headers["grpc-timeout"] = formatTimeout(timeoutMs);
+    }
     headers["accept-encoding"] = isRaw ? "identity" : ACCEPTED_ENCODINGS; // Compression makes an archive no smaller.
     return { rule, isRaw, verb, target: `${prefix}${call.target}`, headers, body };
   }
 
   /** Calls a method whose responses stream, but not its requests. */
-  async function stream<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
+  async function stream<I extends DescMessage, O extends DescMessage>(
+    req: StreamRequest<I, O>,
+    timeoutMs: number | undefined,
+  ) {
     const { method, header, signal, message, contextValues } = req;
-    const { rule, ...request } = write(method, header, await firstMessage(message));
+    const { rule, ...request } = write(method, header, timeoutMs, await firstMessage(message));
     const received = await streamingClient.send({ ...request, signal });
     const response = openResponse(received, receiveListener(contextValues));
     if (!isSuccess(response.status)) {
@@ -115,7 +132,12 @@ export function createRawRestTransport(
       message: MessageInitShape<I>,
     ) {
       return runCancelable(signal, timeoutMs, async (cancellation) => {
-        const { rule, isRaw, verb, target, headers, body } = write(method, header, create(method.input, message));
+        const { rule, isRaw, verb, target, headers, body } = write(
+          method,
+          header,
+          timeoutMs,
+          create(method.input, message),
+        );
         const received = await (unaryClient ?? (await loadUnaryClient())).call({
           verb,
           target,
@@ -149,10 +171,7 @@ export function createRawRestTransport(
     ) {
       const request = requestOf(config, method, header);
       if (method.methodKind === "client_streaming") {
-        throw new ConnectError(
-          `${method.name} streams its requests alone, which the gateway cannot`,
-          Code.Unimplemented,
-        );
+        throw toConnectError(responseError(REQUESTS_STREAM_ALONE));
       }
       return runStreaming<I, O>({
         signal,
@@ -161,7 +180,7 @@ export function createRawRestTransport(
         next: (req) =>
           withConnectErrors(async () => {
             const { header, message } =
-              method.methodKind === "bidi_streaming" ? await converse<I, O>(req) : await stream<I, O>(req);
+              method.methodKind === "bidi_streaming" ? await converse<I, O>(req) : await stream<I, O>(req, timeoutMs);
             return { ...req, header, message, trailer: new Headers() };
           }),
       });

@@ -29,6 +29,7 @@ import { WEBSOCKET_PING_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
 import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
+import { USER_AGENT } from "../user-agent.js";
 import { errorFromObject, errorFromResponse } from "./rest-error.js";
 import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-response.js";
 
@@ -116,7 +117,7 @@ export function createWebSocketClient(
       return new Promise((resolve, reject) => {
         const socket = new WebSocket(`${origin}${target}`, {
           createConnection: () => connection,
-          headers: Object.fromEntries(header),
+          headers: { "user-agent": USER_AGENT, ...Object.fromEntries(header) },
           perMessageDeflate: false,
           maxPayload: maxJsonBytes,
         });
@@ -349,11 +350,17 @@ export async function openCallSocket(
       throw responseError(NO_WEBSOCKET, { suffix: `: HTTP ${statusCode}` });
     }
     const response = openResponse(opened, onReceive);
-    throw await errorFromResponse(statusCode, { ...response, body: ignoreErrors(response.body) });
+    const error = await errorFromResponse(statusCode, { ...response, body: ignoreErrors(response.body) });
+    throw NO_UPGRADE.has(statusCode)
+      ? responseError(NO_WEBSOCKET, { suffix: `: ${error.rawMessage}`, cause: error })
+      : error;
   }
   onReceive();
   return { ...opened, header: webHeaders(opened.opening), onReceive };
 }
+
+/** The statuses of a gateway that offers no WebSocket for a path: a proxy for WebSockets opens one whatever the call comes to. */
+const NO_UPGRADE: ReadonlySet<number> = new Set([404, 405, 426, 501]);
 
 /** Returns a body that ends where it fails. The status says enough. */
 async function* ignoreErrors(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

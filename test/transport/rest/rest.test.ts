@@ -30,6 +30,7 @@ describe("requests of the REST transport", () => {
       ["accept", "*/*"],
       ["accept-encoding", "identity"],
       ["host", server.url.slice("http://".length)],
+      ["user-agent", expect.stringMatching(/^tradewire\/\d/)],
       ["x-trace", "7"],
     ]);
     expect(body).toBe("");
@@ -77,7 +78,8 @@ describe("requests of the REST transport", () => {
     const joining = { ...exportNetworkHistory, methodKind: "client_streaming" } as const;
     const input = createAsyncIterable([{}]);
     const streaming = await failure(transport.stream(joining, undefined, undefined, undefined, input));
-    expect(streaming.code).toBe(Code.Unimplemented);
+    expect(streaming).toMatchObject({ code: Code.Unimplemented, cause: { name: "ProtocolError" } });
+    expect(String(streaming.cause)).toContain("Call it over gRPC");
     expect(server.requests).toEqual([]);
   });
 });

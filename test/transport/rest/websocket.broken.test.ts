@@ -212,8 +212,10 @@ describe("an error in a frame is the node's", () => {
 describe("an answer that opens no socket is an error as any other", () => {
   it("of its status, or of its error object", async () => {
     const page = await talkTo(whole("404 Not Found", "<html>nothing here</html>", { "content-type": "text/html" }));
-    expect(page.error).toMatchObject({ name: "NodeError", code: Code.Unimplemented });
-    expect(page.error?.message).toContain('HTTP 404: "<html>nothing here</html>"');
+    expect(page.error).toMatchObject({ name: "ProtocolError", code: Code.Unimplemented });
+    expect(page.error?.message).toContain('the answer opens no WebSocket: HTTP 404: "<html>nothing here</html>"');
+    expect(page.error?.message).toContain("needs grpc-gateway's WebSocket proxy");
+    expect(page.error?.message).toContain("use gRPC, which needs none");
     const body = JSON.stringify({ code: 16, message: "who are you", details: [] });
     const object = await talkTo(whole("401 Unauthorized", body));
     expect(object.error).toMatchObject({ name: "NodeError", code: Code.Unauthenticated });

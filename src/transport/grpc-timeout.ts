@@ -1,0 +1,15 @@
+/** The maximum number of digits of a time in the header. */
+const MAX_DIGITS = 8;
+
+/**
+ * Formats a time for the header `grpc-timeout`: in milliseconds, or in seconds if these have too many digits. Over HTTP/1.1,
+ * grpc-gateway reads the same header (github.com/grpc-ecosystem/grpc-gateway, runtime/context.go), so that the node stops
+ * working for a call whose time is up.
+ *
+ * @param timeMs the time, in milliseconds
+ * @returns the value, such as `1500m`
+ */
+export function formatTimeout(timeMs: number): string {
+  const text = `${Math.ceil(timeMs)}`;
+  return text.length > MAX_DIGITS ? `${Math.ceil(timeMs / 1000)}S` : `${text}m`;
+}
