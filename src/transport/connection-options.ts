@@ -17,6 +17,12 @@ export const TCP_KEEPALIVE_MS = 60_000;
 export const WEBSOCKET_PING_MS = 25_000;
 
 /**
+ * The maximum time for which a connection of `rest` or `grpc-js` without a call is used again, in milliseconds. Load
+ * balancers and NATs forget connections after a minute and longer, some without closing them.
+ */
+export const MAX_IDLE_MS = 55_000;
+
+/**
  * The silence that makes a connection suspect, in milliseconds. If a call ends after so long without a byte, a proxy may
  * have forgotten the connection.
  */

@@ -4,7 +4,7 @@ import type { GrpcConfig } from "../../config/client-config.js";
 import { connectTimeoutError } from "../../errors/network-failure.js";
 import { monotonicMs, startAwakeTimer, unixMs } from "../../runtime/index.js";
 import { createActiveSet } from "../../signal/collections.js";
-import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
+import { MAX_IDLE_MS, pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
 import { createMessageTransport, protoCodec } from "../message-call.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
@@ -51,6 +51,8 @@ export function createRawGrpcJsTransport(
   const callsInFlight = createActiveSet<RawCall>();
   let current: OpenChannel = { channel: openChannel(), calls: 0 };
   let receivedAt = Number.NEGATIVE_INFINITY;
+  /** When the latest call ended, by `monotonicMs()`. */
+  let idleSince = Number.POSITIVE_INFINITY;
 
   /** Replaces the channel for new calls. The calls on the current one go on. */
   function replaceChannel(): void {
@@ -65,6 +67,10 @@ export function createRawGrpcJsTransport(
       const metadata = toMetadata(header);
       if (current.channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) {
         current.channel.close(); // It would repeat its last failure for up to two minutes; a new channel connects at once.
+        current = { channel: openChannel(), calls: 0 };
+      }
+      if (current.calls === 0 && monotonicMs() - idleSince > MAX_IDLE_MS) {
+        current.channel.close(); // A load balancer may have forgotten the connection.
         current = { channel: openChannel(), calls: 0 };
       }
       if (current.calls >= (current.maxCalls ?? USUAL_STREAMS)) {
@@ -82,6 +88,7 @@ export function createRawGrpcJsTransport(
         const isSuspect = error?.code === Code.DeadlineExceeded || (error !== undefined && receivedAt < startedAt);
         remove();
         used.calls -= 1;
+        idleSince = monotonicMs();
         const session = sessionOf(raw);
         if (used === current && isSuspect && silentMs >= SUSPECT_AFTER_MS) {
           replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 may have args it up.

@@ -2,7 +2,7 @@ import { Agent, type IncomingMessage, request as startRequest } from "node:http"
 import type { RestConfig } from "../../config/client-config.js";
 import { markConnecting, markNothingReceived } from "../../errors/network-failure.js";
 import { monotonicMs } from "../../runtime/index.js";
-import { SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
+import { MAX_IDLE_MS, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-options.js";
 import { createConnector, type OpenOptions } from "../connector.js";
 import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
@@ -44,12 +44,19 @@ export function createStreamingClient(
   // The connector speaks TLS, so Node's HTTP sees connections in clear text.
   const server = { agent, defaultPort: protocol === "https:" ? 443 : 80, host: hostname.replace(/^\[|\]$/g, ""), port };
   agent.createConnection = (options, onCreate) => onCreate && options.createConnection?.(options, onCreate);
+  /** When connections became idle, by `monotonicMs()`. */
+  const idleSince = new WeakMap<object, number>();
+  agent.on("free", (socket: object) => idleSince.set(socket, monotonicMs()));
   const connecting = new Set<(reason: Error) => void>();
   let isClosed = false;
 
-  function destroyIdle(): void {
+  /** Destroys the connections that have been idle for a time, in milliseconds. */
+  function destroyIdle(sinceMs: number): void {
+    const latest = monotonicMs() - sinceMs;
     for (const socket of Object.values(agent.freeSockets).flat()) {
-      socket?.destroy();
+      if (socket !== undefined && (idleSince.get(socket) ?? latest) <= latest) {
+        socket.destroy();
+      }
     }
   }
 
@@ -60,6 +67,7 @@ export function createStreamingClient(
           throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
         }
         signal.throwIfAborted();
+        destroyIdle(MAX_IDLE_MS);
         const opening = new AbortController();
         const request = startRequest({
           ...server,
@@ -87,7 +95,7 @@ export function createStreamingClient(
           const isSuspect = request.reusedSocket && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
           fail(new Error("aborted", { cause: signal.reason }));
           if (isSuspect) {
-            destroyIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
+            destroyIdle(0); // A proxy may have forgotten this connection, and with it those that are as old.
           }
         };
         signal.addEventListener("abort", abortRequest, { once: true });

@@ -6,7 +6,7 @@ import { markNothingReceived } from "../../errors/network-failure.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../signal/collections.js";
-import { SUSPECT_AFTER_MS } from "../connection-options.js";
+import { MAX_IDLE_MS, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
 import { createTlsSource } from "../tls-source.js";
@@ -15,9 +15,6 @@ import type { HttpRequest } from "./streaming-client.js";
 
 /** The maximum number of idle connections. */
 const MAX_IDLE = 256;
-
-/** The maximum time for which an idle connection stays open, in milliseconds. */
-const MAX_IDLE_MS = 55_000;
 
 /** A request whose response is read completely. */
 export interface UnaryRequest extends Omit<HttpRequest, "signal"> {
