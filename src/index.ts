@@ -129,6 +129,8 @@ export type {
   UnknownOutcome,
 } from "./live/transaction-outcome.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
+export type { AccountChange, AccountRecords, RecordChange, RecordKind } from "./market/account-records.js";
+export type { AccountView } from "./market/account-state.js";
 export type { BookOptions } from "./market/book.js";
 export { formatDecimal, parseDecimal } from "./market/decimal.js";
 export type {

@@ -30,6 +30,7 @@ import type { LiveCalls } from "../live/live-call.js";
 import { createEvents, type Events } from "../live/live-events.js";
 import { createOutcomes, type Outcomes } from "../live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "../live/transaction-results.js";
+import { type Accounts, createAccounts } from "../market/account.js";
 import { type Books, createBooks } from "../market/book.js";
 import { createUnits, type Units } from "../market/market-units.js";
 import { profileRules } from "../schema/profile.js";
@@ -57,6 +58,7 @@ export interface Client
     Following,
     Units,
     Books,
+    Accounts,
     Omit<Transactions, "sendCommand" | "submitTransaction">,
     Outcomes,
     AsyncDisposable {
@@ -278,6 +280,7 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     ...createListings(dataService, listRecords, failing, requireOrder),
     ...createTransactionResults(live),
     ...createUnits(serviceClient, failing),
+    ...createAccounts(live),
     ...createBooks({ ...live, service: serviceClient }),
     ...events,
     ...transactions,

@@ -5,15 +5,16 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveMarketsDepthUpdatesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { ProtocolError } from "../errors/index.js";
 import { createEventReporter } from "../errors/observer.js";
-import { reactionTo } from "../errors/reaction.js";
 import { assertFunction, assertKnownKeys } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { type LiveCalls, observeCall } from "../live/live-call.js";
 import { readAhead } from "../live/read-ahead.js";
 import { linkedController } from "../signal/abort.js";
+import { createFlag } from "../signal/flag.js";
 import { retryDelayMs, wait } from "../signal/wait.js";
 import { type BookGap, type BookView, createOrderBook, type LoadResult, type OrderBook } from "./order-book.js";
+import { untilAnswered } from "./until-answered.js";
 
 /** How an order book is observed. */
 export interface BookOptions extends CallOptions {
@@ -153,20 +154,6 @@ function createLoader(
   let comparisonMs = FIRST_COMPARISON_MS;
   let wake = (): void => {};
 
-  /** Calls the node until it answers. */
-  async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await call();
-      } catch (error) {
-        if (!reactionTo(error).resume) {
-          throw error;
-        }
-        await wait(retryDelayMs(attempt, retry), signal);
-      }
-    }
-  }
-
   function request(): void {
     isNeeded = true;
     wake();
@@ -189,7 +176,7 @@ function createLoader(
       const { getLatestMarketDepth, getMarket } = service(TradingDataService);
       const callOptions = { ...toConnectOptions(options), signal };
       // A node streams nothing for a market that it does not know, and its book is empty.
-      await untilAnswered(() => getMarket({ marketId }, callOptions));
+      await untilAnswered(() => getMarket({ marketId }, callOptions), retry, signal);
       for (let unusable = 0, failures = 0; ; ) {
         if (!isNeeded || !isConnected) {
           await wait(comparisonMs, signal, (end) => {
@@ -200,7 +187,8 @@ function createLoader(
           const isComparison = !isNeeded;
           isNeeded = false;
           const [connection, knownBefore] = [connections, book.sequenceNumber];
-          const loaded = await untilAnswered(() => getLatestMarketDepth({ marketId }, callOptions));
+          const load = () => getLatestMarketDepth({ marketId }, callOptions);
+          const loaded = await untilAnswered(load, retry, signal);
           const result = isConnected && connection === connections ? book.load(loaded, knownBefore) : "incomplete";
           onChange();
           unusable = result === "outdated" || result === "impossible" ? unusable + 1 : 0;
@@ -232,25 +220,4 @@ function unusableBook(marketId: string, result: LoadResult, sequenceNumber: bigi
           advice: "The node's chain has begun anew, or the address leads to nodes of which one lags. Begin anew, too.",
         },
       );
-}
-
-/** A flag that one task raises and another waits for. */
-function createFlag() {
-  let isRaised = false;
-  let resolve = (): void => {};
-  return {
-    raise(): void {
-      isRaised = true;
-      resolve();
-    },
-    /** Waits until the flag is raised, and lowers it. */
-    async lowered(): Promise<void> {
-      if (!isRaised) {
-        await new Promise<void>((fulfil) => {
-          resolve = fulfil;
-        });
-      }
-      isRaised = false;
-    },
-  };
 }

@@ -1,0 +1,203 @@
+import { Code } from "@connectrpc/connect";
+import { ProtocolError } from "../errors/index.js";
+import { assertKnownKeys } from "../input/assert.js";
+import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { type EventType, eventTypes } from "../live/event-types.js";
+import { requireIdentifier } from "../live/events-request.js";
+import type { LiveCalls } from "../live/live-call.js";
+import { createEvents } from "../live/live-events.js";
+import { readAhead } from "../live/read-ahead.js";
+import { monotonicMs, startTimer } from "../runtime/index.js";
+import { linkedController } from "../signal/abort.js";
+import { createFlag } from "../signal/flag.js";
+import { retryDelayMs, wait } from "../signal/wait.js";
+import { KINDS, type RecordKind } from "./account-records.js";
+import type { AccountView } from "./account-state.js";
+import { untilAnswered } from "./until-answered.js";
+
+/** The accounts of parties. */
+export interface Accounts {
+  /**
+   * Observes the live orders, the positions and the balances of a party, from now on.
+   *
+   * The node's events say what changed, and the node's listings give the records, so that they are always the listed ones. After
+   * a lost connection, everything is listed again: then nothing is missing, and no change is reported twice. A slow reader gets the changes
+   * since its last view at once. A change that is undone before it is listed, such as an order that is filled at once, is not reported;
+   * {@link Events.events} has these.
+   *
+   * @param partyId the party's public key, 64 hex digits
+   * @param options a signal, request headers and a time limit for each call
+   * @returns the states of the account, without an end; nothing is sent before they are requested. They end with the loop
+   * @throws {@link RequestError} at once, if the key is not 64 hex digits
+   * @throws {@link NodeError} while iterating, if the node refuses a call
+   * @throws {@link ProtocolError} while iterating, if the node lists records older than ones that it listed before, ten times in
+   *   a row, or more than 100 000 records of a kind
+   * @throws {@link CanceledError} while iterating, if the signal was aborted
+   *
+   * @example
+   * for await (const { orders, changes } of client.account(partyId, { signal })) {
+   *   console.log(orders.length, changes.map(({ kind, isListed }) => `${kind} ${isListed ? "changed" : "ended"}`));
+   * }
+   */
+  account(partyId: string, options?: CallOptions): AsyncIterable<AccountView>;
+}
+
+/** The kinds of records that an event of a type may have changed. */
+type KindsOfEvents = Readonly<Partial<Record<EventType, readonly RecordKind[]>>>;
+
+/** The kinds of records that an event of a party may have changed. Payments of profits and losses come with events of accounts. */
+const PARTY_EVENTS: KindsOfEvents = {
+  order: ["order"],
+  cancelledOrders: ["order"],
+  trade: ["order", "position"],
+  account: ["balance", "position"],
+  positionStateEvent: ["position"],
+  settlePosition: ["position"],
+  settleDistressed: ["order", "position"],
+  lossSocialization: ["position"],
+};
+
+/**
+ * Events without a party, which the bus drops where a party is given (v0.78.0, core/events/expired_orders.go and
+ * datanode/sqlsubscribers/position.go). The end of each block shows that the connection works.
+ */
+const NETWORK_EVENTS: KindsOfEvents = {
+  endBlock: [],
+  expiredOrders: ["order"],
+  distressedOrders: ["order"],
+  distressedPositions: ["position"],
+  settleMarket: ["order", "position"],
+  fundingPayments: ["position"],
+};
+
+/** The time after a lost connection at which all records are listed once more, and the time between two such listings. */
+const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
+
+/** The time between two listings of records that keep changing, in milliseconds: the events of a block come one after the other. */
+const LISTING_INTERVAL_MS = 250;
+
+/** The number of outdated listings in a row after which the stream fails. */
+const MAX_OUTDATED = 10;
+
+/**
+ * Creates the accounts of a node's parties.
+ *
+ * @param calls how the node is called
+ * @returns the accounts
+ */
+export function createAccounts(calls: LiveCalls): Accounts {
+  return {
+    account(partyId, options = {}) {
+      requireIdentifier(partyId, "partyId");
+      assertKnownKeys("options", options, CALL_OPTIONS);
+      validateCallOptions(options);
+      const party = partyId.toLowerCase();
+      return readAhead((signal) => observeAccount(calls, party, options, signal), {
+        maxWaiting: 1,
+        signal: options.signal,
+      });
+    },
+  };
+}
+
+/** Yields the account whenever it has changed. */
+async function* observeAccount(
+  calls: LiveCalls,
+  partyId: string,
+  options: CallOptions,
+  signal: AbortSignal,
+): AsyncGenerator<readonly AccountView[]> {
+  const ending = linkedController(signal);
+  const changed = createFlag();
+  const { createAccountState } = await import("./account-state.js"); // It needs the definitions of all records, which are large.
+  const account = createAccountState(calls, partyId, { ...options, signal: ending.signal });
+  const due = new Set<RecordKind>(KINDS);
+  let isAfterLoss = true;
+  let failure: { readonly reason: unknown } | undefined;
+  let stopTimer = (): void => {};
+
+  function markDue(kinds: readonly RecordKind[]): void {
+    for (const kind of kinds) {
+      due.add(kind);
+      changed.raise();
+    }
+  }
+
+  function scheduleComparison(ms: number): void {
+    stopTimer();
+    const compare = () => {
+      markDue(KINDS);
+      scheduleComparison(COMPARISON_MS);
+    };
+    stopTimer = startTimer(compare, ms, { ref: false });
+  }
+
+  const onRetry: LiveCalls["onRetry"] = (lost) => {
+    calls.onRetry(lost);
+    isAfterLoss = true;
+    account.connectionLost();
+    scheduleComparison(FIRST_COMPARISON_MS);
+    changed.raise();
+  };
+  const { events } = createEvents({ ...calls, onRetry });
+
+  /** Reads events until the signal is aborted or the stream fails for good; then it throws. */
+  async function readEvents(kindsOf: KindsOfEvents, filter: { readonly partyId?: string }): Promise<void> {
+    const { headers, timeoutMs } = options;
+    const observing = { reconnect: true, signal: ending.signal, headers, timeoutMs } as const;
+    for await (const event of events({ types: eventTypes.filter((type) => type in kindsOf), ...filter }, observing)) {
+      if (isAfterLoss) {
+        isAfterLoss = false;
+        account.connectionWorks();
+        markDue(KINDS); // What happened before the node sent this event is in its listings.
+      }
+      if (!("gap" in event)) {
+        account.observe(event);
+        markDue(kindsOf[event.kind] ?? []);
+      }
+    }
+  }
+
+  const tasks = Promise.all([readEvents(PARTY_EVENTS, { partyId }), readEvents(NETWORK_EVENTS, {})]).catch(
+    (reason: unknown) => {
+      failure = { reason };
+      changed.raise();
+    },
+  );
+  scheduleComparison(FIRST_COMPARISON_MS);
+  try {
+    for (let outdated = 0; ; ) {
+      const kinds = KINDS.filter((kind) => due.delete(kind));
+      const listedAt = monotonicMs();
+      const isCurrent = await untilAnswered(() => account.refresh(kinds), calls.retry, ending.signal);
+      if (failure !== undefined) {
+        throw failure.reason;
+      }
+      const view = account.takeView();
+      if (view !== undefined) {
+        yield [view];
+      }
+      outdated = isCurrent ? 0 : outdated + 1;
+      if (outdated === MAX_OUTDATED) {
+        throw outdatedListing(partyId);
+      }
+      if (!isCurrent) {
+        markDue(kinds);
+        await wait(retryDelayMs(outdated, calls.retry), ending.signal);
+      }
+      await changed.lowered();
+      await wait(Math.max(listedAt + LISTING_INTERVAL_MS - monotonicMs(), 0), ending.signal);
+    }
+  } finally {
+    stopTimer();
+    ending.abort();
+    await tasks;
+  }
+}
+
+function outdatedListing(partyId: string): ProtocolError {
+  return new ProtocolError(`the node's records of party ${partyId} stay behind those that it sent before`, {
+    code: Code.FailedPrecondition,
+    advice: "The node's chain has begun anew, or the address leads to nodes of which one lags. Begin anew, too.",
+  });
+}

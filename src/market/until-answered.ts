@@ -1,0 +1,24 @@
+import { reactionTo } from "../errors/reaction.js";
+import { type RetryWaits, retryDelayMs, wait } from "../signal/wait.js";
+
+/**
+ * Calls a node until it answers, as a stream that reconnects does.
+ *
+ * @param call makes the call
+ * @param retry the waits between attempts
+ * @param signal ends the attempts
+ * @returns the answer
+ * @throws the error of a call that another attempt cannot fix, and {@link CanceledError} if the signal is aborted
+ */
+export async function untilAnswered<T>(call: () => Promise<T>, retry: RetryWaits, signal: AbortSignal): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!reactionTo(error).resume) {
+        throw error;
+      }
+      await wait(retryDelayMs(attempt, retry), signal);
+    }
+  }
+}
