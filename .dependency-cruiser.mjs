@@ -25,6 +25,8 @@ const rooms = {
   market: ["errors", "input", "json", "signal", "listing", "live"],
   ledger: ["errors", "input", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "input", "json", "signal", "file"],
+  // An intent is a transaction whose outcome is followed until it has one.
+  intent: ["errors", "input", "signal", "file", "transaction", "live"],
   sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
   devnode: [
     "errors",
@@ -52,6 +54,7 @@ const rooms = {
     "listing",
     "ledger",
     "live",
+    "intent",
     "market",
     "transaction",
     "transport",

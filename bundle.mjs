@@ -16,6 +16,7 @@ const entries = [
   "src/opentelemetry/index",
   "src/sync/index",
   "src/sync/contract/index",
+  "src/intent/contract/index",
   "src/cli/main",
   // For tests, which run the command without a process, and replace the runtime; the package does not export them.
   "src/cli/program",

@@ -86,7 +86,18 @@ export {
   schemaSpans,
   snapRange,
 } from "./history/segments.js";
-export type { CallOptions, ServiceCallOptions } from "./input/call-options.js";
+export type { CallOptions, CallOptions, ServiceCallOptions } from "./input/call-options.js";
+export type { IntentEnding } from "./intent/entries.js";
+export { openFileJournal } from "./intent/file-journal.js";
+export type { EntryPlace, Journal } from "./intent/journal.js";
+export type { Orders, OrdersOptions, ResumedIntent, SettleOptions, SubmitIntentOptions } from "./intent/orders.js";
+export {
+  type JournalConnection,
+  type JournalPool,
+  openPostgresJournal,
+  type PostgresJournalOptions,
+} from "./intent/postgres-journal.js";
+export type { SettledIntent } from "./intent/settle.js";
 export { jsonReplacer } from "./json/json-values.js";
 export { messageToJson } from "./json/message-json.js";
 export { enumName } from "./json/protobuf-json.js";

@@ -119,6 +119,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "tradewire submit order.json --key-file trading.key --check",
       "Ask the node to check a command before you submit it",
     ],
+    [
+      "tradewire submit order.json --key-file trading.key --journal orders.journal --intent rebalance-17",
+      "Submit a command that is executed once at most, however often you repeat this",
+    ],
     ["tradewire submit order.json --key-file trading.key --wait", "Submit a command, and wait for its outcome"],
   ],
   "tradewire outcome": [

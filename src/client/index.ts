@@ -14,6 +14,7 @@ import type { PartRetry } from "../history/save-in-parts.js";
 import { listSegments } from "../history/segments.js";
 import { assertDescriptor } from "../input/assert.js";
 import { type CallOptions, parseCallOptions, toConnectOptions } from "../input/call-options.js";
+import { createOrders, type Orders, type OrdersOptions } from "../intent/orders.js";
 import {
   checkLedgerOptions,
   createLedgerExport,
@@ -130,6 +131,20 @@ export interface Client
    * const { height } = await client.service(CoreService).lastBlockHeight({});
    */
   service<S extends DescService>(service: S): ServiceClient<S>;
+  /**
+   * Creates the operations on intents: commands that are executed once at most, whatever happens to the program, to the node
+   * and to the connections. They need a node whose events can be followed.
+   *
+   * @param options the signer, the journal, and the form of transactions
+   * @returns the operations; `close()` or `await using` ends them
+   * @throws {@link RequestError} if an option is wrong
+   *
+   * @example
+   * await using journal = await openFileJournal("orders.journal");
+   * await using orders = client.orders({ signer, journal });
+   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   */
+  orders(options: OrdersOptions): Orders;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
   /** Closes all connections. Calls in flight fail at once with an error that says so, and later calls are refused. */
@@ -285,6 +300,12 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     ...events,
     ...transactions,
     ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }, checked.chainId),
+
+    orders: (ordersOptions) =>
+      createOrders(
+        { transactions: { ...transactions, prepare }, node: { watch, service: serviceClient } },
+        ordersOptions,
+      ),
 
     close,
     [Symbol.asyncDispose]: close,

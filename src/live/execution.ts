@@ -75,8 +75,13 @@ export interface ReadyTransaction {
   readonly isNew: boolean;
   /** Whether the node checks it before it answers: it refuses one that it has seen before. */
   readonly isChecked: boolean;
-  /** Sends it, once. */
-  readonly submit: (signal: AbortSignal) => Promise<Submission>;
+  /**
+   * Sends it.
+   *
+   * @param signal ends it
+   * @param decided is aborted when its answer changes nothing any more
+   */
+  readonly submit: (signal: AbortSignal, decided: AbortSignal) => Promise<Submission>;
 }
 
 /** Blocks beyond those that the network counts: it may execute a transaction one block later, and events may come late. */
@@ -148,17 +153,20 @@ async function sendAndWait(
   callers: AbortSignal | undefined,
 ): Promise<ExecutedCommand> {
   const { transaction, isNew, isChecked, submit } = ready;
+  const decided = new AbortController();
   const wait = awaitResult(node.watch, sent, {
     signal,
     lastBlock,
     // What happened while the events were lost cannot be replayed: its records show it.
     lookUp: async () => (await findTraces(services, sent)).proof,
+    onDecided: () => decided.abort(),
   });
+  void wait.ended.then(() => decided.abort());
   let doubt = isNew ? undefined : "an earlier block may have it";
   let known = sent;
   try {
     try {
-      const answer = await submit(signal);
+      const answer = await submit(signal, decided.signal);
       doubt = isChecked ? undefined : doubt; // The node has not seen it before.
       const txHash = answer.txHash.toUpperCase();
       if (/^[0-9A-F]{64}$/.test(txHash) && txHash !== sent.txHash) {

@@ -58,6 +58,8 @@ export interface WaitLimits {
    * the wait ends. Without it, the wait goes on for all the time.
    */
   readonly lookUp?: (() => Promise<Proof | undefined>) | undefined;
+  /** Called when no answer to the submission changes the outcome: the result came, or no block can take it any more. */
+  readonly onDecided?: (() => void) | undefined;
 }
 
 /** An outcome that records prove. */
@@ -166,7 +168,7 @@ function createOtherResults(sent: Sent): OtherResults {
  * @returns the wait, which has to be closed
  */
 export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
-  const { signal, lastBlock, lookUp } = limits;
+  const { signal, lastBlock, lookUp, onDecided } = limits;
   const stopOrders = awaitStopOrders(sent);
   const others = createOtherResults(sent);
   const startedAt = monotonicMs();
@@ -188,6 +190,9 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
 
   function transition(next: State): void {
     state = next;
+    if (state.kind === "seen" || state.kind === "too old") {
+      onDecided?.();
+    }
     settle();
   }
 

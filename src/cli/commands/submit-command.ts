@@ -11,7 +11,14 @@ import { staysOnLoopback } from "../../config/loopback.js";
 import { inconclusiveSubmission, responseError } from "../../errors/call-errors.js";
 import { CanceledError, ConnectionError, RequestError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/transaction-errors.js";
-import type { Client, Config, ExecutedCommand, OutcomeWait, SubmissionType } from "../../index.js";
+import {
+  type Client,
+  type Config,
+  type ExecutedCommand,
+  type OutcomeWait,
+  openFileJournal,
+  type SubmissionType,
+} from "../../index.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { remainingMs, withTimeout } from "../../transaction/deadline.js";
 import { type Signer, transactionHash } from "../../transaction/index.js";
@@ -22,9 +29,9 @@ import { submissionTypes } from "../../transaction/submission.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
-import { addOptions, choice, flag, flagOf, type OptionValues, parsed, withDefault } from "../declarations.js";
+import { addOptions, choice, flag, flagOf, type OptionValues, parsed, text, withDefault } from "../declarations.js";
 import { span } from "../formatting.js";
-import { type CommandContext, json, printable } from "../output.js";
+import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
 import { durationParser } from "../parsers.js";
 import {
   commandSigner,
@@ -66,6 +73,12 @@ const submitOptions = {
     durationParser("Give a duration, such as --wait=30s, or put --wait after the file."),
     { conflicts: ["dryRun", "check"] },
   ),
+  journal: text(
+    "<file>",
+    "write the command to this journal before it is sent, and repeat it until it has ended; needs --intent",
+    { conflicts: ["dryRun", "check", "wait", "type"] },
+  ),
+  intent: text("<id>", "the identifier of the command in the journal: the same one never executes it twice"),
   json: flag("print the result as a JSON object"),
   ...signOptions,
 };
@@ -144,6 +157,10 @@ async function runSubmit(
   const config = clientConfig(options, context, { forSigning: input.command !== undefined });
   await using client = commandClient(options, context, { config });
   const task = { client, config, input, options, context };
+  if (options.journal !== undefined || options.intent !== undefined) {
+    await submitIntent(task);
+    return;
+  }
   if (options.dryRun === true) {
     out.write(json(requestJson(await signWithNote(task))));
     return;
@@ -174,6 +191,33 @@ async function submit(task: SubmitTask): Promise<void> {
     // With any other type, a node may respond before it has checked the transaction.
     const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
     notes.write(isChecked ? "Accepted into the mempool.\n" : "Sent, but not yet checked by the node.\n");
+  }
+}
+
+/** Submits a command as an intent, and prints how it ended. */
+async function submitIntent({ client, input, options, context }: SubmitTask): Promise<void> {
+  const { journal: path, intent: id, chainIdPrefix, txVersion: version } = options;
+  if (path === undefined || id === undefined) {
+    throw new RequestError("--journal and --intent belong together", {
+      advice: "Give both: the file in which the command is written down, and its identifier there.",
+    });
+  }
+  if (input.command === undefined) {
+    throw new RequestError("the file is already signed", {
+      advice: "Give a command: an intent is signed when it is sent.",
+    });
+  }
+  const { signal, out } = context;
+  const signer = await commandSigner(options, context);
+  await using journal = await openFileJournal(path);
+  await using orders = client.orders({ signer, journal, chainIdPrefix, version });
+  const settled = await orders.submit(input.command, { id, signal });
+  const { status, txHash, block, evidence, reason } = settled;
+  const where = block === undefined ? "" : ` in block ${block}`;
+  const why = reason === undefined ? "" : `: ${printable(reason)}`;
+  out.write(options.json === true ? json(settled) : `${status}${where} (${evidence})${why}\n${txHash}\n`);
+  if (status !== "executed") {
+    throw new Reported(EXIT.failure);
   }
 }
 

@@ -1,0 +1,241 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
+import { Code } from "@connectrpc/connect";
+import * as v from "valibot";
+import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { quoted } from "../errors/error-text.js";
+import { FileError } from "../errors/index.js";
+import type { Outcome } from "../live/transaction-outcome.js";
+
+/** How an intent ended. It ends once. */
+export type IntentEnding =
+  /** The network executed it, or, of a batch, a part of it (`partial`). */
+  | {
+      readonly status: "executed" | "partial";
+      readonly txHash: string;
+      /** The height of the block that executed it; `undefined` if only records show it. */
+      readonly block: bigint | undefined;
+      readonly evidence: Evidence;
+      /** Why a part was not executed; `undefined` if all was. */
+      readonly reason: string | undefined;
+    }
+  /** The network refused the transaction, or executed it without success. */
+  | {
+      readonly status: "rejected";
+      readonly txHash: string;
+      readonly block: bigint | undefined;
+      readonly evidence: Evidence | "refusal";
+      /** Why, in the network's words. */
+      readonly reason: string;
+    }
+  /** No block took it in time, and none can any more. */
+  | {
+      readonly status: "expired";
+      readonly txHash: string;
+      readonly block: undefined;
+      readonly evidence: Evidence;
+      readonly reason: string;
+    };
+
+/** What an ending was read from. */
+export type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
+
+/** A signed transaction of an intent. */
+export interface SignedIntent {
+  readonly transaction: Transaction;
+  /** The last block in which the network can take it. */
+  readonly lastBlock: bigint;
+}
+
+/** What a journal says of an intent. */
+export interface Intent {
+  /** The command, as serialized input data without a nonce and block height. */
+  readonly command: Uint8Array;
+  readonly publicKey: string;
+  readonly chainId: string;
+  /** The last block in which the intent may be executed. */
+  readonly lastBlock: bigint;
+  /** The last of its transactions. Those before it can no longer be taken. */
+  readonly signed: SignedIntent;
+  readonly ending: IntentEnding | undefined;
+  /** The number of its entries. */
+  readonly entries: number;
+}
+
+const VERSION = 1;
+
+const block = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,20}$/),
+  v.transform((digits) => BigInt(digits)),
+);
+const bytes = v.pipe(
+  v.string(),
+  v.base64(),
+  v.transform((text) => base64Decode(text)),
+);
+const txHash = v.pipe(v.string(), v.regex(/^[0-9A-F]{64}$/));
+const evidence = v.picklist(["result", "records", "blocks", "absence"]);
+const signed = { transaction: bytes, lastBlock: block };
+const maybeBlock = v.optional(block);
+
+const entrySchema = v.variant("kind", [
+  v.strictObject({
+    kind: v.literal("intent"),
+    version: v.literal(VERSION),
+    command: bytes,
+    publicKey: v.string(),
+    chainId: v.string(),
+    until: block,
+    ...signed,
+  }),
+  v.strictObject({ kind: v.literal("transaction"), ...signed }),
+  v.strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
+  v.strictObject({ kind: v.literal("partial"), txHash, evidence, block: maybeBlock, reason: v.string() }),
+  v.strictObject({
+    kind: v.literal("rejected"),
+    txHash,
+    evidence: v.union([evidence, v.literal("refusal")]),
+    block: maybeBlock,
+    reason: v.string(),
+  }),
+  v.strictObject({ kind: v.literal("expired"), txHash, evidence, reason: v.string() }),
+]);
+
+/**
+ * Formats the first entry of an intent.
+ *
+ * @param intent what is wanted, and the transaction that is sent next
+ * @returns the entry
+ */
+export function intentEntry({ command, publicKey, chainId, lastBlock, signed: first }: Intent): string {
+  const until = String(lastBlock);
+  const head = { kind: "intent", version: VERSION, command: base64Encode(command), publicKey, chainId, until };
+  return JSON.stringify({ ...head, ...signedJson(first) });
+}
+
+/**
+ * Formats the entry of another transaction of an intent.
+ *
+ * @param next the transaction that is sent next
+ * @returns the entry
+ */
+export function transactionEntry(next: SignedIntent): string {
+  return JSON.stringify({ kind: "transaction", ...signedJson(next) });
+}
+
+/**
+ * Formats the last entry of an intent.
+ *
+ * @param ending how it ended
+ * @returns the entry
+ */
+export function endingEntry({ status: kind, block: height, ...ending }: IntentEnding): string {
+  return JSON.stringify({ kind, ...ending, ...(height !== undefined && { block: String(height) }) });
+}
+
+function signedJson({ transaction, lastBlock }: SignedIntent) {
+  return { transaction: base64Encode(toBinary(TransactionSchema, transaction)), lastBlock: String(lastBlock) };
+}
+
+/**
+ * Reads an intent from its entries.
+ *
+ * @param id the intent's identifier
+ * @param entries the entries, in the order in which they were appended
+ * @returns the intent; `undefined` if there are no entries
+ * @throws {@link FileError} if they cannot be those of an intent
+ */
+export function readIntent(id: string, entries: readonly string[]): Intent | undefined {
+  let intent: Intent | undefined;
+  for (const [index, text] of entries.entries()) {
+    intent = withEntry(intent, parseEntry(text));
+    if (intent === undefined) {
+      throw new FileError(`entry ${index + 1} of intent ${quoted(id)} in the journal cannot be read`, {
+        code: Code.DataLoss,
+        advice: "Give the journal as it was written, to this version of tradewire or a later one.",
+      });
+    }
+  }
+  return intent;
+}
+
+function parseEntry(text: string): v.InferOutput<typeof entrySchema> | undefined {
+  try {
+    return v.parse(entrySchema, JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the intent with one more entry; `undefined` if the entry does not fit. */
+function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEntry>): Intent | undefined {
+  if (entry === undefined || intent?.ending !== undefined) {
+    return undefined;
+  }
+  if (entry.kind === "intent") {
+    const { command, publicKey, chainId, until: lastBlock } = entry;
+    const first = readSigned(entry);
+    return intent === undefined && first !== undefined
+      ? { command, publicKey, chainId, lastBlock, signed: first, ending: undefined, entries: 1 }
+      : undefined;
+  }
+  if (intent === undefined) {
+    return undefined;
+  }
+  const entries = intent.entries + 1;
+  switch (entry.kind) {
+    case "transaction": {
+      const next = readSigned(entry);
+      return next && { ...intent, signed: next, entries };
+    }
+    case "executed":
+      return { ...intent, entries, ending: { status: entry.kind, ...endingOf(entry), reason: undefined } };
+    case "partial":
+    case "rejected":
+      return { ...intent, entries, ending: endingWithReason(entry) };
+    case "expired": {
+      const { txHash: hash, evidence: seen, reason } = entry;
+      return {
+        ...intent,
+        entries,
+        ending: { status: "expired", txHash: hash, block: undefined, evidence: seen, reason },
+      };
+    }
+  }
+}
+
+function endingOf<E>({
+  txHash: hash,
+  evidence: seen,
+  block: height,
+}: {
+  txHash: string;
+  evidence: E;
+  block?: bigint | undefined;
+}) {
+  return { txHash: hash, evidence: seen, block: height };
+}
+
+function endingWithReason(
+  entry: Extract<v.InferOutput<typeof entrySchema>, { readonly kind: "partial" | "rejected" }>,
+): IntentEnding {
+  const { reason } = entry;
+  return entry.kind === "partial"
+    ? { status: "partial", ...endingOf(entry), reason }
+    : { status: "rejected", ...endingOf(entry), reason };
+}
+
+function readSigned({
+  transaction,
+  lastBlock,
+}: {
+  transaction: Uint8Array;
+  lastBlock: bigint;
+}): SignedIntent | undefined {
+  try {
+    return { transaction: fromBinary(TransactionSchema, transaction), lastBlock };
+  } catch {
+    return undefined;
+  }
+}

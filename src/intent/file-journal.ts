@@ -1,0 +1,262 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { Code } from "@connectrpc/connect";
+import * as v from "valibot";
+import { quoted } from "../errors/error-text.js";
+import { FileError, TradewireError } from "../errors/index.js";
+import { fileError } from "../errors/node-errors.js";
+import { syncFolder } from "../file/atomic-file.js";
+import { type Lock, takeLock } from "../file/lock-file.js";
+import { assertText } from "../input/assert.js";
+import { wholeNumber } from "../input/schemas.js";
+import type { Journal } from "./journal.js";
+
+/** The maximum number of intents in a file: the place of each is kept in memory, about 200 bytes. */
+const MAX_INTENTS = 1_000_000;
+
+/** The maximum size of an entry on disk, in bytes. */
+const MAX_ENTRY_BYTES = 4 * 1024 * 1024;
+
+/** How many bytes are read at once when a file is opened. */
+const READ_BYTES = 1024 * 1024;
+
+const lineSchema = v.strictObject({ id: v.string(), position: wholeNumber, isLast: v.boolean(), entry: v.string() });
+
+/** Where the lines of an intent are in the file. */
+interface Placed {
+  readonly lines: { readonly offset: number; readonly length: number }[];
+  isEnded: boolean;
+}
+
+/** A line that waits to be written with others. */
+interface Pending {
+  readonly line: Buffer;
+  readonly written: (offset: number) => void;
+  readonly failed: (reason: unknown) => void;
+}
+
+/**
+ * Opens a journal in a file, which is created if it is missing. Entries are appended as lines of JSON and synced to disk;
+ * those that are appended at the same time share one sync. A last line that a crash has cut off was never confirmed, so it
+ * is removed.
+ *
+ * One process uses a file at a time. A file has room for a million intents; once none is open, begin a new one.
+ *
+ * @param path path of the file, in a folder that exists
+ * @returns the journal; disposing of it frees the file
+ * @throws {@link FileError} if another process uses it, it cannot be read or written, or it is not a journal
+ *
+ * @example
+ * await using journal = await openFileJournal("orders.journal");
+ */
+export async function openFileJournal(path: string): Promise<Journal> {
+  assertText("path", path, "orders.journal");
+  const lock = await takeLock(`${path}.lock`).catch((reason: unknown) => {
+    throw fileError(reason, `${path}.lock`);
+  });
+  if (!lock.held) {
+    const by = lock.pid === undefined ? "another process" : `process ${lock.pid}`;
+    throw new FileError(`${path} is in use by ${by}`, {
+      code: Code.FailedPrecondition,
+      advice: "A journal is used by one process at a time. End the other one, or give each a journal of its own.",
+    });
+  }
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, "a+", 0o600);
+    const { intents, size } = await readLines(file, path);
+    await file.truncate(size);
+    await file.sync();
+    await syncFolder(dirname(resolve(path)));
+    return createFileJournal({ path, file, lock, intents, size });
+  } catch (reason) {
+    await file?.close();
+    await lock[Symbol.asyncDispose]();
+    throw toFileError(reason, path);
+  }
+}
+
+/** Reads the lines of a file, up to the last line feed. */
+async function readLines(
+  file: FileHandle,
+  path: string,
+): Promise<{ readonly intents: Map<string, Placed>; readonly size: number }> {
+  const intents = new Map<string, Placed>();
+  let size = 0;
+  let count = 0;
+  let rest = Buffer.alloc(0);
+  for (;;) {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(READ_BYTES), 0, READ_BYTES, size + rest.length);
+    if (bytesRead === 0) {
+      return { intents, size };
+    }
+    let text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n")) {
+      count += 1;
+      const { id, ...at } = parseLine(text.subarray(0, end), path, count);
+      if (!isNext(intents, id, at.position)) {
+        throw broken(path, count, `is not the next entry of intent ${quoted(id)}`);
+      }
+      requireRoom(intents, id, path);
+      place(intents, id, at.isLast, { offset: size, length: end + 1 });
+      size += end + 1;
+      text = text.subarray(end + 1);
+    }
+    if (text.length > MAX_ENTRY_BYTES) {
+      throw broken(path, count + 1, `is longer than ${MAX_ENTRY_BYTES} bytes`);
+    }
+    rest = text;
+  }
+}
+
+function parseLine(line: Buffer, path: string, number: number): v.InferOutput<typeof lineSchema> {
+  let json: unknown;
+  try {
+    json = JSON.parse(line.toString());
+  } catch {
+    throw broken(path, number, "is not JSON");
+  }
+  const parsed = v.safeParse(lineSchema, json);
+  if (!parsed.success) {
+    throw broken(path, number, "is not an entry of a journal");
+  }
+  return parsed.output;
+}
+
+function broken(path: string, line: number, problem: string): FileError {
+  return new FileError(`${path}, line ${line}, ${problem}`, {
+    code: Code.DataLoss,
+    advice: "Give a file that openFileJournal() has written. If it was edited, restore it: it says what was sent.",
+  });
+}
+
+function toFileError(reason: unknown, path: string): TradewireError {
+  return reason instanceof TradewireError ? reason : fileError(reason, path);
+}
+
+function isNext(intents: ReadonlyMap<string, Placed>, id: string, position: number): boolean {
+  const { lines, isEnded } = intents.get(id) ?? { lines: [], isEnded: false };
+  return !isEnded && lines.length === position;
+}
+
+function requireRoom(intents: ReadonlyMap<string, Placed>, id: string, path: string): void {
+  if (intents.size >= MAX_INTENTS && !intents.has(id)) {
+    throw new FileError(`${path} holds ${MAX_INTENTS} intents, the most of one file`, {
+      code: Code.ResourceExhausted,
+      advice: "Settle what is open with resume(), and begin a new file.",
+    });
+  }
+}
+
+/** Adds a line to those of its intent. */
+function place(intents: Map<string, Placed>, id: string, isLast: boolean, line: Placed["lines"][number]): void {
+  const placed = intents.get(id) ?? { lines: [], isEnded: false };
+  placed.lines.push(line);
+  placed.isEnded = isLast;
+  intents.set(id, placed);
+}
+
+/** An open file, and what is in it. */
+interface OpenFile {
+  readonly path: string;
+  readonly file: FileHandle;
+  readonly lock: Lock;
+  readonly intents: Map<string, Placed>;
+  readonly size: number;
+}
+
+function createFileJournal({ path, file, lock, intents, size: initialSize }: OpenFile): Journal {
+  let size = initialSize;
+  let pending: Pending[] = [];
+  let writing: Promise<void> | undefined;
+  /** Why nothing can be written any more: after a failed write, it is not known what is on disk. */
+  let failure: FileError | undefined;
+  /** The intents to which an entry is being appended. */
+  const reserved = new Set<string>();
+
+  /** Writes all pending lines with one sync, until there are none. */
+  async function writePending(): Promise<void> {
+    while (pending.length > 0) {
+      const batch = pending;
+      pending = [];
+      try {
+        if (failure !== undefined) {
+          throw failure;
+        }
+        if (!lock.isHeld()) {
+          throw new FileError(`another process has taken over ${path}`, {
+            code: Code.Aborted,
+            advice: "This process was suspended for long, or the lock file was removed. Open the journal again.",
+          });
+        }
+        await file.appendFile(Buffer.concat(batch.map(({ line }) => line)));
+        await file.datasync();
+      } catch (reason) {
+        failure = toFileError(reason, path);
+        for (const { failed } of batch) {
+          failed(failure);
+        }
+        continue;
+      }
+      for (const { line, written } of batch) {
+        written(size);
+        size += line.length;
+      }
+    }
+    writing = undefined;
+  }
+
+  function write(line: Buffer): Promise<number> {
+    return new Promise((written, failed) => {
+      pending.push({ line, written, failed });
+      writing ??= Promise.resolve().then(writePending);
+    });
+  }
+
+  return {
+    async read(id) {
+      const entries: string[] = [];
+      for (const { offset, length } of intents.get(id)?.lines ?? []) {
+        const { buffer } = await file.read(Buffer.alloc(length), 0, length, offset);
+        entries.push(parseLine(buffer.subarray(0, length - 1), path, entries.length + 1).entry);
+      }
+      return entries;
+    },
+
+    async append(id, entry, { position, isLast }) {
+      if (!isNext(intents, id, position) || reserved.has(id)) {
+        return false;
+      }
+      requireRoom(intents, id, path);
+      const line = Buffer.from(`${JSON.stringify({ id, position, isLast, entry })}\n`);
+      if (line.length > MAX_ENTRY_BYTES) {
+        throw new FileError(`an entry of ${line.length} bytes does not fit into ${path}`, {
+          code: Code.ResourceExhausted,
+          advice: `An entry has at most ${MAX_ENTRY_BYTES} bytes.`,
+        });
+      }
+      reserved.add(id);
+      try {
+        const offset = await write(line);
+        place(intents, id, isLast, { offset, length: line.length });
+        return true;
+      } finally {
+        reserved.delete(id);
+      }
+    },
+
+    async open() {
+      return [...intents].flatMap(([id, { isEnded }]) => (isEnded ? [] : [id]));
+    },
+
+    async [Symbol.asyncDispose]() {
+      await writing;
+      failure ??= new FileError(`${path} was closed`, {
+        code: Code.Canceled,
+        advice: "Close a journal after the orders that use it.",
+      });
+      await file.close();
+      await lock[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,246 @@
+import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
+import { type CallOptions, validateCallOptions } from "../input/call-options.js";
+import type { ObservedNode } from "../live/execution.js";
+import { MAX_TIMER_MS, startTimer } from "../runtime/index.js";
+import { linkedController, onAbort } from "../signal/abort.js";
+import { throwIfAborted } from "../signal/wait.js";
+import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/block-allowance.js";
+import type { CommandSource } from "../transaction/input-data.js";
+import { requireSigner } from "../transaction/transaction.js";
+import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import type { Journal } from "./journal.js";
+import type { SettledIntent } from "./settle.js";
+
+/** With what intents are signed, and where they are written down. */
+export interface OrdersOptions
+  extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
+  /** Where intents are written down; one journal for each key. */
+  readonly journal: Journal;
+}
+
+/** The names of {@link OrdersOptions}. */
+const ORDERS_OPTIONS = {
+  signer: true,
+  chainId: true,
+  chainIdPrefix: true,
+  maxDifficulty: true,
+  version: true,
+  journal: true,
+} as const satisfies { readonly [Key in keyof Required<OrdersOptions>]: true };
+
+/** How to settle intents. */
+export interface SettleOptions extends Pick<CallOptions, "signal"> {
+  /** The maximum time for all of it, in milliseconds; 600000 by default. What is not settled by then stays open. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** The names of {@link SettleOptions}. */
+const SETTLE_OPTIONS = { signal: true, timeoutMs: true } as const;
+
+/** How to submit an intent. */
+export interface SubmitIntentOptions extends SettleOptions, Validity {
+  /** Identifies the intent in the journal: 1 to 200 characters. The same identifier repeats the same intent. */
+  readonly id: string;
+}
+
+/** An intent that was open. */
+export type ResumedIntent =
+  | SettledIntent
+  /** It could not be settled, and stays open. */
+  | { readonly id: string; readonly status: "open"; readonly error: unknown };
+
+/**
+ * Commands that are executed once at most, whatever happens to the program, to the node and to the connections.
+ *
+ * An intent is a command with an identifier. It is signed and written to the journal before it is sent. Until a block or a
+ * node settles it, the same transaction is sent again, which the network executes once at most. Another transaction is
+ * signed only if the last one was refused when it was first sent, or can no longer be taken.
+ */
+export interface Orders extends AsyncDisposable {
+  /**
+   * Submits an intent, and waits until it has ended. If the journal has the identifier, it is the same intent: what is open is
+   * settled, and what has ended is returned as it ended.
+   *
+   * @param command the command by its name and fields, or serialized input data
+   * @param options its identifier, in how many blocks it may be executed, a signal, and a time limit
+   * @returns how it ended, with the evidence
+   * @throws {@link CommandError} and {@link RequestError} if the command or an option is wrong, or the identifier is that of
+   *   another command; nothing was sent then
+   * @throws {@link OutcomeUnknownError} if it could not be settled in time; it stays open, for {@link resume} or the next call
+   * @throws {@link CanceledError} if the signal was aborted; it stays open if it was sent
+   *
+   * @example
+   * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
+   */
+  submit(command: CommandSource, options: SubmitIntentOptions): Promise<SettledIntent>;
+  /**
+   * Settles all intents that are open in the journal, for example after a crash. Several are settled at a time.
+   *
+   * @param options a signal, and a time limit for each
+   * @returns each intent, once it has ended or could not be settled
+   *
+   * @example
+   * for await (const { id, status } of orders.resume()) console.log(id, status);
+   */
+  resume(options?: SettleOptions): AsyncIterable<ResumedIntent>;
+  /** Stops to follow blocks, and ends all waits. The journal stays open. */
+  close(): void;
+}
+
+/** What sends and observes intents. */
+export interface OrdersServices {
+  readonly transactions: Transactions & CommandPreparation;
+  readonly node: ObservedNode;
+}
+
+/** The maximum time to settle an intent by default, in milliseconds. */
+const TIMEOUT_MS = 600_000;
+
+/** How many open intents are settled at a time. */
+const MAX_PARALLEL = 16;
+
+/** The maximum length of an identifier, in characters. */
+const MAX_ID = 200;
+
+/** How long the client waits before it follows blocks again after the stream has failed, in milliseconds. */
+const FOLLOW_AGAIN_MS = 5_000;
+
+/**
+ * Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines.
+ *
+ * @param services sends and observes
+ * @param options the signer, the form of transactions, and the journal
+ * @returns the operations
+ */
+export function createOrders(services: OrdersServices, options: OrdersOptions): Orders {
+  assertObject("options", options);
+  assertKnownKeys("options", options, ORDERS_OPTIONS);
+  const { journal, ...signing } = options;
+  requireSigner(signing.signer);
+  assertObject("journal", journal);
+  for (const method of ["read", "append", "open"] as const) {
+    assertFunction(`journal.${method}`, journal[method]);
+  }
+  const intentServices = { ...services, journal, signing };
+  const closing = new AbortController();
+  const running = new Map<string, Promise<SettledIntent>>();
+  const unfollow = followBlocks(services.node, closing.signal);
+
+  async function settle(
+    id: string,
+    command: Uint8Array | undefined,
+    validity: Validity,
+    { signal, timeoutMs = TIMEOUT_MS }: SettleOptions,
+  ): Promise<SettledIntent> {
+    throwIfAborted(closing.signal);
+    const ending = linkedController(signal);
+    const leave = onAbort(closing.signal, () => ending.abort(closing.signal.reason));
+    const stopTimer = startTimer(
+      () => ending.abort(new DOMException(`${timeoutMs} ms are over`, "TimeoutError")),
+      timeoutMs,
+    );
+    const { settleIntent } = await import("./settle.js");
+    const settling = settleIntent(intentServices, { id, command, validity }, ending.signal);
+    running.set(id, settling);
+    return settling.finally(() => {
+      stopTimer();
+      leave();
+      if (running.get(id) === settling) {
+        running.delete(id);
+      }
+    });
+  }
+
+  return {
+    async submit(command, submitOptions) {
+      assertKnownKeys("options", submitOptions, { ...SETTLE_OPTIONS, ...VALIDITY_OPTIONS, id: true });
+      const { id, validForBlocks, validForMs, ...settleOptions } = submitOptions;
+      validateId(id);
+      validateValidity({ validForBlocks, validForMs });
+      validateSettleOptions(settleOptions);
+      const { commandOfIntent } = await import("./settle.js");
+      const bytes = commandOfIntent(command);
+      await running.get(id)?.catch(() => undefined); // Then the journal has it.
+      return settle(id, bytes, { validForBlocks, validForMs }, settleOptions);
+    },
+
+    async *resume(settleOptions = {}) {
+      validateSettleOptions(settleOptions);
+      const waiting = (await journal.open()).filter((id) => !running.has(id));
+      const settling = new Map<string, Promise<ResumedIntent>>();
+      const ending = linkedController(settleOptions.signal);
+      try {
+        for (let next = 0; next < waiting.length || settling.size > 0; ) {
+          const id = settling.size < MAX_PARALLEL ? waiting[next] : undefined;
+          if (id === undefined) {
+            const ended = await Promise.race(settling.values());
+            settling.delete(ended.id);
+            yield ended;
+          } else {
+            settling.set(id, resumed(id, settle(id, undefined, {}, { ...settleOptions, signal: ending.signal })));
+            next += 1;
+          }
+        }
+      } finally {
+        ending.abort(new DOMException("nobody waits for it", "AbortError"));
+      }
+    },
+
+    close,
+    [Symbol.asyncDispose]: async () => close(),
+  };
+
+  function close(): void {
+    closing.abort(new DOMException("the orders were closed", "AbortError"));
+    unfollow();
+  }
+}
+
+async function resumed(id: string, settling: Promise<SettledIntent>): Promise<ResumedIntent> {
+  try {
+    return await settling;
+  } catch (error) {
+    return { id, status: "open", error };
+  }
+}
+
+/** Keeps the stream of blocks open; returns what ends it. */
+function followBlocks({ watch }: ObservedNode, signal: AbortSignal): () => void {
+  let stopTimer = (): void => {};
+  let stop = (): void => {};
+  const ignore = () => undefined;
+  const observe = () => {
+    stop = watch.observe({
+      result: ignore,
+      stopOrder: ignore,
+      ended: ignore,
+      missed: ignore,
+      failed() {
+        stop();
+        if (!signal.aborted) {
+          stopTimer = startTimer(observe, FOLLOW_AGAIN_MS, { ref: false });
+        }
+      },
+    });
+  };
+  observe();
+  return () => {
+    stopTimer();
+    stop();
+  };
+}
+
+function validateId(id: unknown): asserts id is string {
+  if (typeof id !== "string" || id.length === 0 || id.length > MAX_ID || /\p{Cc}/u.test(id)) {
+    throw invalidValueError("id", id, `Give 1 to ${MAX_ID} characters, without control characters.`);
+  }
+}
+
+function validateSettleOptions(options: SettleOptions): void {
+  assertKnownKeys("options", options, SETTLE_OPTIONS);
+  validateCallOptions(options);
+  const { timeoutMs } = options;
+  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_TIMER_MS)) {
+    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
+  }
+}

@@ -1,0 +1,111 @@
+import { RequestError } from "../errors/index.js";
+import { assertFunction, assertObject } from "../input/assert.js";
+import type { Journal } from "./journal.js";
+
+/** A connection of `pg`, as far as a journal uses it. */
+export interface JournalConnection {
+  query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly object[] }>;
+  release(): void;
+}
+
+/** A pool of `pg`, as far as a journal uses it. */
+export interface JournalPool {
+  connect(): Promise<JournalConnection>;
+}
+
+/** How a journal is kept in PostgreSQL. */
+export interface PostgresJournalOptions {
+  /** The name of the table, in the search path of the connection; `tradewire_intents` by default. It is created if it is missing. */
+  readonly table?: string | undefined;
+}
+
+/** What the name of the table may be: it needs no quotes in SQL. */
+const TABLE_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
+
+/**
+ * Opens a journal in a table of PostgreSQL, which several processes may use at once. An entry is confirmed once PostgreSQL has
+ * written it to disk, also where the database relaxes that for other transactions.
+ *
+ * @param pool a pool of `pg`, which the journal does not close
+ * @param options the name of the table
+ * @returns the journal
+ * @throws {@link RequestError} if the pool or the name of the table is invalid, and the errors of `pg`
+ *
+ * @example
+ * const journal = await openPostgresJournal(new pg.Pool({ connectionString }));
+ */
+export async function openPostgresJournal(pool: JournalPool, options: PostgresJournalOptions = {}): Promise<Journal> {
+  assertObject("pool", pool);
+  assertFunction("pool.connect", pool.connect);
+  const { table = "tradewire_intents" } = options;
+  if (!TABLE_NAME.test(table)) {
+    throw new RequestError("is not a name that needs no quotes in SQL", {
+      option: "table",
+      advice: "Give 1 to 63 lower-case letters, digits and underscores, not beginning with a digit.",
+    });
+  }
+
+  async function connected<T>(act: (query: JournalConnection["query"]) => Promise<T>): Promise<T> {
+    const connection = await pool.connect();
+    try {
+      return await act((text, values) => connection.query(text, values));
+    } finally {
+      connection.release();
+    }
+  }
+
+  const inTransaction = <T>(act: (query: JournalConnection["query"]) => Promise<T>) =>
+    connected(async (query) => {
+      await query("BEGIN");
+      try {
+        const result = await act(query);
+        await query("COMMIT");
+        return result;
+      } catch (reason) {
+        await query("ROLLBACK").catch(() => undefined); // The connection may be lost.
+        throw reason;
+      }
+    });
+
+  await inTransaction(async (query) => {
+    await query("SELECT pg_advisory_xact_lock(hashtext($1))", [table]); // PostgreSQL fails if two create one table.
+    await query(
+      `CREATE TABLE IF NOT EXISTS ${table} (
+        id text NOT NULL, position integer NOT NULL, entry text NOT NULL, is_last boolean NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (id, position))`,
+    );
+  });
+
+  return {
+    read: (id) =>
+      connected(async (query) => {
+        const { rows } = await query(`SELECT entry FROM ${table} WHERE id = $1 ORDER BY position`, [id]);
+        return rows.map((row) => ("entry" in row ? String(row.entry) : ""));
+      }),
+
+    append: (id, entry, { position, isLast }) =>
+      inTransaction(async (query) => {
+        await query("SET LOCAL synchronous_commit = on");
+        // The primary key decides where two processes append at once.
+        const { rows } = await query(
+          `INSERT INTO ${table} (id, position, entry, is_last)
+           SELECT $1, $2::integer, $3, $4
+           WHERE $2::integer = (SELECT count(*) FROM ${table} WHERE id = $1)
+             AND NOT EXISTS (SELECT 1 FROM ${table} WHERE id = $1 AND is_last)
+           ON CONFLICT DO NOTHING RETURNING position`,
+          [id, position, entry, isLast],
+        );
+        return rows.length === 1;
+      }),
+
+    open: () =>
+      connected(async (query) => {
+        const { rows } = await query(
+          `SELECT id FROM ${table} GROUP BY id HAVING NOT bool_or(is_last) ORDER BY min(created_at), id`,
+        );
+        return rows.map((row) => ("id" in row ? String(row.id) : ""));
+      }),
+
+    [Symbol.asyncDispose]: async () => undefined, // The pool is the caller's.
+  };
+}

@@ -1,0 +1,75 @@
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { openFileJournal } from "tradewire";
+import { journalContract } from "tradewire/journal/contract";
+
+let path: string;
+beforeEach(async () => {
+  path = join(await mkdtemp(join(tmpdir(), "tradewire-journal-")), "orders.journal");
+});
+afterEach(() => rm(join(path, ".."), { recursive: true }));
+
+const first = { position: 0, isLast: false };
+
+describe("a journal in a file", () => {
+  it.each(journalContract)("$name", ({ run }) => run({ openJournal: () => openFileJournal(path) }));
+
+  it("can be read by its user alone", async () => {
+    await using _ = await openFileJournal(path);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  });
+
+  it("leaves out a last line that a crash has cut off", async () => {
+    {
+      await using journal = await openFileJournal(path);
+      await journal.append("a", "first", first);
+    }
+    const whole = await readFile(path, "utf8");
+    await appendFile(path, whole.slice(0, -10));
+    await using journal = await openFileJournal(path);
+    expect(await journal.append("b", "first", first)).toBe(true);
+    const lines = (await readFile(path, "utf8")).trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual(["a", "b"]);
+  });
+
+  it.each([
+    ["not JSON\n", "line 1, is not JSON"],
+    ["{}\n", "line 1, is not an entry of a journal"],
+    [
+      `${JSON.stringify({ id: "a", position: 1, isLast: false, entry: "" })}\n`,
+      'line 1, is not the next entry of intent "a"',
+    ],
+  ])("refuses a file that is no journal: %j", async (text, problem) => {
+    await writeFile(path, text);
+    const failed = openFileJournal(path);
+    await expect(failed).rejects.toThrow(problem);
+    await expect(failed).rejects.toMatchObject({ name: "FileError" });
+    expect(await readFile(path, "utf8")).toBe(text);
+    await rm(path);
+    await using _ = await openFileJournal(path); // The lock is free.
+  });
+
+  it("is used by one process at a time", async () => {
+    await using _ = await openFileJournal(path);
+    await expect(openFileJournal(path)).rejects.toMatchObject({
+      name: "FileError",
+      summary: `${path} is in use by process ${process.pid}`,
+    });
+  });
+
+  it("takes no entries once it is closed, or its lock is lost", async () => {
+    const closed = await openFileJournal(path);
+    await closed[Symbol.asyncDispose]();
+    await expect(closed.append("a", "first", first)).rejects.toThrow(`${path} was closed`);
+    await using journal = await openFileJournal(path);
+    await rm(`${path}.lock`);
+    await expect(journal.append("a", "first", first)).rejects.toThrow(`another process has taken over ${path}`);
+    expect(await readFile(path, "utf8")).toBe("");
+  });
+
+  it("says where it cannot be written", async () => {
+    await expect(openFileJournal(join(path, "nowhere", "journal"))).rejects.toMatchObject({ name: "FileError" });
+  });
+});

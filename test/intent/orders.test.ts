@@ -1,0 +1,204 @@
+// Hash, tid and nonce each keep a transaction from being executed twice while it could be valid (v0.78.0, `verifyWithLock` in
+// core/pow/engine.go), so the same transaction may be sent again, and another one only when it can no longer be taken.
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  type Client,
+  type CommandInit,
+  createClient,
+  type Journal,
+  openFileJournal,
+  RequestError,
+  signerFromMnemonic,
+} from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+import { startCuttingProxy } from "../support/cutting-proxy.js";
+import { openMarket } from "../support/devnode.js";
+import { eventually } from "../support/eventually.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-intents-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const order = (reference: string, more: object = {}): CommandInit => ({
+  case: "orderSubmission",
+  value: {
+    marketId: openMarket,
+    size: 1n,
+    side: Side.BUY,
+    timeInForce: Order_TimeInForce.GTC,
+    type: Order_Type.LIMIT,
+    price: "1",
+    reference,
+    ...more,
+  },
+});
+
+const clientOf = (node: Devnode, url = node.grpcUrl) =>
+  createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 50 } });
+
+/** How many orders of the node have a reference. */
+async function countOrders(client: Client, reference: string): Promise<number> {
+  const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference } });
+  return orders?.edges.length ?? 0;
+}
+
+const journalFile = () => openFileJournal(join(folder, "orders.journal"));
+
+describe("an intent", () => {
+  it("is executed once, and repeated by its identifier without being sent", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const first = await orders.submit(order("one"), { id: "one" });
+    expect(first).toEqual({
+      id: "one",
+      status: "executed",
+      txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+      block: expect.any(BigInt),
+      evidence: "result",
+      reason: undefined,
+    });
+    expect(await orders.submit(order("one"), { id: "one" })).toEqual(first);
+    expect(await countOrders(client, "one")).toBe(1);
+    expect((await journal.read("one")).map((entry) => JSON.parse(entry).kind)).toEqual(["intent", "executed"]);
+  });
+
+  it("keeps its identifier to itself", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    await orders.submit(order("one"), { id: "one" });
+    await expect(orders.submit(order("other"), { id: "one" })).rejects.toMatchObject({
+      name: "RequestError",
+      summary: 'the intent "one" is in the journal with another command',
+    });
+    expect(await countOrders(client, "other")).toBe(0);
+  });
+
+  it("is written to disk before it is sent", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using file = await journalFile();
+    const seen: number[] = [];
+    const journal: Journal = {
+      ...file,
+      async append(id, entry, place) {
+        seen.push(await countOrders(client, "one"));
+        return file.append(id, entry, place);
+      },
+    };
+    await using orders = client.orders({ signer, journal });
+    const { txHash } = await orders.submit(order("one"), { id: "one" });
+    expect(seen).toEqual([0, 1]);
+    const [first = ""] = (await readFile(join(folder, "orders.journal"), "utf8")).split("\n");
+    expect(JSON.parse(first)).toMatchObject({ id: "one", position: 0, isLast: false });
+    expect(txHash).toMatch(/^[0-9A-F]{64}$/);
+  });
+
+  it("is not sent if it cannot be written down", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using file = await journalFile();
+    const journal: Journal = { ...file, append: () => Promise.reject(new Error("the disk is full")) };
+    await using orders = client.orders({ signer, journal });
+    await expect(orders.submit(order("one"), { id: "one" })).rejects.toThrow("the disk is full");
+    await node.makeBlock();
+    expect(await countOrders(client, "one")).toBe(0);
+  });
+
+  it("is sent again where answers are lost, and executed once", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    await using proxy = await startCuttingProxy(node.grpcUrl, "SubmitTransaction");
+    await using cut = clientOf(node, proxy.url);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = cut.orders({ signer, journal });
+    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect(await countOrders(client, "one")).toBe(1);
+  });
+
+  it("is rejected, with the network's reason, if its execution fails", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const late = order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n });
+    expect(await orders.submit(late, { id: "late" })).toMatchObject({ status: "rejected", evidence: "result" });
+  });
+
+  it("expires if no block takes it in time", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    const settled = await orders.submit(order("one"), { id: "one", timeoutMs: 30_000 });
+    expect(settled).toMatchObject({ status: "expired" });
+    expect(await countOrders(client, "one")).toBe(0);
+  });
+
+  it("that was open is settled after a crash, sent or not", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    {
+      await using client = clientOf(node);
+      await using file = await journalFile();
+      const journal: Journal = {
+        ...file,
+        async append(id, entry, place) {
+          await file.append(id, entry, place);
+          return id === "unsent" ? new Promise(() => undefined) : place.position === 0; // As if the process ended here.
+        },
+      };
+      const orders = client.orders({ signer, journal });
+      const submitted = ["unsent", "sent"].map((id) => orders.submit(order(id), { id }).catch(() => undefined));
+      await eventually(async () => (await countOrders(client, "sent")) === 1);
+      orders.close();
+      await submitted[1];
+    }
+    await using client = clientOf(node);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const resumed = new Map<string, string>();
+    for await (const { id, status } of orders.resume()) {
+      resumed.set(id, status);
+    }
+    expect(resumed.get("unsent")).toBe("executed");
+    expect(await countOrders(client, "unsent")).toBe(1);
+    expect(await countOrders(client, "sent")).toBe(1);
+    expect(await journal.open()).toEqual([]);
+  });
+
+  it.each([
+    [{ id: "" }, "id"],
+    [{ id: "a\nb" }, "id"],
+    [{ id: "x".repeat(201) }, "id"],
+    [{ id: "one", validForBlocks: 0 }, "validForBlocks"],
+    [{ id: "one", timeoutMs: 0 }, "timeoutMs"],
+  ])("with the options %j is refused", async (options, option) => {
+    await using node = await startDevnode({ blockMs: 0 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const failed = orders.submit(order("one"), options);
+    await expect(failed).rejects.toThrow(RequestError);
+    await expect(failed).rejects.toThrow(option);
+  });
+});
