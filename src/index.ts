@@ -86,7 +86,7 @@ export {
   schemaSpans,
   snapRange,
 } from "./history/segments.js";
-export type { CallOptions, CallOptions, ServiceCallOptions } from "./input/call-options.js";
+export type { CallOptions, ServiceCallOptions } from "./input/call-options.js";
 export type { IntentEnding } from "./intent/entries.js";
 export { openFileJournal } from "./intent/file-journal.js";
 export type { EntryPlace, Journal } from "./intent/journal.js";

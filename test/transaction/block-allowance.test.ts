@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, NodeError, RequestError } from "tradewire";
 import { GetSpamStatisticsResponseSchema, LastBlockHeightResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createBlockAllowance, type Share, type SpamService } from "../../src/transaction/block-allowance.js";
-import { createRecentBlocks } from "../../src/transaction/recent-blocks.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
+import { createRecentBlocks } from "./inside.js";
 
 const publicKey = "5e".repeat(32);
 const last = {

@@ -15,11 +15,10 @@ import {
   SubmitTransactionRequest_Type,
   SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
-import { createRecentBlocks } from "../../src/transaction/recent-blocks.js";
 import { createTransactions } from "../../src/transaction/transactions.js";
 import { sender, stopOrder } from "../support/transactions.js";
 import { useVirtualRuntime } from "../support/virtual-runtime.js";
-import { type ChainSettings, openTransactionSync } from "./inside.js";
+import { type ChainSettings, createRecentBlocks, openTransactionSync } from "./inside.js";
 
 const last = {
   height: 7n,
