@@ -151,6 +151,7 @@ async function advance(
   signal: AbortSignal,
 ): Promise<IntentEnding | undefined> {
   const { journal, transactions } = services;
+  const height = async () => (await transactions.lastBlockHeight({ signal })).height;
   let step: Step;
   if (before === undefined || progress.isGone) {
     progress.signings += 1;
@@ -164,16 +165,15 @@ async function advance(
     return intent?.ending;
   }
   const ending = endingOf(step, intent);
-  const { height } = await transactions.lastBlockHeight({ signal });
   if (ending === undefined) {
-    progress.looks += height >= intent.signed.lastBlock ? 1 : 0;
+    progress.looks += (await height()) >= intent.signed.lastBlock ? 1 : 0;
     if (progress.looks >= MAX_LOOKS) {
       throw new IntentLeftOpen(await leftOpen(wanted.id, intent.signed.transaction, step));
     }
     return undefined;
   }
   const isOfTransaction = ending.status === "expired" || isRefusedAsSuch(step);
-  if (isOfTransaction && height < intent.lastBlock && progress.signings < MAX_TRANSACTIONS) {
+  if (isOfTransaction && progress.signings < MAX_TRANSACTIONS && (await height()) < intent.lastBlock) {
     progress.isGone = true;
     return undefined;
   }
@@ -204,10 +204,7 @@ async function sendNew(
   if (command === undefined) {
     throw new RequestError(`the intent ${quoted(id)} is not in the journal`, { advice: "Submit it with its command." });
   }
-  const { height, spamPowNumberOfPastBlocks: past } = await transactions.lastBlockHeight({ signal });
-  const asked = before === undefined ? validity : { validForBlocks: Number(before.lastBlock - height) };
-  const { validForBlocks, validForMs } = asked;
-  const limited = validForBlocks === undefined ? { validForMs } : { validForBlocks: Math.min(validForBlocks, past) };
+  const { validForBlocks, limited } = await limitsOf(transactions, before, validity, signal);
   const chainId = before?.chainId ?? signing.chainId;
   const overtaken = new Error("overtaken");
   try {
@@ -250,6 +247,21 @@ async function sendNew(
     }
     return refusedStep(reason);
   }
+}
+
+/** In how many blocks an intent may be executed, and a transaction that is signed now. */
+async function limitsOf(
+  transactions: Transactions,
+  before: Intent | undefined,
+  { validForBlocks: asked, validForMs }: Validity,
+  signal: AbortSignal,
+): Promise<{ readonly validForBlocks: number | undefined; readonly limited: Validity }> {
+  if (before === undefined && asked === undefined) {
+    return { validForBlocks: undefined, limited: { validForMs } };
+  }
+  const { height, spamPowNumberOfPastBlocks: past } = await transactions.lastBlockHeight({ signal });
+  const validForBlocks = before === undefined ? asked : Number(before.lastBlock - height);
+  return { validForBlocks, limited: { validForBlocks: validForBlocks && Math.min(validForBlocks, past) } };
 }
 
 /** Sends the same transaction again if the network may still take it, and waits for its outcome. */

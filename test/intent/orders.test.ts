@@ -122,13 +122,24 @@ describe("an intent", () => {
   it("is sent again where answers are lost, and executed once", async () => {
     await using node = await startDevnode({ blockMs: 30 });
     await using client = clientOf(node);
-    await using proxy = await startCuttingProxy(node.grpcUrl, "SubmitTransaction");
-    await using cut = clientOf(node, proxy.url);
+    let lost = 0;
+    await using proxy = await startCuttingProxy(node.grpcUrl, "lost-answer"); // The reference of the order that is submitted.
+    await using cut = createClient(
+      { transport: "grpc", grpc: { url: proxy.url } },
+      {
+        hooks: {
+          onCallEnd({ method }, { error }) {
+            lost += method.endsWith("SubmitTransaction") && error !== undefined ? 1 : 0;
+          },
+        },
+      },
+    );
     using signer = await signerFromMnemonic(node.mnemonic);
     await using journal = await journalFile();
     await using orders = cut.orders({ signer, journal });
-    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
-    expect(await countOrders(client, "one")).toBe(1);
+    expect(await orders.submit(order("lost-answer"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect(await countOrders(client, "lost-answer")).toBe(1);
+    expect(lost).toBeGreaterThan(0);
   });
 
   it("is rejected, with the network's reason, if its execution fails", async () => {

@@ -1,0 +1,251 @@
+// Intents under faults: is each executed once at most, and does each end?
+//
+//   npm run build && node bench/intents.mjs [--intents N] [--parallel N] [--valid-for-blocks N]
+//
+// A program submits orders as intents to the local node, through a proxy that loses answers and cuts connections at random.
+// Program and node are killed again and again, and started again. Afterwards the node's orders are compared with the journal.
+// The exit code is 1 if an intent was executed twice, is not decided, or ended as the node's orders do not show.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
+import { createClient, openFileJournal, signerFromMnemonic } from "../dist/src/index.js";
+import { freePort } from "../test/support/free-port.mjs";
+import { end, startNode } from "./node-process.mjs";
+
+const { values } = parseArgs({
+  options: {
+    intents: { type: "string", default: "1000" },
+    parallel: { type: "string", default: "8" },
+    "valid-for-blocks": { type: "string" },
+    program: { type: "string" }, // Set for the program that submits: the parameters as JSON.
+  },
+});
+const count = Number(values.intents);
+const parallel = Number(values.parallel);
+const nameOf = (n) => `intent-${n}`;
+
+/** Submits all intents; what it did before it was killed, the journal knows. */
+async function runProgram({ url, path, mnemonic, marketId, validForBlocks }) {
+  const client = createClient({ transport: "grpc", grpc: { url }, timeouts: { connectMs: 2000, callMs: 5000 } });
+  const journal = await openFileJournal(path);
+  const signer = await signerFromMnemonic(mnemonic);
+  const orders = client.orders({ signer, journal });
+  const retried = async (act) => {
+    for (;;) {
+      try {
+        return await act();
+      } catch (reason) {
+        if (reason.name === "CommandError" || reason.summary?.includes("another command")) {
+          throw reason;
+        }
+        await sleep(200);
+      }
+    }
+  };
+  for (;;) {
+    const left = [];
+    for await (const each of orders.resume({ timeoutMs: 60_000 })) {
+      if (each.status === "open") {
+        left.push(each.id);
+      }
+    }
+    if (left.length === 0) {
+      break;
+    }
+  }
+  let next = 0;
+  const submitNext = async () => {
+    for (let n = next++; n < count; n = next++) {
+      const value = { marketId, size: 1n, side: 1, timeInForce: 1, type: 1, price: "1", reference: nameOf(n) };
+      const submit = () =>
+        orders.submit({ case: "orderSubmission", value }, { id: nameOf(n), timeoutMs: 60_000, validForBlocks });
+      await retried(submit);
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, submitNext));
+  orders.close();
+  await client.close();
+  await journal[Symbol.asyncDispose]();
+}
+
+/** A proxy that loses answers and cuts connections. */
+async function startProxy(port) {
+  const sockets = new Set();
+  const counts = { cut: 0, lost: 0 };
+  const server = createServer((socket) => {
+    const back = connect(port, "127.0.0.1");
+    for (const each of [socket, back]) {
+      each.on("error", () => undefined);
+      each.on("close", () => {
+        sockets.delete(socket);
+        socket.destroy();
+        back.destroy();
+      });
+    }
+    sockets.add(socket);
+    socket.on("data", (bytes) => {
+      back.write(bytes);
+      if (bytes.includes("intent-") && Math.random() < 0.2) {
+        counts.lost += 1;
+        back.removeAllListeners("data");
+        back.on("data", () => socket.destroy()); // The node got it, and its answer is lost.
+      }
+    });
+    back.on("data", (bytes) => socket.write(bytes));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    counts,
+    cut() {
+      counts.cut += 1;
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+    },
+    close: () => {
+      server.close();
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+    },
+  };
+}
+
+/** Does something again and again, after a random time of up to so many milliseconds, until it is stopped. */
+function again(maxMs, act) {
+  const stop = new AbortController();
+  const running = (async () => {
+    while (!stop.signal.aborted) {
+      await sleep(maxMs * (0.3 + 0.7 * Math.random()), undefined, { signal: stop.signal }).catch(() => undefined);
+      if (!stop.signal.aborted) {
+        await act();
+      }
+    }
+  })();
+  return () => {
+    stop.abort();
+    return running;
+  };
+}
+
+async function main() {
+  const folder = await mkdtemp(join(tmpdir(), "tradewire-intents-"));
+  const path = join(folder, "orders.journal");
+  const ports = { grpcPort: await freePort(), restPort: await freePort() };
+  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-ms", "100"];
+  let node = await startNode(ports, join(folder, "node"), args);
+  const url = `http://127.0.0.1:${ports.grpcPort}`;
+  const proxy = await startProxy(ports.grpcPort);
+  const kills = { program: 0, node: 0 };
+  const began = performance.now();
+  try {
+    const direct = createClient({ transport: "grpc", grpc: { url } });
+    const data = direct.service(TradingDataService);
+    const { markets } = await data.listMarkets({});
+    const market = markets.edges
+      .map((edge) => edge.node)
+      .find(({ state, tradingMode }) => state === 5 && tradingMode === 1);
+    const mnemonic = "test test test test test test test test test test test junk"; // The keys of the local node.
+    const given = {
+      url: proxy.url,
+      path,
+      mnemonic,
+      marketId: market.id,
+      validForBlocks: values["valid-for-blocks"] && Number(values["valid-for-blocks"]),
+    };
+    const own = fileURLToPath(import.meta.url);
+    const programArgs = [
+      "--intents",
+      String(count),
+      "--parallel",
+      String(parallel),
+      "--program",
+      JSON.stringify(given),
+    ];
+    const startProgram = () =>
+      spawn(process.execPath, [own, ...programArgs], { stdio: ["ignore", "inherit", "inherit"] });
+    let program = startProgram();
+    const stops = [
+      again(1500, () => proxy.cut()),
+      again(12_000, async () => {
+        kills.node += 1;
+        await end(node);
+        node = await startNode(ports, join(folder, "node"), args);
+      }),
+      again(5000, async () => {
+        if (program.exitCode === null) {
+          kills.program += 1;
+          await end(program);
+          program = startProgram();
+        }
+      }),
+    ];
+    for (;;) {
+      const [code, signal] =
+        program.exitCode === null && program.signalCode === null
+          ? await once(program, "exit")
+          : [program.exitCode, program.signalCode];
+      if (code === 0) {
+        break;
+      }
+      if (signal === null) {
+        throw new Error(`the program ended with ${code}`);
+      }
+      await sleep(50); // It was killed, and is started again.
+    }
+    await Promise.all(stops.map((stop) => stop()));
+    await sleep(1000); // Blocks that may still hold a transaction.
+    const executed = new Map();
+    for await (const { node: record } of direct.records(TradingDataService.method.listOrders, {
+      filter: { marketIds: [market.id] },
+    })) {
+      executed.set(record.reference, (executed.get(record.reference) ?? 0) + 1);
+    }
+    const journal = await openFileJournal(path);
+    const endings = {};
+    const wrong = [];
+    for (let n = 0; n < count; n += 1) {
+      const entries = (await journal.read(nameOf(n))).map((entry) => JSON.parse(entry));
+      const last = entries.at(-1);
+      const orders = executed.get(nameOf(n)) ?? 0;
+      const kind = `${last?.kind} (${last?.evidence}), ${entries.filter(({ transaction }) => transaction).length} signed`;
+      endings[kind] = (endings[kind] ?? 0) + 1;
+      if (
+        orders > 1 ||
+        !["executed", "rejected", "expired"].includes(last?.kind) ||
+        (last.kind === "executed") !== (orders === 1)
+      ) {
+        wrong.push({ id: nameOf(n), orders, ending: last?.kind });
+      }
+    }
+    const twice = [...executed].filter(([reference, times]) => reference.startsWith("intent-") && times > 1).length;
+    const open = (await journal.open()).length;
+    console.table({
+      "programs killed": kills.program,
+      "nodes killed": kills.node,
+      ...proxy.counts,
+      seconds: Math.round((performance.now() - began) / 1000),
+    });
+    console.table(endings);
+    console.table({ intents: count, "executed twice": twice, undecided: open, wrong: wrong.length });
+    console.log(wrong.slice(0, 10));
+    process.exitCode = twice + open + wrong.length === 0 ? 0 : 1;
+    await journal[Symbol.asyncDispose]();
+    await direct.close();
+  } finally {
+    proxy.close();
+    await end(node);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+await (values.program === undefined ? main() : runProgram(JSON.parse(values.program)));
