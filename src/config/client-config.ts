@@ -38,7 +38,7 @@ export interface HeadersCall {
  * @returns the headers by name
  *
  * @example
- * const headers = async ({ signal }) => ({ authorization: `Bearer ${await tokens.current(signal)}` });
+ * const headers: HeaderFunction = async ({ signal }) => ({ authorization: `Bearer ${await tokens.current(signal)}` });
  */
 export type HeaderFunction = (
   call: HeadersCall,

@@ -1,5 +1,5 @@
 import { RequestError } from "../errors/index.js";
-import { assertFunction, assertObject } from "../input/assert.js";
+import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import type { Journal } from "./journal.js";
 
 /** A connection of `pg`, as far as a journal uses it. */
@@ -36,7 +36,14 @@ const TABLE_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
  */
 export async function openPostgresJournal(pool: JournalPool, options: PostgresJournalOptions = {}): Promise<Journal> {
   assertObject("pool", pool);
-  assertFunction("pool.connect", pool.connect);
+  if (typeof pool.connect !== "function") {
+    throw invalidValueError(
+      "pool.connect",
+      pool.connect,
+      "Give a pool of the package pg: new pg.Pool({ connectionString }).",
+    );
+  }
+  assertKnownKeys("options", options, { table: true });
   const { table = "tradewire_intents" } = options;
   if (!TABLE_NAME.test(table)) {
     throw new RequestError("is not a name that needs no quotes in SQL", {

@@ -2,7 +2,17 @@
 import type { Duplex } from "node:stream";
 import type { Message } from "@bufbuild/protobuf";
 import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { Archive, Client, ExportChunk, ExportRequest, MarketUnits, TableName, Transaction } from "tradewire";
+import type {
+  Archive,
+  Client,
+  ExportChunk,
+  ExportRequest,
+  Journal,
+  MarketUnits,
+  Orders,
+  TableName,
+  Transaction,
+} from "tradewire";
 import type { Devnode } from "tradewire/devnode";
 import type { OrderSubmission } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import type { StopOrder } from "tradewire/gen/vega/vega_pb.js";
@@ -16,6 +26,7 @@ export { createReadStream, createWriteStream } from "node:fs";
 export { writeFile } from "node:fs/promises";
 export { pipeline } from "node:stream/promises";
 export { create, toBinary } from "@bufbuild/protobuf";
+export { default as pg } from "pg";
 export { AccountType } from "../../gen/vega/vega_pb.js";
 export { generateHistory } from "../../src/devnode/generated-history/generated-history.js";
 
@@ -42,6 +53,12 @@ export declare const words: string;
 export declare const orderId: string;
 export declare const stopOrder: StopOrder;
 export declare const units: MarketUnits;
+export declare const orders: Orders;
+export declare const connectionString: string;
+export declare function openMyJournal(place: string): Promise<Journal>;
+
+// Configuration.
+export declare const tokens: { current(signal: AbortSignal): Promise<string> };
 
 // Tables.
 export declare const database: { query(statement: string): Promise<unknown> };

@@ -1,5 +1,5 @@
 import { transportsOf } from "../../config/config-schema.js";
-import { RequestError, TradewireError } from "../../errors/index.js";
+import { ConnectionError, RequestError, TradewireError } from "../../errors/index.js";
 import { throwingOurErrors } from "../../transport/layers/library-errors.js";
 import { failingCall } from "../../transport/transport.js";
 import { commandClient } from "../client.js";
@@ -57,7 +57,9 @@ export async function findDefined<T>(
     if (context.signal.aborted || !(reason instanceof TradewireError) || reason.name === "ProtocolError") {
       throw reason;
     }
-    const note = `The node's own definitions cannot be read: ${reason.summary}.`;
+    // Without a node of the user's choice, a misspelled name is all that is wrong.
+    const isUnreachable = reason instanceof ConnectionError && !reason.connected;
+    const note = isUnreachable ? undefined : `The node's own definitions cannot be read: ${reason.summary}.`;
     throw nameNotFound(name, candidatesOf(definitions), kind, note);
   });
   const more = reflected ?? definitions;
