@@ -20,8 +20,8 @@ export const MAX_RULES_BYTES = 1024 * 1024;
  * @param services all services that the files have rules for
  * @param options `signal` cancels reading
  * @returns the rules, for the option `httpRules` of a client or a transport
- * @throws {@link FileError} if a file cannot be read
- * @throws {@link RequestError} if a file is not such a configuration, or a rule does not fit its method, with the line
+ * @throws `FileError` if a file cannot be read
+ * @throws `RequestError` if a file is not such a configuration, or a rule does not fit its method, with the line
  *
  * @example
  * const httpRules = await loadHttpRules(["grpc-rest-bindings.yml"], [CoreService, CoreStateService]);

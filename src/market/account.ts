@@ -23,7 +23,7 @@ export interface Accounts {
    * The node's events say what changed, and the node's listings give the records, so that they are always the listed ones. After
    * a lost connection, everything is listed again: then nothing is missing, and no change is reported twice. A slow reader gets the changes
    * since its last view at once. A change that is undone before it is listed, such as an order that is filled at once, is not reported;
-   * {@link Events.events} has these.
+   * `client.events()` has these.
    *
    * @param partyId the party's public key, 64 hex digits
    * @param options a signal, request headers and a time limit for each call

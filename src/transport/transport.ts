@@ -41,7 +41,7 @@ export interface TransportOptions {
   readonly hooks?: Hooks | undefined;
   /** Further types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are known. */
   readonly registry?: Registry | undefined;
-  /** HTTP rules that replace those of the definitions, from {@link loadHttpRules}. */
+  /** HTTP rules that replace those of the definitions, from `loadHttpRules()` of `tradewire/transport`. */
   readonly httpRules?: HttpRules | undefined;
 }
 
