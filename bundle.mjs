@@ -3,6 +3,7 @@
 // of the entries that it is built on. Packages stay outside. The generated code of the whole interface stays as it is: users
 // import its files one by one.
 import { chmod, readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { rolldown } from "rolldown";
 
 const entries = [
@@ -21,12 +22,22 @@ const entries = [
   // For tests, which run the command without a process, and replace the runtime; the package does not export them.
   "src/cli/program",
   "src/runtime/index",
+  // What the package's own code loads by `imports` of package.json.
+  "src/transaction/node-crypto",
+  "src/transaction/web-crypto",
+  "src/zip/web-yazl",
 ];
 /** A module that tsc has compiled. */
 const COMPILED = /\/compiled\/(src|gen)\/.*\.js$/;
 
+/** What browsers get another module for: those that package.json has in `imports`. */
+const FOR_NODE = { yauzl: "#yauzl", yazl: "#yazl", "./node-crypto.js": "#crypto" };
+
 /** Packages stay outside, as does the generated code of the whole interface, which is named as the package exports it. */
 function resolveId(id) {
+  if (Object.hasOwn(FOR_NODE, id)) {
+    return { id: FOR_NODE[id], external: true };
+  }
   if (/\/gen\/(datanode|google|vega)\//.test(id)) {
     return { id: id.replace(/^(\.\.\/)+/, "tradewire/"), external: true };
   }
@@ -45,11 +56,13 @@ async function load(id) {
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
   ["call-key", /\/compiled\/src\/transport\/call-key\.js$/],
-  ["errors", /\/compiled\/src\/((errors|runtime|signal)\/|input\/assert\.js$)/],
+  ["errors", /\/compiled\/src\/((errors|runtime|signal)\/|input\/(assert|require-node)\.js$)/],
   ["definitions", /\/compiled\/gen\/client\//],
   ["csv", /\/compiled\/src\/csv\/index\.js$/],
   ["archive", /\/compiled\/src\/archive\/index\.js$/],
+  ["entries", /\/compiled\/src\/zip\/zip-entries\.js$/],
   ["transaction", /\/compiled\/src\/transaction\/index\.js$/],
+  ["inputs", /\/compiled\/src\/transaction\/(input-data|verify-transaction)\.js$/],
   ["json", /\/compiled\/src\/json\/json-values\.js$/],
   ["program", /\/compiled\/src\/cli\/(process|program)\.js$/],
   ["client", /\/compiled\/src\/(index|transport\/keepalive)\.js$/],
@@ -72,5 +85,20 @@ await bundle.write({
   comments: { legal: true, annotation: false, jsdoc: false },
   keepNames: true, // An error's name is that of its class.
 });
+
+/** Joins yauzl with what it gets for modules of Node in browsers. */
+const forBrowsers = {
+  name: "for-browsers",
+  resolveId: (id) =>
+    ["fs", "zlib", "util", "stream", "events"].includes(id) ? resolve("browser-modules.mjs") : undefined,
+  load: async (id) =>
+    id.includes("/node_modules/yauzl/")
+      ? `const { Buffer, setImmediate } = require("events");\n${await readFile(id, "utf8")}`
+      : undefined,
+};
+const yauzl = await rolldown({ input: "compiled/src/zip/web-yauzl.js", platform: "browser", plugins: [forBrowsers] });
+const license = await readFile("node_modules/yauzl/LICENSE", "utf8");
+await yauzl.write({ file: "dist/src/zip/web-yauzl.js", banner: `/*! yauzl\n${license}*/`, comments: { legal: true } });
+
 // npm makes it executable where it installs the package, and not in the checkout.
 await chmod("dist/src/cli/main.js", 0o755);

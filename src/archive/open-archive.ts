@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import type { CsvRecord } from "../csv/csv-format.js";
@@ -8,6 +5,8 @@ import { batchRecords } from "../csv/decode-csv.js";
 import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
+import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
+import { Bytes } from "../runtime/bytes.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, inMemory, openFile, readSource, type Seekable } from "../zip/archive-source.js";
@@ -153,7 +152,7 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
   const seekableFiles = (archive: Seekable) => csvFiles(archiveEntries(archive, reading), fileOptions);
   const streamedFiles = (stream: AsyncIterable<Uint8Array>) =>
     csvFiles(arrivingEntries(stream, { ...reading, onClose, isAssembled }), fileOptions);
-  const files = () => readSource(source, seekableFiles, streamedFiles);
+  const files = () => readSource(source, seekableFiles, streamedFiles, signal);
 
   async function* rowsOfUnion(archive: Seekable, rowOptions: RowOptions | TypedRowOptions) {
     const heads = await csvHeads(archiveEntries(archive, reading), fileOptions);
@@ -171,9 +170,9 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
       return batchRecords(batchesOf(files(), rowOptions));
     }
     const all = (archive: Seekable) => rowsOfUnion(archive, rowOptions);
-    return readSource(source, all, (stream) =>
-      throughTemporaryFile(stream, signal, (path) => readSource(path, all, noStream)),
-    );
+    const saved = (stream: AsyncIterable<Uint8Array>) =>
+      throughTemporaryFile(stream, signal, (path) => readSource(path, all, noStream));
+    return readSource(source, all, saved, signal);
   }
 
   return {
@@ -210,13 +209,15 @@ async function* throughTemporaryFile<T>(
   signal: AbortSignal | undefined,
   use: (path: string) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
-  const folder = await mkdtemp(join(tmpdir(), "tradewire-"));
+  const folder = await nodeFiles().promises.mkdtemp(
+    nodePaths().join(requireNode("a file").getBuiltinModule("node:os").tmpdir(), "tradewire-"),
+  );
   try {
     const fileName = () => "archive.zip";
     const { path } = await saveArchive(stream, { target: folder, fileName, force: false, verify: "structure", signal });
     yield* use(path);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await nodeFiles().promises.rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -260,7 +261,7 @@ export async function zipInMemory(
       });
     }
   }
-  const bytes = Buffer.concat(pieces);
+  const bytes = Bytes.concat(pieces);
   const entries = archiveEntries(inMemory(bytes), { limits: { maxSize, maxRatio }, signal });
   for await (const _ of csvFiles(entries, fileOptions)) {
     // Reading a file checks it.

@@ -2,6 +2,7 @@ import type { CsvRow } from "../csv/csv-format.js";
 import type { CsvBatch } from "../csv/csv-parser.js";
 import { quoted } from "../errors/error-text.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
+import { nodeProcess } from "../runtime/node-process.js";
 import type { TableName } from "../schema/table-names.js";
 import {
   columnsEver,
@@ -175,7 +176,11 @@ export function reportUnknown(
     reported.add(key);
     const unknown = { ...where, column, ...(value === undefined ? {} : { value }) };
     if (onUnknown === undefined) {
-      process.emitWarning(warning(unknown), "TradewireWarning");
+      if (nodeProcess === undefined) {
+        console.warn(warning(unknown));
+      } else {
+        nodeProcess.emitWarning(warning(unknown), "TradewireWarning");
+      }
     } else {
       onUnknown(unknown);
     }

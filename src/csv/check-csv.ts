@@ -1,6 +1,6 @@
-import { isUtf8 } from "node:buffer";
+import { Bytes } from "../runtime/bytes.js";
 import { csvRowError, noHeader, notUtf8, rowTooLong, truncatedInQuotedField, truncatedInRow } from "./csv-format.js";
-import { decodeUtf8 } from "./csv-parser.js";
+import { decodeUtf8, isUtf8 } from "./csv-parser.js";
 import { type CsvDecodeOptions, parseDecodeOptions } from "./decode-csv.js";
 
 /** How large a CSV file is. */
@@ -27,9 +27,9 @@ export interface CsvCount {
  *   the size limit
  */
 export async function* checkedCsv(
-  source: AsyncIterable<Buffer>,
+  source: AsyncIterable<Bytes>,
   options: CsvDecodeOptions = {},
-): AsyncGenerator<Buffer, CsvCount, undefined> {
+): AsyncGenerator<Bytes, CsvCount, undefined> {
   const { name, maxRowBytes, finalNewline } = parseDecodeOptions(options);
   const utf8 = createUtf8Check();
   const counter = createRowCounter(maxRowBytes);
@@ -66,7 +66,7 @@ interface RowCounter {
   /** Whether that row is inside a quoted field. */
   readonly inQuotes: boolean;
   /** Counts the next bytes, split anywhere. Returns whether all rows are within the limit. */
-  push(bytes: Buffer): boolean;
+  push(bytes: Bytes): boolean;
 }
 
 /**
@@ -126,7 +126,7 @@ function createRowCounter(maxRowBytes: number): RowCounter {
   };
 }
 
-function find(bytes: Buffer, byte: number, from: number): number {
+function find(bytes: Bytes, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;
 }
@@ -134,14 +134,14 @@ function find(bytes: Buffer, byte: number, from: number): number {
 /** Checks that the bytes that pass are UTF-8. */
 interface Utf8Check {
   /** Checks the next bytes, split anywhere. Returns how many precede the first invalid one: all if there is none. */
-  push(bytes: Buffer): number;
+  push(bytes: Bytes): number;
   /** Whether the bytes so far do not end inside a character. */
   readonly complete: boolean;
 }
 
 /** Creates a check. Only a character that is split is copied; everything else is checked in place. */
 function createUtf8Check(): Utf8Check {
-  let partial = Buffer.alloc(0);
+  let partial = Bytes.alloc(0);
   return {
     get complete() {
       return partial.length === 0;
@@ -152,7 +152,7 @@ function createUtf8Check(): Utf8Check {
       if (!added.every(isContinuation)) {
         return 0;
       }
-      partial = Buffer.concat([partial, added]);
+      partial = Bytes.concat([partial, added]);
       if (added.length < missing) {
         return bytes.length;
       }
@@ -162,16 +162,16 @@ function createUtf8Check(): Utf8Check {
       const rest = bytes.subarray(missing);
       const complete = rest.subarray(0, rest.length - partialLength(rest));
       if (!isUtf8(complete)) {
-        return missing + Buffer.byteLength(decodeUtf8(complete).text);
+        return missing + Bytes.byteLength(decodeUtf8(complete).text);
       }
-      partial = Buffer.from(rest.subarray(complete.length));
+      partial = Bytes.from(rest.subarray(complete.length));
       return bytes.length;
     },
   };
 }
 
 /** The number of bytes at the end that belong to an incomplete character. */
-function partialLength(bytes: Buffer): number {
+function partialLength(bytes: Bytes): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length++) {
     const byte = bytes[bytes.length - length] ?? 0;
     if (!isContinuation(byte)) {

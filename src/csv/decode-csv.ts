@@ -1,6 +1,6 @@
-import { constants } from "node:buffer";
 import { RequestError } from "../errors/index.js";
 import { assertIterable, assertObject, parseChunk } from "../input/assert.js";
+import { nodeProcess } from "../runtime/node-process.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./csv-format.js";
 import { type CsvBatch, type CsvParserSettings, createCsvParser } from "./csv-parser.js";
 
@@ -16,6 +16,9 @@ export interface CsvDecodeOptions extends CsvFormat {
    */
   readonly finalNewline?: "required" | "optional" | undefined;
 }
+
+/** The maximum length of a string: that of the engine in Node, and elsewhere one that all engines have. */
+const MAX_STRING_LENGTH = nodeProcess?.getBuiltinModule("node:buffer").constants.MAX_STRING_LENGTH ?? 2 ** 29 - 24;
 
 /** A file's bytes, split anywhere. */
 export type CsvSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
@@ -105,10 +108,10 @@ async function* decode(source: CsvSource, settings: CsvParserSettings): AsyncGen
 export function parseDecodeOptions(options: CsvDecodeOptions): CsvParserSettings {
   assertObject("options", options);
   const { name = "CSV", maxRowBytes = 64 * 1024 * 1024, finalNewline = "required" } = options;
-  if (!Number.isInteger(maxRowBytes) || maxRowBytes < 1 || maxRowBytes > constants.MAX_STRING_LENGTH) {
+  if (!Number.isInteger(maxRowBytes) || maxRowBytes < 1 || maxRowBytes > MAX_STRING_LENGTH) {
     throw new RequestError(`is ${maxRowBytes}, which is no limit for a row`, {
       option: "maxRowBytes",
-      advice: `Give a whole number of bytes from 1 to ${constants.MAX_STRING_LENGTH}.`,
+      advice: `Give a whole number of bytes from 1 to ${MAX_STRING_LENGTH}.`,
     });
   }
   return { name, nullString: nullStringOf(options), maxRowBytes, finalNewline };

@@ -1,5 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { assertArray, assertIterable, assertObject, invalidValueError } from "../input/assert.js";
+import { Bytes } from "../runtime/bytes.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./csv-format.js";
 
 /** Minimum number of characters in a chunk, except the last. */
@@ -59,12 +60,12 @@ export async function* encodeCsv(
     }
     text += csvLine(row, nullString, number);
     if (text.length >= CHUNK_CHARACTERS) {
-      yield Buffer.from(text);
+      yield Bytes.from(text);
       text = "";
     }
   }
   if (text !== "") {
-    yield Buffer.from(text);
+    yield Bytes.from(text);
   }
 }
 

@@ -1,9 +1,7 @@
-import { createHash } from "node:crypto";
-import { appendFileSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { type FileHandle, link, lstat, open, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import type { FileHandle } from "node:fs/promises";
 import type { TradewireError } from "../errors/index.js";
 import { fileError, hasErrorCode, isError } from "../errors/node-errors.js";
+import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 import { sweepTemporary, temporaryName } from "./temporary-files.js";
 
 /** How many bytes are buffered before they are written. */
@@ -91,12 +89,12 @@ export async function saveAtomically<T, F>(
 ): Promise<SavedFile & { readonly found: F }> {
   const { folder, name } = await locateTarget(where);
   await sweepTemporary(folder);
-  const temporary = join(folder, await temporaryName());
-  const file = await withFileErrors(folder, open(temporary, "wx"));
+  const temporary = nodePaths().join(folder, await temporaryName());
+  const file = await withFileErrors(folder, nodeFiles().promises.open(temporary, "wx"));
   try {
     let path: string | undefined;
     const choosePath = async () => {
-      const chosen = join(folder, name ?? where.fileName());
+      const chosen = nodePaths().join(folder, name ?? where.fileName());
       if (!where.force && (await exists(chosen))) {
         throw fileExists(chosen);
       }
@@ -118,13 +116,17 @@ export async function saveAtomically<T, F>(
     await withFileErrors(folder, file.sync());
     const found = await verification.verify(temporary, consumed);
     await where.beforeNaming?.({ path, ...content });
-    await (where.force ? withFileErrors(path, rename(temporary, path)) : nameNewFile(temporary, path));
+    await (where.force
+      ? withFileErrors(path, nodeFiles().promises.rename(temporary, path))
+      : nameNewFile(temporary, path));
     await syncFolder(folder);
     return { path, ...content, found };
   } finally {
     // Failures of the cleanup must not hide the first error.
     await file.close().catch(() => undefined);
-    await rm(temporary).catch(() => undefined);
+    await nodeFiles()
+      .promises.rm(temporary)
+      .catch(() => undefined);
   }
 }
 
@@ -151,15 +153,17 @@ export async function saveUnverified(bytes: AsyncIterable<Uint8Array>, where: Fi
  * @throws the system's error if it cannot be written
  */
 export async function writeAtomically(path: string, text: string, mode: "create" | "replace"): Promise<boolean> {
-  const temporary = join(dirname(path), await temporaryName());
+  const temporary = nodePaths().join(nodePaths().dirname(path), await temporaryName());
   try {
-    const file = await open(temporary, "wx");
+    const file = await nodeFiles().promises.open(temporary, "wx");
     await file
       .writeFile(text)
       .then(() => file.sync())
       .finally(() => file.close());
-    await (mode === "replace" ? rename(temporary, path) : link(temporary, path));
-    await syncFolder(dirname(path));
+    await (mode === "replace"
+      ? nodeFiles().promises.rename(temporary, path)
+      : nodeFiles().promises.link(temporary, path));
+    await syncFolder(nodePaths().dirname(path));
     return true;
   } catch (reason) {
     if (mode === "create" && hasErrorCode(reason, "EEXIST")) {
@@ -167,7 +171,9 @@ export async function writeAtomically(path: string, text: string, mode: "create"
     }
     throw reason;
   } finally {
-    await rm(temporary, { force: true }).catch(() => undefined); // The next sweep removes it.
+    await nodeFiles()
+      .promises.rm(temporary, { force: true })
+      .catch(() => undefined); // The next sweep removes it.
   }
 }
 
@@ -180,11 +186,11 @@ export async function writeAtomically(path: string, text: string, mode: "create"
  */
 export function replaceFileSync(path: string, chunks: readonly Uint8Array[]): void {
   const temporary = `${path}.part`;
-  rmSync(temporary, { force: true }); // A killed process may have left one.
+  nodeFiles().rmSync(temporary, { force: true }); // A killed process may have left one.
   for (const chunk of chunks) {
-    appendFileSync(temporary, chunk, { mode: 0o600 });
+    nodeFiles().appendFileSync(temporary, chunk, { mode: 0o600 });
   }
-  renameSync(temporary, path);
+  nodeFiles().renameSync(temporary, path);
 }
 
 /**
@@ -198,11 +204,13 @@ export async function locateTarget({
   target,
   force,
 }: Pick<FileTarget, "target" | "force">): Promise<{ readonly folder: string; readonly name?: string }> {
-  const path = resolve(target);
-  const isFolder = await stat(path).then(
-    (found) => found.isDirectory(),
-    () => undefined,
-  );
+  const path = nodePaths().resolve(target);
+  const isFolder = await nodeFiles()
+    .promises.stat(path)
+    .then(
+      (found) => found.isDirectory(),
+      () => undefined,
+    );
   if (isFolder === true || /[/\\]$/.test(target)) {
     createFolder(path);
     return { folder: path };
@@ -210,7 +218,7 @@ export async function locateTarget({
   if (isFolder === false && !force) {
     throw fileExists(path);
   }
-  return { folder: dirname(path), name: basename(path) };
+  return { folder: nodePaths().dirname(path), name: nodePaths().basename(path) };
 }
 
 /** Bytes that were added and not written yet. */
@@ -221,7 +229,7 @@ interface WriteBuffer {
 
 /** Creates a writer that writes chunks to a file while further chunks arrive. */
 function createWriter(file: FileHandle, folder: string) {
-  const hash = createHash("sha256");
+  const hash = requireNode("a file").getBuiltinModule("node:crypto").createHash("sha256");
   let total = 0;
   let buffer: WriteBuffer = { chunks: [], size: 0 };
   let written: Promise<unknown> = Promise.resolve();
@@ -261,21 +269,23 @@ async function writeFully(file: FileHandle, { chunks, size }: WriteBuffer): Prom
 /** Gives a file its name in one step, unless the name is taken. */
 async function nameNewFile(temporary: string, path: string): Promise<void> {
   try {
-    await link(temporary, path);
+    await nodeFiles().promises.link(temporary, path);
   } catch {
     // The name is taken, or the file system has no links: then checking and renaming are two steps.
     if (await exists(path)) {
       throw fileExists(path);
     }
-    await withFileErrors(path, rename(temporary, path));
+    await withFileErrors(path, nodeFiles().promises.rename(temporary, path));
   }
 }
 
 function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
+  return nodeFiles()
+    .promises.lstat(path)
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 function fileExists(path: string): TradewireError {
@@ -289,7 +299,7 @@ function fileExists(path: string): TradewireError {
  */
 export async function syncFolder(folder: string): Promise<void> {
   try {
-    const handle = await open(folder, "r");
+    const handle = await nodeFiles().promises.open(folder, "r");
     await handle.sync().finally(() => handle.close());
   } catch {
     // Windows cannot open folders.
@@ -326,13 +336,13 @@ export function createFolder(path: string): void {
 
 function create(path: string, parentExists = false): void {
   try {
-    mkdirSync(path);
+    nodeFiles().mkdirSync(path);
   } catch (reason) {
     const code = isError(reason) && "code" in reason ? reason.code : undefined;
-    if (code === "EEXIST" && statSync(path).isDirectory()) {
+    if (code === "EEXIST" && nodeFiles().statSync(path).isDirectory()) {
       return;
     }
-    const parent = dirname(path);
+    const parent = nodePaths().dirname(path);
     if (code !== "ENOENT" || parentExists || parent === path) {
       throw reason;
     }

@@ -1,6 +1,5 @@
-import { lstatSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
-import { userInfo } from "node:os";
-import { dirname, resolve } from "node:path";
+import type { Stats } from "node:fs";
+import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 
 const ROOT = 0;
 
@@ -54,7 +53,7 @@ export function exposure(
  * @throws the error of Node if the folder does not exist
  */
 export function folderExposure(folder: string, user: number, subject = "its folder"): string | undefined {
-  const stats = statSync(folder);
+  const stats = nodeFiles().statSync(folder);
   const isSticky = (stats.mode & STICKY) !== 0;
   return exposure(subject, isSticky ? { ...stats, mode: 0 } : stats, user);
 }
@@ -70,7 +69,7 @@ export function folderExposure(folder: string, user: number, subject = "its fold
  * @throws the error of Node if the entry does not exist
  */
 export function entryExposure(path: string, user: number, subject: string): string | undefined {
-  return exposure(subject, { ...lstatSync(path), mode: 0 }, user);
+  return exposure(subject, { ...nodeFiles().lstatSync(path), mode: 0 }, user);
 }
 
 /**
@@ -87,7 +86,7 @@ export function entryExposure(path: string, user: number, subject: string): stri
  * @throws the error of Node if a folder does not exist
  */
 export function pathExposure(path: string, user: number): string | undefined {
-  const named = resolve(path);
+  const named = nodePaths().resolve(path);
   const home = homeOf(user);
   const folders = new Set([...foldersAbove(named, home), ...foldersAbove(realPathOf(named), home)]);
   for (const folder of folders) {
@@ -102,9 +101,13 @@ export function pathExposure(path: string, user: number): string | undefined {
 
 /** The folders above a path, up to the home folder if the path is in it, otherwise up to the root. */
 function foldersAbove(path: string, home: string | undefined): string[] {
-  const folders = [dirname(path)];
-  for (let folder = dirname(path); folder !== home && folder !== dirname(folder); folder = dirname(folder)) {
-    folders.push(dirname(folder));
+  const folders = [nodePaths().dirname(path)];
+  for (
+    let folder = nodePaths().dirname(path);
+    folder !== home && folder !== nodePaths().dirname(folder);
+    folder = nodePaths().dirname(folder)
+  ) {
+    folders.push(nodePaths().dirname(folder));
   }
   return folders;
 }
@@ -112,17 +115,17 @@ function foldersAbove(path: string, home: string | undefined): string[] {
 /** The path without symbolic links; that of the folder if the entry does not exist yet. */
 function realPathOf(path: string): string {
   try {
-    return realpathSync(path);
+    return nodeFiles().realpathSync(path);
   } catch {
-    return resolve(realpathSync(dirname(path)), "new");
+    return nodePaths().resolve(nodeFiles().realpathSync(nodePaths().dirname(path)), "new");
   }
 }
 
 /** The user's home by the system's database, as OpenSSH takes it: `HOME` can be set by anyone who starts the process. */
 function homeOf(user: number): string | undefined {
   try {
-    const { uid, homedir } = userInfo();
-    return uid === user ? realpathSync(homedir) : undefined;
+    const { uid, homedir } = requireNode("a file").getBuiltinModule("node:os").userInfo();
+    return uid === user ? nodeFiles().realpathSync(homedir) : undefined;
   } catch {
     return undefined; // In containers, a user id may have no entry.
   }
@@ -152,7 +155,8 @@ function isPrivateGroup(gid: number, user: number): boolean {
 }
 
 function entriesOf(path: string): string[][] {
-  return readFileSync(path, "utf8")
+  return nodeFiles()
+    .readFileSync(path, "utf8")
     .split("\n")
     .map((line) => line.split(":"));
 }

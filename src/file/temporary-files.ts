@@ -1,9 +1,7 @@
-import { createHash } from "node:crypto";
-import { readdir, readFile, readlink, rm } from "node:fs/promises";
-import { hostname, networkInterfaces } from "node:os";
-import { join } from "node:path";
 import { hasErrorCode } from "../errors/node-errors.js";
+import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 import { randomBytes } from "../runtime/index.js";
+import { nodeProcess } from "../runtime/node-process.js";
 
 /**
  * Chooses the name of a temporary file. On Linux the name identifies the process that writes the file: a hash of the
@@ -58,36 +56,53 @@ export async function isLocalProcess(mark: string): Promise<boolean> {
  * @param folder the folder in which files are saved; if it cannot be read, nothing is done
  */
 export async function sweepTemporary(folder: string): Promise<void> {
-  for (const name of await readdir(folder).catch(() => [])) {
+  for (const name of await nodeFiles()
+    .promises.readdir(folder)
+    .catch(() => [])) {
     const [, mark] = /^\.tradewire-([0-9a-f]{16}-\d+-\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
     if (mark !== undefined && (await hasEnded(mark))) {
-      await rm(join(folder, name), { recursive: true }).catch(() => undefined); // It may belong to another user.
+      await nodeFiles()
+        .promises.rm(nodePaths().join(folder, name), { recursive: true })
+        .catch(() => undefined); // It may belong to another user.
     }
   }
 }
 
-const isLinux = process.platform === "linux";
+const isLinux = nodeProcess?.platform === "linux";
 /** Replaces an unknown start time. On Linux no process has it. */
 const UNKNOWN_START = "0";
 
 /** Identifies the set of processes with distinct ids; `undefined` if the system does not provide it. */
 async function processScope(): Promise<string | undefined> {
   if (process.platform === "darwin" || process.platform === "win32") {
-    const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ mac }) => mac) ?? []);
-    return hashOf([hostname(), process.platform, ...new Set(addresses.sort())]);
+    const addresses = Object.values(requireNode("a file").getBuiltinModule("node:os").networkInterfaces()).flatMap(
+      (all) => all?.map(({ mac }) => mac) ?? [],
+    );
+    return hashOf([
+      requireNode("a file").getBuiltinModule("node:os").hostname(),
+      process.platform,
+      ...new Set(addresses.sort()),
+    ]);
   }
   try {
-    const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
-    const machine = await readFile("/etc/machine-id", "utf8").catch(() => "");
-    const processes = await readlink("/proc/self/ns/pid");
-    return hashOf([hostname(), machine, boot, processes]);
+    const boot = await nodeFiles().promises.readFile("/proc/sys/kernel/random/boot_id", "utf8");
+    const machine = await nodeFiles()
+      .promises.readFile("/etc/machine-id", "utf8")
+      .catch(() => "");
+    const processes = await nodeFiles().promises.readlink("/proc/self/ns/pid");
+    return hashOf([requireNode("a file").getBuiltinModule("node:os").hostname(), machine, boot, processes]);
   } catch {
     return undefined; // Another system.
   }
 }
 
 function hashOf(parts: readonly string[]): string {
-  return createHash("sha256").update(parts.join("\0")).digest("hex").slice(0, 16);
+  return requireNode("a file")
+    .getBuiltinModule("node:crypto")
+    .createHash("sha256")
+    .update(parts.join("\0"))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 async function isDead(pid: number, started: string | undefined): Promise<boolean> {
@@ -106,7 +121,7 @@ async function isDead(pid: number, started: string | undefined): Promise<boolean
 /** The state of a process, and when it started in ticks of the clock since the boot; undefined if they cannot be read. */
 async function statusOf(pid: number): Promise<{ readonly state: string; readonly started: string } | undefined> {
   try {
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+    const stat = await nodeFiles().promises.readFile(`/proc/${pid}/stat`, "utf8");
     // The second field is the program's name, which can contain anything. These are fields 3 and 22 (proc_pid_stat(5)).
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const [state, started] = [fields[0], fields[19]];

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { messageTooLarge, responseError } from "../errors/call-errors.js";
 import { ProtocolError } from "../errors/index.js";
 import { parseChunk } from "../input/assert.js";
+import { Bytes } from "../runtime/bytes.js";
 import { parseJson } from "./answer-size.js";
 import { createByteAccumulator } from "./byte-accumulator.js";
 import { isJsonObject, MAX_DEPTH } from "./json-values.js";
@@ -11,11 +12,11 @@ const BACKSLASH = 0x5c;
 const OPEN_OBJECT = 0x7b;
 const OPEN = new Set([OPEN_OBJECT, 0x5b]);
 const CLOSE = new Set([0x7d, 0x5d]);
-const WHITESPACE = new Set(Buffer.from(" \t\n\r"));
+const WHITESPACE = new Set(Bytes.from(" \t\n\r"));
 /** The first bytes of JSON values. */
-const VALUE_START = new Set(Buffer.from('{["-0123456789tfn'));
+const VALUE_START = new Set(Bytes.from('{["-0123456789tfn'));
 /** The bytes that end a number, `true`, `false` or `null`. */
-const SCALAR_END = new Set(Buffer.from(" \t\n\r,]"));
+const SCALAR_END = new Set(Bytes.from(" \t\n\r,]"));
 
 /** The form of a stream of JSON values. */
 export interface StreamForm {
@@ -63,7 +64,7 @@ export async function* parseJsonObjects(
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   const json = parse(bytes, "object", bytes.length);
   if (!isJsonObject(json)) {
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const chunk = Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length);
     throw malformed(`a JSON object was expected, but there is ${quote(chunk, 0)}`);
   }
   return json;
@@ -129,7 +130,7 @@ export async function* parseJsonValues(
 }
 
 /** Scans a value to its end, or to the end of the chunk. Returns the position after the value's bytes. */
-function scan(value: OpenValue, chunk: Buffer, from: number, offset: number): number {
+function scan(value: OpenValue, chunk: Bytes, from: number, offset: number): number {
   let at = from;
   while (at < chunk.length && !value.ended) {
     const byte = chunk[at] as number;
@@ -159,7 +160,7 @@ function scan(value: OpenValue, chunk: Buffer, from: number, offset: number): nu
   return at;
 }
 
-function scanString(value: OpenValue, chunk: Buffer, at: number): number {
+function scanString(value: OpenValue, chunk: Bytes, at: number): number {
   if (value.escaped) {
     value.escaped = false;
     return at + 1;
@@ -173,7 +174,7 @@ function scanString(value: OpenValue, chunk: Buffer, at: number): number {
 }
 
 /** Returns the number of backslashes directly before `end`, but not before `from`. */
-function backslashesBefore(chunk: Buffer, from: number, end: number): number {
+function backslashesBefore(chunk: Bytes, from: number, end: number): number {
   let at = end;
   while (at > from && chunk[at - 1] === BACKSLASH) {
     at -= 1;
@@ -191,7 +192,7 @@ function parse(bytes: Uint8Array, noun: string, end: number): JsonValue {
   }
 }
 
-function quote(chunk: Buffer, at: number): string {
+function quote(chunk: Bytes, at: number): string {
   return JSON.stringify(chunk.subarray(at, at + 24).toString("latin1"));
 }
 

@@ -1,5 +1,7 @@
 import type { Socket, TcpNetConnectOpts } from "node:net";
 import type { ConnectionOptions as TlsOptions } from "node:tls";
+import { Bytes } from "./bytes.js";
+import { nodeProcess } from "./node-process.js";
 
 /**
  * Returns the time of a clock that never goes back, for durations and deadlines.
@@ -142,8 +144,8 @@ export function fillRandom<T extends Uint8Array>(bytes: T): T {
  * @param size the number of bytes
  * @returns the bytes
  */
-export function randomBytes(size: number): Buffer {
-  return fillRandom(Buffer.alloc(size));
+export function randomBytes(size: number): Bytes {
+  return fillRandom(Bytes.alloc(size));
 }
 
 /**
@@ -153,8 +155,8 @@ export function randomBytes(size: number): Buffer {
  */
 export function randomUUID(): string {
   const bytes = randomBytes(16);
-  bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x40;
-  bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80;
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
@@ -203,6 +205,13 @@ export interface Runtime {
   connect(options: ConnectionOptions): Socket;
 }
 
+/** Lets the process end before a timer. In browsers a timer is a number. */
+function unref(timer: NodeJS.Timeout | number): void {
+  if (typeof timer === "object") {
+    timer.unref();
+  }
+}
+
 /** The runtime of Node. Globals are looked up at each call, so that fake timers which replace them take effect. */
 export const nodeRuntime: Runtime = {
   monotonicMs: () => performance.now(),
@@ -210,24 +219,34 @@ export const nodeRuntime: Runtime = {
   startTimer(callback, ms, options) {
     const timer = setTimeout(callback, ms);
     if (options?.ref === false) {
-      timer.unref();
+      unref(timer);
     }
     return () => clearTimeout(timer);
   },
   startInterval(callback, ms, options) {
     const timer = setInterval(callback, ms);
     if (options?.ref === false) {
-      timer.unref();
+      unref(timer);
     }
     return () => clearInterval(timer);
   },
   startImmediate(callback) {
+    if (nodeProcess === undefined) {
+      const timer = setTimeout(callback, 0);
+      return () => clearTimeout(timer);
+    }
     const immediate = setImmediate(callback);
     return () => clearImmediate(immediate);
   },
   randomFraction: () => Math.random(),
   // Static imports would always load the modules, and Web Crypto takes three times as long to load.
-  fillRandom: (bytes) => void process.getBuiltinModule("node:crypto").randomFillSync(bytes),
+  fillRandom(bytes) {
+    if (nodeProcess === undefined) {
+      crypto.getRandomValues(bytes);
+    } else {
+      nodeProcess.getBuiltinModule("node:crypto").randomFillSync(bytes);
+    }
+  },
   connect: ({ tls, ...server }) =>
     tls === undefined
       ? process.getBuiltinModule("node:net").connect(server)

@@ -1,3 +1,5 @@
+import { Bytes } from "../runtime/bytes.js";
+
 /**
  * Encodes bytes as hex.
  *
@@ -5,7 +7,7 @@
  * @returns two hex digits per byte, in lower case
  */
 export function encodeHex(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+  return Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
 /**
@@ -16,7 +18,5 @@ export function encodeHex(bytes: Uint8Array): string {
  * @returns the bytes; `undefined` if the text is not exactly so many hex digits
  */
 export function decodeHex(text: string, length: number): Uint8Array | undefined {
-  return text.length === 2 * length && /^[0-9a-f]*$/i.test(text)
-    ? Uint8Array.from(Buffer.from(text, "hex"))
-    : undefined;
+  return text.length === 2 * length && /^[0-9a-f]*$/i.test(text) ? Uint8Array.from(Bytes.from(text, "hex")) : undefined;
 }

@@ -120,7 +120,7 @@ function decode(bytes: Uint8Array): InputData {
 /** A random nonce that is not 0. */
 function randomNonce(): bigint {
   for (;;) {
-    const nonce = randomBytes(8).readBigUInt64LE();
+    const nonce = randomBytes(8).readBigUInt64LE(0);
     if (nonce !== 0n) {
       return nonce;
     }

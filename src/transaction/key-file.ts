@@ -1,12 +1,15 @@
-import { constants, type Stats } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import type { Stats } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { FileError } from "../errors/index.js";
 import { fileError, quotedPath } from "../errors/node-errors.js";
 import { currentUser, entryExposure, pathExposure } from "../file/exposure.js";
 import { assertText } from "../input/assert.js";
+import { nodeFiles } from "../input/require-node.js";
+import { Bytes } from "../runtime/bytes.js";
 import { fillRandom } from "../runtime/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
+
+const LINE_END = 0x0a;
 
 /** 64 hex digits and a line end. */
 const FILE_BYTES = 2 * SEED_BYTES + 1;
@@ -28,7 +31,7 @@ const OF_OTHERS = 0o077;
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
   assertText("the path of the key file", path, "trading.key");
   const seed = fillRandom(secretBytes(SEED_BYTES));
-  const text = Buffer.alloc(FILE_BYTES, "\n");
+  const text = Bytes.alloc(FILE_BYTES).fill(LINE_END);
   seed.forEach((byte, index) => {
     text[2 * index] = digit(byte >> 4);
     text[2 * index + 1] = digit(byte & 15);
@@ -36,7 +39,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
   let isMade = false;
   try {
     requirePrivateFolders(path);
-    await using file = await open(path, "wx", 0o600);
+    await using file = await nodeFiles().promises.open(path, "wx", 0o600);
     isMade = true;
     await file.writeFile(text);
     await file.sync();
@@ -44,7 +47,9 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
     return { publicKey: signer.publicKey };
   } catch (reason) {
     if (isMade) {
-      await rm(path).catch(() => undefined); // The first error is reported.
+      await nodeFiles()
+        .promises.rm(path)
+        .catch(() => undefined); // The first error is reported.
     }
     throw reason instanceof FileError ? reason : fileError(reason, path, ADVICE);
   } finally {
@@ -87,11 +92,12 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
 
 /** Reads a key file as bytes, because a string cannot be wiped. */
 async function readKeyFile(path: string): Promise<SeedSigner> {
-  const text = Buffer.alloc(FILE_BYTES + 2);
+  const text = Bytes.alloc(FILE_BYTES + 2);
   const seed = secretBytes(SEED_BYTES);
   try {
     // Without O_NONBLOCK, the opening of a pipe waits for a writer, and no signal ends that wait.
-    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const { constants, promises } = nodeFiles();
+    await using file = await promises.open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     requirePrivate(path, await file.stat());
     const { bytesRead } = await file.read(text, 0, text.length, 0);
     if (!parseSeed(text.subarray(0, bytesRead), seed)) {
@@ -169,7 +175,7 @@ function refusal(path: string, what: string, options: { readonly code: Code; rea
 
 /** Reads 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */
 function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
-  if (!/^(\r?\n)?$/.test(Buffer.from(text.subarray(2 * SEED_BYTES)).toString("latin1"))) {
+  if (!/^(\r?\n)?$/.test(Bytes.from(text.subarray(2 * SEED_BYTES)).toString("latin1"))) {
     return false;
   }
   for (const index of seed.keys()) {

@@ -1,6 +1,6 @@
-import { createHmac } from "node:crypto";
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertString } from "../input/assert.js";
+import { hmacSha512 } from "./node-crypto.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
 /** Which key of a mnemonic to use. */
@@ -44,7 +44,7 @@ export async function signerFromMnemonic(mnemonic: string, options: MnemonicOpti
     throw new RequestError(`the index of the key is ${index}`, { advice: "Give a whole number from 0 to 2147483647." });
   }
   const master = await mnemonicToSeed(words, passphrase);
-  let node = hmacSha512("ed25519 seed", master);
+  let node = hmacSha512(new TextEncoder().encode("ed25519 seed"), master);
   master.fill(0);
   for (const step of [...PATH, index]) {
     const parent = node;
@@ -64,8 +64,4 @@ function child(node: Uint8Array, index: number): Uint8Array {
   const next = hmacSha512(node.subarray(SEED_BYTES), data);
   data.fill(0);
   return next;
-}
-
-function hmacSha512(key: Uint8Array | string, data: Uint8Array): Uint8Array {
-  return createHmac("sha512", key).update(data).digest();
 }

@@ -1,7 +1,9 @@
-import { availableParallelism } from "node:os";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { nonceSearch } from "../../gen/wasm/nonce-search.js";
-import { type StopTimer, startTimer } from "../runtime/index.js";
+import { CanceledError } from "../errors/index.js";
+import { Bytes } from "../runtime/bytes.js";
+import { type StopTimer, startTimer, yieldToEventLoop } from "../runtime/index.js";
+import { nodeProcess } from "../runtime/node-process.js";
 import { raceAbort } from "../signal/abort.js";
 
 /** The part of WebAssembly's interface that is needed here. The types of Node do not declare it. */
@@ -33,6 +35,15 @@ export const PREFIX_CAPACITY = 32_768;
 /** One more than the largest nonce. */
 export const NONCE_END = 2n ** 64n;
 
+/**
+ * Returns how many threads of the process can run at once.
+ *
+ * @returns the number; 1 in browsers, where the calling thread searches
+ */
+export function availableParallelism(): number {
+  return nodeProcess?.getBuiltinModule("node:os").availableParallelism() ?? 1;
+}
+
 /** Compiled when first needed. Threads are given this module, so that they share its machine code. */
 let compiled: object | undefined;
 
@@ -42,7 +53,7 @@ let compiled: object | undefined;
  * @returns the WebAssembly module, which threads can share
  */
 export function nonceSearchModule(): object {
-  compiled ??= new WebAssembly.Module(Buffer.from(nonceSearch, "base64"));
+  compiled ??= new WebAssembly.Module(Bytes.from(nonceSearch, "base64"));
   return compiled;
 }
 
@@ -120,6 +131,8 @@ function searchBlock() {
 }
 `;
 
+type ThreadModule = typeof import("node:worker_threads");
+
 /** A thread's answer to a search: the smallest nonce that it found, if it found any before the search ended. */
 interface Answer {
   readonly id: number;
@@ -140,7 +153,8 @@ const threads: Thread[] = [];
 let lastId = 0;
 
 /**
- * Searches all nonces from `search.first` on, in threads that are started when first needed.
+ * Searches all nonces from `search.first` on, in threads that are started when first needed. In browsers the calling thread
+ * searches, and turns to its events after each few milliseconds.
  *
  * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
  * @param count how many threads search
@@ -154,12 +168,16 @@ export async function searchNoncesInThreads(
   count: number,
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
+  const threadModule = nodeProcess?.getBuiltinModule("node:worker_threads");
+  if (threadModule === undefined) {
+    return searchNoncesByTurns(search, signal);
+  }
   const blocks = new BigUint64Array(new SharedArrayBuffer(16));
   blocks[END] = (NONCE_END - search.first) / BLOCK_SIZE + 1n; // The last one has fewer nonces, or none.
   const job = { ...search, id: ++lastId, blocks };
 
   try {
-    const answers = leastBusyThreads(count).map((thread) => ask(thread, job));
+    const answers = leastBusyThreads(count, threadModule).map((thread) => ask(thread, job));
     const nonces = (await raceAbort(Promise.all(answers), signal)).flatMap(({ nonce }) => nonce ?? []);
     return nonces.reduce<bigint | undefined>(
       (least, nonce) => (least === undefined || nonce < least ? nonce : least),
@@ -170,23 +188,40 @@ export async function searchNoncesInThreads(
   }
 }
 
+/** How many nonces the calling thread tries between events. They take about 16 milliseconds. */
+const TURN = 65_536;
+
+async function searchNoncesByTurns(search: NonceSearch, signal: AbortSignal | undefined): Promise<bigint | undefined> {
+  for (let { first } = search; first < NONCE_END; first += BigInt(TURN)) {
+    await yieldToEventLoop();
+    if (signal?.aborted === true) {
+      throw new CanceledError({ cause: signal.reason });
+    }
+    const nonce = searchNonces({ ...search, first }, TURN);
+    if (nonce !== undefined) {
+      return nonce;
+    }
+  }
+  return undefined;
+}
+
 /**
  * Returns `count` threads, idle ones first, and starts missing ones. Searches share as many threads as there are
  * processors, or as many as the largest of the callers' limits.
  */
-function leastBusyThreads(count: number): Thread[] {
+function leastBusyThreads(count: number, threadModule: ThreadModule): Thread[] {
   const shared = threads.slice(0, Math.max(count, availableParallelism()));
   const idle = shared.filter(({ pending }) => pending.size === 0).length;
   const missing = Math.min(count - idle, Math.max(count, availableParallelism()) - shared.length);
   for (let started = 0; started < missing; started += 1) {
-    const thread = startThread();
+    const thread = startThread(threadModule);
     threads.push(thread);
     shared.push(thread);
   }
   return shared.toSorted((a, b) => a.pending.size - b.pending.size).slice(0, count);
 }
 
-function startThread(): Thread {
+function startThread({ Worker }: ThreadModule): Thread {
   const worker = new Worker(THREAD, {
     eval: true,
     // Flags of the process, such as loaders and --input-type, are useless to the thread and may break it.

@@ -1,8 +1,14 @@
-import { createHash } from "node:crypto";
-import { availableParallelism } from "node:os";
 import { CanceledError, RequestError } from "../errors/index.js";
 import { assertObject } from "../input/assert.js";
-import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
+import { encodeHex } from "./hex.js";
+import { sha3 } from "./node-crypto.js";
+import {
+  availableParallelism,
+  NONCE_END,
+  PREFIX_CAPACITY,
+  searchNonces,
+  searchNoncesInThreads,
+} from "./proof-of-work-search.js";
 
 /** The known hash functions of proofs of work. `sha3_24_rounds` is plain SHA3-256. */
 export const HASH_FUNCTIONS = ["sha3_24_rounds"];
@@ -112,7 +118,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
       advice: "Start from a smaller nonce, or take another tid.",
     });
   }
-  return { nonce, hash: hash(prefix, nonce).toString("hex") };
+  return { nonce, hash: encodeHex(hash(prefix, nonce)) };
 }
 
 /**
@@ -191,10 +197,11 @@ function requireNonce(name: string, nonce: bigint): void {
   }
 }
 
-function hash(prefix: Uint8Array, nonce: bigint): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64BE(nonce);
-  return createHash("sha3-256").update(prefix).update(bytes).digest();
+function hash(prefix: Uint8Array, nonce: bigint): Uint8Array {
+  const message = new Uint8Array(prefix.length + 8);
+  message.set(prefix);
+  new DataView(message.buffer).setBigUint64(prefix.length, nonce);
+  return sha3(message);
 }
 
 /** The zero bits that a hash starts with. */

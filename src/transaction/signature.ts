@@ -1,9 +1,10 @@
-import { createHash, createPublicKey, verify } from "node:crypto";
 import { type Transaction, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { assertString, invalidValueError } from "../input/assert.js";
+import { Bytes } from "../runtime/bytes.js";
 import { decodeHex } from "./hex.js";
+import { sha3, verifyEd25519 } from "./node-crypto.js";
 
 /** The algorithm of signatures, `tx.signature.algo` (specification, 2.5). */
 export const SIGNATURE_ALGORITHM = "vega/ed25519";
@@ -38,7 +39,7 @@ const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
  * @returns the chain's identifier and the zero byte; empty if there is none
  */
 export function submittedPrefix(inputData: Uint8Array): string {
-  const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
+  const [prefix = ""] = PREFIX.exec(Bytes.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
   return prefix;
 }
 
@@ -64,11 +65,7 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
   if (signatureBytes === undefined || keyBytes === undefined) {
     return false;
   }
-  // OpenSSL and Go's crypto/ed25519, which nodes use, accept the same signatures, those of keys of small order included.
-  // Stricter rules refuse some that nodes accept, and those of ZIP 215 accept some that nodes refuse.
-  const x = Buffer.from(keyBytes).toString("base64url");
-  const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" });
-  return verify(null, digestOf(message), key, signatureBytes);
+  return verifyEd25519(digestOf(message), signatureBytes, keyBytes);
 }
 
 /**
@@ -78,7 +75,7 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
  * @returns its SHA3-256 digest
  */
 export function digestOf(message: Uint8Array): Uint8Array {
-  return createHash("sha3-256").update(message).digest();
+  return sha3(message);
 }
 
 /**

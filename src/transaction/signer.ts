@@ -1,7 +1,8 @@
-import { createPrivateKey, createPublicKey } from "node:crypto";
 import { RequestError } from "../errors/index.js";
 import { assertObject, assertString } from "../input/assert.js";
-import { decodeHex } from "./hex.js";
+import { requireNode } from "../input/require-node.js";
+import { decodeHex, encodeHex } from "./hex.js";
+import { publicKeyOf } from "./node-crypto.js";
 import { digestOf } from "./signature.js";
 
 /** Signs messages with a key in memory, a key file, a hardware device or a remote service. */
@@ -44,7 +45,7 @@ export const SEED_BYTES = 32;
  */
 export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
   const secret = copyOf(seed);
-  const publicKey = publicKeyOf(secret);
+  const publicKey = encodeHex(publicKeyOf(secret));
   let disposed = false;
   return Object.freeze({
     publicKey,
@@ -70,19 +71,6 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
   });
 }
 
-/** The encoding of an Ed25519 seed as PKCS #8 (RFC 8410, 7), without the seed at its end. */
-const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
-
-/** Derives the public key of a seed: 64 hex digits in lower case. */
-function publicKeyOf(seed: Uint8Array): string {
-  const key = Buffer.from(secretBytes(PKCS8.length + SEED_BYTES).buffer);
-  key.set(PKCS8);
-  key.set(seed, PKCS8.length);
-  const { x = "" } = createPublicKey(createPrivateKey({ key, format: "der", type: "pkcs8" })).export({ format: "jwk" });
-  key.fill(0);
-  return Buffer.from(x, "base64url").toString("hex");
-}
-
 /**
  * Creates a signer from a seed in an environment variable.
  *
@@ -96,7 +84,10 @@ function publicKeyOf(seed: Uint8Array): string {
  * @example
  * using signer = signerFromEnvironment("TRADING_SEED");
  */
-export function signerFromEnvironment(name: string, environment: NodeJS.ProcessEnv = process.env): SeedSigner {
+export function signerFromEnvironment(
+  name: string,
+  environment: NodeJS.ProcessEnv = requireNode("an environment variable").env,
+): SeedSigner {
   assertString("the name of the environment variable", name);
   assertObject("environment", environment);
   const text = environment[name];

@@ -1,7 +1,9 @@
-import { createHash } from "node:crypto";
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { invalidValueError } from "../input/assert.js";
+import { Bytes } from "../runtime/bytes.js";
+import { encodeHex } from "./hex.js";
+import { sha256 } from "./node-crypto.js";
 
 /**
  * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
@@ -14,7 +16,7 @@ import { invalidValueError } from "../input/assert.js";
 export function networkBytes(transaction: Transaction): Uint8Array {
   const { from, $unknown: unknown = [] } = transaction;
   const plain = { ...transaction, from: { case: undefined }, $unknown: [] };
-  return Buffer.concat([
+  return Bytes.concat([
     toBinary(TransactionSchema, plain),
     toBinary(TransactionSchema, create(TransactionSchema, { from })),
     toBinary(TransactionSchema, { ...create(TransactionSchema), $unknown: unknown }),
@@ -46,5 +48,5 @@ export function transactionHash(transaction: Transaction): string {
  * @returns 64 hex digits in upper case
  */
 export function hashOfBytes(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex").toUpperCase();
+  return encodeHex(sha256(bytes)).toUpperCase();
 }

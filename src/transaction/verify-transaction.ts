@@ -3,6 +3,7 @@ import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { assertChainId, assertObject } from "../input/assert.js";
 import { mismatchError } from "../input/message-init.js";
+import { Bytes } from "../runtime/bytes.js";
 import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import type { BlockTask } from "./proof-of-work.js";
@@ -135,7 +136,7 @@ function readInputData(
     return { problems: [] }; // The form of the input data depends on the version.
   }
   const prefix = chainIdPrefixOf(chainId);
-  const isPrefixed = Buffer.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
+  const isPrefixed = Bytes.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
   const mustBePrefixed = tx.version === TxVersion.V3 && chainIdPrefix !== "signature-only";
   if (isPrefixed !== mustBePrefixed) {
     const rule = mustBePrefixed ? "has to begin" : "must not begin, as it is submitted,";

@@ -1,7 +1,10 @@
-import { constants, openSync } from "node:fs";
-import { type FileHandle, open, stat } from "node:fs/promises";
-import { Socket } from "node:net";
+import type { FileHandle } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../errors/node-errors.js";
+import { nodeFiles, requireNode } from "../input/require-node.js";
+import { Bytes } from "../runtime/bytes.js";
+import { nodeProcess } from "../runtime/node-process.js";
+import { abortable } from "./byte-reader.js";
 import { tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
@@ -25,7 +28,7 @@ export interface Seekable extends RandomAccess {
  * @returns the archive
  */
 export function inMemory(archive: Uint8Array): Seekable {
-  const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
+  const bytes = Bytes.from(archive.buffer, archive.byteOffset, archive.length);
   return {
     size: bytes.length,
     read: async (position, length) => {
@@ -50,7 +53,8 @@ export type ArchiveSource = string | Uint8Array | AsyncIterable<Uint8Array>;
  *
  * @param source the path of a file or pipe, the archive's bytes, or a stream of them
  * @param seekable called for a file or bytes
- * @param streamed called for a pipe or a stream
+ * @param streamed called for a pipe or a stream; a browser reads a stream into memory, and calls `seekable`
+ * @param signal stops that reading into memory
  * @returns the values of the function that was called
  * @throws {@link FileError} if the file cannot be read
  */
@@ -58,13 +62,39 @@ export async function* readSource<T>(
   source: ArchiveSource,
   seekable: (archive: Seekable) => AsyncIterable<T>,
   streamed: (stream: AsyncIterable<Uint8Array>) => AsyncIterable<T>,
+  signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
   if (typeof source !== "string") {
-    yield* source instanceof Uint8Array ? seekable(inMemory(source)) : streamed(source);
+    if (source instanceof Uint8Array) {
+      yield* seekable(inMemory(source));
+    } else if (nodeProcess === undefined) {
+      yield* seekable(inMemory(await collect(abortable(source, signal))));
+    } else {
+      yield* streamed(source);
+    }
     return;
   }
   await using file = await openFile(source);
   yield* file.archive === undefined ? streamed(file.stream()) : seekable(file.archive);
+}
+
+/** Maximum size of a stream in a browser, which reads it into memory. */
+const MAX_COLLECTED = 512 * 1024 * 1024;
+
+async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of source) {
+    parts.push(Bytes.from(part)); // The source may reuse its buffer.
+    size += part.length;
+    if (size > MAX_COLLECTED) {
+      throw tooLarge(
+        `it has more than ${MAX_COLLECTED} bytes, the limit for a stream in a browser`,
+        "Export fewer blocks at a time, or read the archive in Node, which does not keep it in memory.",
+      );
+    }
+  }
+  return Bytes.concat(parts);
 }
 
 /** An open file. */
@@ -87,10 +117,10 @@ export interface OpenFile extends AsyncDisposable {
  * @throws {@link FileError} if the file cannot be read or is a folder
  */
 export async function openFile(path: string): Promise<OpenFile> {
-  if ((await withFileErrors(path, stat(path))).isFIFO()) {
+  if ((await withFileErrors(path, nodeFiles().promises.stat(path))).isFIFO()) {
     return openNamedPipe(path);
   }
-  const file = await withFileErrors(path, open(path));
+  const file = await withFileErrors(path, nodeFiles().promises.open(path));
   const close = () => file.close().catch(() => undefined);
   try {
     const stats = await withFileErrors(path, file.stat());
@@ -135,7 +165,7 @@ function seekableFile(file: FileHandle, size: number, path: string): Seekable {
       if (position < 0 || position + length > size) {
         throw outOfRange();
       }
-      const buffer = Buffer.alloc(length);
+      const buffer = Bytes.alloc(length);
       let read = 0;
       while (read < length) {
         const { bytesRead } = await withFileErrors(path, file.read(buffer, read, length - read, position + read));
@@ -188,7 +218,7 @@ export interface RandomAccess {
    * @returns exactly `length` bytes
    * @throws if fewer bytes are available
    */
-  read(position: number, length: number): Promise<Buffer>;
+  read(position: number, length: number): Promise<Bytes>;
 }
 
 /**
@@ -202,8 +232,8 @@ export interface RandomAccess {
 export function openPipe(path: string): Socket {
   try {
     // Without O_NONBLOCK, opening the pipe waits for a writer.
-    const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    return new Socket({ fd, readable: true, writable: false });
+    const fd = nodeFiles().openSync(path, nodeFiles().constants.O_RDONLY | (nodeFiles().constants.O_NONBLOCK ?? 0));
+    return new (requireNode("a pipe").getBuiltinModule("node:net").Socket)({ fd, readable: true, writable: false });
   } catch (reason) {
     throw fileError(reason, path, READ_ADVICE);
   }
@@ -244,7 +274,7 @@ export function createTail(): Tail {
       }
     },
     bytes() {
-      const tail = Buffer.concat(chunks);
+      const tail = Bytes.concat(chunks);
       const start = size - tail.length;
       return {
         size,

@@ -1,4 +1,5 @@
 import { CanceledError } from "../errors/index.js";
+import { Bytes } from "../runtime/bytes.js";
 import { raceAbort } from "../signal/abort.js";
 
 /** Reads a stream of bytes, which may be split anywhere, in parts. */
@@ -11,26 +12,26 @@ export interface ByteReader {
    * @param size number of bytes that are needed
    * @returns at least `size` bytes, or fewer if the stream ends before
    */
-  peek(size: number): Promise<Buffer>;
+  peek(size: number): Promise<Bytes>;
   /**
    * Consumes bytes that `peek` has returned.
    *
    * @param size number of bytes
    * @returns the bytes
    */
-  take(size: number): Buffer;
+  take(size: number): Bytes;
   /**
    * Consumes the next bytes, as many as are available.
    *
    * @returns the bytes; `undefined` at the end of the stream
    */
-  next(): Promise<Buffer | undefined>;
+  next(): Promise<Bytes | undefined>;
   /**
    * Returns the bytes that were consumed last to the reader.
    *
    * @param bytes exactly those bytes, or the end of them
    */
-  putBack(bytes: Buffer): void;
+  putBack(bytes: Bytes): void;
   /** Closes the stream. */
   close(): Promise<void>;
 }
@@ -56,11 +57,11 @@ export function createByteReader(
   { position = 0, signal, onClose }: ByteReaderOptions = {},
 ): ByteReader {
   const iterator = abortable(source, signal);
-  let buffered: Buffer = Buffer.alloc(0);
+  let buffered: Bytes = Bytes.alloc(0);
   let done = false;
   let failure: { readonly reason: unknown } | undefined;
 
-  async function pull(): Promise<Buffer | undefined> {
+  async function pull(): Promise<Bytes | undefined> {
     if (failure !== undefined) {
       throw failure.reason;
     }
@@ -70,7 +71,7 @@ export function createByteReader(
         if (result.done === true) {
           done = true;
         } else if (result.value.length > 0) {
-          return Buffer.from(result.value.buffer, result.value.byteOffset, result.value.length);
+          return Bytes.from(result.value.buffer, result.value.byteOffset, result.value.length);
         }
       } catch (reason) {
         done = !(reason instanceof CanceledError);
@@ -92,7 +93,7 @@ export function createByteReader(
         if (more === undefined) {
           break;
         }
-        buffered = buffered.length === 0 ? more : Buffer.concat([buffered, more]);
+        buffered = buffered.length === 0 ? more : Bytes.concat([buffered, more]);
       }
       return buffered;
     },
@@ -113,7 +114,7 @@ export function createByteReader(
 
     putBack(bytes) {
       position -= bytes.length;
-      buffered = buffered.length === 0 ? bytes : Buffer.concat([bytes, buffered]);
+      buffered = buffered.length === 0 ? bytes : Bytes.concat([bytes, buffered]);
     },
 
     async close() {

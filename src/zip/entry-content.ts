@@ -1,4 +1,6 @@
-import { crc32, createInflateRaw, type InflateRaw } from "node:zlib";
+import type { InflateRaw } from "node:zlib";
+import { Bytes } from "../runtime/bytes.js";
+import { nodeProcess } from "../runtime/node-process.js";
 import type { ByteReader } from "./byte-reader.js";
 import {
   CENTRAL_HEADER,
@@ -86,7 +88,7 @@ export async function* readContent(
   reader: ByteReader,
   header: LocalHeader,
   { listed, limiter }: ContentOptions,
-): AsyncGenerator<Buffer, EntryMeasures, undefined> {
+): AsyncGenerator<Bytes, EntryMeasures, undefined> {
   const { name, method, measures } = header;
   const known = (measures ?? listed)?.compressedSize;
   const inflation = method === "deflate" ? inflate(reader, name, known) : undefined;
@@ -133,7 +135,7 @@ export function checkMeasures(name: string, measured: EntryMeasures, declared: E
   }
 }
 
-async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Buffer, void, undefined> {
+async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Bytes, void, undefined> {
   for (let left = size; left > 0; ) {
     const bytes = await reader.next();
     if (bytes === undefined) {
@@ -146,6 +148,28 @@ async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Buf
   }
 }
 
+const zlib = nodeProcess?.getBuiltinModule("node:zlib");
+
+const crc32 = zlib?.crc32 ?? crc32InBrowser;
+
+/** The CRC-32 of each byte, for browsers. */
+let crcs: Uint32Array | undefined;
+
+function crc32InBrowser(bytes: Uint8Array, before = 0): number {
+  crcs ??= Uint32Array.from({ length: 256 }, (_, byte) => {
+    let crc = byte;
+    for (let bit = 0; bit < 8; bit += 1) {
+      crc = (crc >>> 1) ^ ((crc & 1) * 0xedb88320);
+    }
+    return crc;
+  });
+  let crc = ~before;
+  for (const byte of bytes) {
+    crc = (crc >>> 8) ^ (crcs[(crc ^ byte) & 0xff] ?? 0);
+  }
+  return ~crc >>> 0;
+}
+
 const OUTPUT_SIZE = 256 * 1024;
 /** Read-ahead of the inflater, which runs in its own thread, in bytes. */
 const READ_AHEAD = 4 * OUTPUT_SIZE;
@@ -153,7 +177,7 @@ const inflateOptions = { chunkSize: OUTPUT_SIZE, readableHighWaterMark: READ_AHE
 
 /** Data that is inflated on demand. */
 interface Inflation {
-  readonly bytes: AsyncGenerator<Buffer, void, undefined>;
+  readonly bytes: AsyncGenerator<Bytes, void, undefined>;
   /** Number of deflated bytes that were consumed. Once `bytes` has ended, the exact size of the deflated data. */
   readonly compressedSize: number;
 }
@@ -167,10 +191,13 @@ interface Inflation {
  * @returns the inflated bytes, which throw a {@link ProtocolError} if the data is corrupt or truncated
  */
 function inflate(reader: ByteReader, name: string, size: number | undefined): Inflation {
-  const inflater = createInflateRaw(inflateOptions);
+  if (zlib === undefined) {
+    return inflateInBrowser(reader, name, size);
+  }
+  const inflater = zlib.createInflateRaw(inflateOptions);
   let failure: { readonly reason: unknown } | undefined;
 
-  async function* bytes(): AsyncGenerator<Buffer, void, undefined> {
+  async function* bytes(): AsyncGenerator<Bytes, void, undefined> {
     const fed = feed(inflater, reader, size).catch((reason: unknown) => {
       failure = { reason };
       inflater.push(null); // The data that is inflated already is still returned.
@@ -196,6 +223,41 @@ function inflate(reader: ByteReader, name: string, size: number | undefined): In
   };
 }
 
+/**
+ * Inflates by the browser, which does not say where deflated data ends: its size must be known, so that browsers read streams
+ * into memory first, for the directory.
+ */
+function inflateInBrowser(reader: ByteReader, name: string, size: number | undefined): Inflation {
+  async function* bytes(): AsyncGenerator<Bytes, void, undefined> {
+    const deflated = takeStored(reader, size ?? 0);
+    let failure: { readonly reason: unknown } | undefined;
+    const source = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      async pull(controller) {
+        const next = await deflated.next().catch((reason: unknown) => {
+          failure = { reason };
+        });
+        if (next === undefined || next.done === true) {
+          controller.close();
+        } else {
+          controller.enqueue(Uint8Array.from(next.value));
+        }
+      },
+    });
+    const inflated = source.pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+    try {
+      for (let part = await inflated.read(); part.done !== true; part = await inflated.read()) {
+        yield Bytes.from(part.value.buffer, part.value.byteOffset, part.value.byteLength);
+      }
+    } catch (cause) {
+      throw failure === undefined ? corrupt(`the data of ${nameText(name)} cannot be inflated`, cause) : failure.reason;
+    } finally {
+      await inflated.cancel().catch(() => undefined);
+    }
+  }
+
+  return { bytes: bytes(), compressedSize: size ?? 0 };
+}
+
 /** Writes to the inflater until its data ends, and returns the unused bytes to the reader. */
 async function feed(inflater: InflateRaw, reader: ByteReader, size = Number.POSITIVE_INFINITY): Promise<void> {
   let fed = 0;
@@ -218,7 +280,7 @@ async function feed(inflater: InflateRaw, reader: ByteReader, size = Number.POSI
 }
 
 /** Resolves once the bytes are inflated, or the inflater was closed. */
-function writeTo(inflater: InflateRaw, bytes: Buffer): Promise<void> {
+function writeTo(inflater: InflateRaw, bytes: Bytes): Promise<void> {
   return new Promise((resolve) => {
     inflater.once("close", resolve);
     inflater.write(bytes, () => {
@@ -286,8 +348,8 @@ export async function* scanStored(
   reader: ByteReader,
   name: string,
   passed: Pick<EntryMeasures, "size" | "crc32">,
-): AsyncGenerator<Buffer, void, undefined> {
-  let held: Buffer = Buffer.alloc(0);
+): AsyncGenerator<Bytes, void, undefined> {
+  let held: Bytes = Bytes.alloc(0);
   for (;;) {
     let failure: { readonly reason: unknown } | undefined;
     const chunk = await reader.next().catch((reason: unknown) => {
@@ -303,14 +365,14 @@ export async function* scanStored(
     }
     // A descriptor begins in the held bytes, or in the chunk.
     const isJoined = chunk.length < LONGEST || (held.length >= LONGEST && held.length + chunk.length < MAX_HELD);
-    const before = Buffer.concat([held, isJoined ? chunk : chunk.subarray(0, LONGEST)]);
+    const before = Bytes.concat([held, isJoined ? chunk : chunk.subarray(0, LONGEST)]);
     let found = findEnd(before, passed, Math.max(held.length - 3, 0)); // The held bytes were searched before.
     if (found.end !== undefined) {
       yield before.subarray(0, found.end);
-      reader.putBack(Buffer.concat([held, chunk]).subarray(found.end));
+      reader.putBack(Bytes.concat([held, chunk]).subarray(found.end));
       return;
     }
-    let view: Buffer = before;
+    let view: Bytes = before;
     if (!isJoined) {
       if (held.length > 0) {
         yield held;
@@ -325,16 +387,16 @@ export async function* scanStored(
     }
     // If the archive is truncated here, bytes after a record are not content.
     const certain = Math.max(Math.min(view.length - LONGEST + 1, found.record), 0);
-    held = Buffer.from(view.subarray(certain)); // A copy, so that the chunk is not retained.
+    held = Bytes.from(view.subarray(certain)); // A copy, so that the chunk is not retained.
     yield view.subarray(0, certain);
   }
 }
 
 /** The first two bytes of every record's signature. */
-const PK = Buffer.from("PK");
+const PK = Bytes.from("PK");
 
 /** Returns the positions of possible records: a descriptor, or a record that may follow one. */
-function* recordsIn(view: Buffer, from = 0): Generator<number> {
+function* recordsIn(view: Bytes, from = 0): Generator<number> {
   for (let at = view.indexOf(PK, from); at !== -1 && at + 4 <= view.length; at = view.indexOf(PK, at + 1)) {
     const signature = view.readUInt32LE(at);
     if (signature === LOCAL_HEADER || signature === CENTRAL_HEADER || signature === DESCRIPTOR) {
@@ -348,7 +410,7 @@ function* recordsIn(view: Buffer, from = 0): Generator<number> {
  * record in its last {@link MAX_HELD} bytes.
  */
 function findEnd(
-  view: Buffer,
+  view: Bytes,
   { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">,
   from = 0,
 ): { readonly end: number | undefined; readonly record: number } {
@@ -376,7 +438,7 @@ function findEnd(
  * Returns how many bytes of `view`, which follows the content that has passed, are certainly content if the archive is
  * truncated after them: they end before any record, and before a possible beginning of the entry's descriptor.
  */
-function certainSize(view: Buffer, { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">): number {
+function certainSize(view: Bytes, { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">): number {
   const [first = view.length] = recordsIn(view);
   const limit = Math.min(view.length, first);
   for (let at = Math.max(limit - LONGEST, 0); at < limit; at += 1) {
@@ -384,7 +446,7 @@ function certainSize(view: Buffer, { size, crc32: crc }: Pick<EntryMeasures, "si
     const begun = view.subarray(at, limit);
     const isBegun = forms.some((form) =>
       NEXT.some((next) =>
-        Buffer.concat([descriptorOf(size + at, before, form), next])
+        Bytes.concat([descriptorOf(size + at, before, form), next])
           .subarray(0, begun.length)
           .equals(begun),
       ),
@@ -397,8 +459,8 @@ function certainSize(view: Buffer, { size, crc32: crc }: Pick<EntryMeasures, "si
 }
 
 /** Encodes the descriptor of stored content. */
-function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof forms)[number]): Buffer {
-  const rest = Buffer.alloc(zip64 ? 20 : 12);
+function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof forms)[number]): Bytes {
+  const rest = Bytes.alloc(zip64 ? 20 : 12);
   rest.writeUInt32LE(crc);
   for (const place of [0, 1]) {
     if (zip64) {
@@ -407,12 +469,12 @@ function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof form
       rest.writeUInt32LE(size % 2 ** 32, 4 + 4 * place);
     }
   }
-  return signed ? Buffer.concat([signatureBytes(DESCRIPTOR), rest]) : rest;
+  return signed ? Bytes.concat([signatureBytes(DESCRIPTOR), rest]) : rest;
 }
 
 /** Whether a descriptor with these sizes is at `at`. */
 function declares(
-  view: Buffer,
+  view: Bytes,
   at: number,
   signed: boolean,
   zip64: boolean,
@@ -427,10 +489,10 @@ function declares(
     : view.readUInt32LE(sizes) === compressedSize && view.readUInt32LE(sizes + 4) === size;
 }
 
-function crcAt(view: Buffer, at: number, signed: boolean): number {
+function crcAt(view: Bytes, at: number, signed: boolean): number {
   return view.readUInt32LE(at + (signed ? 4 : 0));
 }
 
-function isNext(view: Buffer, at: number): boolean {
+function isNext(view: Bytes, at: number): boolean {
   return NEXT.some((signature) => view.subarray(at, at + 4).equals(signature));
 }

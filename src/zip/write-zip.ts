@@ -1,5 +1,5 @@
-import { once } from "node:events";
-import { PassThrough, Readable } from "node:stream";
+import type { Readable } from "node:stream";
+import { requireNode } from "../input/require-node.js";
 
 /** A file to add to an archive. */
 export interface WrittenFile {
@@ -23,6 +23,8 @@ const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
  * @returns the archive's bytes, split anywhere; an error of a file's content is thrown unchanged
  */
 export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
+  const node = requireNode("a file");
+  const { PassThrough, Readable } = node.getBuiltinModule("node:stream");
   const { ZipFile } = await import("yazl");
   const zip = new ZipFile();
   const output = new PassThrough();
@@ -42,7 +44,7 @@ export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGen
     output.destroy();
     source?.destroy();
     if (source?.closed === false) {
-      await once(source, "close");
+      await node.getBuiltinModule("node:events").once(source, "close");
     }
   }
 }

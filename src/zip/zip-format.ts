@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { quoted } from "../errors/error-text.js";
 import { ProtocolError } from "../errors/index.js";
+import { Bytes } from "../runtime/bytes.js";
 /** Signatures at the start of an archive's records. */
 export const LOCAL_HEADER = 0x04034b50;
 export const CENTRAL_HEADER = 0x02014b50;
@@ -21,8 +22,8 @@ export const ZIP64_LOCATOR_SIZE = 20;
  * @param signature one of the signatures above
  * @returns 4 bytes, little-endian
  */
-export function signatureBytes(signature: number): Buffer {
-  const bytes = Buffer.alloc(4);
+export function signatureBytes(signature: number): Bytes {
+  const bytes = Bytes.alloc(4);
   bytes.writeUInt32LE(signature);
   return bytes;
 }

@@ -2,6 +2,7 @@
 // alone decodes every form of a name and ZIP64 correctly, but it can neither read a stream nor check the bytes between
 // entries, so this folder reads the entries itself. yazl writes archives as a stream. JSZip is the in-memory archive that
 // toZip() returns to users.
+
 import {
   type Entry,
   fromRandomAccessReaderPromise,
@@ -13,6 +14,7 @@ import {
 } from "yauzl";
 import { TradewireError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
+import { Bytes } from "../runtime/bytes.js";
 import type { RandomAccess } from "./archive-source.js";
 import type { ByteReader } from "./byte-reader.js";
 import {
@@ -30,6 +32,19 @@ import {
   ZIP64_LOCATOR,
   ZIP64_LOCATOR_SIZE,
 } from "./zip-format.js";
+
+/** Functions of yauzl, with the bytes that are used here. */
+interface NameFunctions {
+  getFileNameLowLevel(flags: number, name: Bytes, extra: readonly ExtraField[], strict: boolean): string;
+  parseExtraFields(extra: Bytes): ExtraField[];
+}
+
+interface ExtraField {
+  readonly id: number;
+  readonly data: Bytes;
+}
+
+const names: NameFunctions = { getFileNameLowLevel, parseExtraFields };
 
 const ZIP64_FIELD = 1;
 const UNKNOWN = 0xffffffff;
@@ -49,7 +64,7 @@ export interface LocalHeader {
   /** Position in the archive, in bytes. */
   readonly offset: number;
   readonly name: string;
-  readonly rawName: Buffer;
+  readonly rawName: Bytes;
   readonly method: Method;
   /** `undefined` if they are in a data descriptor after the content. */
   readonly measures: EntryMeasures | undefined;
@@ -81,7 +96,7 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
   const record = view.subarray(0, size);
   reader.take(size);
   // A copy, because it is retained longer than the bytes around it.
-  const rawName = Buffer.from(record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize));
+  const rawName = Bytes.from(record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize));
   const extra = record.subarray(LOCAL_HEADER_SIZE + nameSize);
   const flags = record.readUInt16LE(6);
   const name = readName(flags, rawName, extra);
@@ -103,7 +118,7 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
  * @throws {@link ProtocolError} if it is empty, absolute, longer than 4096 characters, leads elsewhere or contains
  *   control characters
  */
-export function checkName(name: string, rawName: Buffer): void {
+export function checkName(name: string, rawName: Bytes): void {
   const wrong = validateFileName(name);
   if (wrong !== null) {
     throw corrupt(wrong);
@@ -134,10 +149,10 @@ export function readMethod(name: string, flags: number, method: number): Method 
   return method === 0 ? "stored" : "deflate";
 }
 
-function readName(flags: number, rawName: Buffer, extra: Buffer): string {
+function readName(flags: number, rawName: Bytes, extra: Bytes): string {
   let name: string;
   try {
-    name = getFileNameLowLevel(flags, rawName, parseExtraFields(extra), true);
+    name = names.getFileNameLowLevel(flags, rawName, names.parseExtraFields(extra), true);
   } catch (reason) {
     throw corrupt(isError(reason) ? reason.message : String(reason), reason);
   }
@@ -145,11 +160,11 @@ function readName(flags: number, rawName: Buffer, extra: Buffer): string {
   return name;
 }
 
-function readMeasures(name: string, record: Buffer, extra: Buffer): EntryMeasures {
+function readMeasures(name: string, record: Bytes, extra: Bytes): EntryMeasures {
   let compressedSize = record.readUInt32LE(18);
   let size = record.readUInt32LE(22);
   // The ZIP64 field contains only the sizes that do not fit into 32 bits, in this order.
-  const field = parseExtraFields(extra).find(({ id }) => id === ZIP64_FIELD)?.data;
+  const field = names.parseExtraFields(extra).find(({ id }) => id === ZIP64_FIELD)?.data;
   const wanted = Number(size === UNKNOWN) + Number(compressedSize === UNKNOWN);
   if (field !== undefined && field.length >= 8 * wanted) {
     let at = 0;
@@ -194,7 +209,7 @@ export function checkListing(count: number, size: number): void {
 /** A file of an archive, as the archive's directory describes it. */
 export interface ListedEntry extends EntryMeasures {
   readonly name: string;
-  readonly rawName: Buffer;
+  readonly rawName: Bytes;
   readonly method: Method;
   /** Position of its header in the archive, in bytes. */
   readonly offset: number;
@@ -238,7 +253,7 @@ class RandomAccessAdapter extends RandomAccessReader {
   }
 
   override read(
-    buffer: Buffer,
+    buffer: Bytes,
     offset: number,
     length: number,
     position: number,
@@ -262,13 +277,13 @@ async function checkedDirectory(zip: ZipFile, bytes: RandomAccess): Promise<Dire
   }
   checkListing(zip.entryCount, bytes.size - start);
   const entries: ListedEntry[] = [];
-  const names = new Set<string>();
+  const seen = new Set<string>();
   for await (const entry of zip.eachEntry()) {
     const listed = listedEntry(entry);
-    if (names.has(listed.name)) {
+    if (seen.has(listed.name)) {
       throw corrupt(`it holds ${nameText(listed.name)} twice`);
     }
-    names.add(listed.name);
+    seen.add(listed.name);
     entries.push(listed);
   }
   const end = Number(zip.readEntryCursor);
@@ -287,17 +302,17 @@ function listedEntry(entry: Entry): ListedEntry {
   checkName(name, fileNameRaw);
   const method = readMethod(name, entry.generalPurposeBitFlag, entry.compressionMethod);
   const offset = entry.relativeOffsetOfLocalHeader;
-  return { name, rawName: Buffer.from(fileNameRaw), method, compressedSize, size, crc32, offset };
+  return { name, rawName: Bytes.from(fileNameRaw), method, compressedSize, size, crc32, offset };
 }
 
 /**
  * Checks that `records`, the bytes after the directory, are its end records and nothing else, and are consistent with it.
  * A reader that only searches for the end record would accept one that omits files.
  */
-function checkEndRecords(records: Buffer, directory: { start: number; end: number; count: number }): void {
+function checkEndRecords(records: Bytes, directory: { start: number; end: number; count: number }): void {
   const { start, end, count } = directory;
   let at = 0;
-  let zip64: Buffer | undefined;
+  let zip64: Bytes | undefined;
   if (records.length >= ZIP64_END_RECORD_SIZE && records.readUInt32LE(0) === ZIP64_END_RECORD) {
     zip64 = records;
     const locator = Number(records.readBigUInt64LE(4)) + 12;

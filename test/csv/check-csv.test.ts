@@ -11,7 +11,7 @@ import { runs } from "../support/tier.js";
 /** What passed, what was counted, and the error's message if there was one. */
 async function passing(parts: Iterable<Buffer>, options: CsvDecodeOptions = {}) {
   const checked = checkedCsv(given(parts), { name: "x.csv", ...options });
-  const passed: Buffer[] = [];
+  const passed: Uint8Array[] = [];
   try {
     for (;;) {
       const part = await checked.next();

@@ -148,7 +148,7 @@ describe("scanStored", () => {
       const { reader, content: scanned } = scan(pieces);
       const { values, error } = await taken(scanned);
       expect([error, Buffer.concat(values).equals(data), reader.position]).toEqual([undefined, true, data.length]);
-      const behind: Buffer[] = [];
+      const behind: Uint8Array[] = [];
       for (let bytes = await reader.next(); bytes !== undefined; bytes = await reader.next()) {
         behind.push(bytes);
       }

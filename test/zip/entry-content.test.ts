@@ -49,8 +49,8 @@ async function read(pieces: readonly Buffer[], { method = "deflate", measures, l
   return { data: Buffer.concat(values), error, measured, reader, position: reader.position };
 }
 
-async function behind(reader: { peek(size: number): Promise<Buffer> }): Promise<string> {
-  return (await reader.peek(BEHIND.length)).toString("latin1");
+async function behind(reader: { peek(size: number): Promise<Uint8Array> }): Promise<string> {
+  return Buffer.from(await reader.peek(BEHIND.length)).toString("latin1");
 }
 
 /** The ways in which content stands in an archive. */

@@ -4,6 +4,7 @@ import { Condition_Operator, PropertyKey_Type } from "../../../../gen/client/veg
 import type { Condition, Filter } from "../../../../gen/vega/data/v1/spec_pb.js";
 import type { EthCallSpec } from "../../../../gen/vega/data_source_pb.js";
 import { isJsonObject } from "../../../json/json-values.js";
+import { Bytes } from "../../../runtime/bytes.js";
 import { decimal, integer } from "./go-numbers.js";
 import type { Field, NetworkProblems } from "./network-rules.js";
 
@@ -71,7 +72,7 @@ function jsonOf({ kind }: Value): JsonValue | undefined {
 /** Returns whether a value is an argument of a type. Text of 32 bytes as hex digits stands for those bytes. */
 function isArgument(value: JsonValue | undefined, type: AbiType): boolean {
   const isHexText = typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
-  const given = isHexText ? Buffer.from(value.slice(2), "hex").toString("base64") : value;
+  const given = isHexText ? Bytes.from(value.slice(2), "hex").toString("base64") : value;
   return isFixed32(type) ? isByteText(given) && given !== "" : isOfType(given, type);
 }
 

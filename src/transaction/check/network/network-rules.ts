@@ -1,3 +1,4 @@
+import { Bytes } from "../../../runtime/bytes.js";
 import type { Problem } from "../field-rules.js";
 import { compare, type Decimal, decimal, integer, isNegative, signOf, uint256, whole } from "./go-numbers.js";
 
@@ -46,7 +47,7 @@ export function isEthereumAddress(text: string): boolean {
 
 /** Returns the length of a text as the network counts it: in bytes. */
 export function byteLength(text: string): number {
-  return Buffer.byteLength(text);
+  return Bytes.byteLength(text);
 }
 
 /** Checks that a field is set. */

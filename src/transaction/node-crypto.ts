@@ -1,0 +1,68 @@
+// Hashes and signatures by Node's OpenSSL. For browsers, the package has web-crypto.ts in the place of this file (`#crypto` in
+// package.json): Node would take long to load the packages that it needs.
+import { createHash, createHmac, createPrivateKey, createPublicKey, verify } from "node:crypto";
+
+/**
+ * Computes a SHA-256 hash.
+ *
+ * @param bytes what is hashed
+ * @returns 32 bytes
+ */
+export function sha256(bytes: Uint8Array): Uint8Array {
+  return createHash("sha256").update(bytes).digest();
+}
+
+/**
+ * Computes a SHA3-256 hash.
+ *
+ * @param bytes what is hashed
+ * @returns 32 bytes
+ */
+export function sha3(bytes: Uint8Array): Uint8Array {
+  return createHash("sha3-256").update(bytes).digest();
+}
+
+/**
+ * Computes an HMAC with SHA-512.
+ *
+ * @param key the key
+ * @param bytes what is authenticated
+ * @returns 64 bytes
+ */
+export function hmacSha512(key: Uint8Array, bytes: Uint8Array): Uint8Array {
+  return createHmac("sha512", key).update(bytes).digest();
+}
+
+/** The encoding of an Ed25519 seed as PKCS #8 (RFC 8410, 7), without the seed at its end. */
+const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
+
+/**
+ * Derives the Ed25519 public key of a seed.
+ *
+ * @param seed 32 bytes
+ * @returns 32 bytes
+ */
+export function publicKeyOf(seed: Uint8Array): Uint8Array {
+  // The engine does not move the bytes of an ArrayBuffer, so no copy stays behind that cannot be wiped.
+  const key = Buffer.from(new ArrayBuffer(PKCS8.length + seed.length));
+  key.set(PKCS8);
+  key.set(seed, PKCS8.length);
+  const { x = "" } = createPublicKey(createPrivateKey({ key, format: "der", type: "pkcs8" })).export({ format: "jwk" });
+  key.fill(0);
+  return Buffer.from(x, "base64url");
+}
+
+/**
+ * Verifies an Ed25519 signature by the rules of Go's crypto/ed25519, which nodes use: OpenSSL accepts the same signatures,
+ * those of keys of small order included. Stricter rules refuse some that nodes accept, and those of ZIP 215 accept some that
+ * nodes refuse.
+ *
+ * @param bytes what was signed
+ * @param signature 64 bytes
+ * @param publicKey 32 bytes
+ * @returns whether the signature is valid
+ */
+export function verifyEd25519(bytes: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
+  const x = Buffer.from(publicKey).toString("base64url");
+  return verify(null, bytes, createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" }), signature);
+}
