@@ -53,13 +53,9 @@ export interface Intent {
   readonly command: Uint8Array;
   readonly publicKey: string;
   readonly chainId: string;
-  /** The last block in which the intent may be executed. */
-  readonly lastBlock: bigint;
-  /** The last of its transactions. Those before it can no longer be taken. */
+  /** Its transaction. There is one, so the intent cannot be executed twice. */
   readonly signed: SignedIntent;
   readonly ending: IntentEnding | undefined;
-  /** The number of its entries. */
-  readonly entries: number;
 }
 
 const VERSION = 1;
@@ -76,7 +72,6 @@ const bytes = v.pipe(
 );
 const txHash = v.pipe(v.string(), v.regex(/^[0-9A-F]{64}$/));
 const evidence = v.picklist(["result", "records", "blocks", "absence"]);
-const signed = { transaction: bytes, lastBlock: block };
 const maybeBlock = v.optional(block);
 
 const entrySchema = v.variant("kind", [
@@ -86,10 +81,9 @@ const entrySchema = v.variant("kind", [
     command: bytes,
     publicKey: v.string(),
     chainId: v.string(),
-    until: block,
-    ...signed,
+    transaction: bytes,
+    lastBlock: block,
   }),
-  v.strictObject({ kind: v.literal("transaction"), ...signed }),
   v.strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
   v.strictObject({ kind: v.literal("partial"), txHash, evidence, block: maybeBlock, reason: v.string() }),
   v.strictObject({
@@ -108,20 +102,10 @@ const entrySchema = v.variant("kind", [
  * @param intent what is wanted, and the transaction that is sent next
  * @returns the entry
  */
-export function intentEntry({ command, publicKey, chainId, lastBlock, signed: first }: Intent): string {
-  const until = String(lastBlock);
-  const head = { kind: "intent", version: VERSION, command: base64Encode(command), publicKey, chainId, until };
-  return JSON.stringify({ ...head, ...signedJson(first) });
-}
-
-/**
- * Formats the entry of another transaction of an intent.
- *
- * @param next the transaction that is sent next
- * @returns the entry
- */
-export function transactionEntry(next: SignedIntent): string {
-  return JSON.stringify({ kind: "transaction", ...signedJson(next) });
+export function intentEntry({ command, publicKey, chainId, signed }: Omit<Intent, "ending">): string {
+  const transaction = base64Encode(toBinary(TransactionSchema, signed.transaction));
+  const head = { kind: "intent", version: VERSION, command: base64Encode(command), publicKey, chainId };
+  return JSON.stringify({ ...head, transaction, lastBlock: String(signed.lastBlock) });
 }
 
 /**
@@ -132,10 +116,6 @@ export function transactionEntry(next: SignedIntent): string {
  */
 export function endingEntry({ status: kind, block: height, ...ending }: IntentEnding): string {
   return JSON.stringify({ kind, ...ending, ...(height !== undefined && { block: String(height) }) });
-}
-
-function signedJson({ transaction, lastBlock }: SignedIntent) {
-  return { transaction: base64Encode(toBinary(TransactionSchema, transaction)), lastBlock: String(lastBlock) };
 }
 
 /**
@@ -174,33 +154,24 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
     return undefined;
   }
   if (entry.kind === "intent") {
-    const { command, publicKey, chainId, until: lastBlock } = entry;
-    const first = readSigned(entry);
-    return intent === undefined && first !== undefined
-      ? { command, publicKey, chainId, lastBlock, signed: first, ending: undefined, entries: 1 }
+    const { command, publicKey, chainId } = entry;
+    const signed = readSigned(entry);
+    return intent === undefined && signed !== undefined
+      ? { command, publicKey, chainId, signed, ending: undefined }
       : undefined;
   }
   if (intent === undefined) {
     return undefined;
   }
-  const entries = intent.entries + 1;
   switch (entry.kind) {
-    case "transaction": {
-      const next = readSigned(entry);
-      return next && { ...intent, signed: next, entries };
-    }
     case "executed":
-      return { ...intent, entries, ending: { status: entry.kind, ...endingOf(entry), reason: undefined } };
+      return { ...intent, ending: { status: entry.kind, ...endingOf(entry), reason: undefined } };
     case "partial":
     case "rejected":
-      return { ...intent, entries, ending: endingWithReason(entry) };
+      return { ...intent, ending: endingWithReason(entry) };
     case "expired": {
       const { txHash: hash, evidence: seen, reason } = entry;
-      return {
-        ...intent,
-        entries,
-        ending: { status: "expired", txHash: hash, block: undefined, evidence: seen, reason },
-      };
+      return { ...intent, ending: { status: "expired", txHash: hash, block: undefined, evidence: seen, reason } };
     }
   }
 }

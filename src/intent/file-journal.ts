@@ -174,6 +174,15 @@ function createFileJournal({ path, file, lock, intents, size: initialSize }: Ope
   /** The intents to which an entry is being appended. */
   const reserved = new Set<string>();
 
+  function requireLock(): void {
+    if (!lock.isHeld()) {
+      throw new FileError(`another process has taken over ${path}`, {
+        code: Code.Aborted,
+        advice: "This process was suspended for long, or the lock file was removed. Open the journal again.",
+      });
+    }
+  }
+
   /** Writes all pending lines with one sync, until there are none. */
   async function writePending(): Promise<void> {
     while (pending.length > 0) {
@@ -183,14 +192,10 @@ function createFileJournal({ path, file, lock, intents, size: initialSize }: Ope
         if (failure !== undefined) {
           throw failure;
         }
-        if (!lock.isHeld()) {
-          throw new FileError(`another process has taken over ${path}`, {
-            code: Code.Aborted,
-            advice: "This process was suspended for long, or the lock file was removed. Open the journal again.",
-          });
-        }
+        requireLock();
         await file.appendFile(Buffer.concat(batch.map(({ line }) => line)));
         await file.datasync();
+        requireLock(); // What another process reads from now on is complete; nothing of this is sent.
       } catch (reason) {
         failure = toFileError(reason, path);
         for (const { failed } of batch) {

@@ -52,9 +52,8 @@ export type ResumedIntent =
 /**
  * Commands that are executed once at most, whatever happens to the program, to the node and to the connections.
  *
- * An intent is a command with an identifier. It is signed and written to the journal before it is sent. Until a block or a
- * node settles it, the same transaction is sent again, which the network executes once at most. Another transaction is
- * signed only if the last one was refused when it was first sent, or can no longer be taken.
+ * An intent is a command with an identifier. It is signed once, and written to the journal before it is sent. Until a block
+ * or a node settles it, the same transaction is sent again, which the network executes once at most.
  */
 export interface Orders extends AsyncDisposable {
   /**
@@ -133,22 +132,42 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     { signal, timeoutMs = TIMEOUT_MS }: SettleOptions,
   ): Promise<SettledIntent> {
     throwIfAborted(closing.signal);
-    const ending = linkedController(signal);
-    const leave = onAbort(closing.signal, () => ending.abort(closing.signal.reason));
+    const ending = new AbortController();
+    const leaves = [signal, closing.signal].map((each) => onAbort(each, () => ending.abort(each?.reason)));
+    if (signal?.aborted === true) {
+      ending.abort(signal.reason);
+    }
     const stopTimer = startTimer(
       () => ending.abort(new DOMException(`${timeoutMs} ms are over`, "TimeoutError")),
       timeoutMs,
     );
-    const { settleIntent } = await import("./settle.js");
-    const settling = settleIntent(intentServices, { id, command, validity }, ending.signal);
-    running.set(id, settling);
-    return settling.finally(() => {
+    try {
+      const { settleIntent } = await import("./settle.js");
+      return await settleIntent(intentServices, { id, command, validity }, ending.signal);
+    } finally {
       stopTimer();
-      leave();
+      for (const leave of leaves) {
+        leave();
+      }
+    }
+  }
+
+  /** Settles an intent after those who settle it in this process already: two at once could not tell whose answer counts. */
+  function settleInTurn(...given: Parameters<typeof settle>): Promise<SettledIntent> {
+    const [id] = given;
+    const before = running.get(id);
+    const settling = (async () => {
+      await before?.catch(() => undefined);
+      return settle(...given);
+    })();
+    running.set(id, settling);
+    const leave = () => {
       if (running.get(id) === settling) {
         running.delete(id);
       }
-    });
+    };
+    settling.then(leave, leave);
+    return settling;
   }
 
   return {
@@ -160,8 +179,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
       validateSettleOptions(settleOptions);
       const { commandOfIntent } = await import("./settle.js");
       const bytes = commandOfIntent(command);
-      await running.get(id)?.catch(() => undefined); // Then the journal has it.
-      return settle(id, bytes, { validForBlocks, validForMs }, settleOptions);
+      return settleInTurn(id, bytes, { validForBlocks, validForMs }, settleOptions);
     },
 
     async *resume(settleOptions = {}) {
@@ -177,7 +195,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
             settling.delete(ended.id);
             yield ended;
           } else {
-            settling.set(id, resumed(id, settle(id, undefined, {}, { ...settleOptions, signal: ending.signal })));
+            settling.set(id, resumed(id, settleInTurn(id, undefined, {}, { ...settleOptions, signal: ending.signal })));
             next += 1;
           }
         }

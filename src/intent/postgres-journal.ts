@@ -5,7 +5,10 @@ import type { Journal } from "./journal.js";
 /** A connection of `pg`, as far as a journal uses it. */
 export interface JournalConnection {
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly object[] }>;
-  release(): void;
+  on(event: "error", listener: () => void): unknown;
+  off(event: "error", listener: () => void): unknown;
+  /** Returns it to the pool, or closes it. */
+  release(isBroken?: boolean): void;
 }
 
 /** A pool of `pg`, as far as a journal uses it. */
@@ -54,24 +57,28 @@ export async function openPostgresJournal(pool: JournalPool, options: PostgresJo
 
   async function connected<T>(act: (query: JournalConnection["query"]) => Promise<T>): Promise<T> {
     const connection = await pool.connect();
+    let isBroken = false;
+    const onError = () => {
+      isBroken = true; // The query that is running fails, too. Without a listener, the process would end.
+    };
+    connection.on("error", onError);
     try {
       return await act((text, values) => connection.query(text, values));
+    } catch (reason) {
+      isBroken = true; // It may be inside a transaction.
+      throw reason;
     } finally {
-      connection.release();
+      connection.off("error", onError);
+      connection.release(isBroken);
     }
   }
 
   const inTransaction = <T>(act: (query: JournalConnection["query"]) => Promise<T>) =>
     connected(async (query) => {
       await query("BEGIN");
-      try {
-        const result = await act(query);
-        await query("COMMIT");
-        return result;
-      } catch (reason) {
-        await query("ROLLBACK").catch(() => undefined); // The connection may be lost.
-        throw reason;
-      }
+      const result = await act(query);
+      await query("COMMIT");
+      return result;
     });
 
   await inTransaction(async (query) => {

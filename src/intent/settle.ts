@@ -7,7 +7,6 @@ import { quoted } from "../errors/error-text.js";
 import {
   ConnectionError,
   OutcomeUnknownError,
-  type Refusal,
   RequestError,
   TradewireError,
   TransactionError,
@@ -22,8 +21,9 @@ import type { Validity } from "../transaction/block-allowance.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
 import { requireChain } from "../transaction/signing-chain.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
+import { transactionHash } from "../transaction/transaction-hash.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
-import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent, transactionEntry } from "./entries.js";
+import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
 import type { Journal } from "./journal.js";
 
 /** An intent that has ended. */
@@ -52,19 +52,13 @@ const LOOK_MS = 10_000;
 /** How often what became of such a transaction is looked for, before it is left open: a data node may be behind. */
 const MAX_LOOKS = 6;
 
-/** How often an intent is signed anew. */
-const MAX_TRANSACTIONS = 20;
-
-/** The refusals of a transaction as such: another transaction for the same intent may be accepted. */
-const SIGN_ANEW: readonly Refusal[] = ["spam", "expired", "seen", "duplicate"];
-
 /** What one attempt has shown. */
 type Step =
-  | { readonly kind: "outcome"; readonly outcome: Outcome }
+  | { readonly kind: "waited"; readonly outcome: Outcome }
+  /** No block can take the transaction any more. */
+  | { readonly kind: "over"; readonly outcome: Outcome }
   /** The network refused the transaction, which was not sent before. */
-  | { readonly kind: "refused"; readonly error: TransactionError }
-  /** Another process has added an entry. */
-  | { readonly kind: "overtaken" };
+  | { readonly kind: "refused"; readonly error: TransactionError; readonly txHash: string };
 
 /**
  * Serializes the command of an intent.
@@ -84,7 +78,7 @@ export function commandOfIntent(command: CommandSource): Uint8Array {
 }
 
 /**
- * Settles an intent: begins it or goes on with it, until it has ended.
+ * Settles an intent: begins it or goes on with it, until it has ended. It is signed once, so it cannot be executed twice.
  *
  * @param services signs, sends and observes
  * @param wanted the intent
@@ -98,92 +92,61 @@ export async function settleIntent(
   signal: AbortSignal,
 ): Promise<SettledIntent> {
   const { id } = wanted;
-  const progress: Progress = { signings: 0, looks: 0, isGone: false };
+  let looks = 0;
   for (let failures = 1; ; failures += 1) {
-    const intent = await readFrom(services.journal, wanted);
+    const intent = await readFrom(services, wanted);
     if (intent?.ending !== undefined) {
       return { id, ...intent.ending };
     }
+    let why: string;
     try {
-      const ending = await advance(services, wanted, intent, progress, signal);
-      if (ending !== undefined) {
+      const step =
+        intent === undefined ? await sendNew(services, wanted, signal) : await sendAgain(services, intent, signal);
+      const ending = endingOf(step);
+      if (
+        ending !== undefined &&
+        (await services.journal.append(id, endingEntry(ending), { position: 1, isLast: true }))
+      ) {
         return { id, ...ending };
       }
+      looks += step.kind === "over" && ending === undefined ? 1 : 0;
+      why =
+        step.kind === "refused" || step.outcome.status !== "unknown"
+          ? "another process settles it"
+          : step.outcome.reason;
     } catch (reason) {
-      progress.isGone = false;
-      const isSigned = (await services.journal.read(id)).length > 0;
-      if (signal.aborted || !isSigned || reason instanceof IntentLeftOpen || !mayPass(reason)) {
-        throw reason instanceof IntentLeftOpen ? reason.error : reason;
+      if (intent === undefined && (await readFrom(services, wanted)) === undefined) {
+        throw signal.aborted && isTimeUp(signal) ? unsent(id, reason) : reason;
       }
+      const isPassing = isTransient(reason) || reason instanceof OutcomeUnknownError || signal.aborted;
+      if (!isPassing || (signal.aborted && !isTimeUp(signal))) {
+        throw reason;
+      }
+      why = reason instanceof TradewireError ? reason.summary : String(reason);
     }
-    await wait(backoffMs(failures), signal);
-  }
-}
-
-/** How far the settling of an intent has come in this process. */
-interface Progress {
-  /** How often it was signed. */
-  signings: number;
-  /** How often the outcome of a transaction was looked for that cannot be taken any more. */
-  looks: number;
-  /** Whether its last transaction is certainly not executed: another one may be signed. */
-  isGone: boolean;
-}
-
-/** Nothing more is done about an intent in this process. */
-class IntentLeftOpen extends Error {
-  constructor(readonly error: OutcomeUnknownError) {
-    super(error.message);
-  }
-}
-
-/** Whether the same may succeed later. What was sent is still observed. */
-function mayPass(reason: unknown): boolean {
-  return isTransient(reason) || reason instanceof OutcomeUnknownError;
-}
-
-/** Takes one step; returns how the intent ended, or `undefined` if more steps are needed. */
-async function advance(
-  services: IntentServices,
-  wanted: WantedIntent,
-  before: Intent | undefined,
-  progress: Progress,
-  signal: AbortSignal,
-): Promise<IntentEnding | undefined> {
-  const { journal, transactions } = services;
-  const height = async () => (await transactions.lastBlockHeight({ signal })).height;
-  let step: Step;
-  if (before === undefined || progress.isGone) {
-    progress.signings += 1;
-    step = await sendNew(services, wanted, before, signal);
-  } else {
-    step = await sendAgain(services, before, signal);
-  }
-  progress.isGone = false;
-  const intent = await readFrom(journal, wanted);
-  if (step.kind === "overtaken" || intent === undefined || intent.ending !== undefined) {
-    return intent?.ending;
-  }
-  const ending = endingOf(step, intent);
-  if (ending === undefined) {
-    progress.looks += (await height()) >= intent.signed.lastBlock ? 1 : 0;
-    if (progress.looks >= MAX_LOOKS) {
-      throw new IntentLeftOpen(await leftOpen(wanted.id, intent.signed.transaction, step));
+    if (signal.aborted || looks >= MAX_LOOKS) {
+      throw await leftOpen(services, wanted, why);
     }
-    return undefined;
+    await wait(backoffMs(failures), signal).catch(() => undefined); // The next step ends with the signal.
   }
-  const isOfTransaction = ending.status === "expired" || isRefusedAsSuch(step);
-  if (isOfTransaction && progress.signings < MAX_TRANSACTIONS && (await height()) < intent.lastBlock) {
-    progress.isGone = true;
-    return undefined;
-  }
-  const isAppended = await journal.append(wanted.id, endingEntry(ending), { position: intent.entries, isLast: true });
-  return isAppended ? ending : undefined;
+}
+
+/** Whether a signal was aborted by the time limit rather than by the caller. */
+function isTimeUp({ reason }: AbortSignal): boolean {
+  return reason instanceof DOMException && reason.name === "TimeoutError";
 }
 
 /** Reads an intent from the journal. Its identifier must not have been used for another command or key. */
-async function readFrom({ read }: Journal, { id, command }: WantedIntent): Promise<Intent | undefined> {
-  const intent = readIntent(id, await read(id));
+async function readFrom(
+  { journal, signing }: IntentServices,
+  { id, command }: WantedIntent,
+): Promise<Intent | undefined> {
+  const intent = readIntent(id, await journal.read(id));
+  if (intent !== undefined && intent.publicKey !== signing.signer.publicKey) {
+    throw new RequestError(`the intent ${quoted(id)} is in the journal with another key, ${quoted(intent.publicKey)}`, {
+      advice: "Use a journal for each key. Nothing was sent.",
+    });
+  }
   if (intent !== undefined && command !== undefined && !Buffer.from(command).equals(intent.command)) {
     throw new RequestError(`the intent ${quoted(id)} is in the journal with another command`, {
       advice: "Give each intent an identifier of its own; the same one only to repeat it. Nothing was sent.",
@@ -194,94 +157,69 @@ async function readFrom({ read }: Journal, { id, command }: WantedIntent): Promi
 
 /** Signs a transaction, writes it down, sends it, and waits for its outcome. */
 async function sendNew(
-  services: IntentServices,
-  { id, command: given, validity }: WantedIntent,
-  before: Intent | undefined,
+  { transactions, node, journal, signing }: IntentServices,
+  { id, command, validity }: WantedIntent,
   signal: AbortSignal,
 ): Promise<Step> {
-  const { transactions, node, journal, signing } = services;
-  const command = before?.command ?? given;
   if (command === undefined) {
     throw new RequestError(`the intent ${quoted(id)} is not in the journal`, { advice: "Submit it with its command." });
   }
-  const { validForBlocks, limited } = await limitsOf(transactions, before, validity, signal);
-  const chainId = before?.chainId ?? signing.chainId;
-  const overtaken = new Error("overtaken");
+  let txHash = "";
   try {
     const { outcome } = await execute(node, { signal }, async (making) => {
-      const prepared = await transactions.prepare({ inputData: command }, { ...signing, chainId, ...limited }, making);
+      const prepared = await transactions.prepare({ inputData: command }, { ...signing, ...validity }, making);
       const { transaction, block, pastBlocks, submit, giveBack } = prepared;
-      const signed = { transaction, lastBlock: block.height + BigInt(pastBlocks) };
-      const from = signed.lastBlock - BigInt(prepared.validForBlocks);
-      const lastBlock = validForBlocks === undefined ? signed.lastBlock : from + BigInt(validForBlocks);
+      txHash = transactionHash(transaction);
       const { publicKey } = signing.signer;
-      const entry =
-        before === undefined
-          ? intentEntry({
-              command,
-              publicKey,
-              chainId: block.chainId,
-              lastBlock,
-              signed,
-              ending: undefined,
-              entries: 0,
-            })
-          : transactionEntry(signed);
-      const isAdded = await journal
-        .append(id, entry, { position: before?.entries ?? 0, isLast: false })
-        .catch((reason: unknown) => {
-          giveBack();
-          throw reason;
-        });
+      const lastBlock = block.height + BigInt(pastBlocks);
+      const entry = intentEntry({ command, publicKey, chainId: block.chainId, signed: { transaction, lastBlock } });
+      const isAdded = await journal.append(id, entry, { position: 0, isLast: false }).catch((reason: unknown) => {
+        giveBack();
+        throw reason;
+      });
       if (!isAdded) {
         giveBack();
-        throw overtaken;
+        throw overtaken(id);
       }
       const sending = sendUntilAnswered(transactions, transaction, (ending) => submit({ signal: ending }), false);
       return { ...prepared, isNew: true, isChecked: true, submit: sending };
     });
-    return { kind: "outcome", outcome };
+    return { kind: "waited", outcome };
   } catch (reason) {
-    if (reason === overtaken) {
-      return { kind: "overtaken" };
+    if (reason instanceof TransactionError && !reason.mayHaveBeenTaken) {
+      return { kind: "refused", error: reason, txHash };
     }
-    return refusedStep(reason);
+    throw reason;
   }
 }
 
-/** In how many blocks an intent may be executed, and a transaction that is signed now. */
-async function limitsOf(
-  transactions: Transactions,
-  before: Intent | undefined,
-  { validForBlocks: asked, validForMs }: Validity,
-  signal: AbortSignal,
-): Promise<{ readonly validForBlocks: number | undefined; readonly limited: Validity }> {
-  if (before === undefined && asked === undefined) {
-    return { validForBlocks: undefined, limited: { validForMs } };
-  }
-  const { height, spamPowNumberOfPastBlocks: past } = await transactions.lastBlockHeight({ signal });
-  const validForBlocks = before === undefined ? asked : Number(before.lastBlock - height);
-  return { validForBlocks, limited: { validForBlocks: validForBlocks && Math.min(validForBlocks, past) } };
+/** The error of an intent that another process has added to the journal meanwhile: it is settled with that one. */
+function overtaken(id: string): ConnectionError {
+  return new ConnectionError(`another process has added the intent ${quoted(id)} to the journal`, {
+    code: Code.Aborted,
+    advice: "Nothing was sent by this process.",
+    connected: false,
+  });
 }
 
 /** Sends the same transaction again if the network may still take it, and waits for its outcome. */
-async function sendAgain(services: IntentServices, intent: Intent, signal: AbortSignal): Promise<Step> {
-  const { transactions, node } = services;
+async function sendAgain({ transactions, node }: IntentServices, intent: Intent, signal: AbortSignal): Promise<Step> {
   const { transaction, lastBlock } = intent.signed;
-  const { height, chainId, spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal });
+  const sent = sentTransaction(transaction);
+  const { height, chainId } = await transactions.lastBlockHeight({ signal });
   requireChain(chainId, intent.chainId);
   if (height >= lastBlock) {
-    return { kind: "outcome", outcome: await findOutcome(node, sentTransaction(transaction), LOOK_MS, { signal }) };
+    return { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }) };
   }
   const { outcome } = await execute(node, { signal }, async () => ({
     transaction,
-    pastBlocks,
+    pastBlocks: Number(lastBlock - (sent.blockHeight ?? 0n)),
     validForBlocks: Number(lastBlock - height),
     isNew: false,
-    isChecked: true,
+    isChecked: false, // A node that is behind accepts what is in a block already, so its answer proves nothing.
     submit: sendUntilAnswered(transactions, transaction, undefined, true),
   }));
-  return { kind: "outcome", outcome };
+  return { kind: "waited", outcome };
 }
 
 /**
@@ -319,7 +257,7 @@ function sendUntilAnswered(
           mayBeSent ||= reason instanceof OutcomeUnknownError;
           const isRefused = reason instanceof TransactionError;
           const isKnown = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
-          if (isRefused || isKnown || !mayPass(reason)) {
+          if (isRefused || isKnown || !(isTransient(reason) || reason instanceof OutcomeUnknownError)) {
             // A refusal of what may have been sent before says nothing of the earlier submission.
             mayBeSent ||= isRefused && reason.mayHaveBeenTaken;
             await fail(reason);
@@ -340,22 +278,17 @@ function asError(reason: unknown): TradewireError {
     : new ConnectionError(String(reason), { code: Code.Unknown, advice: "", connected: true, cause: reason });
 }
 
-function refusedStep(reason: unknown): Step {
-  if (reason instanceof TransactionError && !reason.mayHaveBeenTaken) {
-    return { kind: "refused", error: reason };
-  }
-  throw reason;
-}
-
-function isRefusedAsSuch(step: Step): boolean {
-  return step.kind === "refused" && SIGN_ANEW.includes(step.error.refusal);
-}
-
 /** The ending that a step shows; `undefined` if it leaves it open. */
-function endingOf(step: Exclude<Step, { readonly kind: "overtaken" }>, intent: Intent): IntentEnding | undefined {
+function endingOf(step: Step): IntentEnding | undefined {
   if (step.kind === "refused") {
-    const { txHash } = sentTransaction(intent.signed.transaction);
-    return { status: "rejected", txHash, block: undefined, evidence: "refusal", reason: step.error.summary };
+    const { result, summary } = step.error;
+    return {
+      status: "rejected",
+      txHash: result.txHash.toUpperCase(),
+      block: undefined,
+      evidence: "refusal",
+      reason: summary,
+    };
   }
   const { outcome } = step;
   switch (outcome.status) {
@@ -378,12 +311,22 @@ function endingOf(step: Exclude<Step, { readonly kind: "overtaken" }>, intent: I
   }
 }
 
-async function leftOpen(id: string, transaction: Transaction, step: Step): Promise<OutcomeUnknownError> {
-  const why = step.kind === "outcome" && step.outcome.status === "unknown" ? `: ${step.outcome.reason}` : "";
-  const cause = new ConnectionError(`nothing shows what became of intent ${quoted(id)}${why}`, {
+async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {
+  const intent = await readFrom(services, wanted);
+  const cause = new ConnectionError(`nothing shows what became of intent ${quoted(wanted.id)}: ${why}`, {
     code: Code.DeadlineExceeded,
     advice: "It stays open in the journal: resume() looks again.",
     connected: true,
   });
-  return unknownOutcome(transaction, cause);
+  return intent === undefined ? unsent(wanted.id, cause) : unknownOutcome(intent.signed.transaction, cause);
+}
+
+function unsent(id: string, cause: unknown): ConnectionError {
+  return new ConnectionError(`the time was up before intent ${quoted(id)} was signed`, {
+    code: Code.DeadlineExceeded,
+    advice: (nameOf) =>
+      `Nothing was sent. Check that the node makes blocks, or allow more time (${nameOf("timeoutMs")}).`,
+    connected: false,
+    cause,
+  });
 }

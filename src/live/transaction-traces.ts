@@ -169,6 +169,12 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
 /** How many blocks back the absence of records proves something. Data nodes remove old records, some after a day. */
 const MAX_ABSENCE_BLOCKS = 20_000n;
 
+/**
+ * How many blocks more have to pass until the absence of records proves something: with several nodes, or a load balancer,
+ * the records may be those of a data node that is some blocks behind.
+ */
+const ABSENCE_MARGIN = 25n;
+
 /** How long a data node may take to write the core's last block, and the pause between two looks, in milliseconds. */
 const [MAX_WRITING_MS, WRITING_POLL_MS] = [10_000, 250];
 
@@ -189,7 +195,7 @@ export async function isProvenAbsent(services: TraceServices, sent: Sent, traces
   try {
     const { height, spamPowNumberOfPastBlocks: past } = await services.core.lastBlockHeight({}, lookOptions(services));
     const age = height - blockHeight;
-    if (past === 0 || age <= BigInt(past) || age > MAX_ABSENCE_BLOCKS) {
+    if (past === 0 || age <= BigInt(past) + ABSENCE_MARGIN || age > MAX_ABSENCE_BLOCKS) {
       return false;
     }
     await dataNodeIsCurrent(services); // The records are read afterwards: then they are those of all these blocks.

@@ -188,6 +188,7 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
     using signer = await signerFromMnemonic(node.mnemonic);
     const until = "executed";
     await client.sendCommand(restingOrder, { signer, until });
+    await eventually(() => results.length === 1); // It comes on a stream of its own.
     await node.close();
     node = await startDevnode(settings);
     await reading;

@@ -86,6 +86,59 @@ describe("an intent", () => {
     expect(await countOrders(client, "other")).toBe(0);
   });
 
+  it("is sent once where it is submitted twice at the same time", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const all = await Promise.all([1, 2, 3].map(() => orders.submit(order("one"), { id: "one" })));
+    expect(new Set(all.map(({ txHash }) => txHash)).size).toBe(1);
+    expect(await countOrders(client, "one")).toBe(1);
+  });
+
+  it("belongs to its key", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    using other = await signerFromMnemonic(node.mnemonic, { index: 2 });
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    await orders.submit(order("one"), { id: "one" });
+    await using ofOther = client.orders({ signer: other, journal });
+    await expect(ofOther.submit(order("one"), { id: "one" })).rejects.toMatchObject({
+      name: "RequestError",
+      summary: expect.stringContaining('the intent "one" is in the journal with another key'),
+    });
+  });
+
+  it("that is not signed in time is not sent, and the error says so", async () => {
+    await using node = await startDevnode({ blockMs: 0 }); // It makes no blocks.
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
+      name: "ConnectionError",
+      summary: 'the time was up before intent "one" was signed',
+    });
+    expect(await journal.open()).toEqual([]);
+  });
+
+  it("that is not settled in time stays open, and the error says so", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
+      name: "OutcomeUnknownError",
+      summary: expect.stringContaining('nothing shows what became of intent "one"'),
+    });
+    expect(await journal.open()).toEqual(["one"]);
+  });
+
   it("is written to disk before it is sent", async () => {
     await using node = await startDevnode({ blockMs: 30 });
     await using client = clientOf(node);

@@ -45,7 +45,7 @@ test.each<[string, CommandInit, number]>([
   ["batch", { case: "batchMarketInstructions", value: { submissions: [order], cancellations: [cancelOne.value] } }, 2],
 ])("that no block took has failed once none can: %s", async (_, command, parts) => {
   await withSigned(command, async ({ node, client, tx }) => {
-    await makeBlocks(node, 101);
+    await makeBlocks(node, 126);
     expect(await client.outcome(tx)).toEqual({
       status: "failed",
       evidence: "absence",
@@ -59,14 +59,14 @@ test.each<[string, CommandInit, number]>([
 
 test("a transaction that may still be taken is not absent", async () => {
   await withSigned(submission, async ({ node, client, tx }) => {
-    await makeBlocks(node, 100);
+    await makeBlocks(node, 125);
     expect(await client.outcome(tx, { timeoutMs: 1500 })).toMatchObject({ status: "unknown" });
   });
 });
 
 test("a command that leaves no record is not absent", async () => {
   await withSigned(cancelAll, async ({ node, client, tx }) => {
-    await makeBlocks(node, 101);
+    await makeBlocks(node, 126);
     expect(await client.outcome(tx, { timeoutMs: 1500 })).toMatchObject({ status: "unknown" });
   });
 });
@@ -74,7 +74,7 @@ test("a command that leaves no record is not absent", async () => {
 test("what was executed is not absent", async () => {
   await withSigned(submission, async ({ node, client, tx }) => {
     await client.submitTransaction({ tx });
-    await makeBlocks(node, 102);
+    await makeBlocks(node, 130);
     expect(await client.outcome(tx)).toMatchObject({ status: "executed", evidence: "records" });
   });
 });

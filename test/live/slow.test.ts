@@ -20,6 +20,9 @@ import { standsStill } from "../support/eventually.js";
 import { envelope, serveStreams } from "../support/servers.js";
 import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
+/** 3.8 MB that compression does not make much smaller: what is on its way is limited by its size on the wire. */
+const incompressible = randomBytes(2_850_000).toString("base64");
+
 /** A node that sends events without end, and drops the call when its first `count` events are out and it was told to. */
 function flooding(
   count: number,
@@ -29,7 +32,7 @@ function flooding(
   let sent = 0;
   const answer: BusAnswer = async function* () {
     for (; sent < count; sent += 1) {
-      yield [eventOf(`${sent + 1}-1`, { txHash: "f".repeat(2000) })];
+      yield [eventOf(`${sent + 1}-1`, { txHash: incompressible.slice(0, 2000) })];
     }
     await drop;
     if (reason !== undefined) {
@@ -88,9 +91,6 @@ describe("a slow consumer", () => {
     await events.return?.();
   });
 });
-
-/** 3.8 MB that compression does not make much smaller: what is on its way is limited by its size on the wire. */
-const incompressible = randomBytes(2_850_000).toString("base64");
 
 test("few large events do not fill the memory of a consumer that does not read, over grpc", async () => {
   let sent = 0;

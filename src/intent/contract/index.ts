@@ -44,57 +44,57 @@ const withJournal =
 export const journalContract: readonly JournalCase[] = [
   {
     name: "a new journal is empty",
-    run: withJournal(async ({ read, open }) => {
-      deepEqual([...(await read("a"))], []);
-      deepEqual([...(await open())], []);
+    run: withJournal(async (journal) => {
+      deepEqual([...(await journal.read("a"))], []);
+      deepEqual([...(await journal.open())], []);
     }),
   },
   {
     name: "entries are read in the order in which they were appended",
-    run: withJournal(async ({ append, read }) => {
+    run: withJournal(async (journal) => {
       for (const position of [0, 1, 2]) {
-        equal(await append("a", `entry ${position}`, at(position)), true);
-        equal(await append("b", `other ${position}`, at(position)), true);
+        equal(await journal.append("a", `entry ${position}`, at(position)), true);
+        equal(await journal.append("b", `other ${position}`, at(position)), true);
       }
-      deepEqual([...(await read("a"))], ["entry 0", "entry 1", "entry 2"]);
+      deepEqual([...(await journal.read("a"))], ["entry 0", "entry 1", "entry 2"]);
     }),
   },
   {
     name: "an entry is appended only at the next position",
-    run: withJournal(async ({ append, read }) => {
-      equal(await append("a", "second", at(1)), false);
-      equal(await append("a", "first", at(0)), true);
-      equal(await append("a", "another first", at(0)), false);
-      equal(await append("a", "third", at(2)), false);
-      deepEqual([...(await read("a"))], ["first"]);
+    run: withJournal(async (journal) => {
+      equal(await journal.append("a", "second", at(1)), false);
+      equal(await journal.append("a", "first", at(0)), true);
+      equal(await journal.append("a", "another first", at(0)), false);
+      equal(await journal.append("a", "third", at(2)), false);
+      deepEqual([...(await journal.read("a"))], ["first"]);
     }),
   },
   {
     name: "one of several entries at the same position is appended",
-    run: withJournal(async ({ append, read }) => {
-      const appended = await Promise.all(Array.from({ length: 8 }, (_, n) => append("a", String(n), at(0))));
+    run: withJournal(async (journal) => {
+      const appended = await Promise.all(Array.from({ length: 8 }, (_, n) => journal.append("a", String(n), at(0))));
       equal(appended.filter((isAppended) => isAppended).length, 1);
-      deepEqual([...(await read("a"))], [String(appended.indexOf(true))]);
+      deepEqual([...(await journal.read("a"))], [String(appended.indexOf(true))]);
     }),
   },
   {
     name: "nothing follows a last entry",
-    run: withJournal(async ({ append, read }) => {
-      equal(await append("a", "first", at(0)), true);
-      equal(await append("a", "last", at(1, true)), true);
-      equal(await append("a", "more", at(2)), false);
-      deepEqual([...(await read("a"))], ["first", "last"]);
+    run: withJournal(async (journal) => {
+      equal(await journal.append("a", "first", at(0)), true);
+      equal(await journal.append("a", "last", at(1, true)), true);
+      equal(await journal.append("a", "more", at(2)), false);
+      deepEqual([...(await journal.read("a"))], ["first", "last"]);
     }),
   },
   {
     name: "intents without a last entry are open, oldest first",
-    run: withJournal(async ({ append, open }) => {
+    run: withJournal(async (journal) => {
       for (const id of ["c", "a", "b"]) {
-        await append(id, "first", at(0));
+        await journal.append(id, "first", at(0));
       }
-      await append("a", "last", at(1, true));
-      await append("c", "second", at(1));
-      deepEqual([...(await open())], ["c", "b"]);
+      await journal.append("a", "last", at(1, true));
+      await journal.append("c", "second", at(1));
+      deepEqual([...(await journal.open())], ["c", "b"]);
     }),
   },
   {

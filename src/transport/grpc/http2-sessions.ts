@@ -10,10 +10,11 @@ import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { ConnectionError } from "../../errors/index.js";
-import { connectTimeoutError, markConnecting } from "../../errors/network-failure.js";
-import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
+import { markConnecting } from "../../errors/network-failure.js";
+import { monotonicMs, startTimer } from "../../runtime/index.js";
+import { onAbort } from "../../signal/abort.js";
 import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
-import { type Connector, createConnector } from "../connector.js";
+import { type Connector, connectSignal, createConnector } from "../connector.js";
 import { createLivenessCheck, pingSession, pingUnanswered } from "../http2-liveness.js";
 import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
@@ -189,13 +190,16 @@ interface Pings {
 
 /** Opens a session. Resolves once the server's SETTINGS have arrived. */
 async function openSession(shared: Shared, withinMs: number): Promise<Session> {
-  const begin = monotonicMs();
-  const socket = await shared.connector.open({ signal: shared.closing, withinMs });
-  return startSession(shared, socket, Math.max(withinMs - (monotonicMs() - begin), 1));
+  const { signal, stop } = connectSignal(shared.closing, withinMs);
+  try {
+    return await startSession(shared, await shared.connector.open({ signal, withinMs }), signal);
+  } finally {
+    stop();
+  }
 }
 
 /** Starts a session on an open connection. */
-function startSession(shared: Shared, socket: Socket, withinMs: number): Promise<Session> {
+function startSession(shared: Shared, socket: Socket, signal: AbortSignal): Promise<Session> {
   const { authority, windowBytes, pings, all } = shared;
   return new Promise((resolve, reject) => {
     // Nobody listens to pushed streams, and their errors would crash the process.
@@ -214,7 +218,7 @@ function startSession(shared: Shared, socket: Socket, withinMs: number): Promise
       reject(isReady ? reason : markConnecting(reason));
       http2.destroy(reason);
     };
-    const stopTimer = startAwakeTimer(() => fail(connectTimeoutError()), withinMs);
+    const stopWaiting = onAbort(signal, () => fail(signal.reason));
     http2.on("error", fail);
     // A session without streams does not notice everything that happens to its socket.
     socket
@@ -224,12 +228,12 @@ function startSession(shared: Shared, socket: Socket, withinMs: number): Promise
       })
       .once("close", () => http2.destroy(closedByServer()));
     http2.on("close", () => {
-      stopTimer();
+      stopWaiting();
       all.delete(http2);
       fail(closedByServer());
     });
     http2.once("remoteSettings", () => {
-      stopTimer();
+      stopWaiting();
       isReady = !http2.destroyed;
       if (!isReady) {
         return;
