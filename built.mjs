@@ -4,16 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-const INPUTS = [
-  "src",
-  "gen",
-  "bundle.mjs",
-  "browser-modules.mjs",
-  "declarations.mjs",
-  "sbom.mjs",
-  "package.json",
-  "package-lock.json",
-];
+const INPUTS = ["src", "gen", "bundle.mjs", "declarations.mjs", "sbom.mjs", "package.json", "package-lock.json"];
 const SETTINGS = ["tsconfig.json", "tsconfig.build.json"];
 
 /** When a file, or a folder or what is in it, was last changed; 0 where it is not there. */

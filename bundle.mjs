@@ -3,7 +3,6 @@
 // of the entries that it is built on. Packages stay outside. The generated code of the whole interface stays as it is: users
 // import its files one by one.
 import { chmod, readFile } from "node:fs/promises";
-import { resolve } from "node:path";
 import { rolldown } from "rolldown";
 
 const entries = [
@@ -25,6 +24,7 @@ const entries = [
   // What the package's own code loads by `imports` of package.json.
   "src/transaction/node-crypto",
   "src/transaction/web-crypto",
+  "src/zip/web-yauzl",
   "src/zip/web-yazl",
 ];
 /** A module that tsc has compiled. */
@@ -83,20 +83,6 @@ await bundle.write({
   comments: { legal: true, annotation: false, jsdoc: false },
   keepNames: true, // An error's name is that of its class.
 });
-
-/** Joins yauzl with what it gets for modules of Node in browsers. */
-const forBrowsers = {
-  name: "for-browsers",
-  resolveId: (id) =>
-    ["fs", "zlib", "util", "stream", "events"].includes(id) ? resolve("browser-modules.mjs") : undefined,
-  load: async (id) =>
-    id.includes("/node_modules/yauzl/")
-      ? `const { Buffer, setImmediate } = require("events");\n${await readFile(id, "utf8")}`
-      : undefined,
-};
-const yauzl = await rolldown({ input: "compiled/src/zip/web-yauzl.js", platform: "browser", plugins: [forBrowsers] });
-const license = await readFile("node_modules/yauzl/LICENSE", "utf8");
-await yauzl.write({ file: "dist/src/zip/web-yauzl.js", banner: `/*! yauzl\n${license}*/`, comments: { legal: true } });
 
 // npm makes it executable where it installs the package, and not in the checkout.
 await chmod("dist/src/cli/main.js", 0o755);
