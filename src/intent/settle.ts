@@ -281,14 +281,8 @@ function asError(reason: unknown): TradewireError {
 /** The ending that a step shows; `undefined` if it leaves it open. */
 function endingOf(step: Step): IntentEnding | undefined {
   if (step.kind === "refused") {
-    const { result, summary } = step.error;
-    return {
-      status: "rejected",
-      txHash: result.txHash.toUpperCase(),
-      block: undefined,
-      evidence: "refusal",
-      reason: summary,
-    };
+    const { error, txHash } = step;
+    return { status: "rejected", txHash, block: undefined, evidence: "refusal", reason: error.summary };
   }
   const { outcome } = step;
   switch (outcome.status) {

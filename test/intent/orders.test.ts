@@ -205,6 +205,21 @@ describe("an intent", () => {
     expect(await orders.submit(late, { id: "late" })).toMatchObject({ status: "rejected", evidence: "result" });
   });
 
+  it("is rejected if the node refuses it when it is sent first", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    await using client = clientOf(node);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal, chainIdPrefix: "signature-only" }); // This node wants the prefix.
+    const rejected = await orders.submit(order("one"), { id: "one" });
+    expect(rejected).toMatchObject({
+      status: "rejected",
+      evidence: "refusal",
+      txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
+    });
+    expect(await orders.submit(order("one"), { id: "one" })).toEqual(rejected);
+  });
+
   it("expires if no block takes it in time", async () => {
     await using node = await startDevnode({ blockMs: 30 });
     await using client = clientOf(node);
@@ -223,16 +238,18 @@ describe("an intent", () => {
     {
       await using client = clientOf(node);
       await using file = await journalFile();
+      const written = new Set<string>();
       const journal: Journal = {
         ...file,
         async append(id, entry, place) {
           await file.append(id, entry, place);
+          written.add(id);
           return id === "unsent" ? new Promise(() => undefined) : place.position === 0; // As if the process ended here.
         },
       };
       const orders = client.orders({ signer, journal });
       const submitted = ["unsent", "sent"].map((id) => orders.submit(order(id), { id }).catch(() => undefined));
-      await eventually(async () => (await countOrders(client, "sent")) === 1);
+      await eventually(async () => written.has("unsent") && (await countOrders(client, "sent")) === 1);
       orders.close();
       await submitted[1];
     }
