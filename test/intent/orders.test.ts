@@ -51,13 +51,32 @@ async function countOrders(client: Client, reference: string): Promise<number> {
 
 const journalFile = () => openFileJournal(join(folder, "orders.journal"));
 
+/** Starts a node, and the orders of one of its keys with a journal. */
+async function start(blockMs = 30) {
+  const node = await startDevnode({ blockMs });
+  const client = clientOf(node);
+  const signer = await signerFromMnemonic(node.mnemonic);
+  const journal = await journalFile();
+  const orders = client.orders({ signer, journal });
+  return {
+    node,
+    client,
+    journal,
+    orders,
+    async [Symbol.asyncDispose]() {
+      orders.close();
+      await journal[Symbol.asyncDispose]();
+      signer[Symbol.dispose]();
+      await client.close();
+      await node.close();
+    },
+  };
+}
+
 describe("an intent", () => {
   it("is executed once, and repeated by its identifier without being sent", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start();
+    const { client, journal, orders } = started;
     const first = await orders.submit(order("one"), { id: "one" });
     expect(first).toEqual({
       id: "one",
@@ -73,11 +92,8 @@ describe("an intent", () => {
   });
 
   it("keeps its identifier to itself", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start();
+    const { client, orders } = started;
     await orders.submit(order("one"), { id: "one" });
     await expect(orders.submit(order("other"), { id: "one" })).rejects.toMatchObject({
       name: "RequestError",
@@ -87,23 +103,17 @@ describe("an intent", () => {
   });
 
   it("is sent once where it is submitted twice at the same time", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start();
+    const { client, orders } = started;
     const all = await Promise.all([1, 2, 3].map(() => orders.submit(order("one"), { id: "one" })));
     expect(new Set(all.map(({ txHash }) => txHash)).size).toBe(1);
     expect(await countOrders(client, "one")).toBe(1);
   });
 
   it("belongs to its key", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
+    await using started = await start();
+    const { node, client, journal, orders } = started;
     using other = await signerFromMnemonic(node.mnemonic, { index: 2 });
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
     await orders.submit(order("one"), { id: "one" });
     await using ofOther = client.orders({ signer: other, journal });
     await expect(ofOther.submit(order("one"), { id: "one" })).rejects.toMatchObject({
@@ -113,11 +123,8 @@ describe("an intent", () => {
   });
 
   it("that is not signed in time is not sent, and the error says so", async () => {
-    await using node = await startDevnode({ blockMs: 0 }); // It makes no blocks.
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start(0); // It makes no blocks.
+    const { journal, orders } = started;
     await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
       name: "ConnectionError",
       summary: 'the time was up before intent "one" was signed',
@@ -126,11 +133,8 @@ describe("an intent", () => {
   });
 
   it("that is not settled in time stays open, and the error says so", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start();
+    const { node, journal, orders } = started;
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
     await expect(orders.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
@@ -196,11 +200,8 @@ describe("an intent", () => {
   });
 
   it("is rejected, with the network's reason, if its execution fails", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start();
+    const { orders } = started;
     const late = order("late", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n });
     expect(await orders.submit(late, { id: "late" })).toMatchObject({ status: "rejected", evidence: "result" });
   });
@@ -221,11 +222,8 @@ describe("an intent", () => {
   });
 
   it("expires if no block takes it in time", async () => {
-    await using node = await startDevnode({ blockMs: 30 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start();
+    const { node, client, orders } = started;
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
     const settled = await orders.submit(order("one"), { id: "one", timeoutMs: 30_000 });
     expect(settled).toMatchObject({ status: "expired" });
@@ -273,11 +271,8 @@ describe("an intent", () => {
     [{ id: "one", validForBlocks: 0 }, "validForBlocks"],
     [{ id: "one", timeoutMs: 0 }, "timeoutMs"],
   ])("with the options %j is refused", async (options, option) => {
-    await using node = await startDevnode({ blockMs: 0 });
-    await using client = clientOf(node);
-    using signer = await signerFromMnemonic(node.mnemonic);
-    await using journal = await journalFile();
-    await using orders = client.orders({ signer, journal });
+    await using started = await start(0);
+    const { orders } = started;
     const failed = orders.submit(order("one"), options);
     await expect(failed).rejects.toThrow(RequestError);
     await expect(failed).rejects.toThrow(option);
