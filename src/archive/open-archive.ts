@@ -152,7 +152,7 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
   const seekableFiles = (archive: Seekable) => csvFiles(archiveEntries(archive, reading), fileOptions);
   const streamedFiles = (stream: AsyncIterable<Uint8Array>) =>
     csvFiles(arrivingEntries(stream, { ...reading, onClose, isAssembled }), fileOptions);
-  const files = () => readSource(source, seekableFiles, streamedFiles, signal);
+  const files = () => readSource(source, seekableFiles, streamedFiles);
 
   async function* rowsOfUnion(archive: Seekable, rowOptions: RowOptions | TypedRowOptions) {
     const heads = await csvHeads(archiveEntries(archive, reading), fileOptions);
@@ -172,7 +172,7 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
     const all = (archive: Seekable) => rowsOfUnion(archive, rowOptions);
     const saved = (stream: AsyncIterable<Uint8Array>) =>
       throughTemporaryFile(stream, signal, (path) => readSource(path, all, noStream));
-    return readSource(source, all, saved, signal);
+    return readSource(source, all, saved);
   }
 
   return {

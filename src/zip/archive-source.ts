@@ -3,8 +3,6 @@ import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../errors/node-errors.js";
 import { nodeFiles, requireNode } from "../input/require-node.js";
 import { Bytes } from "../runtime/bytes.js";
-import { nodeProcess } from "../runtime/node-process.js";
-import { abortable } from "./byte-reader.js";
 import { tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
@@ -53,8 +51,7 @@ export type ArchiveSource = string | Uint8Array | AsyncIterable<Uint8Array>;
  *
  * @param source the path of a file or pipe, the archive's bytes, or a stream of them
  * @param seekable called for a file or bytes
- * @param streamed called for a pipe or a stream; a browser reads a stream into memory, and calls `seekable`
- * @param signal stops that reading into memory
+ * @param streamed called for a pipe or a stream
  * @returns the values of the function that was called
  * @throws {@link FileError} if the file cannot be read
  */
@@ -62,39 +59,13 @@ export async function* readSource<T>(
   source: ArchiveSource,
   seekable: (archive: Seekable) => AsyncIterable<T>,
   streamed: (stream: AsyncIterable<Uint8Array>) => AsyncIterable<T>,
-  signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
   if (typeof source !== "string") {
-    if (source instanceof Uint8Array) {
-      yield* seekable(inMemory(source));
-    } else if (nodeProcess === undefined) {
-      yield* seekable(inMemory(await collect(abortable(source, signal))));
-    } else {
-      yield* streamed(source);
-    }
+    yield* source instanceof Uint8Array ? seekable(inMemory(source)) : streamed(source);
     return;
   }
   await using file = await openFile(source);
   yield* file.archive === undefined ? streamed(file.stream()) : seekable(file.archive);
-}
-
-/** Maximum size of a stream in a browser, which reads it into memory. */
-const MAX_COLLECTED = 512 * 1024 * 1024;
-
-async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of source) {
-    parts.push(Bytes.from(part)); // The source may reuse its buffer.
-    size += part.length;
-    if (size > MAX_COLLECTED) {
-      throw tooLarge(
-        `it has more than ${MAX_COLLECTED} bytes, the limit for a stream in a browser`,
-        "Export fewer blocks at a time, or read the archive in Node, which does not keep it in memory.",
-      );
-    }
-  }
-  return Bytes.concat(parts);
 }
 
 /** An open file. */

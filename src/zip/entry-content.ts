@@ -12,6 +12,7 @@ import {
   signatureBytes,
   tooLarge,
   truncated,
+  unreadable,
 } from "./zip-format.js";
 import type { EntryMeasures, LocalHeader } from "./zip-records.js";
 
@@ -148,26 +149,16 @@ async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Byt
   }
 }
 
-const zlib = nodeProcess?.getBuiltinModule("node:zlib");
-
-const crc32 = zlib?.crc32 ?? crc32InBrowser;
-
-/** The CRC-32 of each byte, for browsers. */
-let crcs: Uint32Array | undefined;
-
-function crc32InBrowser(bytes: Uint8Array, before = 0): number {
-  crcs ??= Uint32Array.from({ length: 256 }, (_, byte) => {
-    let crc = byte;
-    for (let bit = 0; bit < 8; bit += 1) {
-      crc = (crc >>> 1) ^ ((crc & 1) * 0xedb88320);
-    }
-    return crc;
-  });
-  let crc = ~before;
-  for (const byte of bytes) {
-    crc = (crc >>> 8) ^ (crcs[(crc ^ byte) & 0xff] ?? 0);
+/** Returns Node's zlib. In browsers, archives cannot be read. */
+function nodeZlib(): typeof import("node:zlib") {
+  if (nodeProcess === undefined) {
+    throw unreadable();
   }
-  return ~crc >>> 0;
+  return nodeProcess.getBuiltinModule("node:zlib");
+}
+
+function crc32(bytes: Uint8Array, before?: number): number {
+  return nodeZlib().crc32(bytes, before);
 }
 
 const OUTPUT_SIZE = 256 * 1024;
@@ -191,10 +182,7 @@ interface Inflation {
  * @returns the inflated bytes, which throw a {@link ProtocolError} if the data is corrupt or truncated
  */
 function inflate(reader: ByteReader, name: string, size: number | undefined): Inflation {
-  if (zlib === undefined) {
-    return inflateInBrowser(reader, name, size);
-  }
-  const inflater = zlib.createInflateRaw(inflateOptions);
+  const inflater = nodeZlib().createInflateRaw(inflateOptions);
   let failure: { readonly reason: unknown } | undefined;
 
   async function* bytes(): AsyncGenerator<Bytes, void, undefined> {
@@ -221,41 +209,6 @@ function inflate(reader: ByteReader, name: string, size: number | undefined): In
       return inflater.bytesWritten;
     },
   };
-}
-
-/**
- * Inflates by the browser, which does not say where deflated data ends: its size must be known, so that browsers read streams
- * into memory first, for the directory.
- */
-function inflateInBrowser(reader: ByteReader, name: string, size: number | undefined): Inflation {
-  async function* bytes(): AsyncGenerator<Bytes, void, undefined> {
-    const deflated = takeStored(reader, size ?? 0);
-    let failure: { readonly reason: unknown } | undefined;
-    const source = new ReadableStream<Uint8Array<ArrayBuffer>>({
-      async pull(controller) {
-        const next = await deflated.next().catch((reason: unknown) => {
-          failure = { reason };
-        });
-        if (next === undefined || next.done === true) {
-          controller.close();
-        } else {
-          controller.enqueue(Uint8Array.from(next.value));
-        }
-      },
-    });
-    const inflated = source.pipeThrough(new DecompressionStream("deflate-raw")).getReader();
-    try {
-      for (let part = await inflated.read(); part.done !== true; part = await inflated.read()) {
-        yield Bytes.from(part.value.buffer, part.value.byteOffset, part.value.byteLength);
-      }
-    } catch (cause) {
-      throw failure === undefined ? corrupt(`the data of ${nameText(name)} cannot be inflated`, cause) : failure.reason;
-    } finally {
-      await inflated.cancel().catch(() => undefined);
-    }
-  }
-
-  return { bytes: bytes(), compressedSize: size ?? 0 };
 }
 
 /** Writes to the inflater until its data ends, and returns the unused bytes to the reader. */

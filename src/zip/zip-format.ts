@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { quoted } from "../errors/error-text.js";
-import { ProtocolError } from "../errors/index.js";
+import { ProtocolError, RequestError } from "../errors/index.js";
 import { Bytes } from "../runtime/bytes.js";
 /** Signatures at the start of an archive's records. */
 export const LOCAL_HEADER = 0x04034b50;
@@ -101,4 +101,16 @@ export function nameText(name: string): string {
  */
 export function crcText(crc: number): string {
   return crc.toString(16).padStart(8, "0");
+}
+
+/**
+ * Creates the error for an archive in a browser.
+ *
+ * @returns the error
+ */
+export function unreadable(): RequestError {
+  return new RequestError("archives cannot be read here", {
+    advice:
+      "This needs Node, Bun or Deno. In a browser, read the archive with jszip, and its CSV files with tradewire/csv.",
+  });
 }
