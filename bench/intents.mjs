@@ -1,6 +1,7 @@
 // Intents under faults: is each executed once at most, and does each end?
 //
-//   npm run build && node bench/intents.mjs [--intents N] [--parallel N] [--valid-for-blocks N]
+//   npm run build && node bench/intents.mjs [--intents N] [--parallel N] [--valid-for-blocks N] [--lost SHARE]
+//     [--cut-ms N] [--kill-program-ms N] [--kill-node-ms N]
 //
 // A program submits orders as intents to the local node, through a proxy that loses answers and cuts connections at random.
 // Program and node are killed again and again, and started again. Afterwards the node's orders are compared with the journal.
@@ -24,6 +25,10 @@ const { values } = parseArgs({
     intents: { type: "string", default: "1000" },
     parallel: { type: "string", default: "8" },
     "valid-for-blocks": { type: "string" },
+    lost: { type: "string", default: "0.05" }, // The share of submissions whose answer is lost.
+    "cut-ms": { type: "string", default: "3000" }, // The maximum time between two faults of a kind.
+    "kill-program-ms": { type: "string", default: "15000" },
+    "kill-node-ms": { type: "string", default: "40000" },
     program: { type: "string" }, // Set for the program that submits: the parameters as JSON.
   },
 });
@@ -92,7 +97,7 @@ async function startProxy(port) {
     sockets.add(socket);
     socket.on("data", (bytes) => {
       back.write(bytes);
-      if (bytes.includes("intent-") && Math.random() < 0.2) {
+      if (bytes.includes("intent-") && Math.random() < Number(values.lost)) {
         counts.lost += 1;
         back.removeAllListeners("data");
         back.on("data", () => socket.destroy()); // The node got it, and its answer is lost.
@@ -175,13 +180,13 @@ async function main() {
       spawn(process.execPath, [own, ...programArgs], { stdio: ["ignore", "inherit", "inherit"] });
     let program = startProgram();
     const stops = [
-      again(1500, () => proxy.cut()),
-      again(12_000, async () => {
+      again(Number(values["cut-ms"]), () => proxy.cut()),
+      again(Number(values["kill-node-ms"]), async () => {
         kills.node += 1;
         await end(node);
         node = await startNode(ports, join(folder, "node"), args);
       }),
-      again(5000, async () => {
+      again(Number(values["kill-program-ms"]), async () => {
         if (program.exitCode === null) {
           kills.program += 1;
           await end(program);
