@@ -27,6 +27,8 @@ const rooms = {
   transaction: ["errors", "input", "json", "signal", "file"],
   // An intent is a transaction whose outcome is followed until it has one.
   intent: ["errors", "input", "signal", "file", "transaction", "live"],
+  // A process that signs for others, and what connects to it.
+  signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction"],
   sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
   devnode: [
     "errors",

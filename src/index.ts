@@ -173,6 +173,20 @@ export {
   type TableSchema,
   tableSchema,
 } from "./schema/table-schema.js";
+export {
+  type ConnectSignerOptions,
+  connectSigner,
+  type KillSignerOptions,
+  type RemoteSigner,
+} from "./signer/connect-signer.js";
+export {
+  type ServedSigner,
+  type ServeSignerOptions,
+  type SignerEvent,
+  type SignerServer,
+  serveSigner,
+} from "./signer/serve-signer.js";
+export type { SignerMode } from "./signer/signer-protocol.js";
 export type { Validity } from "./transaction/block-allowance.js";
 export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";

@@ -9,6 +9,7 @@ import { wait } from "../signal/wait.js";
 import type { BlockTask } from "./proof-of-work.js";
 import { requireAffordable } from "./proof-of-work.js";
 import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
+import type { SharedBlock, Signer, SignerShare } from "./signer.js";
 import { requireChain } from "./signing-chain.js";
 
 /** The calls that find the block for a transaction. They throw the library's errors. */
@@ -36,6 +37,8 @@ export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as co
 export interface TakeOptions extends Validity {
   /** 64 hex digits. */
   readonly publicKey: string;
+  /** Counts the transactions of all programs that share the key; by default, those of this client are counted. */
+  readonly takeShare?: Signer["takeShare"] | undefined;
   /** The chain that the user has named, if there is one. */
   readonly chainId: string | undefined;
   /** Maximum difficulty to work for, in zero bits. */
@@ -85,10 +88,14 @@ const MAX_WAIT_MS = 60_000;
 /** Maximum number of blocks whose transactions are counted: for each validity, those to which transactions were tied last. */
 const MAX_BLOCKS = 64;
 
-/** How many transactions of a key a block has served, and the least difficulty that the node wants for the next one. */
+/** How many transactions of a key a block has served. */
 interface Served {
-  count: number;
+  /** Those that the node had counted when it was asked. */
+  readonly seen: number;
+  /** The least difficulty that the node wanted for the next one. */
   readonly atLeast: number;
+  /** Those of this client, since then. */
+  own: number;
 }
 
 /**
@@ -132,11 +139,11 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
       });
     }
     const state = pow?.blockStates.find(({ blockHash }) => blockHash === block.hash);
-    return { count: Number(state?.transactionsSeen ?? 0n), atLeast: Number(state?.expectedDifficulty ?? 0n) };
+    return { seen: Number(state?.transactionsSeen ?? 0n), atLeast: Number(state?.expectedDifficulty ?? 0n), own: 0 };
   }
 
   return {
-    async take({ publicKey, chainId: named, maxDifficulty, headers, signal, ...validity }) {
+    async take({ publicKey, takeShare, chainId: named, maxDifficulty, headers, signal, ...validity }) {
       const until = monotonicMs() + MAX_WAIT_MS;
       for (;;) {
         const block = await service.lastBlockHeight({}, toConnectOptions({ signal, headers }));
@@ -145,15 +152,16 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
         recent.add(block);
         const tied = blockToTie(block, validity, recent);
         const served = await raceAbort(servedBy(tied, { publicKey, headers }), signal);
-        const difficulty = difficultyOf(block, served, maxDifficulty);
-        if (difficulty !== undefined) {
+        const share = takeShare === undefined ? countOwn(served) : await takeSharedBy(takeShare, tied, signal);
+        const difficulty = share && difficultyFor(block, { served, share }, maxDifficulty);
+        if (share !== undefined && difficulty !== undefined) {
           const { chainId, spamPowHashFunction: hashFunction, spamPowNumberOfPastBlocks: pastBlocks } = block;
           const { height, hash } = tied;
           return {
             block: { chainId, height, hash, difficulty, hashFunction },
             pastBlocks,
             validForBlocks: pastBlocks - Number(block.height - height),
-            giveBack: countOne(served),
+            giveBack: share.giveBack,
           };
         }
         if (monotonicMs() > until) {
@@ -238,14 +246,59 @@ export function validateValidity(validity: Validity): void {
   }
 }
 
-/** Counts one more transaction, and returns the function that undoes it. */
-function countOne(served: Served): () => void {
-  served.count += 1;
+/** Counts one more transaction of this client. */
+function countOwn(served: Served): SignerShare {
+  const count = served.own;
+  served.own += 1;
   let isBack = false;
-  return () => {
-    served.count -= isBack ? 0 : 1;
-    isBack = true;
+  return {
+    count,
+    giveBack() {
+      served.own -= isBack ? 0 : 1;
+      isBack = true;
+    },
   };
+}
+
+/** Counts one more transaction with all programs that share the key. A share that comes after the signal is given back. */
+async function takeSharedBy(
+  takeShare: NonNullable<Signer["takeShare"]>,
+  { height, hash }: SharedBlock,
+  signal: AbortSignal,
+): Promise<SignerShare | undefined> {
+  const taking = Promise.resolve(takeShare({ height, hash }));
+  const share = await raceAbort(taking, signal).catch((reason: unknown) => {
+    taking.then(
+      (late) => late?.giveBack(),
+      () => undefined,
+    );
+    throw reason;
+  });
+  if (share !== undefined && (!isIntegerIn(share?.count, 0, Number.MAX_SAFE_INTEGER) || !isFunction(share.giveBack))) {
+    throw new RequestError("the signer's takeShare() has returned no share of a block's allowance", {
+      advice: "It returns { count, giveBack() }, or undefined if a later block must be used. Nothing was sent.",
+    });
+  }
+  return share && { count: share.count, giveBack: () => share.giveBack() };
+}
+
+const isFunction = (value: unknown) => typeof value === "function";
+
+/** The difficulty of a share. One that cannot be used is given back. */
+function difficultyFor(
+  block: LastBlockHeightResponse,
+  { served: { seen, atLeast }, share }: { readonly served: Served; readonly share: SignerShare },
+  maxDifficulty: number,
+): number | undefined {
+  let difficulty: number | undefined;
+  try {
+    difficulty = difficultyOf(block, { count: seen + share.count, atLeast }, maxDifficulty);
+  } finally {
+    if (difficulty === undefined) {
+      share.giveBack();
+    }
+  }
+  return difficulty;
 }
 
 /** A key's statistics of proofs of work; `undefined` if the node has none or does not offer them. */
@@ -271,7 +324,7 @@ async function fetchStatistics(
  */
 function difficultyOf(
   block: LastBlockHeightResponse,
-  { count, atLeast }: Served,
+  { count, atLeast }: { readonly count: number; readonly atLeast: number },
   maxDifficulty: number,
 ): number | undefined {
   const { spamPowDifficulty, spamPowNumberOfTxPerBlock: perBlock } = block;

@@ -26,8 +26,16 @@ export {
   solve as solveProofOfWork,
   verify as verifyProofOfWork,
 } from "./proof-of-work.js";
+export { withSharedCount } from "./shared-count.js";
 export { type ChainIdPrefix, verifySignature } from "./signature.js";
-export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./signer.js";
+export {
+  type SeedSigner,
+  type SharedBlock,
+  type Signer,
+  type SignerShare,
+  signerFromEnvironment,
+  signerFromSeed,
+} from "./signer.js";
 export {
   createTransaction,
   openTransaction,

@@ -16,6 +16,33 @@ export interface Signer {
    * @returns the signature, 64 bytes
    */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /**
+   * Counts one more transaction of the key that is tied to a block, if several programs or clients share the key. Without
+   * this function, each client counts only its own transactions, and the transactions beyond a block's allowance are lost.
+   *
+   * @param block the block
+   * @returns the share of the block's allowance; `undefined` if it is not known how many transactions are tied to the
+   *   block, so that a later block must be used
+   */
+  takeShare?(block: SharedBlock): Promise<SignerShare | undefined> | SignerShare | undefined;
+}
+
+/** A block to which transactions are tied. */
+export interface SharedBlock {
+  readonly height: bigint;
+  /** 64 hex digits, as the node writes them. */
+  readonly hash: string;
+}
+
+/** One transaction that is counted by a signer which several programs or clients share. */
+export interface SignerShare {
+  /** How many transactions of the key were tied to the block before this one, at most. */
+  readonly count: number;
+  /**
+   * Gives the share back, because the transaction was not sent. Further calls have no effect. If a share is never given
+   * back, later transactions need a harder proof of work than necessary.
+   */
+  giveBack(): void;
 }
 
 /** A signer that holds a secret in memory until it is disposed of. */

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { RequestError } from "../errors/index.js";
-import { assertChainId, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
+import { assertChainId, assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { randomBytes } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import { encodeHex } from "./hex.js";
@@ -114,6 +114,7 @@ export function requireSigner(signer: Partial<Signer> | undefined): void {
     }
     throw invalidValueError("signer", signer, "Give what signerFromKeyFile() makes, or { publicKey, sign(message) }.");
   }
+  assertFunction("signer.takeShare", signer.takeShare);
 }
 
 function requirePublicKey(publicKey: string): void {

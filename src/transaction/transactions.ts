@@ -282,7 +282,8 @@ export function createTransactions(
     const chainId = namedChain(options.chainId, settings);
     const validity = { validForBlocks, validForMs };
     const { publicKey } = signer;
-    const share = await allowance.take({ publicKey, chainId, maxDifficulty, headers, signal, ...validity });
+    const takeShare = signer.takeShare?.bind(signer);
+    const share = await allowance.take({ publicKey, takeShare, chainId, maxDifficulty, headers, signal, ...validity });
     const transaction = await createTransaction(command, { ...form, block: share.block, signal }).catch(
       (reason: unknown) => {
         share.giveBack();

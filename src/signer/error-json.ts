@@ -1,0 +1,77 @@
+import { Code } from "@connectrpc/connect";
+import * as v from "valibot";
+import { ERROR_SECTIONS } from "../errors/error-classes.js";
+import { MAX_MESSAGE, truncate } from "../errors/error-text.js";
+import { CommandError, ConnectionError, FileError, RequestError, TradewireError } from "../errors/index.js";
+
+/** Maximum number of characters of each text of an error, and of its problems. */
+const MAX_TEXT = MAX_MESSAGE;
+const MAX_PROBLEMS = 100;
+
+const text = v.pipe(v.string(), v.maxLength(MAX_TEXT + 1));
+
+/** An error as JSON: what its class needs to be created again. */
+export const errorSchema = v.object({
+  name: text,
+  code: v.enum(Code),
+  headline: text,
+  advice: text,
+  section: v.picklist(ERROR_SECTIONS),
+  problems: v.optional(v.pipe(v.array(v.object({ path: text, message: text })), v.maxLength(MAX_PROBLEMS))),
+});
+
+/** See {@link errorSchema}. */
+export type ErrorJson = v.InferOutput<typeof errorSchema>;
+
+const limited = (value: string) => truncate(value, MAX_TEXT);
+
+/**
+ * Converts an error to JSON. Its cause is omitted, and so is what no error of the library says.
+ *
+ * @param reason anything that was thrown
+ * @returns the JSON, of limited size
+ */
+export function errorToJson(reason: unknown): ErrorJson {
+  if (!(reason instanceof TradewireError)) {
+    return {
+      name: "Error",
+      code: Code.Internal,
+      headline: "the signer failed",
+      advice: "Nothing was signed. Look at what the signer process reports.",
+      section: "tradewireerror",
+    };
+  }
+  const [, anchor] = reason.docs.split("#");
+  return {
+    name: reason.name,
+    code: reason.code,
+    headline: limited(reason.summary),
+    advice: limited(reason.advice),
+    section: ERROR_SECTIONS.find((section) => section === anchor) ?? "tradewireerror",
+    ...(reason instanceof CommandError && {
+      problems: reason.problems
+        .slice(0, MAX_PROBLEMS)
+        .map(({ path, message }) => ({ path: limited(path), message: limited(message) })),
+    }),
+  };
+}
+
+/**
+ * Creates the error that a signer process has sent.
+ *
+ * @param json the checked JSON
+ * @returns an error of the same class, or of the closest one
+ */
+export function errorFromJson(json: ErrorJson): TradewireError {
+  const { name, code, headline, advice, section, problems } = json;
+  if (name === "CommandError" && problems !== undefined) {
+    return new CommandError(problems);
+  }
+  if (name === "RequestError") {
+    return new RequestError(headline, { advice, section });
+  }
+  if (name === "FileError") {
+    return new FileError(headline, { code, advice, section });
+  }
+  return new ConnectionError(headline, { code, advice, section, connected: false });
+}

@@ -1,0 +1,64 @@
+import * as v from "valibot";
+import { integer } from "../input/schemas.js";
+
+// Programs and a signer process exchange JSON over HTTP/1.1 on a Unix socket. Both sides check what the other one sends.
+
+/** The paths of the requests. */
+export const PATHS = {
+  /** GET: the public key, the chain and the mode. */
+  signer: "/v1/signer",
+  /** POST: signs a message. */
+  sign: "/v1/sign",
+  /** POST: takes a share of a block's allowance. */
+  shares: "/v1/shares",
+  /** POST: gives a share back. */
+  returns: "/v1/returns",
+  /** POST: sets the mode. */
+  mode: "/v1/mode",
+  /** POST: the kill switch. */
+  kill: "/v1/kill",
+} as const;
+
+/** Maximum size of a message to sign: that of a transaction (CometBFT 0.38, `max_tx_bytes`, 1 MiB by default). */
+export const MAX_MESSAGE_BYTES = 1024 * 1024;
+
+/** Maximum size of a request's body: a message in base64, and the names around it. */
+export const MAX_REQUEST_BYTES = Math.ceil(MAX_MESSAGE_BYTES / 3) * 4 + 1024;
+
+/** Maximum size of a response's body. */
+export const MAX_RESPONSE_BYTES = 256 * 1024;
+
+/** The modes, from the one that allows most to the one that allows least. */
+export const MODES = ["active", "reducing", "halted"] as const;
+
+/** What a signer signs: all that its policy allows, only what reduces exposure, or only cancellations. */
+export type SignerMode = (typeof MODES)[number];
+
+const mode = v.picklist(MODES, `Give ${MODES.join(", ")}.`);
+const publicKey = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "Give a public key: 64 hex digits in lower case."));
+const shareId = v.pipe(v.string(), v.regex(/^[0-9a-f-]{36}$/, "Give the id of a share."));
+
+/** The bodies of requests. */
+export const requests = {
+  sign: v.strictObject({ publicKey, message: v.string() }),
+  shares: v.strictObject({
+    publicKey,
+    hash: v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, "Give the hash of a block: 64 hex digits.")),
+    height: v.pipe(v.string(), v.regex(/^\d{1,19}$/, "Give the height of a block as a text.")),
+  }),
+  returns: v.strictObject({ id: shareId }),
+  mode: v.strictObject({ mode }),
+  kill: v.strictObject({}),
+} as const;
+
+/** The bodies of responses. */
+export const responses = {
+  signer: v.object({ publicKey, chainId: v.pipe(v.string(), v.maxLength(50)), mode }),
+  sign: v.object({ signature: v.pipe(v.string(), v.regex(/^[0-9a-f]{128}$/)) }),
+  shares: v.object({
+    share: v.nullable(v.object({ id: shareId, count: integer(0, Number.MAX_SAFE_INTEGER, "Give a count.") })),
+  }),
+  returns: v.object({}),
+  mode: v.object({ mode }),
+  kill: v.object({ report: v.unknown() }),
+} as const;

@@ -1,0 +1,218 @@
+import { Agent, request } from "node:http";
+import { Code } from "@connectrpc/connect";
+import * as v from "valibot";
+import { CanceledError, ConnectionError, ProtocolError, TradewireError } from "../errors/index.js";
+import { hasErrorCode, quotedPath } from "../errors/node-errors.js";
+import { startTimer } from "../runtime/index.js";
+import { onAbort } from "../signal/abort.js";
+import { errorFromJson, errorSchema } from "./error-json.js";
+import { MAX_RESPONSE_BYTES } from "./signer-protocol.js";
+
+/** Maximum number of connections of a program to its signer. Further requests wait for one that is free. */
+const MAX_SOCKETS = 16;
+
+/** How long a connection stays open without a request, in milliseconds: less than the signer keeps it. */
+const IDLE_MS = 30_000;
+
+/** Limits of a request. */
+export interface RequestLimits {
+  /** Maximum time until the response, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Ends the request. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Sends requests to a signer process. A request opens a connection if none is free. */
+export interface SocketRequests {
+  /**
+   * Sends a request and checks its response.
+   *
+   * @param url the path, such as `/v1/sign`
+   * @param body the body as JSON; `undefined` for a GET
+   * @param schema the schema of the response
+   * @param limits the time limit, and a signal
+   * @returns the response
+   * @throws {@link ConnectionError} if no signer listens, the connection ends before the response, or the time is up
+   * @throws {@link CanceledError} if the signal was aborted
+   * @throws {@link ProtocolError} if the response is not that of a signer
+   * @throws the error that the signer responds with
+   */
+  send<S extends v.GenericSchema>(
+    url: string,
+    body: object | undefined,
+    schema: S,
+    limits: RequestLimits,
+  ): Promise<v.InferOutput<S>>;
+  /** Closes all connections. Later requests are refused. */
+  close(): void;
+}
+
+/** A response as it was received. */
+interface Received {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** The failure of an attempt. */
+interface Failure {
+  readonly reason: unknown;
+  /** Whether the connection was used before, so that the signer may have closed it before it received the request. */
+  readonly isReused: boolean;
+}
+
+/**
+ * Creates what sends requests over a Unix socket.
+ *
+ * @param path path of the socket
+ * @returns the sender
+ */
+export function createSocketRequests(path: string): SocketRequests {
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: MAX_SOCKETS, timeout: IDLE_MS });
+  const closing = new AbortController();
+
+  /** Sends a request once. */
+  function attempt(url: string, body: string | undefined, signal: AbortSignal): Promise<Received> {
+    return new Promise((resolve, reject) => {
+      const sent = request({
+        socketPath: path,
+        agent,
+        path: url,
+        method: body === undefined ? "GET" : "POST",
+        signal,
+        headers:
+          body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+      });
+      const fail = (reason: unknown) => {
+        const failure: Failure = { reason, isReused: sent.reusedSocket };
+        reject(failure);
+      };
+      sent.on("error", fail);
+      sent.on("response", (response) => {
+        const parts: Buffer[] = [];
+        let size = 0;
+        response.on("data", (part: Buffer) => {
+          size += part.length;
+          parts.push(part);
+          if (size > MAX_RESPONSE_BYTES) {
+            response.destroy(foreignAnswer(path));
+          }
+        });
+        response.on("error", fail);
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts).toString() }));
+      });
+      sent.end(body);
+    });
+  }
+
+  return {
+    async send(url, body, schema, { timeoutMs, signal }) {
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      const ending = new AbortController();
+      const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
+      const stopTimer = startTimer(() => ending.abort(timeout), timeoutMs);
+      const leave = [closing.signal, signal].map((each) => onAbort(each, () => ending.abort(each?.reason)));
+      try {
+        closing.signal.throwIfAborted();
+        signal?.throwIfAborted();
+        // A signature is always the same for a message, so that a repeated request does no harm.
+        const received = await attempt(url, text, ending.signal).catch((failure: Failure) =>
+          failure.isReused && !ending.signal.aborted ? attempt(url, text, ending.signal) : Promise.reject(failure),
+        );
+        return parseAnswer(path, received, schema);
+      } catch (reason) {
+        const isClosed = closing.signal.aborted;
+        throw failureOf(path, reason, { isClosed, isLate: ending.signal.reason === timeout, signal, timeoutMs });
+      } finally {
+        stopTimer();
+        for (const unsubscribe of leave) {
+          unsubscribe();
+        }
+      }
+    },
+    close() {
+      closing.abort(new DOMException("the signer's client was closed", "AbortError"));
+      agent.destroy();
+    },
+  };
+}
+
+function parseAnswer<S extends v.GenericSchema>(path: string, { status, body }: Received, schema: S): v.InferOutput<S> {
+  let json: unknown;
+  try {
+    json = JSON.parse(body);
+  } catch {
+    throw foreignAnswer(path);
+  }
+  if (status === 422) {
+    const failure = v.safeParse(v.object({ error: errorSchema }), json);
+    throw failure.success ? errorFromJson(failure.output.error) : foreignAnswer(path);
+  }
+  if (status === 503) {
+    throw new ConnectionError(`the signer at ${quotedPath(path)} has too many requests`, {
+      code: Code.ResourceExhausted,
+      advice: "Send fewer at once. Nothing was sent.",
+      connected: false,
+    });
+  }
+  const result = v.safeParse(schema, json);
+  if (status !== 200 || !result.success) {
+    throw foreignAnswer(path);
+  }
+  return result.output;
+}
+
+function foreignAnswer(path: string): ProtocolError {
+  return new ProtocolError(`what listens on ${quotedPath(path)} does not answer like a signer`, {
+    code: Code.Internal,
+    advice: "Check the path, and use the same version in the program and in the signer process. Nothing was sent.",
+  });
+}
+
+/** Returns the error of a request that failed. */
+function failureOf(
+  path: string,
+  failure: unknown,
+  how: RequestLimits & { readonly isClosed: boolean; readonly isLate: boolean },
+): unknown {
+  const reason = typeof failure === "object" && failure !== null && "reason" in failure ? failure.reason : failure;
+  if (reason instanceof TradewireError) {
+    return reason;
+  }
+  const at = quotedPath(path);
+  if (how.isClosed) {
+    return new ConnectionError("the connection to the signer was closed by this program", {
+      code: Code.Canceled,
+      advice: "Use it before close(), or connect again. Nothing was sent.",
+      connected: false,
+      isClosed: true,
+    });
+  }
+  if (how.signal?.aborted === true) {
+    return new CanceledError({ cause: how.signal.reason, mayHaveBeenSent: false });
+  }
+  if (how.isLate) {
+    return new ConnectionError(`the signer at ${at} did not answer within ${how.timeoutMs} ms`, {
+      code: Code.DeadlineExceeded,
+      advice: "Look at the signer process. Nothing was sent.",
+      connected: false,
+      cause: reason,
+    });
+  }
+  return lostSigner(at, reason);
+}
+
+/** Returns the error of a connection that could not be opened, or has ended. */
+function lostSigner(at: string, cause: unknown): ConnectionError {
+  const isNotThere = ["ENOENT", "ECONNREFUSED", "ENOTDIR"].some((code) => hasErrorCode(cause, code));
+  const isForbidden = ["EACCES", "EPERM"].some((code) => hasErrorCode(cause, code));
+  const what = isNotThere
+    ? `no signer listens on ${at}`
+    : isForbidden
+      ? `this user must not use the signer at ${at}`
+      : `the signer at ${at} ended before it answered`;
+  const advice = isForbidden
+    ? "Run the program as the user of the signer process. Nothing was sent."
+    : "Start the signer process, or look at why it ended: the next call connects again. Nothing was sent.";
+  const code = isForbidden ? Code.PermissionDenied : Code.Unavailable;
+  return new ConnectionError(what, { code, advice, connected: false, cause });
+}

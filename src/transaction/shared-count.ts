@@ -1,0 +1,100 @@
+import { RequestError } from "../errors/index.js";
+import { assertKnownKeys, invalidValueError } from "../input/assert.js";
+import type { SharedBlock, Signer, SignerShare } from "./signer.js";
+import { requireSigner } from "./transaction.js";
+
+/** From which block on transactions are counted. */
+export interface SharedCountOptions {
+  /**
+   * The last block when the counting begins. Transactions that are tied to this block or an earlier one may be on their way
+   * already, so no shares of these blocks are given out. By default, there are no such transactions.
+   */
+  readonly afterBlock?: bigint | undefined;
+}
+
+/** The maximum number of blocks that are counted. A network takes transactions tied to 500 blocks at most (v0.78.0, `ringSize` in `core/pow/engine.go`). */
+const MAX_BLOCKS = 1000;
+
+/** How many transactions are tied to a block. */
+interface Counted {
+  readonly height: bigint;
+  count: number;
+}
+
+/**
+ * Lets several clients share a key: the transactions of all of them are counted together. A block's hash serves a limited
+ * number of transactions of a key at the lowest difficulty, each further batch needs one more zero bit, and the network drops
+ * what has too few (v0.78.0, `CheckBlockTx` in `core/pow/engine.go`).
+ *
+ * @param signer signs for all clients
+ * @param options from which block on transactions are counted
+ * @returns a signer that counts; give the same one to all clients
+ * @throws {@link RequestError} if the signer is not one, or an option is wrong
+ *
+ * @example
+ * const shared = withSharedCount(await signerFromKeyFile("trader.key"));
+ * await Promise.all([clientA.sendCommand(command, { signer: shared }), clientB.sendCommand(command, { signer: shared })]);
+ */
+export function withSharedCount(
+  signer: Signer,
+  options: SharedCountOptions = {},
+): Signer & Required<Pick<Signer, "takeShare">> {
+  requireSigner(signer);
+  assertKnownKeys("options", options, { afterBlock: true });
+  const { afterBlock = -1n } = options;
+  if (signer.takeShare !== undefined) {
+    throw new RequestError("the signer counts the transactions of all clients already", {
+      advice: "Give this same signer to all clients.",
+    });
+  }
+  if (typeof afterBlock !== "bigint") {
+    throw invalidValueError("afterBlock", afterBlock, "Give the height of a block as a bigint, such as 1000n.");
+  }
+  /** The counts by the hash of the block. */
+  const blocks = new Map<string, Counted>();
+  /** Of blocks up to this height, only those in the map have a known count. */
+  let unknownUpTo = afterBlock;
+
+  /** Forgets the lowest block if there are too many. No shares of it are given out from then on. */
+  function limitBlocks(): void {
+    if (blocks.size <= MAX_BLOCKS) {
+      return;
+    }
+    const heights = [...blocks.values()].map(({ height }) => height).sort((a, b) => Number(a - b));
+    const [lowest = unknownUpTo] = heights;
+    unknownUpTo = lowest; // All blocks in the map are above it.
+    for (const [hash, { height }] of blocks) {
+      if (height === lowest) {
+        blocks.delete(hash);
+      }
+    }
+  }
+
+  return Object.freeze({
+    publicKey: signer.publicKey,
+    sign: (message: Uint8Array) => signer.sign(message),
+    takeShare({ hash, height }: SharedBlock): SignerShare | undefined {
+      const known = blocks.get(hash);
+      if (known === undefined && height <= unknownUpTo) {
+        return undefined;
+      }
+      const counted = known ?? { height, count: 0 };
+      blocks.set(hash, counted);
+      limitBlocks();
+      return countOne(counted);
+    },
+  });
+}
+
+function countOne(counted: Counted): SignerShare {
+  const { count } = counted;
+  counted.count += 1;
+  let isBack = false;
+  return {
+    count,
+    giveBack() {
+      counted.count -= isBack ? 0 : 1;
+      isBack = true;
+    },
+  };
+}

@@ -1,0 +1,418 @@
+import { chmod, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import {
+  ConnectionError,
+  connectSigner,
+  FileError,
+  ProtocolError,
+  RequestError,
+  type ServeSignerOptions,
+  type SignerEvent,
+  serveSigner,
+  verifySignature,
+} from "tradewire";
+import { eventually, standsStill } from "../support/eventually.js";
+import { testGuard } from "../support/served-signer.js";
+import { sender } from "../support/transactions.js";
+
+const message = new TextEncoder().encode("chain-1\0order");
+const block = { hash: "07".repeat(32), height: 7n };
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-signer-"));
+  path = join(folder, "s.sock");
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const serve = (options: Partial<ServeSignerOptions> = {}) =>
+  serveSigner({ guard: testGuard(sender), chainId: "chain-1", listen: path, ...options });
+
+const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => {
+      throw new Error("it did not fail");
+    },
+    (reason: unknown) => reason,
+  );
+
+/** Something that waits until the test opens it. */
+function createGate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let count = 0;
+  return {
+    pass() {
+      count += 1;
+      return opened;
+    },
+    waiting: () => count,
+    open: () => open(),
+  };
+}
+
+/** Sends bytes on a connection of their own, and returns what comes until the server closes it. */
+async function raw(bytes: string | Uint8Array, ...more: readonly string[]): Promise<string> {
+  const socket = connect(path);
+  const parts: Buffer[] = [];
+  socket.on("data", (part: Buffer) => parts.push(part));
+  socket.on("error", () => undefined);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  for (const part of [bytes, ...more]) {
+    socket.write(part);
+  }
+  await closed;
+  return Buffer.concat(parts).toString();
+}
+
+const post = (url: string, body: string, headers = "") =>
+  `POST ${url} HTTP/1.1\r\nhost: signer\r\nconnection: close\r\n${headers || `content-length: ${Buffer.byteLength(body)}\r\n`}\r\n${body}`;
+
+describe("a signer behind a socket", () => {
+  it("signs as the key does", async () => {
+    await using _ = await serve();
+    await using signer = await connectSigner(path);
+    expect(signer.publicKey).toBe(sender.publicKey);
+    expect(signer.chainId).toBe("chain-1");
+    const signature = await signer.sign(message);
+    expect(verifySignature(message, Buffer.from(signature).toString("hex"), sender.publicKey)).toBe(true);
+  });
+
+  it("throws the errors of the signer", async () => {
+    const events: SignerEvent[] = [];
+    await using _ = await serve({ onEvent: (event) => events.push(event) });
+    await using signer = await connectSigner(path);
+    const error = await failureOf(signer.sign(Uint8Array.of(0, 1)));
+    expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({
+      summary: "message the policy refuses it",
+      advice: "Sign something else.",
+      docs: "docs/errors.md#requesterror",
+    });
+    expect(events).toMatchObject([{ type: "refused", error: { summary: "message the policy refuses it" } }]);
+  });
+
+  it("says nothing of a failure that is none of the library's", async () => {
+    const events: SignerEvent[] = [];
+    const secret = "5eed0fa1";
+    const guard = testGuard(sender, () => Promise.reject(new Error(secret)));
+    await using _ = await serve({ guard, onEvent: (event) => events.push(event) });
+    await using signer = await connectSigner(path);
+    const error = await failureOf(signer.sign(message));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(String(error)).not.toContain(secret);
+    expect(error).toMatchObject({ summary: "the signer failed", connected: false });
+    expect(events).toMatchObject([{ type: "failed" }]);
+  });
+
+  it("counts the transactions of all programs together", async () => {
+    await using _ = await serve();
+    await using first = await connectSigner(path);
+    await using second = await connectSigner(path);
+    const share = await first.takeShare(block);
+    expect([share?.count, (await second.takeShare(block))?.count]).toEqual([0, 1]);
+    share?.giveBack();
+    share?.giveBack();
+    await eventually(async () => {
+      const next = await second.takeShare(block);
+      next?.giveBack();
+      return next?.count === 1;
+    });
+  });
+
+  it("keeps the count of a program that has ended", async () => {
+    await using _ = await serve();
+    const first = await connectSigner(path);
+    await first.takeShare(block);
+    await first.close();
+    await using second = await connectSigner(path);
+    expect((await second.takeShare(block))?.count).toBe(1);
+  });
+
+  it("gives no share of a block whose transactions it cannot know", async () => {
+    const guard = { ...testGuard(sender), takeShare: () => undefined };
+    await using _ = await serve({ guard });
+    await using signer = await connectSigner(path);
+    expect(await signer.takeShare(block)).toBeUndefined();
+  });
+
+  it("lets programs set stricter modes, and the operator each", async () => {
+    const events: SignerEvent[] = [];
+    const admin = join(folder, "admin.sock");
+    await using _ = await serve({ admin, onEvent: (event) => events.push(event) });
+    await using program = await connectSigner(path);
+    await using operator = await connectSigner(admin);
+    expect(await program.mode()).toBe("active");
+    await program.setMode("reducing");
+    const error = await failureOf(program.setMode("active"));
+    expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({ summary: "the mode is reducing, and a program cannot change it to active" });
+    await program.setMode("halted");
+    expect(await operator.mode()).toBe("halted");
+    await operator.setMode("active");
+    expect(await program.mode()).toBe("active");
+    expect(events.filter(({ type }) => type === "mode")).toEqual([
+      { type: "mode", mode: "reducing", by: "program" },
+      { type: "mode", mode: "halted", by: "program" },
+      { type: "mode", mode: "active", by: "operator" },
+    ]);
+  });
+
+  it("halts for all programs by the kill switch, once for several that pull it at a time", async () => {
+    const gate = createGate();
+    await using _ = await serve({ guard: testGuard(sender, gate.pass) });
+    await using signer = await connectSigner(path);
+    const killing = [signer.kill(), signer.kill()];
+    await eventually(async () => (await signer.mode()) === "halted");
+    await standsStill(gate.waiting);
+    gate.open();
+    expect(await Promise.all(killing)).toEqual([{ openOrders: 1 }, { openOrders: 1 }]);
+    expect(await signer.mode()).toBe("halted");
+    expect(await signer.kill()).toEqual({ openOrders: 2 });
+  });
+
+  it("ends the wait for a signature with the time and says that nothing was sent", async () => {
+    const gate = createGate();
+    await using _ = await serve({ guard: testGuard(sender, gate.pass) });
+    await using signer = await connectSigner(path, { timeoutMs: 100 });
+    expect(await failureOf(signer.sign(message))).toMatchObject({
+      name: "ConnectionError",
+      connected: false,
+      summary: expect.stringContaining("did not answer within 100 ms"),
+      advice: expect.stringContaining("Nothing was sent"),
+    });
+    gate.open();
+  });
+
+  it("is refused after close", async () => {
+    await using _ = await serve();
+    const signer = await connectSigner(path);
+    await signer.close();
+    expect(await failureOf(signer.sign(message))).toMatchObject({ name: "ConnectionError", isClosed: true });
+  });
+});
+
+describe("a signer that ends", () => {
+  it("fails calls until it is started again", async () => {
+    const first = await serve();
+    await using signer = await connectSigner(path);
+    await signer.sign(message);
+    await first.close();
+    const error = await failureOf(signer.sign(message));
+    expect(error).toMatchObject({
+      name: "ConnectionError",
+      connected: false,
+      summary: expect.stringContaining("no signer listens on"),
+      advice: expect.stringContaining("Nothing was sent"),
+    });
+    await using _ = await serve();
+    expect(await signer.sign(message)).toHaveLength(64);
+  });
+
+  it("signs no more for a program if it has another key now", async () => {
+    const first = await serve();
+    await using signer = await connectSigner(path);
+    await first.close();
+    const other = { ...testGuard(sender), publicKey: "ab".repeat(32) };
+    await using _ = await serve({ guard: other });
+    expect(await failureOf(signer.sign(message))).toMatchObject({
+      name: "RequestError",
+      summary: `the signer has the key ${"ab".repeat(32)}, not ${sender.publicKey}`,
+    });
+    expect(other.signed).toEqual([]);
+  });
+
+  it("removes its socket, and waits for signatures that are being made", async () => {
+    const gate = createGate();
+    const server = await serve({ guard: testGuard(sender, gate.pass) });
+    await using signer = await connectSigner(path);
+    const signing = signer.sign(message);
+    await eventually(() => gate.waiting() === 1);
+    const closing = server.close();
+    gate.open();
+    expect(await signing).toHaveLength(64);
+    await closing;
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe("the socket", () => {
+  it("is the user's alone", async () => {
+    await using _ = await serve();
+    const { mode } = await lstat(path);
+    expect(mode & 0o777).toBe(0o600);
+    expect((await readdir(folder)).sort()).toEqual(["s.sock", "s.sock.lock"]);
+  });
+
+  it("is not taken from a signer that runs", async () => {
+    await using _ = await serve();
+    const error = await failureOf(serve());
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      summary: expect.stringContaining("listens on"),
+      advice: expect.stringContaining("end it first"),
+    });
+    await using signer = await connectSigner(path);
+    expect(await signer.mode()).toBe("active");
+  });
+
+  it("is not taken from another program that listens there", async () => {
+    const other: Server = createServer((_, response) => response.end("hello"));
+    await new Promise<void>((resolve) => other.listen(path, resolve));
+    expect(await failureOf(serve())).toMatchObject({ summary: expect.stringContaining("another process listens on") });
+    expect(await failureOf(connectSigner(path))).toBeInstanceOf(ProtocolError);
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  it("replaces nothing but sockets", async () => {
+    await writeFile(path, "mine");
+    expect(await failureOf(serve())).toMatchObject({
+      name: "FileError",
+      summary: expect.stringContaining("is not a socket"),
+    });
+    await rm(path);
+    await symlink("/dev/null", path);
+    expect(await failureOf(serve())).toMatchObject({
+      name: "FileError",
+      summary: expect.stringContaining("is not a socket"),
+    });
+  });
+
+  it.each([0o777, 0o1777, 0o720])("is refused in a folder of mode %i, which others can write to", async (mode) => {
+    const open = join(folder, "open");
+    await mkdir(open);
+    await chmod(open, mode);
+    const error = await failureOf(serve({ listen: join(open, "s.sock") }));
+    expect(error).toBeInstanceOf(FileError);
+    expect(error).toMatchObject({ summary: expect.stringContaining("so others could replace the socket") });
+    expect(await readdir(open)).toEqual([]);
+  });
+
+  it("is refused by a program if others could replace it", async () => {
+    const open = join(folder, "open");
+    await mkdir(open);
+    await using _ = await serve({ listen: join(open, "s.sock") });
+    await chmod(open, 0o777);
+    expect(await failureOf(connectSigner(join(open, "s.sock")))).toMatchObject({
+      name: "FileError",
+      summary: expect.stringContaining("so others could replace the socket"),
+    });
+  });
+
+  it("needs a folder, and a short path", async () => {
+    expect(await failureOf(serve({ listen: join(folder, "none", "s.sock") }))).toMatchObject({ name: "FileError" });
+    expect(await failureOf(serve({ listen: join(folder, "s".repeat(90)) }))).toMatchObject({
+      name: "RequestError",
+      advice: expect.stringContaining("shorter path"),
+    });
+    expect(await failureOf(connectSigner(path))).toMatchObject({
+      summary: expect.stringContaining("no signer listens on"),
+    });
+  });
+
+  it("leaves nothing behind if the second one cannot be opened", async () => {
+    await writeFile(join(folder, "admin.sock"), "mine");
+    await failureOf(serve({ admin: join(folder, "admin.sock") }));
+    expect(await readdir(folder)).toEqual(["admin.sock"]);
+  });
+});
+
+describe("a hostile program", () => {
+  it.each([
+    ["no JSON", post("/v1/sign", "{"), 400],
+    ["another form", post("/v1/sign", '{"message":1}'), 422],
+    ["an unknown key", post("/v1/mode", '{"mode":"halted","more":1}'), 422],
+    ["an unknown mode", post("/v1/mode", '{"mode":"off"}'), 422],
+    ["no base64", post("/v1/sign", `{"publicKey":"${sender.publicKey}","message":"*"}`), 422],
+    ["an unknown path", post("/v1/key", "{}"), 404],
+    ["a name of objects", post("constructor", "{}"), 400],
+    ["an inherited name", post("/__proto__", "{}"), 404],
+    ["another method", "DELETE /v1/sign HTTP/1.1\r\nhost: x\r\n\r\n", 405],
+    ["no HTTP", "hello\r\n\r\n", 400],
+    ["a large head", `GET /v1/signer HTTP/1.1\r\nx: ${"x".repeat(10_000)}\r\n\r\n`, 431],
+    ["an announced large body", post("/v1/sign", "", "content-length: 100000000\r\n"), 413],
+  ])("gets no signature by %s", async (_, bytes, status) => {
+    const guard = testGuard(sender);
+    await using server = await serve({ guard });
+    expect(await raw(bytes)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(guard.signed).toEqual([]);
+    expect(guard.mode).toBe("active");
+    expect(server).toBeDefined();
+  });
+
+  it("gets no further than the maximum size of a body", async () => {
+    const guard = testGuard(sender);
+    await using _ = await serve({ guard });
+    const answer = await raw(
+      post("/v1/sign", "", "transfer-encoding: chunked\r\n"),
+      ...Array.from({ length: 40 }, () => `10000\r\n${"x".repeat(0x10000)}\r\n`),
+    );
+    expect(answer === "" || answer.startsWith("HTTP/1.1 413")).toBe(true);
+    expect(guard.signed).toEqual([]);
+  });
+
+  it("does not keep others waiting by a thousand connections, slow or silent", async () => {
+    await using _ = await serve();
+    await using signer = await connectSigner(path);
+    const sockets: Socket[] = [];
+    for (let index = 0; index < 1000; index += 1) {
+      const socket = connect(path);
+      socket.on("error", () => undefined);
+      socket.resume();
+      socket.write(index % 2 === 0 ? "POST /v1/sign HTTP/1.1\r\ncontent-length: 10\r\n\r\n{" : "");
+      sockets.push(socket);
+      if (index % 100 === 0) {
+        expect(await signer.sign(message)).toHaveLength(64);
+      }
+    }
+    expect(await signer.sign(message)).toHaveLength(64);
+    await eventually(() => sockets.filter((socket) => !socket.closed).length <= 64);
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+  });
+
+  it("does not keep a connection open without a request", async () => {
+    await using _ = await serve();
+    expect(await raw("")).toMatch(/^(HTTP\/1.1 408 .*)?/s);
+    expect(await raw("POST /v1/sign HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{")).toMatch(/^HTTP\/1.1 408 /);
+  }, 40_000);
+
+  it("gets an error, and no unbounded work, by sending many requests at once on a connection", async () => {
+    const gate = createGate();
+    await using _ = await serve({ guard: testGuard(sender, gate.pass) });
+    const socket = connect(path);
+    socket.on("error", () => undefined);
+    const body = JSON.stringify({ publicKey: sender.publicKey, message: Buffer.from(message).toString("base64") });
+    const request = `POST /v1/sign HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    socket.resume();
+    socket.write(request.repeat(5000));
+    await eventually(() => gate.waiting() === 64);
+    await standsStill(gate.waiting);
+    expect(gate.waiting()).toBe(64);
+    gate.open();
+    socket.destroy();
+  });
+
+  it("cannot give back a share that another program has taken", async () => {
+    await using _ = await serve();
+    await using signer = await connectSigner(path);
+    await signer.takeShare(block);
+    expect(await raw(post("/v1/returns", '{"id":"00000000-0000-0000-0000-000000000000"}'))).toContain("200 OK");
+    expect((await signer.takeShare(block))?.count).toBe(1);
+  });
+});
+
+it("a socket that answers too much is refused", async () => {
+  const other = createServer((_, response) => response.end("x".repeat(1_000_000)));
+  await new Promise<void>((resolve) => other.listen(path, resolve));
+  expect(await failureOf(connectSigner(path))).toMatchObject({ name: "ProtocolError" });
+  await new Promise((resolve) => other.close(resolve));
+});

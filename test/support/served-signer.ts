@@ -1,0 +1,46 @@
+import { RequestError, type ServedSigner, type Signer, type SignerMode, withSharedCount } from "tradewire";
+
+/** A guard of a test: it signs what does not begin with a zero byte, and counts its calls. */
+export interface TestGuard extends ServedSigner {
+  readonly signed: Uint8Array[];
+  kills: number;
+}
+
+/**
+ * Makes what a signer process serves.
+ *
+ * @param signer signs
+ * @param before is awaited before each signature
+ * @returns the guard
+ */
+export function testGuard(signer: Signer, before: () => Promise<unknown> = async () => undefined): TestGuard {
+  const counted = withSharedCount(signer);
+  let mode: SignerMode = "active";
+  const guard: TestGuard = {
+    publicKey: signer.publicKey,
+    signed: [],
+    kills: 0,
+    takeShare: counted.takeShare,
+    async sign(message) {
+      await before();
+      if (message[0] === 0) {
+        throw new RequestError("the policy refuses it", { advice: "Sign something else.", option: "message" });
+      }
+      guard.signed.push(message);
+      return await signer.sign(message);
+    },
+    get mode() {
+      return mode;
+    },
+    setMode(next) {
+      mode = next;
+    },
+    async kill() {
+      mode = "halted";
+      guard.kills += 1;
+      await before();
+      return { openOrders: guard.kills };
+    },
+  };
+  return guard;
+}
