@@ -29,6 +29,8 @@ const rooms = {
   intent: ["errors", "input", "signal", "file", "transaction", "live"],
   // A process that signs for others, and what connects to it.
   signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction"],
+  // A lease is renewed by transactions, for the orders and positions that an account shows.
+  lease: ["errors", "input", "signal", "transaction", "live", "market"],
   sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
   devnode: [
     "errors",
@@ -57,6 +59,7 @@ const rooms = {
     "ledger",
     "live",
     "intent",
+    "lease",
     "market",
     "transaction",
     "transport",

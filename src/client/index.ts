@@ -15,6 +15,8 @@ import { listSegments } from "../history/segments.js";
 import { assertDescriptor } from "../input/assert.js";
 import { type CallOptions, parseCallOptions, toConnectOptions } from "../input/call-options.js";
 import { createOrders, type Orders, type OrdersOptions } from "../intent/orders.js";
+import type { LeasesOptions } from "../lease/lease-options.js";
+import { createLeases, type Leases } from "../lease/leases.js";
 import {
   checkLedgerOptions,
   createLedgerExport,
@@ -145,6 +147,21 @@ export interface Client
    * const { status } = await orders.submit(command, { id: "rebalance-17", validForBlocks: 20 });
    */
   orders(options: OrdersOptions): Orders;
+  /**
+   * Creates leases: orders that expire and positions that are closed by the network when the program no longer renews them. They
+   * need a data node, and a node whose events can be followed.
+   *
+   * One program at a time leases the orders of a key on a market.
+   *
+   * @param options the signer, how long leases are, and when positions are closed
+   * @returns the leases, which are renewed until `close()` or the end of `await using`; then they expire
+   * @throws {@link RequestError} if an option is wrong
+   *
+   * @example
+   * await using leases = client.leases({ signer, leaseMs: 15_000, flattenAfterMs: 20_000 });
+   * const { id } = await leases.submit(units.order({ side: Side.BUY, type: Order_Type.LIMIT, price: "1.2", size: "3" }));
+   */
+  leases(options: LeasesOptions): Leases;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
   /** Closes all connections. Calls in flight fail at once with an error that says so, and later calls are refused. */
@@ -305,6 +322,17 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
       createOrders(
         { transactions: { ...transactions, prepare }, node: { watch, service: serviceClient } },
         ordersOptions,
+      ),
+
+    leases: (leasesOptions) =>
+      createLeases(
+        {
+          transactions: { ...transactions, prepare },
+          node: { watch, service: serviceClient },
+          accounts: client,
+          recentBlocks,
+        },
+        leasesOptions,
       ),
 
     close,

@@ -1,6 +1,7 @@
 import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
 import type { ObservedNode } from "../live/execution.js";
+import { followBlocks } from "../live/follow-blocks.js";
 import { MAX_TIMER_MS, startTimer } from "../runtime/index.js";
 import { linkedController, onAbort } from "../signal/abort.js";
 import { throwIfAborted } from "../signal/wait.js";
@@ -101,9 +102,6 @@ const MAX_PARALLEL = 16;
 /** The maximum length of an identifier, in characters. */
 const MAX_ID = 200;
 
-/** How long the client waits before it follows blocks again after the stream has failed, in milliseconds. */
-const FOLLOW_AGAIN_MS = 5_000;
-
 /**
  * Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines.
  *
@@ -123,7 +121,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   const intentServices = { ...services, journal, signing };
   const closing = new AbortController();
   const running = new Map<string, Promise<SettledIntent>>();
-  const unfollow = followBlocks(services.node, closing.signal);
+  const unfollow = followBlocks(services.node.watch, closing.signal);
 
   async function settle(
     id: string,
@@ -220,32 +218,6 @@ async function resumed(id: string, settling: Promise<SettledIntent>): Promise<Re
   } catch (error) {
     return { id, status: "open", error };
   }
-}
-
-/** Keeps the stream of blocks open; returns what ends it. */
-function followBlocks({ watch }: ObservedNode, signal: AbortSignal): () => void {
-  let stopTimer = (): void => {};
-  let stop = (): void => {};
-  const ignore = () => undefined;
-  const observe = () => {
-    stop = watch.observe({
-      result: ignore,
-      stopOrder: ignore,
-      ended: ignore,
-      missed: ignore,
-      failed() {
-        stop();
-        if (!signal.aborted) {
-          stopTimer = startTimer(observe, FOLLOW_AGAIN_MS, { ref: false });
-        }
-      },
-    });
-  };
-  observe();
-  return () => {
-    stopTimer();
-    stop();
-  };
 }
 
 function validateId(id: unknown): asserts id is string {

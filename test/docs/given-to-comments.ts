@@ -8,6 +8,7 @@ import type {
   ExportChunk,
   ExportRequest,
   Journal,
+  Leases,
   MarketUnits,
   Orders,
   TableName,
@@ -54,6 +55,7 @@ export declare const orderId: string;
 export declare const stopOrder: StopOrder;
 export declare const units: MarketUnits;
 export declare const orders: Orders;
+export declare const leases: Leases;
 export declare const connectionString: string;
 export declare function openMyJournal(place: string): Promise<Journal>;
 

@@ -22,7 +22,7 @@ import { depthOf } from "./order-book.js";
 import { expireOrders } from "./order-commands.js";
 import { activateDelegations, switchTeams } from "./party-commands.js";
 import { advanceProposals } from "./proposals.js";
-import { expireStopOrders } from "./stop-orders.js";
+import { expireStopOrders, expiryOf } from "./stop-orders.js";
 
 /** Applies the commands of blocks to order books, stop orders, positions and balances. */
 export interface Engine {
@@ -138,8 +138,8 @@ function expire(contextOf: ExecutionContext, market: MarketState): void {
   for (const { expiresAt } of market.orders.values()) {
     trackExpiry(market, expiresAt);
   }
-  for (const { stopOrder } of market.stopOrders.values()) {
-    trackExpiry(market, stopOrder.expiresAt);
+  for (const stop of market.stopOrders.values()) {
+    trackExpiry(market, expiryOf(stop));
   }
 }
 

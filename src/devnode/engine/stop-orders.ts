@@ -378,12 +378,20 @@ export function triggerStopOrders(context: ExecutionContext, marketId: string): 
     const turned = [...market.stopOrders.values()].filter((stop) => isOnPositionSide(market, stop));
     emitStopOrders(context, [
       ...halves.map((stop) => finishedStopOrder(context, stop, { status: StopOrder_Status.STOPPED })),
-      ...turned
-        .flatMap((stop) => removePending(market, stop))
-        .map((stop) => finishedStopOrder(context, stop, { status: StopOrder_Status.CANCELLED })),
+      ...turned.map((stop) => cancelTurned(context, market, stop)),
     ]);
     submitOrdersOf(context, market, triggered, StopOrder_Status.TRIGGERED);
   }
+}
+
+/**
+ * Cancels a stop order that faces away from the position, by status only: it stays in the market's pool and counts, but no
+ * longer expires (v0.78.0, `core/execution/stoporders/stop_orders.go`, CheckDirection: it deletes by `OrderID`, which is empty).
+ */
+function cancelTurned(context: ExecutionContext, market: MarketState, stop: PendingStopOrder): PendingStopOrder {
+  const turned = finishedStopOrder(context, stop, { status: StopOrder_Status.CANCELLED });
+  market.stopOrders.set(stop.stopOrder.id, turned);
+  return turned;
 }
 
 /**
@@ -471,6 +479,11 @@ function sizeOf(market: MarketState, stop: PendingStopOrder): bigint {
   return isClosing(market, stop) ? divideRounded(volume * share, ONE) : 0n;
 }
 
+/** Returns the time at which a stop order expires; `undefined` if it does not, as one that {@link triggerStopOrders} cancelled. */
+export function expiryOf({ stopOrder: { expiresAt, status } }: PendingStopOrder): bigint | undefined {
+  return status === StopOrder_Status.CANCELLED ? undefined : expiresAt;
+}
+
 /**
  * Expires the stop orders of a market that are due. Depending on its expiry strategy, each ends or submits its order.
  * The OCO counterpart of an expired stop order is stopped (v0.78.0, `core/execution/future/market.go`,
@@ -480,8 +493,7 @@ function sizeOf(market: MarketState, stop: PendingStopOrder): bigint {
  * @param market the market
  */
 export function expireStopOrders(context: ExecutionContext, market: MarketState): void {
-  const isDue = ({ stopOrder: { expiresAt } }: PendingStopOrder) =>
-    expiresAt !== undefined && expiresAt <= context.block.time;
+  const isDue = (stop: PendingStopOrder) => (expiryOf(stop) ?? context.block.time + 1n) <= context.block.time;
   const due = [...market.stopOrders.values()].filter(isDue).flatMap((stop) => removePending(market, stop));
   const halves = due.flatMap((stop) => removePending(market, ocoCounterpart(market, stop)));
   const { EXPIRED, STOPPED } = StopOrder_Status;

@@ -1,0 +1,101 @@
+import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
+import type { Accounts } from "../market/account.js";
+import type { AccountView } from "../market/account-state.js";
+import { wait } from "../signal/wait.js";
+import type { LeaseSettings } from "./lease-options.js";
+import { applyView } from "./lease-results.js";
+import type { LeaseDataService, LeaseEvents } from "./lease-services.js";
+import { adoptable, type LeaseState } from "./lease-state.js";
+import { STOP_ORDER_REFERENCE } from "./renewal-plan.js";
+
+/** What shows the account of a key. */
+export interface AccountServices extends LeaseEvents {
+  readonly accounts: Accounts;
+  readonly data: LeaseDataService;
+}
+
+/** The time before the account is observed again after its stream has failed, in milliseconds. */
+const OBSERVE_AGAIN_MS = 1_000;
+
+/** The maximum number of stop orders that are taken over: networks allow 100 on a market. */
+const MAX_STOP_ORDERS = 5_000;
+
+/**
+ * Follows the account of the key until a signal is aborted.
+ *
+ * @param state the leases, which change
+ * @param services show the account, and receive what happens
+ * @param settings whose account it is, and whether its orders are adopted
+ * @param onPosition called when the account is first known, and when a position was opened, closed or turned
+ * @param closing ends it
+ */
+export async function followAccount(
+  state: LeaseState,
+  services: AccountServices,
+  settings: LeaseSettings,
+  onPosition: () => void,
+  closing: AbortSignal,
+): Promise<void> {
+  const { publicKey } = settings.signing.signer;
+  while (!closing.aborted) {
+    try {
+      for await (const view of services.accounts.account(publicKey, { signal: closing })) {
+        const before = state.view;
+        if (before === undefined) {
+          await adopt(state, view, services, settings, closing);
+        }
+        await applyView(state, view, services);
+        if (before === undefined || directionsOf(before) !== directionsOf(view)) {
+          onPosition();
+        }
+      }
+    } catch (error) {
+      if (!closing.aborted) {
+        services.emit({ kind: "renewalFailed", marketId: undefined, error });
+        await wait(OBSERVE_AGAIN_MS, closing).catch(() => undefined); // The loop ends with the signal.
+      }
+    }
+  }
+}
+
+/** The directions of all positions, to be compared. */
+function directionsOf({ positions }: AccountView): string {
+  const open = positions.filter(({ openVolume }) => openVolume !== 0n);
+  return open
+    .map(({ marketId, openVolume }) => `${marketId} ${openVolume > 0n}`)
+    .sort()
+    .join();
+}
+
+/**
+ * Takes over what an earlier program with the same key has left: its orders if that is wanted, and in any case its stop orders,
+ * which would close positions although this program lives.
+ */
+async function adopt(
+  state: LeaseState,
+  view: AccountView,
+  { data }: AccountServices,
+  settings: LeaseSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  if (settings.adopt) {
+    for (const { id, marketId, side, expiresAt } of adoptable(view, settings)) {
+      state.orders.set(id, { id, marketId, side, expiresAt });
+    }
+  }
+  if (settings.flattenAfterMs.length === 0) {
+    return;
+  }
+  const filter = { partyIds: [settings.signing.signer.publicKey], statuses: [StopOrder_Status.PENDING] };
+  const { orders } = await data.listStopOrders(
+    { filter, pagination: { first: MAX_STOP_ORDERS, newestFirst: true } },
+    { signal },
+  );
+  for (const { node } of orders?.edges ?? []) {
+    const { stopOrder, submission } = node ?? {};
+    if (stopOrder?.expiresAt !== undefined && submission?.reference === STOP_ORDER_REFERENCE) {
+      const { id, marketId, expiresAt } = stopOrder;
+      state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed" });
+    }
+  }
+}

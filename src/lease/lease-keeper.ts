@@ -1,0 +1,260 @@
+import { create } from "@bufbuild/protobuf";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import {
+  BatchMarketInstructionsSchema,
+  type OrderSubmission,
+  OrderSubmissionSchema,
+} from "../../gen/vega/commands/v1/commands_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { RequestError } from "../errors/index.js";
+import { assertObject } from "../input/assert.js";
+import type { CallOptions } from "../input/call-options.js";
+import { followBlocks } from "../live/follow-blocks.js";
+import type { Outcome } from "../live/transaction-outcome.js";
+import type { Accounts } from "../market/account.js";
+import { linkedController, onAbort } from "../signal/abort.js";
+import { type CommandSource, readCommand } from "../transaction/input-data.js";
+import { coverageOf, type LeaseCoverage } from "./coverage.js";
+import { followAccount } from "./follow-account.js";
+import { keepRenewing } from "./keep-renewing.js";
+import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
+import { applyStopOrder } from "./lease-results.js";
+import { createLeaseSender, type LeaseSender, type SentBatch } from "./lease-sender.js";
+import { readLimits } from "./lease-services.js";
+import { createLeaseState, type LeaseState, type LeaseTrigger, noteChainTime, volumeOf } from "./lease-state.js";
+import { type LeaseBatch, wantedStops } from "./renewal-plan.js";
+import type { SendingServices } from "./send-batch.js";
+
+/** What leases need of the client. */
+export interface LeaseServices extends SendingServices {
+  readonly accounts: Accounts;
+}
+
+/** A leased order that was submitted. */
+export interface LeasedSubmission {
+  /** The order's identifier, 64 hex digits. */
+  readonly id: string;
+  /** 64 hex digits in upper case. */
+  readonly txHash: string;
+  /** Its expiry, in Unix nanoseconds of the chain's time, unless it is renewed. */
+  readonly expiresAt: bigint;
+  /** Whether the network has placed the order. One that is placed may have traded already. */
+  readonly status: "executed" | "failed" | "unknown";
+  /** Why it failed or is not known; `undefined` if it was executed. */
+  readonly reason: string | undefined;
+}
+
+/** What is cancelled when leases end. */
+export interface ReleaseSettings {
+  readonly orders: "cancel" | "expire";
+  readonly positions: "close" | "keep";
+}
+
+/** What keeps leases alive. */
+export interface LeaseKeeper {
+  submit(command: CommandSource, options: Pick<CallOptions, "signal" | "timeoutMs">): Promise<LeasedSubmission>;
+  setTrigger(marketId: string, trigger: LeaseTrigger | undefined): void;
+  release(settings: ReleaseSettings, options: Pick<CallOptions, "signal" | "timeoutMs">): Promise<readonly Outcome[]>;
+  coverage(): LeaseCoverage;
+}
+
+/**
+ * Keeps leases alive until a signal is aborted.
+ *
+ * @param services sign, send and observe
+ * @param settings the signer, and how long leases are
+ * @param emit receives what happens
+ * @param closing ends it
+ * @returns the operations on the leases
+ */
+export function keepLeases(
+  services: LeaseServices,
+  settings: LeaseSettings,
+  emit: (event: LeaseEvent) => void,
+  closing: AbortSignal,
+): LeaseKeeper {
+  const { node, accounts } = services;
+  const state = createLeaseState();
+  const data = node.service(TradingDataService);
+  const own = { node, data, accounts, emit };
+  const sender = createLeaseSender(state, services, settings, own);
+  const renewing = linkedController(closing);
+  const renewals = keepRenewing(state, { ...own, sender, sending: closing }, settings, renewing.signal);
+  void followAccount(state, own, settings, renewals.wake, closing);
+  const unfollow = followBlocks(node.watch, closing, {
+    stopOrder({ stopOrder }) {
+      if (stopOrder?.partyId === settings.signing.signer.publicKey) {
+        applyStopOrder(state, stopOrder, own);
+      }
+    },
+    ended(_, time) {
+      if (time !== undefined) {
+        noteChainTime(state, time);
+      }
+    },
+  });
+  onAbort(closing, unfollow);
+
+  return {
+    async submit(command, options) {
+      const submission = readLeasedOrder(command, settings);
+      const sides = uncoveredSides(state, submission);
+      const limits = sides.length === 0 ? undefined : await readLimits(data, options.signal ?? closing);
+      const { executed } = sender.send(
+        {
+          marketId: submission.marketId,
+          renewed: [],
+          submitted: submission,
+          cancelledStops: [],
+          submittedStops: limits === undefined ? [] : wantedStops(sides, 0n, settings, limits),
+          trigger: undefined,
+        },
+        options,
+      );
+      return submissionOf(await executed);
+    },
+
+    setTrigger(marketId, trigger) {
+      if (trigger === undefined) {
+        state.triggers.delete(marketId);
+      } else {
+        state.triggers.set(marketId, trigger);
+      }
+      renewals.wake();
+    },
+
+    async release(release, options) {
+      renewing.abort();
+      await renewals.ended();
+      await sender.settled(); // What was sent before may still place stop orders.
+      const { batchSize } = await readLimits(data, options.signal ?? closing);
+      const outcomes: Outcome[] = [];
+      for (const batch of cancellationsOf(state, release, batchSize)) {
+        outcomes.push(await cancel(sender, batch, options));
+      }
+      return outcomes;
+    },
+
+    coverage: () => coverageOf(state, settings),
+  };
+}
+
+/** Reads the command of an order that is to be leased: the network gives it an expiry. */
+function readLeasedOrder(source: CommandSource, { marketIds }: LeaseSettings): OrderSubmission {
+  assertObject("command", source);
+  if (!("case" in source) || source.case !== "orderSubmission") {
+    throw notLeasable("the command is not the submission of an order", "Give what units.order() makes.");
+  }
+  const { value } = source;
+  assertObject("command.value", value);
+  const { timeInForce = Order_TimeInForce.GTT, expiresAt, type } = value;
+  if (type === Order_Type.MARKET) {
+    throw notLeasable(
+      "the order does not rest on the book",
+      "Give a limit order. Send others with client.sendCommand.",
+    );
+  }
+  if (timeInForce !== Order_TimeInForce.GTT && timeInForce !== Order_TimeInForce.UNSPECIFIED) {
+    throw notLeasable("the order has a time in force", "Leave timeInForce out: a leased order is TIME_IN_FORCE_GTT.");
+  }
+  if (expiresAt !== undefined && expiresAt !== 0n) {
+    throw notLeasable("the order has an expiry", "Leave expiresAt out: leaseMs says how long the order lives.");
+  }
+  const init = { ...value, timeInForce: Order_TimeInForce.GTT, expiresAt: 1n };
+  const { command } = readCommand({ case: "orderSubmission", value: init });
+  if (command.case !== "orderSubmission") {
+    throw notLeasable("the command is not the submission of an order", "Give what units.order() makes.");
+  }
+  const order = create(OrderSubmissionSchema, { ...command.value, marketId: command.value.marketId.toLowerCase() });
+  if (order.type !== Order_Type.LIMIT) {
+    throw notLeasable(
+      "the order does not rest on the book",
+      "Give a limit order. Send others with client.sendCommand.",
+    );
+  }
+  if (marketIds?.has(order.marketId) === false) {
+    throw notLeasable(
+      `market ${order.marketId} is not among marketIds`,
+      "Add it to the options of client.leases(), or leave marketIds out.",
+    );
+  }
+  return order;
+}
+
+function notLeasable(summary: string, advice: string): RequestError {
+  return new RequestError(summary, { advice: `${advice} Nothing was sent.` });
+}
+
+/** The sides for which a stop order has to be submitted together with an order, as it may open a position. */
+function uncoveredSides(state: LeaseState, { marketId, side }: OrderSubmission): readonly Side[] {
+  const closing = side === Side.BUY ? Side.SELL : Side.BUY;
+  const isCovered = [...state.stops.values()].some(
+    (stop) => stop.marketId === marketId && stop.side === closing && stop.status !== "void",
+  );
+  return isCovered || volumeOf(state, marketId) !== 0n ? [] : [closing];
+}
+
+function submissionOf({ outcome, parts, txHash, expiresAt }: SentBatch): LeasedSubmission {
+  const path = "submissions[0]";
+  const id = parts.find((part) => part.path === path)?.id ?? "";
+  if (outcome.status === "unknown") {
+    return { id, txHash, expiresAt, status: "unknown", reason: outcome.reason };
+  }
+  const part = outcome.parts.find((each) => each.path === path);
+  const status = part?.status ?? (outcome.status === "partial" ? "unknown" : outcome.status);
+  return {
+    id,
+    txHash,
+    expiresAt,
+    status,
+    reason: status === "executed" ? undefined : (part?.reason ?? reasonOf(outcome)),
+  };
+}
+
+const reasonOf = (outcome: Outcome) => (outcome.status === "executed" ? undefined : outcome.reason);
+
+/** The batches that cancel what is leased, by market, each within the network's limit. */
+function cancellationsOf(
+  state: LeaseState,
+  { orders, positions }: ReleaseSettings,
+  batchSize: number,
+): readonly Cancellation[] {
+  const cancelled = [
+    ...(orders === "cancel" ? [...state.orders.values()].map((each) => ({ ...each, stop: undefined })) : []),
+    ...(positions === "keep" ? [...state.stops.values()].map((each) => ({ ...each, stop: each })) : []),
+  ];
+  const marketIds = new Set(cancelled.map(({ marketId }) => marketId));
+  return [...marketIds].flatMap((marketId) => {
+    const all = cancelled.filter((each) => each.marketId === marketId);
+    return Array.from({ length: Math.ceil(all.length / batchSize) }, (_, index) => {
+      const part = all.slice(index * batchSize, (index + 1) * batchSize);
+      return {
+        marketId,
+        orderIds: part.flatMap(({ id, stop }) => (stop === undefined ? [id] : [])),
+        stops: part.flatMap(({ stop }) => (stop === undefined ? [] : [stop])),
+      };
+    });
+  });
+}
+
+/** What is cancelled on a market by one transaction. */
+interface Cancellation {
+  readonly marketId: string;
+  readonly orderIds: readonly string[];
+  readonly stops: LeaseBatch["cancelledStops"];
+}
+
+async function cancel(
+  sender: LeaseSender,
+  { marketId, orderIds, stops }: Cancellation,
+  options: Pick<CallOptions, "signal" | "timeoutMs">,
+): Promise<Outcome> {
+  const batch = { marketId, renewed: [], submitted: undefined, submittedStops: [], trigger: undefined };
+  const { executed } = sender.send({ ...batch, cancelledStops: stops }, options, () =>
+    create(BatchMarketInstructionsSchema, {
+      cancellations: orderIds.map((orderId) => ({ marketId, orderId })),
+      stopOrdersCancellation: stops.map(({ id: stopOrderId }) => ({ marketId, stopOrderId })),
+    }),
+  );
+  return (await executed).outcome;
+}

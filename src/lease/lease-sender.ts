@@ -1,0 +1,89 @@
+import type { BatchMarketInstructions } from "../../gen/vega/commands/v1/commands_pb.js";
+import type { CallOptions } from "../input/call-options.js";
+import type { CommandPart, Outcome } from "../live/transaction-outcome.js";
+import type { LeaseSettings } from "./lease-options.js";
+import { applyOutcome, forgetUnsent, noteSigned, type ResultServices } from "./lease-results.js";
+import type { LeaseState } from "./lease-state.js";
+import { after, batchInstructions, type LeaseBatch } from "./renewal-plan.js";
+import { type SendingServices, sendBatch } from "./send-batch.js";
+
+/** A batch that was sent, and its outcome. */
+export interface SentBatch {
+  readonly txHash: string;
+  readonly outcome: Outcome;
+  readonly parts: readonly CommandPart[];
+  /** The expiry of its orders, in Unix nanoseconds. */
+  readonly expiresAt: bigint;
+}
+
+/** Sends batches, and applies their outcomes to the leases. */
+export interface LeaseSender {
+  /**
+   * Sends a batch.
+   *
+   * @param batch the batch
+   * @param options a signal, and a time limit for all of it
+   * @param build makes the command; by default that of the batch
+   * @returns promises of its outcome, and of the moment from which another one can be sent: it is signed, or has failed
+   */
+  send(
+    batch: LeaseBatch,
+    options: Pick<CallOptions, "signal" | "timeoutMs">,
+    build?: (time: bigint) => BatchMarketInstructions,
+  ): { readonly executed: Promise<SentBatch>; readonly isSigned: Promise<void> };
+  /** Waits until the outcomes of all batches are known, or will not be. */
+  settled(): Promise<void>;
+}
+
+/**
+ * Creates the sender of leases.
+ *
+ * @param state the leases, which change
+ * @param services sign, send and observe
+ * @param settings the signer, and how long leases are
+ * @param results read what becomes of orders
+ * @returns the sender
+ */
+export function createLeaseSender(
+  state: LeaseState,
+  services: SendingServices,
+  settings: LeaseSettings,
+  results: ResultServices,
+): LeaseSender {
+  const { leaseMs } = settings;
+  const running = new Set<Promise<unknown>>();
+  const ignore = () => undefined;
+
+  return {
+    send(batch, options, build = (time) => batchInstructions(batch, time, leaseMs)) {
+      let signed: readonly CommandPart[] = [];
+      let expiresAt = 0n;
+      let resolveSigned = (): void => {};
+      const signing = new Promise<void>((resolve) => {
+        resolveSigned = resolve;
+      });
+      const sending = {
+        build,
+        onSigned(parts: readonly CommandPart[], time: bigint) {
+          signed = parts;
+          expiresAt = after(time, leaseMs);
+          noteSigned(state, batch, parts, { time, leaseMs });
+          resolveSigned();
+        },
+        onUnsent: () => forgetUnsent(state, signed),
+      };
+      const executed = sendBatch(services, settings, sending, options).then(async ({ outcome, txHash }) => {
+        await applyOutcome(state, batch, outcome, results);
+        return { outcome, txHash, expiresAt, parts: signed };
+      });
+      const ended = executed.then(ignore, ignore);
+      running.add(ended);
+      void ended.then(() => running.delete(ended));
+      return { executed, isSigned: Promise.race([signing, ended]) };
+    },
+
+    async settled() {
+      await Promise.all(running);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { Code, type Client as ConnectClient } from "@connectrpc/connect";
+import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { NodeError, ProtocolError } from "../errors/index.js";
+import type { LeaseEvent } from "./lease-options.js";
+
+/** The records of a data node that leases need. The calls throw the library's errors. */
+export type LeaseDataService = Pick<
+  ConnectClient<typeof TradingDataService>,
+  "getLatestMarketData" | "getNetworkParameter" | "getOrder" | "getStopOrder" | "listStopOrders"
+>;
+
+/** Receives what happens to leases. */
+export interface LeaseEvents {
+  readonly emit: (event: LeaseEvent) => void;
+}
+
+/** The limits of the network that renewals keep to. Governance can change them. */
+export interface LeaseLimits {
+  /** The maximum number of instructions of a batch. */
+  readonly batchSize: number;
+  /** The maximum number of stop orders of a party on a market. */
+  readonly stopOrders: number;
+}
+
+/** The names and defaults of the limits (v0.78.0, core/netparams/keys.go and defaults.go). */
+const LIMITS = {
+  batchSize: { key: "spam.protection.max.batchSize", otherwise: 15 },
+  stopOrders: { key: "spam.protection.max.stopOrdersPerMarket", otherwise: 4 },
+} as const;
+
+/**
+ * Reads the limits of the network.
+ *
+ * @param data the data node
+ * @param signal ends the calls
+ * @returns the limits; the network's defaults if it does not have the parameters
+ * @throws {@link ProtocolError} if a parameter is not a whole number
+ */
+export async function readLimits(data: LeaseDataService, signal: AbortSignal): Promise<LeaseLimits> {
+  const [batchSize, stopOrders] = await Promise.all([
+    readParameter(data, LIMITS.batchSize, signal),
+    readParameter(data, LIMITS.stopOrders, signal),
+  ]);
+  return { batchSize: Math.max(batchSize, 2), stopOrders };
+}
+
+async function readParameter(
+  data: LeaseDataService,
+  { key, otherwise }: (typeof LIMITS)[keyof typeof LIMITS],
+  signal: AbortSignal,
+): Promise<number> {
+  const value = await data.getNetworkParameter({ key }, { signal }).then(
+    ({ networkParameter }) => networkParameter?.value,
+    (reason: unknown) => {
+      if (reason instanceof NodeError && reason.code === Code.NotFound) {
+        return undefined;
+      }
+      throw reason;
+    },
+  );
+  if (value !== undefined && !/^\d{1,9}$/.test(value)) {
+    throw new ProtocolError(`the network parameter ${key} is no whole number`, {
+      advice: "Try another node, and report it to who runs this one.",
+    });
+  }
+  return value === undefined ? otherwise : Number(value);
+}

@@ -1,0 +1,166 @@
+import { createEventReporter } from "../errors/observer.js";
+import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
+import { type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { requireIdentifier } from "../live/events-request.js";
+import type { Outcome } from "../live/transaction-outcome.js";
+import { throwIfAborted } from "../signal/wait.js";
+import type { CommandSource } from "../transaction/input-data.js";
+import type { LeaseCoverage } from "./coverage.js";
+import type { LeasedSubmission, LeaseKeeper, LeaseServices, ReleaseSettings } from "./lease-keeper.js";
+import { type LeasesOptions, parseLeasesOptions } from "./lease-options.js";
+import type { LeaseTrigger } from "./lease-state.js";
+
+/** How to submit a leased order. */
+export interface LeaseCallOptions extends Pick<CallOptions, "signal"> {
+  /** The maximum time for all of it, in milliseconds; after that the outcome is unknown. By default as for `sendCommand`. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What is cancelled at the end. */
+export interface ReleaseOptions extends LeaseCallOptions, Partial<ReleaseSettings> {
+  /** Whether leased orders are cancelled now, which is the default, or are left to expire. */
+  readonly orders?: ReleaseSettings["orders"];
+  /** Whether the network still closes positions after `flattenAfterMs`, which is the default, or not. */
+  readonly positions?: ReleaseSettings["positions"];
+}
+
+/** The coverage before anything is known. */
+const UNKNOWN_COVERAGE: LeaseCoverage = {
+  state: "starting",
+  chainTime: undefined,
+  isBehind: false,
+  markets: [],
+};
+
+/** The names of {@link LeaseCallOptions}. */
+const CALL_OPTIONS = { signal: true, timeoutMs: true } as const;
+
+/**
+ * Orders and positions that do not outlive the program: a dead man's switch.
+ *
+ * A leased order expires by itself unless it is renewed, and a position is closed by a stop order that the network submits when
+ * renewals stop. Nothing needs to run elsewhere: the network's own rules do it when the program, its machine or its connection
+ * fails.
+ */
+export interface Leases extends AsyncDisposable {
+  /**
+   * Submits an order that lives as long as it is renewed. If it may open a position, the stop orders that would close it are
+   * submitted in the same transaction, so that there is no block in which the position is not covered.
+   *
+   * @param command the submission of a limit order, without a time in force and an expiry, as `units.order()` makes it
+   * @param options a signal, and a time limit
+   * @returns the order's identifier, its expiry, and whether the network placed it
+   * @throws {@link CommandError} and {@link RequestError} if the command or an option is wrong; nothing was sent then
+   * @throws {@link TransactionError} if the network refused the transaction
+   * @throws {@link ConnectionError} if no node could be reached; nothing was sent then
+   * @throws {@link OutcomeUnknownError} if the signal was aborted after it was sent; it is leased in case it was placed
+   *
+   * @example
+   * const { id, status } = await leases.submit(units.order({ side: Side.BUY, type: Order_Type.LIMIT, price: "1.2", size: "3" }));
+   */
+  submit(command: CommandSource, options?: LeaseCallOptions): Promise<LeasedSubmission>;
+  /**
+   * Sets the price at which the stop order of a market closes the position while renewals go on: a stop loss or a take profit.
+   * The next renewal, which follows at once, replaces the stop order. The trigger applies while there is a position, until it
+   * is reached. Without one, no price triggers the stop order.
+   *
+   * @param marketId the market, 64 hex digits
+   * @param trigger the price, in units of the market's last decimal, as `units.price.parse()` makes it; `undefined` for none
+   * @throws {@link RequestError} if an argument is wrong
+   *
+   * @example
+   * leases.setTrigger(marketId, { fallsBelow: units.price.parse("1.05") });
+   */
+  setTrigger(marketId: string, trigger: LeaseTrigger | undefined): void;
+  /**
+   * Returns what would happen to orders and positions if the program ended now. Nothing is asked of the node.
+   *
+   * @returns for each market the leased orders with their expiry, other orders, and whether the position would be closed
+   *
+   * @example
+   * for (const { marketId, position } of leases.coverage().markets) console.log(marketId, position.status);
+   */
+  coverage(): LeaseCoverage;
+  /**
+   * Ends all leases on purpose: no more renewals, and leased orders are cancelled now. Close the leases afterwards.
+   *
+   * @param options whether orders are cancelled, whether positions are still closed, a signal, and a time limit
+   * @returns the outcomes of the cancellations. Orders and stop orders that had ended before count as failed parts
+   * @throws what {@link submit} throws
+   *
+   * @example
+   * await leases.release({ positions: "keep" }); // Nothing is left to expire, and positions stay open.
+   */
+  release(options?: ReleaseOptions): Promise<readonly Outcome[]>;
+  /** Ends renewals. Leased orders expire, and positions are closed after `flattenAfterMs`, as if the program had ended. */
+  close(): void;
+}
+
+/**
+ * Creates the leases of a key. They are renewed from now on.
+ *
+ * @param services sign, send and observe
+ * @param options the signer, and how long leases are
+ * @returns the leases
+ */
+export function createLeases(services: LeaseServices, options: LeasesOptions): Leases {
+  const settings = parseLeasesOptions(options);
+  const emit = createEventReporter(options.onEvent, "the leases");
+  const closing = new AbortController();
+  let keeper: LeaseKeeper | undefined;
+  const loading = import("./lease-keeper.js").then(({ keepLeases }) => {
+    keeper = keepLeases(services, settings, emit, closing.signal);
+    return keeper;
+  });
+
+  return {
+    async submit(command, submitOptions = {}) {
+      assertKnownKeys("options", submitOptions, CALL_OPTIONS);
+      validateCallOptions(submitOptions);
+      throwIfAborted(closing.signal);
+      return (await loading).submit(command, submitOptions);
+    },
+
+    setTrigger(marketId, trigger) {
+      requireIdentifier(marketId, "marketId");
+      validateTrigger(trigger);
+      void loading.then((loaded) => loaded.setTrigger(marketId.toLowerCase(), trigger));
+    },
+
+    coverage: () => keeper?.coverage() ?? UNKNOWN_COVERAGE,
+
+    async release(releaseOptions = {}) {
+      assertKnownKeys("options", releaseOptions, { ...CALL_OPTIONS, orders: true, positions: true });
+      const { orders = "cancel", positions = "close", ...callOptions } = releaseOptions;
+      assertOneOf("orders", orders, ["cancel", "expire"]);
+      assertOneOf("positions", positions, ["keep", "close"]);
+      validateCallOptions(callOptions);
+      throwIfAborted(closing.signal);
+      return (await loading).release({ orders, positions }, callOptions);
+    },
+
+    close,
+    [Symbol.asyncDispose]: async () => close(),
+  };
+
+  function close(): void {
+    closing.abort(new DOMException("the leases were closed", "AbortError"));
+  }
+}
+
+function validateTrigger(trigger: LeaseTrigger | undefined): void {
+  if (trigger === undefined) {
+    return;
+  }
+  assertObject("trigger", trigger);
+  const [first, second] = Object.entries(trigger);
+  const [name, price]: [string, unknown] = first ?? ["", undefined];
+  const isPrice = typeof price === "string" && /^[1-9]\d{0,76}$/.test(price);
+  if (second !== undefined || !isPrice || (name !== "fallsBelow" && name !== "risesAbove")) {
+    throw invalidValueError(
+      "trigger",
+      trigger,
+      'Give a price in the market\'s units, such as { fallsBelow: "105000" }.',
+    );
+  }
+}

@@ -1,0 +1,181 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type BatchMarketInstructions,
+  BatchMarketInstructionsSchema,
+  type OrderSubmission,
+  type StopOrdersSubmission,
+  StopOrdersSubmissionSchema,
+} from "../../gen/vega/commands/v1/commands_pb.js";
+import {
+  Order_TimeInForce,
+  Order_Type,
+  type Side,
+  StopOrder_ExpiryStrategy,
+  StopOrder_SizeOverrideSetting,
+} from "../../gen/vega/vega_pb.js";
+import type { LeaseSettings } from "./lease-options.js";
+import type { LeaseLimits } from "./lease-services.js";
+import {
+  type LeasedOrder,
+  type LeasedStop,
+  type LeaseState,
+  type LeaseTrigger,
+  neededSides,
+  volumeOf,
+} from "./lease-state.js";
+
+/** A stop order that is to be submitted. */
+export interface WantedStop {
+  readonly side: Side;
+  /** The size of its order; the network puts the position's size in its place, unless it triggers when it is submitted. */
+  readonly size: bigint;
+  /** After which time without a renewal its order is submitted, in milliseconds. */
+  readonly afterMs: number;
+}
+
+/** The instructions of one transaction, without the times of expiry, which depend on when it is signed. */
+export interface LeaseBatch {
+  readonly marketId: string;
+  readonly renewed: readonly LeasedOrder[];
+  readonly submitted: OrderSubmission | undefined;
+  readonly cancelledStops: readonly LeasedStop[];
+  readonly submittedStops: readonly WantedStop[];
+  readonly trigger: LeaseTrigger | undefined;
+}
+
+/** What the orders of our stop orders have as reference, by which they are known after a crash. */
+export const STOP_ORDER_REFERENCE = "tradewire lease";
+
+/** A price that no market reaches: prices are numbers of up to 77 digits, and those of orders have to be paid for. */
+const FAR_PRICE = `1${"0".repeat(40)}`;
+
+/**
+ * Plans the renewals of a market, in as few batches as the network's limit allows. A stop order cannot be amended, so each is
+ * cancelled and submitted anew in one batch, which the network executes in this order (v0.78.0, `ProcessBatch` in
+ * core/processor/batch_market_instructions_processor.go). Orders that expire first are renewed first.
+ *
+ * @param state the leases
+ * @param marketId the market
+ * @param settings how long leases are
+ * @param limits the network's limits
+ * @returns the batches; none if nothing is to be renewed
+ */
+export function planRenewals(
+  state: LeaseState,
+  marketId: string,
+  settings: LeaseSettings,
+  limits: LeaseLimits,
+): readonly LeaseBatch[] {
+  const orders = [...state.orders.values()]
+    .filter((order) => order.marketId === marketId)
+    .sort((a, b) => Number(a.expiresAt - b.expiresAt));
+  const old = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
+  const volume = volumeOf(state, marketId);
+  const wanted = wantedStops(neededSides(state, marketId), volume, settings, limits);
+  const swaps = Array.from({ length: Math.max(old.length, wanted.length) }, (_, index) => ({
+    cancelledStops: old.slice(index, index + 1),
+    submittedStops: wanted.slice(index, index + 1),
+    renewed: [],
+  }));
+  const amendments = orders.map((order) => ({ cancelledStops: [], submittedStops: [], renewed: [order] }));
+  const trigger = volume === 0n ? undefined : state.triggers.get(marketId);
+  const base = { marketId, submitted: undefined, trigger };
+  const batches: LeaseBatch[] = [];
+  for (const part of [...swaps, ...amendments]) {
+    const last = batches.at(-1);
+    if (last === undefined || sizeOf(last) + sizeOf(part) > limits.batchSize) {
+      batches.push({ ...base, ...part });
+    } else {
+      batches[batches.length - 1] = joined(last, part);
+    }
+  }
+  return batches;
+}
+
+/** Returns the stop orders that a market needs for its position, as far as the network allows them. */
+export function wantedStops(
+  sides: readonly Side[],
+  volume: bigint,
+  { flattenAfterMs }: LeaseSettings,
+  { stopOrders, batchSize }: LeaseLimits,
+): readonly WantedStop[] {
+  const perSide = Math.floor(Math.min(stopOrders, batchSize - 1) / Math.max(sides.length, 1));
+  const size = volume === 0n ? 1n : volume < 0n ? -volume : volume;
+  return sides.flatMap((side) => flattenAfterMs.slice(0, perSide).map((afterMs) => ({ side, size, afterMs })));
+}
+
+type BatchPart = Pick<LeaseBatch, "cancelledStops" | "renewed" | "submittedStops">;
+
+function sizeOf({ cancelledStops, renewed, submittedStops }: BatchPart): number {
+  return cancelledStops.length + renewed.length + submittedStops.length;
+}
+
+function joined(batch: LeaseBatch, part: BatchPart): LeaseBatch {
+  return {
+    ...batch,
+    cancelledStops: [...batch.cancelledStops, ...part.cancelledStops],
+    submittedStops: [...batch.submittedStops, ...part.submittedStops],
+    renewed: [...batch.renewed, ...part.renewed],
+  };
+}
+
+/**
+ * Makes the command of a batch.
+ *
+ * @param batch the batch
+ * @param time the time of the latest block, in Unix nanoseconds
+ * @param leaseMs how long orders live without a renewal
+ * @returns the command's fields
+ */
+export function batchInstructions(batch: LeaseBatch, time: bigint, leaseMs: number): BatchMarketInstructions {
+  const { marketId } = batch;
+  const expiresAt = after(time, leaseMs);
+  return create(BatchMarketInstructionsSchema, {
+    // An amendment of the expiry alone keeps the order's place in the queue (v0.78.0, amendOrder in
+    // core/execution/future/market.go: `orderAmendInPlace`).
+    amendments: batch.renewed.map(({ id: orderId }) => ({ marketId, orderId, expiresAt })),
+    submissions: batch.submitted === undefined ? [] : [{ ...batch.submitted, expiresAt }],
+    stopOrdersCancellation: batch.cancelledStops.map(({ id: stopOrderId }) => ({ marketId, stopOrderId })),
+    stopOrdersSubmission: batch.submittedStops.map((stop) =>
+      stopOrderOf(marketId, stop, after(time, stop.afterMs), batch.trigger),
+    ),
+  });
+}
+
+/** Returns the time some milliseconds after another one. */
+export function after(time: bigint, ms: number): bigint {
+  return time + BigInt(ms) * 1_000_000n;
+}
+
+/**
+ * The stop order submits a market order of the whole position when it expires, unless the market is in an auction (v0.78.0,
+ * removeExpiredStopOrders and submitStopOrders in core/execution/future/market.go). One that triggers when it is submitted
+ * submits an order of its own size (the same, SubmitStopOrdersWithIDGeneratorAndOrderIDs).
+ */
+function stopOrderOf(
+  marketId: string,
+  { side, size }: WantedStop,
+  expiresAt: bigint,
+  trigger: LeaseTrigger = { risesAbove: FAR_PRICE },
+): StopOrdersSubmission {
+  const setup = (price: string) => ({
+    orderSubmission: {
+      marketId,
+      side,
+      size,
+      type: Order_Type.MARKET,
+      timeInForce: Order_TimeInForce.IOC,
+      reduceOnly: true,
+      reference: STOP_ORDER_REFERENCE,
+    },
+    expiresAt,
+    expiryStrategy: StopOrder_ExpiryStrategy.SUBMIT,
+    sizeOverrideSetting: StopOrder_SizeOverrideSetting.POSITION,
+    sizeOverrideValue: { percentage: "1" },
+    trigger: { case: "price" as const, value: price },
+  });
+  return create(
+    StopOrdersSubmissionSchema,
+    "risesAbove" in trigger ? { risesAbove: setup(trigger.risesAbove) } : { fallsBelow: setup(trigger.fallsBelow) },
+  );
+}
