@@ -8,7 +8,7 @@ import { backoffMs, wait } from "../signal/wait.js";
 import type { LeaseSettings } from "./lease-options.js";
 import { dropExpiredStops } from "./lease-results.js";
 import type { LeaseSender } from "./lease-sender.js";
-import { type LeaseDataService, type LeaseEvents, readLimits } from "./lease-services.js";
+import type { LeaseDataService, LeaseEvents, LeaseLimits } from "./lease-services.js";
 import { type LeaseState, marketsOf, noteChainTime, volumeOf } from "./lease-state.js";
 import { type LeaseBatch, planRenewals } from "./renewal-plan.js";
 import { readChainTime } from "./send-batch.js";
@@ -18,6 +18,7 @@ export interface RenewalServices extends LeaseEvents {
   readonly node: ObservedNode;
   readonly data: LeaseDataService;
   readonly sender: LeaseSender;
+  readonly limits: (signal: AbortSignal) => Promise<LeaseLimits>;
   /** Ends what is being sent. */
   readonly sending: AbortSignal;
 }
@@ -111,10 +112,7 @@ async function renewAll(
   settings: LeaseSettings,
   stop: AbortSignal,
 ): Promise<void> {
-  if (state.view === undefined) {
-    return; // What is to be renewed is not known yet.
-  }
-  const limits = await readLimits(services.data, stop);
+  const limits = await services.limits(stop);
   for (const marketId of marketsOf(state, settings)) {
     await noteAuction(state, marketId, services.data, stop);
     for (const batch of planRenewals(state, marketId, settings, limits)) {
@@ -163,7 +161,7 @@ function notRenewed({ txHash, ...outcome }: Exclude<Outcome, { readonly status: 
   });
 }
 
-/** Notes whether a market is in an auction, where that decides whether a position would be closed. */
+/** Notes whether a market is in an auction, where that decides whether a position would be closed. Renewals do not depend on it. */
 async function noteAuction(
   state: LeaseState,
   marketId: string,
@@ -173,10 +171,13 @@ async function noteAuction(
   if (volumeOf(state, marketId) === 0n) {
     return;
   }
-  const { marketData } = await data.getLatestMarketData({ marketId }, { signal });
-  if (marketData?.marketTradingMode === Market_TradingMode.CONTINUOUS) {
+  const mode = await data.getLatestMarketData({ marketId }, { signal }).then(
+    ({ marketData }) => marketData?.marketTradingMode,
+    () => undefined,
+  );
+  if (mode === Market_TradingMode.CONTINUOUS) {
     state.auctions.delete(marketId);
-  } else {
+  } else if (mode !== undefined) {
     state.auctions.add(marketId);
   }
 }

@@ -20,13 +20,13 @@ import { keepRenewing } from "./keep-renewing.js";
 import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
 import { createLeaseSender, type LeaseSender, type SentBatch } from "./lease-sender.js";
-import { readLimits } from "./lease-services.js";
+import { createLimits } from "./lease-services.js";
 import { createLeaseState, type LeaseState, type LeaseTrigger, noteChainTime, volumeOf } from "./lease-state.js";
-import { type LeaseBatch, wantedStops } from "./renewal-plan.js";
+import { type LeaseBatch, type WantedStop, wantedStops } from "./renewal-plan.js";
 import type { SendingServices } from "./send-batch.js";
 
 /** What leases need of the client. */
-export interface LeaseServices extends SendingServices {
+export interface LeaseServices extends Omit<SendingServices, "limits"> {
   readonly accounts: Accounts;
 }
 
@@ -58,6 +58,9 @@ export interface LeaseKeeper {
   coverage(): LeaseCoverage;
 }
 
+/** The maximum number of leased orders. A network takes about 15 renewals a transaction, and a few transactions a block. */
+const MAX_ORDERS = 1000;
+
 /**
  * Keeps leases alive until a signal is aborted.
  *
@@ -76,8 +79,9 @@ export function keepLeases(
   const { node, accounts } = services;
   const state = createLeaseState();
   const data = node.service(TradingDataService);
-  const own = { node, data, accounts, emit };
-  const sender = createLeaseSender(state, services, settings, own);
+  const limits = createLimits(data);
+  const own = { node, data, accounts, emit, limits };
+  const sender = createLeaseSender(state, { ...services, limits }, settings, own);
   const renewing = linkedController(closing);
   const renewals = keepRenewing(state, { ...own, sender, sending: closing }, settings, renewing.signal);
   void followAccount(state, own, settings, renewals.wake, closing);
@@ -95,18 +99,33 @@ export function keepLeases(
   });
   onAbort(closing, unfollow);
 
+  /** The stop orders that have to be submitted together with an order, as it may open a position. */
+  async function openingStops(order: OrderSubmission, signal: AbortSignal): Promise<readonly WantedStop[]> {
+    if (settings.flattenAfterMs.length === 0 || !isOpening(state, order)) {
+      return [];
+    }
+    // Without a position, the stop orders of both sides share the network's limit.
+    const both = wantedStops([Side.SELL, Side.BUY], 0n, settings, await limits(signal));
+    return both.filter(({ side }) => side !== order.side);
+  }
+
   return {
     async submit(command, options) {
       const submission = readLeasedOrder(command, settings);
-      const sides = uncoveredSides(state, submission);
-      const limits = sides.length === 0 ? undefined : await readLimits(data, options.signal ?? closing);
+      if (state.orders.size >= MAX_ORDERS) {
+        throw notLeasable(
+          `${MAX_ORDERS} orders are leased, the maximum`,
+          "Lease fewer: each is renewed again and again.",
+        );
+      }
+      const stops = await openingStops(submission, options.signal ?? closing);
       const { executed } = sender.send(
         {
           marketId: submission.marketId,
           renewed: [],
           submitted: submission,
           cancelledStops: [],
-          submittedStops: limits === undefined ? [] : wantedStops(sides, 0n, settings, limits),
+          submittedStops: stops,
           trigger: undefined,
         },
         options,
@@ -127,7 +146,7 @@ export function keepLeases(
       renewing.abort();
       await renewals.ended();
       await sender.settled(); // What was sent before may still place stop orders.
-      const { batchSize } = await readLimits(data, options.signal ?? closing);
+      const { batchSize } = await limits(options.signal ?? closing);
       const outcomes: Outcome[] = [];
       for (const batch of cancellationsOf(state, release, batchSize)) {
         outcomes.push(await cancel(sender, batch, options));
@@ -185,13 +204,12 @@ function notLeasable(summary: string, advice: string): RequestError {
   return new RequestError(summary, { advice: `${advice} Nothing was sent.` });
 }
 
-/** The sides for which a stop order has to be submitted together with an order, as it may open a position. */
-function uncoveredSides(state: LeaseState, { marketId, side }: OrderSubmission): readonly Side[] {
-  const closing = side === Side.BUY ? Side.SELL : Side.BUY;
+/** Returns whether an order may open a position for which there is no stop order. */
+function isOpening(state: LeaseState, { marketId, side }: OrderSubmission): boolean {
   const isCovered = [...state.stops.values()].some(
-    (stop) => stop.marketId === marketId && stop.side === closing && stop.status !== "void",
+    (stop) => stop.marketId === marketId && stop.side !== side && stop.status !== "void",
   );
-  return isCovered || volumeOf(state, marketId) !== 0n ? [] : [closing];
+  return !isCovered && volumeOf(state, marketId) === 0n;
 }
 
 function submissionOf({ outcome, parts, txHash, expiresAt }: SentBatch): LeasedSubmission {

@@ -4,7 +4,7 @@ import { NodeError } from "../errors/index.js";
 import type { CommandPart, Outcome } from "../live/transaction-outcome.js";
 import type { AccountView } from "../market/account-state.js";
 import type { LeaseDataService, LeaseEvents } from "./lease-services.js";
-import type { LeaseState } from "./lease-state.js";
+import { closingSide, type LeaseState, volumeOf } from "./lease-state.js";
 import { after, type LeaseBatch } from "./renewal-plan.js";
 
 /** Where records of single orders are read, and where events go. */
@@ -140,6 +140,7 @@ function applyStop(
  * @param services read the records of orders whose last status was missed
  */
 export async function applyView(state: LeaseState, view: AccountView, services: ResultServices): Promise<void> {
+  dropTriggers(state, view);
   state.view = view;
   for (const change of view.changes) {
     if (change.kind === "order" && !change.isListed && state.orders.has(change.record.id)) {
@@ -149,6 +150,17 @@ export async function applyView(state: LeaseState, view: AccountView, services: 
       } else {
         endOrder(state, id, status, services);
       }
+    }
+  }
+}
+
+/** Removes the triggers of positions that were closed or turned: they would close the next one. */
+function dropTriggers(state: LeaseState, { positions }: AccountView): void {
+  for (const marketId of state.triggers.keys()) {
+    const before = closingSide(volumeOf(state, marketId));
+    const now = closingSide(positions.find((position) => position.marketId === marketId)?.openVolume ?? 0n);
+    if (before !== undefined && before !== now) {
+      state.triggers.delete(marketId);
     }
   }
 }

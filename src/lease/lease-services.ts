@@ -1,6 +1,7 @@
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { NodeError, ProtocolError } from "../errors/index.js";
+import { monotonicMs } from "../runtime/index.js";
 import type { LeaseEvent } from "./lease-options.js";
 
 /** The records of a data node that leases need. The calls throw the library's errors. */
@@ -20,28 +21,53 @@ export interface LeaseLimits {
   readonly batchSize: number;
   /** The maximum number of stop orders of a party on a market. */
   readonly stopOrders: number;
+  /** How many blocks back the network takes transactions that are tied to one. */
+  readonly pastBlocks: number;
 }
 
 /** The names and defaults of the limits (v0.78.0, core/netparams/keys.go and defaults.go). */
 const LIMITS = {
   batchSize: { key: "spam.protection.max.batchSize", otherwise: 15 },
   stopOrders: { key: "spam.protection.max.stopOrdersPerMarket", otherwise: 4 },
+  pastBlocks: { key: "spam.pow.numberOfPastBlocks", otherwise: 100 },
 } as const;
 
+/** For how long limits are believed, in milliseconds. */
+const MAX_AGE_MS = 60_000;
+
 /**
- * Reads the limits of the network.
+ * Creates the function that reads the limits of the network, once a minute at most. A node that does not answer later changes
+ * nothing: the last known limits serve, so that renewals go on.
  *
  * @param data the data node
- * @param signal ends the calls
- * @returns the limits; the network's defaults if it does not have the parameters
- * @throws {@link ProtocolError} if a parameter is not a whole number
+ * @returns the function. It throws a {@link ProtocolError} if a parameter is not a whole number, and what the calls throw
  */
-export async function readLimits(data: LeaseDataService, signal: AbortSignal): Promise<LeaseLimits> {
-  const [batchSize, stopOrders] = await Promise.all([
+export function createLimits(data: LeaseDataService): (signal: AbortSignal) => Promise<LeaseLimits> {
+  let known: { readonly limits: LeaseLimits; readonly readAt: number } | undefined;
+  return async (signal) => {
+    if (known !== undefined && monotonicMs() < known.readAt + MAX_AGE_MS) {
+      return known.limits;
+    }
+    try {
+      const limits = await readLimits(data, signal);
+      known = { limits, readAt: monotonicMs() };
+      return limits;
+    } catch (reason) {
+      if (known === undefined) {
+        throw reason;
+      }
+      return known.limits;
+    }
+  };
+}
+
+async function readLimits(data: LeaseDataService, signal: AbortSignal): Promise<LeaseLimits> {
+  const [batchSize, stopOrders, pastBlocks] = await Promise.all([
     readParameter(data, LIMITS.batchSize, signal),
     readParameter(data, LIMITS.stopOrders, signal),
+    readParameter(data, LIMITS.pastBlocks, signal),
   ]);
-  return { batchSize: Math.max(batchSize, 2), stopOrders };
+  return { batchSize: Math.max(batchSize, 2), stopOrders, pastBlocks };
 }
 
 async function readParameter(

@@ -61,8 +61,8 @@ export interface Leases extends AsyncDisposable {
   submit(command: CommandSource, options?: LeaseCallOptions): Promise<LeasedSubmission>;
   /**
    * Sets the price at which the stop order of a market closes the position while renewals go on: a stop loss or a take profit.
-   * The next renewal, which follows at once, replaces the stop order. The trigger applies while there is a position, until it
-   * is reached. Without one, no price triggers the stop order.
+   * The next renewal, which follows at once, replaces the stop order. The trigger is dropped when it is reached, and when the
+   * position is closed or turns. Without one, no price triggers the stop order.
    *
    * @param marketId the market, 64 hex digits
    * @param trigger the price, in units of the market's last decimal, as `units.price.parse()` makes it; `undefined` for none

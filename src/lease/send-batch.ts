@@ -8,13 +8,18 @@ import type { CommandPart } from "../live/transaction-outcome.js";
 import type { RecentBlocks } from "../transaction/recent-blocks.js";
 import type { CommandPreparation, Transactions } from "../transaction/transactions.js";
 import type { LeaseSettings } from "./lease-options.js";
+import type { LeaseLimits } from "./lease-services.js";
 
 /** With what leases are signed, sent and observed. */
 export interface SendingServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;
   readonly recentBlocks: RecentBlocks;
+  readonly limits: (signal: AbortSignal) => Promise<LeaseLimits>;
 }
+
+/** The highest height of a block: Protobuf has it as an unsigned number of 64 bits. */
+const MAX_HEIGHT = 2n ** 64n - 1n;
 
 /** A batch that is sent, and what is called on the way. */
 export interface Sending {
@@ -61,11 +66,12 @@ export async function sendBatch(
   { build, onSigned, onUnsent }: Sending,
   options: Pick<CallOptions, "signal" | "timeoutMs">,
 ): Promise<ExecutedCommand> {
-  const { transactions, node } = services;
+  const { transactions, node, recentBlocks, limits } = services;
   let isSigned = false;
   try {
     return await execute(node, options, async (signal) => {
-      const validForBlocks = await validityOf(services, leaseMs, signal);
+      const { pastBlocks } = await limits(signal);
+      const validForBlocks = validityOf(recentBlocks, leaseMs, pastBlocks);
       const time = await readChainTime(node, signal);
       const command = { case: "batchMarketInstructions", value: build(time) } as const;
       const prepared = await transactions.prepare(command, { ...signing, validForBlocks }, signal);
@@ -90,18 +96,11 @@ export async function sendBatch(
  * Returns in how many blocks a transaction may be executed, so that it is not executed long after its leases: the blocks of a
  * lease, or as few as the known blocks allow; `undefined` if they allow no limit yet.
  */
-async function validityOf(
-  { transactions, recentBlocks }: SendingServices,
-  leaseMs: number,
-  signal: AbortSignal,
-): Promise<number | undefined> {
+function validityOf(recentBlocks: RecentBlocks, leaseMs: number, past: number): number | undefined {
   const averageMs = recentBlocks.averageMs();
-  if (averageMs === undefined) {
-    return undefined;
-  }
-  const { height, spamPowNumberOfPastBlocks: past } = await transactions.lastBlockHeight({ signal });
+  const height = recentBlocks.newestIn(0n, MAX_HEIGHT)?.height ?? 0n;
   const oldest = recentBlocks.oldestIn(height - BigInt(past) + 2n, height);
-  if (oldest === undefined) {
+  if (averageMs === undefined || oldest === undefined) {
     return undefined;
   }
   const shortest = past - Number(height - oldest.height);

@@ -1,0 +1,167 @@
+// What the network does when renewals stop (v0.78.0, core/execution/future/market.go): removeExpiredOrders removes orders whose
+// expiry has passed, removeExpiredStopOrders submits the orders of stop orders that expire, unless in an auction.
+import { describe, expect, it } from "@jest/globals";
+import { type LeaseEvent, Order_TimeInForce, Order_Type, Side } from "tradewire";
+import { openMarket } from "../support/devnode.js";
+import { eventually } from "../support/eventually.js";
+import {
+  isCovered,
+  limitOrder,
+  marketOf,
+  orderOf,
+  passes,
+  pendingStops,
+  start,
+  TIMES,
+  trade,
+  volumeOf,
+} from "../support/leases.js";
+
+describe("a position", () => {
+  it("is covered, and closed by the network when renewals end", async () => {
+    await using started = await start();
+    const { leases, node } = started;
+    await trade(started, 3n);
+    await eventually(() => isCovered(started));
+    await passes(started, 2 * TIMES.flattenAfterMs);
+    expect(await volumeOf(started)).toBe(3n);
+    expect(await pendingStops(started)).toHaveLength(1);
+    leases.close();
+    await eventually(async () => (await volumeOf(started)) === 0n);
+    expect(node).toBeDefined();
+  });
+
+  it("is followed as it turns and closes", async () => {
+    await using started = await start();
+    await trade(started, 3n);
+    await eventually(
+      () => isCovered(started) && marketOf(started)?.stopOrders.every(({ side }) => side === Side.SELL) === true,
+    );
+    await trade(started, -5n);
+    await eventually(
+      () => isCovered(started) && marketOf(started)?.stopOrders.every(({ side }) => side === Side.BUY) === true,
+    );
+    await trade(started, 2n);
+    await eventually(() => marketOf(started) === undefined); // Nothing is left to cover.
+    expect(await pendingStops(started)).toEqual([]);
+  });
+
+  it("that turns is covered although the network keeps the stop orders that it cancels", async () => {
+    await using started = await start({ flattenAfterMs: [1500, 1600, 1700, 1800] }); // As many as the network allows.
+    const { leases, events } = started;
+    await trade(started, 3n);
+    await eventually(() => marketOf(started)?.stopOrders.length === 4 && isCovered(started));
+    await trade(started, -5n);
+    await eventually(() => isCovered(started) && marketOf(started)?.openVolume === -2n);
+    await passes(started, 1000);
+    await eventually(() => marketOf(started)?.stopOrders.length === 4); // Between two renewals.
+    expect(marketOf(started)?.stopOrders.every(({ side }) => side === Side.BUY)).toBe(true);
+    expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
+    leases.close();
+    await eventually(async () => (await volumeOf(started)) === 0n);
+  });
+
+  it("that an order opens is covered from its first block on", async () => {
+    await using started = await start();
+    const { client, leases } = started;
+    const { id, txHash } = await leases.submit(limitOrder({ side: Side.BUY, price: "1000000000" }));
+    expect(await volumeOf(started)).toBe(1n);
+    const filter = { partyIds: [started.signer.publicKey] };
+    const stops = [];
+    for await (const { node } of client.stopOrders({ filter })) {
+      stops.push(node);
+    }
+    const order = await orderOf(started, id);
+    expect(stops.at(-1)?.stopOrder.createdAt).toBe(order?.createdAt);
+    expect(stops.at(-1)?.submission?.side).toBe(Side.SELL);
+    expect(txHash).toMatch(/^[0-9A-F]{64}$/);
+  });
+
+  it("has as many stop orders as attempts, within the network's limit", async () => {
+    await using started = await start({ flattenAfterMs: [1500, 2000, 2500, 3000, 3500] });
+    await trade(started, 1n);
+    await eventually(() => isCovered(started));
+    await passes(started, 2000);
+    await eventually(() => marketOf(started)?.stopOrders.length === 4);
+    const delays = marketOf(started)?.stopOrders.map(({ expiresAt }) => expiresAt / 1_000_000n) ?? [];
+    expect(delays.map((delay) => Number(delay - (delays[0] ?? 0n)))).toEqual([0, 500, 1000, 1500]);
+  });
+
+  it("is not covered where the network refuses the stop order, and the coverage says why", async () => {
+    await using started = await start({ flattenAfterMs: undefined });
+    const { client, signer } = started;
+    await trade(started, 1n);
+    const sell = { marketId: openMarket, side: Side.SELL, size: 1n, type: Order_Type.MARKET, reduceOnly: true };
+    const orderSubmission = { ...sell, timeInForce: Order_TimeInForce.IOC };
+    const fallsBelow = { orderSubmission, trigger: { case: "price" as const, value: "1" } };
+    for (let count = 0; count < 4; count += 1) {
+      const command = { case: "stopOrdersSubmission" as const, value: { fallsBelow } };
+      await client.sendCommand(command, { signer, until: "executed" });
+    }
+    const events: LeaseEvent[] = [];
+    await using leases = client.leases({ signer, ...TIMES, onEvent: (event) => void events.push(event) });
+    await eventually(() => events.some(({ kind }) => kind === "stopOrderRefused"));
+    expect(marketOf({ leases })?.position).toEqual({
+      status: "uncovered",
+      cause: "refused",
+      reason: expect.stringContaining("MAX_STOP_ORDERS_PER_PARTY_REACHED"),
+    });
+  });
+
+  it("stays open without flattenAfterMs, and the coverage says so", async () => {
+    await using started = await start({ flattenAfterMs: undefined });
+    await trade(started, 1n);
+    await eventually(() => marketOf(started) !== undefined);
+    expect(marketOf(started)?.position).toMatchObject({ status: "uncovered", cause: "off" });
+    await passes(started, 2000);
+    expect(await pendingStops(started)).toEqual([]);
+  });
+
+  it("is closed at a trigger while renewals go on", async () => {
+    await using started = await start();
+    const { leases, events } = started;
+    await trade(started, 2n);
+    await eventually(() => isCovered(started));
+    leases.setTrigger(openMarket, { fallsBelow: "1000000000" }); // Far above the market: reached already.
+    await eventually(() => events.some(({ kind }) => kind === "positionClosing"));
+    expect(events).toContainEqual(expect.objectContaining({ kind: "positionClosing", cause: "triggered" }));
+    await eventually(async () => (await volumeOf(started)) === 0n);
+  });
+
+  it("that turns has no trigger of the position before", async () => {
+    await using started = await start();
+    const { leases, events } = started;
+    await trade(started, 2n);
+    await eventually(() => isCovered(started));
+    leases.setTrigger(openMarket, { risesAbove: "1000000000" });
+    await passes(started, 2 * TIMES.renewEveryMs);
+    await eventually(async () => (await pendingStops(started))[0]?.stopOrder.trigger.value === "1000000000");
+    await trade(started, -4n);
+    await eventually(() => isCovered(started) && marketOf(started)?.openVolume === -2n);
+    const [stop] = await pendingStops(started);
+    expect(stop?.stopOrder.trigger.value).toHaveLength(41); // A price that no market reaches.
+    expect(events.filter(({ kind }) => kind === "positionClosing")).toEqual([]);
+  });
+
+  it("that orders of both sides may open has stop orders for both, within the network's limit", async () => {
+    await using started = await start({ flattenAfterMs: [1500, 1600, 1700, 1800] });
+    const { leases, events } = started;
+    await leases.submit(limitOrder());
+    await leases.submit(limitOrder({ side: Side.SELL, price: "9000000000" }));
+    const sides = () => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced) ?? [];
+    await eventually(() => sides().filter(({ side }) => side === Side.BUY).length === 2 && sides().length === 4);
+    expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
+  });
+
+  it("is covered by the next program, not closed by the stop orders of the one before", async () => {
+    await using started = await start();
+    const { client, signer, leases } = started;
+    await trade(started, 3n);
+    await eventually(() => isCovered(started));
+    leases.close();
+    await using next = client.leases({ signer, ...TIMES });
+    await eventually(() => marketOf({ leases: next })?.position.status === "covered");
+    await passes({ leases: next }, 2 * TIMES.flattenAfterMs);
+    expect(await volumeOf(started)).toBe(3n);
+  });
+});
