@@ -1,6 +1,6 @@
 import type { Order_TimeInForce, Side } from "../../gen/vega/vega_pb.js";
 import type { LeaseSettings } from "./lease-options.js";
-import { closingSide, type LeaseState, marketsOf, volumeOf } from "./lease-state.js";
+import { closingSide, type LeaseState, type LeaseTrigger, marketsOf, volumeOf } from "./lease-state.js";
 
 /** What would happen to orders and positions if renewals stopped now. */
 export interface LeaseCoverage {
@@ -32,6 +32,8 @@ export interface MarketCoverage {
   /** The position of the key, in units of the market's last decimal; negative if it is short. */
   readonly openVolume: bigint;
   readonly position: PositionCoverage;
+  /** The price at which the position is closed while renewals go on; `undefined` if no price does. */
+  readonly trigger: LeaseTrigger | undefined;
   /** The stop orders that would close a position, also those for positions that the orders may open. */
   readonly stopOrders: readonly {
     readonly id: string;
@@ -96,6 +98,7 @@ function marketCoverage(state: LeaseState, marketId: string, settings: LeaseSett
     })),
     openVolume: volumeOf(state, marketId),
     position: positionCoverage(state, marketId, settings),
+    trigger: state.triggers.get(marketId),
     stopOrders: [...state.stops.values()]
       .filter((stop) => isHere(stop) && stop.status !== "void")
       .map(({ id, side, expiresAt, status }) => ({ id, side, expiresAt, isPlaced: status === "placed" })),

@@ -1,12 +1,12 @@
-import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
+import { type Side, type StopOrder, StopOrder_Status, StopOrder_TriggerDirection } from "../../gen/vega/vega_pb.js";
 import type { Accounts } from "../market/account.js";
 import type { AccountView } from "../market/account-state.js";
 import { wait } from "../signal/wait.js";
 import type { LeaseSettings } from "./lease-options.js";
 import { applyView } from "./lease-results.js";
 import type { LeaseDataService, LeaseEvents } from "./lease-services.js";
-import { adoptable, type LeaseState } from "./lease-state.js";
-import { STOP_ORDER_REFERENCE } from "./renewal-plan.js";
+import { adoptable, closingSide, type LeaseState } from "./lease-state.js";
+import { FAR_PRICE, STOP_ORDER_REFERENCE } from "./renewal-plan.js";
 
 /** What shows the account of a key. */
 export interface AccountServices extends LeaseEvents {
@@ -68,8 +68,8 @@ function directionsOf({ positions }: AccountView): string {
 }
 
 /**
- * Takes over what an earlier program with the same key has left: its orders if that is wanted, and in any case its stop orders,
- * which would close positions although this program lives.
+ * Takes over what an earlier program with the same key has left: its orders if that is wanted, and in any case its stop orders
+ * with their triggers, which would close positions although this program lives.
  */
 async function adopt(
   state: LeaseState,
@@ -96,6 +96,18 @@ async function adopt(
     if (stopOrder?.expiresAt !== undefined && submission?.reference === STOP_ORDER_REFERENCE) {
       const { id, marketId, expiresAt } = stopOrder;
       state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed" });
+      adoptTrigger(state, view, stopOrder, submission.side);
     }
   }
+}
+
+/** Goes on with the trigger of a stop order that closes the position which there still is. */
+function adoptTrigger(state: LeaseState, { positions }: AccountView, stopOrder: StopOrder, side: Side): void {
+  const { marketId, trigger, triggerDirection } = stopOrder;
+  const volume = positions.find((position) => position.marketId === marketId)?.openVolume ?? 0n;
+  if (trigger.case !== "price" || trigger.value === FAR_PRICE || closingSide(volume) !== side) {
+    return;
+  }
+  const isFalling = triggerDirection === StopOrder_TriggerDirection.FALLS_BELOW;
+  state.triggers.set(marketId, isFalling ? { fallsBelow: trigger.value } : { risesAbove: trigger.value });
 }

@@ -47,7 +47,7 @@ export interface LeaseBatch {
 export const STOP_ORDER_REFERENCE = "tradewire lease";
 
 /** A price that no market reaches: prices are numbers of up to 77 digits, and those of orders have to be paid for. */
-const FAR_PRICE = `1${"0".repeat(40)}`;
+export const FAR_PRICE = `1${"0".repeat(40)}`;
 
 /**
  * Plans the renewals of a market, in as few batches as the network's limit allows. A stop order cannot be amended, so each is
