@@ -2,11 +2,14 @@
 //
 //   npm run build && node bench/intents.mjs [--intents N] [--parallel N] [--valid-for-blocks N] [--lost SHARE]
 //     [--cut-ms N] [--kill-program-ms N] [--kill-node-ms N]
+//     [--grpc-url URL --market ID --seed HEX --restart-node COMMAND]
 //
-// A program submits orders as intents to the local node, through a proxy that loses answers and cuts connections at random.
-// Program and node are killed again and again, and started again. Afterwards the node's orders are compared with the journal.
+// A program submits orders as intents to the local node, or to a network's node with --grpc-url, through a proxy that loses
+// answers and cuts connections at random. Program and node are killed again and again, and started again. Afterwards the
+// node's orders are compared with the journal.
 // The exit code is 1 if an intent was executed twice, is not decided, or ended as the node's orders do not show.
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { connect, createServer } from "node:net";
@@ -14,9 +17,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
-import { createClient, openFileJournal, signerFromMnemonic } from "../dist/src/index.js";
+import { createClient, openFileJournal, signerFromMnemonic, signerFromSeed } from "../dist/src/index.js";
 import { freePort } from "../test/support/free-port.mjs";
 import { end, startNode } from "./node-process.mjs";
 
@@ -29,18 +32,27 @@ const { values } = parseArgs({
     "cut-ms": { type: "string", default: "3000" }, // The maximum time between two faults of a kind.
     "kill-program-ms": { type: "string", default: "15000" },
     "kill-node-ms": { type: "string", default: "40000" },
+    "grpc-url": { type: "string" },
+    market: { type: "string" },
+    seed: { type: "string" }, // 64 hex digits: a key of a test network, with a general account for the market's margins.
+    "restart-node": { type: "string" }, // Kills the network's node and starts it again.
     program: { type: "string" }, // Set for the program that submits: the parameters as JSON.
   },
 });
 const count = Number(values.intents);
 const parallel = Number(values.parallel);
-const nameOf = (n) => `intent-${n}`;
+const MNEMONIC = "test test test test test test test test test test test junk"; // The keys of the local node.
+const given = values.program === undefined ? undefined : JSON.parse(values.program);
+const profile = given?.profile ?? (values["grpc-url"] === undefined ? "specification" : "deployed");
+const config = { transport: "grpc", profile };
+const run = given?.run ?? randomBytes(3).toString("hex"); // A network keeps the orders of other runs.
+const nameOf = (n) => `intent-${run}-${n}`;
 
 /** Submits all intents; what it did before it was killed, the journal knows. */
-async function runProgram({ url, path, mnemonic, marketId, validForBlocks }) {
-  const client = createClient({ transport: "grpc", grpc: { url }, timeouts: { connectMs: 2000, callMs: 5000 } });
+async function runProgram({ url, path, seed, marketId, validForBlocks }) {
+  const client = createClient({ ...config, grpc: { url }, timeouts: { connectMs: 2000, callMs: 5000 } });
   const journal = await openFileJournal(path);
-  const signer = await signerFromMnemonic(mnemonic);
+  const signer = seed === undefined ? await signerFromMnemonic(MNEMONIC) : signerFromSeed(seed);
   const orders = client.orders({ signer, journal });
   const retried = async (act) => {
     for (;;) {
@@ -142,29 +154,56 @@ function again(maxMs, act) {
   };
 }
 
+/** The local node, which can be killed and started again. */
+async function startLocalNode(folder) {
+  const ports = { grpcPort: await freePort(), restPort: await freePort() };
+  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-ms", "100"];
+  let node = await startNode(ports, folder, args);
+  return {
+    port: ports.grpcPort,
+    async restart() {
+      await end(node);
+      node = await startNode(ports, folder, args);
+    },
+    close: () => end(node),
+  };
+}
+
+/** A network's node, which a command of the caller kills and starts again. */
+function networkNode() {
+  const command = values["restart-node"];
+  return {
+    port: Number(new URL(values["grpc-url"]).port),
+    restart: command && (() => promisify(execFile)("sh", ["-c", command])),
+    close: async () => undefined,
+  };
+}
+
+/** A market of the local node that is open. */
+async function openMarket(client) {
+  const { markets } = await client.service(TradingDataService).listMarkets({});
+  const isOpen = ({ state, tradingMode }) => state === 5 && tradingMode === 1;
+  return markets.edges.map((edge) => edge.node).find(isOpen).id;
+}
+
 async function main() {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-intents-"));
   const path = join(folder, "orders.journal");
-  const ports = { grpcPort: await freePort(), restPort: await freePort() };
-  const args = ["--segments", "1", "--blocks-per-segment", "120", "--block-ms", "100"];
-  let node = await startNode(ports, join(folder, "node"), args);
-  const url = `http://127.0.0.1:${ports.grpcPort}`;
-  const proxy = await startProxy(ports.grpcPort);
+  const node = values["grpc-url"] === undefined ? await startLocalNode(join(folder, "node")) : networkNode();
+  const url = `http://127.0.0.1:${node.port}`;
+  const proxy = await startProxy(node.port);
   const kills = { program: 0, node: 0 };
   const began = performance.now();
   try {
-    const direct = createClient({ transport: "grpc", grpc: { url } });
-    const data = direct.service(TradingDataService);
-    const { markets } = await data.listMarkets({});
-    const market = markets.edges
-      .map((edge) => edge.node)
-      .find(({ state, tradingMode }) => state === 5 && tradingMode === 1);
-    const mnemonic = "test test test test test test test test test test test junk"; // The keys of the local node.
-    const given = {
+    const direct = createClient({ ...config, grpc: { url } });
+    const marketId = values.market ?? (await openMarket(direct));
+    const parameters = {
       url: proxy.url,
       path,
-      mnemonic,
-      marketId: market.id,
+      run,
+      profile,
+      seed: values.seed,
+      marketId,
       validForBlocks: values["valid-for-blocks"] && Number(values["valid-for-blocks"]),
     };
     const own = fileURLToPath(import.meta.url);
@@ -174,7 +213,7 @@ async function main() {
       "--parallel",
       String(parallel),
       "--program",
-      JSON.stringify(given),
+      JSON.stringify(parameters),
     ];
     const startProgram = () =>
       spawn(process.execPath, [own, ...programArgs], { stdio: ["ignore", "inherit", "inherit"] });
@@ -182,9 +221,10 @@ async function main() {
     const stops = [
       again(Number(values["cut-ms"]), () => proxy.cut()),
       again(Number(values["kill-node-ms"]), async () => {
-        kills.node += 1;
-        await end(node);
-        node = await startNode(ports, join(folder, "node"), args);
+        if (node.restart !== undefined) {
+          kills.node += 1;
+          await node.restart();
+        }
       }),
       again(Number(values["kill-program-ms"]), async () => {
         if (program.exitCode === null) {
@@ -208,10 +248,10 @@ async function main() {
       await sleep(50); // It was killed, and is started again.
     }
     await Promise.all(stops.map((stop) => stop()));
-    await sleep(1000); // Blocks that may still hold a transaction.
+    await sleep(5000); // Blocks that may still hold a transaction.
     const executed = new Map();
     for await (const { node: record } of direct.records(TradingDataService.method.listOrders, {
-      filter: { marketIds: [market.id] },
+      filter: { marketIds: [marketId] },
     })) {
       executed.set(record.reference, (executed.get(record.reference) ?? 0) + 1);
     }
@@ -222,7 +262,8 @@ async function main() {
       const entries = (await journal.read(nameOf(n))).map((entry) => JSON.parse(entry));
       const last = entries.at(-1);
       const orders = executed.get(nameOf(n)) ?? 0;
-      const kind = `${last?.kind} (${last?.evidence}), ${entries.filter(({ transaction }) => transaction).length} signed`;
+      const why = last?.kind === "rejected" ? ` ${last.reason}` : "";
+      const kind = `${last?.kind} (${last?.evidence}${why}), ${entries.filter(({ transaction }) => transaction).length} signed`;
       endings[kind] = (endings[kind] ?? 0) + 1;
       if (
         orders > 1 ||
@@ -232,7 +273,9 @@ async function main() {
         wrong.push({ id: nameOf(n), orders, ending: last?.kind });
       }
     }
-    const twice = [...executed].filter(([reference, times]) => reference.startsWith("intent-") && times > 1).length;
+    const twice = [...executed].filter(
+      ([reference, times]) => reference.startsWith(`intent-${run}-`) && times > 1,
+    ).length;
     const open = (await journal.open()).length;
     console.table({
       "programs killed": kills.program,
@@ -248,9 +291,9 @@ async function main() {
     await direct.close();
   } finally {
     proxy.close();
-    await end(node);
+    await node.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-await (values.program === undefined ? main() : runProgram(JSON.parse(values.program)));
+await (given === undefined ? main() : runProgram(given));
