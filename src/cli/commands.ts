@@ -139,6 +139,12 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       ],
       load: async () => (await import("./commands/submit-command.js")).addSubmit,
     },
+    signer: {
+      group: GROUPS.transactions,
+      description: "Control a signer process, which signs for other programs over a Unix socket.",
+      listsOptions: false,
+      load: async () => (await import("./commands/signer-command.js")).addSigner,
+    },
     outcome: {
       group: GROUPS.transactions,
       description: "Wait for the result of a submitted transaction: exit code 0 if executed, 1 if not, 3 if unknown.",

@@ -125,6 +125,15 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ],
     ["tradewire submit order.json --key-file trading.key --wait", "Submit a command, and wait for its outcome"],
   ],
+  "tradewire signer": [
+    ["tradewire submit order.json --signer /run/user/1000/tradewire.sock", "Sign through a signer process"],
+  ],
+  "tradewire signer mode": [
+    ["tradewire signer mode /run/user/1000/tradewire.sock reducing", "Sign only what reduces exposure from now on"],
+  ],
+  "tradewire signer kill": [
+    ["tradewire signer kill /run/user/1000/tradewire.sock", "Stop all programs, and cancel all orders"],
+  ],
   "tradewire outcome": [
     ["tradewire outcome HASH --wait 2m", "Find the outcome of a transaction that was submitted earlier"],
   ],

@@ -12,6 +12,7 @@ import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { SEED_VARIABLE } from "../config/config-sources.js";
 import { RequestError } from "../errors/index.js";
 import { quotedPath } from "../errors/node-errors.js";
+import { connectSigner } from "../index.js";
 import { isJsonObject } from "../json/json-values.js";
 import { type CommandInit, type Signer, signerFromEnvironment, signerFromKeyFile } from "../transaction/index.js";
 import { checkFields } from "./api/request-fields.js";
@@ -101,29 +102,54 @@ export const keyFileOption = text(
   `file with the signing key (default: the seed in the environment variable ${SEED_VARIABLE})`,
 );
 
+/** The option for a signer process, in place of a key. */
+export const signerOption = text(
+  "<socket>",
+  "sign through the signer process that listens on this Unix socket, in place of a key",
+  { conflicts: ["keyFile"] },
+);
+
+/** The options that choose a signer. */
+interface SignerChoice {
+  /** The path of a key file. */
+  readonly keyFile?: string;
+  /** The path of a signer's socket. */
+  readonly signer?: string;
+}
+
 /**
  * Returns the signer that the command line or the environment chooses. The variable with the seed is removed from the
  * environment, so that no child process inherits it.
  *
- * @param options `keyFile`: the path of a key file, which takes precedence over the environment
+ * @param options the path of a key file or of a signer's socket, which take precedence over the environment
  * @param context the environment variables
- * @returns the signer
+ * @returns the signer; disposing of it wipes the seed or closes the connections
  * @throws {@link RequestError} if there is no key, or the variable does not contain a seed of 64 hex digits
  * @throws {@link FileError} if the key file cannot be read, is readable by others, or contains no seed
+ * @throws {@link ConnectionError} if no signer listens on the socket
  */
 export async function commandSigner(
-  { keyFile }: { readonly keyFile?: string },
+  { keyFile, signer: socket }: SignerChoice,
   { environment }: Pick<Streams, "environment">,
-): Promise<Signer> {
+): Promise<Signer & AsyncDisposable> {
+  if (socket !== undefined) {
+    return connectSigner(socket);
+  }
   if (keyFile !== undefined) {
-    return signerFromKeyFile(keyFile);
+    return { ...(await signerFromKeyFile(keyFile)), async [Symbol.asyncDispose]() {} };
   }
   if (environment[SEED_VARIABLE] === undefined) {
     throw new RequestError("there is no key to sign with", {
       advice: `Give --key-file; \`tradewire keys new FILE\` creates one. Or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
     });
   }
-  const signer = signerFromEnvironment(SEED_VARIABLE, environment);
+  const seed = signerFromEnvironment(SEED_VARIABLE, environment);
   delete environment[SEED_VARIABLE];
-  return signer;
+  return {
+    publicKey: seed.publicKey,
+    sign: (message) => seed.sign(message),
+    async [Symbol.asyncDispose]() {
+      seed[Symbol.dispose]();
+    },
+  };
 }

@@ -70,7 +70,7 @@ export interface ServeSignerOptions {
 export type SignerEvent =
   /** A signature was refused. */
   | { readonly type: "refused"; readonly error: TradewireError }
-  /** A signature failed for a reason that no program may know. */
+  /** Something failed for a reason that no program may know. */
   | { readonly type: "failed"; readonly error: unknown }
   | { readonly type: "mode"; readonly mode: SignerMode; readonly by: "program" | "operator" }
   | { readonly type: "killed"; readonly report: unknown };
@@ -106,6 +106,7 @@ export async function serveSigner(options: ServeSignerOptions): Promise<SignerSe
     const server = createSocketServer((url, body) => service.answer(url, body, isOperator));
     try {
       servers.push({ server, socket: await listenOnSocket(server, path) });
+      server.on("error", service.report); // For example, if the process has too many open files to accept a connection.
     } catch (reason) {
       server.close();
       throw reason;
@@ -243,6 +244,7 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
   };
 
   return {
+    report: (error: unknown) => emit({ type: "failed", error }),
     /** Answers a request. `body` is undefined for GET. It never throws. */
     async answer(url: string, body: unknown, isOperator: boolean): Promise<Answer> {
       if (url === PATHS.signer && body === undefined) {

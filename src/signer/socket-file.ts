@@ -1,10 +1,11 @@
+import { existsSync } from "node:fs";
 import { chmod, lstat, mkdtemp, rename, rm, rmdir, stat } from "node:fs/promises";
 import { request, type Server } from "node:http";
 import { dirname, join, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { ConnectionError, FileError, RequestError } from "../errors/index.js";
 import { fileError, hasErrorCode, quotedPath } from "../errors/node-errors.js";
-import { currentUser, exposure, pathExposure } from "../file/exposure.js";
+import { currentUser, entryExposure, exposure, pathExposure } from "../file/exposure.js";
 import { takeLock } from "../file/lock-file.js";
 import { timeoutSignal } from "../runtime/index.js";
 
@@ -109,14 +110,14 @@ export function requireOwnSocket(path: string): void {
   }
   let found: string | undefined;
   try {
-    found = pathExposure(path, user);
+    found = pathExposure(path, user) ?? (existsSync(path) ? entryExposure(path, user, "it") : undefined);
   } catch (reason) {
     throw fileError(reason, path, { ENOENT: "Check the path of the socket: its folder does not exist." });
   }
   if (found !== undefined) {
-    throw new FileError(`${quotedPath(path)}: ${found}, so others could replace the socket`, {
+    throw new FileError(`${quotedPath(path)}: ${found}, so the signer may be another user's`, {
       code: Code.PermissionDenied,
-      advice: "Use a socket in a folder that only you can write to.",
+      advice: "Use the socket of a signer process of your own, in a folder that only you can write to.",
     });
   }
 }

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -302,7 +302,17 @@ describe("the socket", () => {
     await chmod(open, 0o777);
     expect(await failureOf(connectSigner(join(open, "s.sock")))).toMatchObject({
       name: "FileError",
-      summary: expect.stringContaining("so others could replace the socket"),
+      summary: expect.stringContaining("so the signer may be another user's"),
+    });
+  });
+
+  // Only root can give a socket to another user.
+  (process.getuid?.() === 0 ? it : it.skip)("is refused by a program if it is another user's", async () => {
+    await using _ = await serve();
+    await chown(path, 12_345, 12_345);
+    expect(await failureOf(connectSigner(path))).toMatchObject({
+      name: "FileError",
+      summary: expect.stringContaining("another user (uid 12345) owns it"),
     });
   });
 
@@ -414,5 +424,26 @@ it("a socket that answers too much is refused", async () => {
   const other = createServer((_, response) => response.end("x".repeat(1_000_000)));
   await new Promise<void>((resolve) => other.listen(path, resolve));
   expect(await failureOf(connectSigner(path))).toMatchObject({ name: "ProtocolError" });
+  await new Promise((resolve) => other.close(resolve));
+});
+
+it("a request is repeated once if its connection was closed before it was answered", async () => {
+  const served: string[] = [];
+  const sockets = new Set<unknown>();
+  const other = createServer((request, response) => {
+    const isReused = sockets.has(request.socket);
+    sockets.add(request.socket);
+    served.push(`${request.url} ${isReused ? "again" : "first"}`);
+    if (isReused) {
+      request.socket.destroy();
+    } else {
+      response.end(JSON.stringify({ publicKey: sender.publicKey, chainId: "chain-1", mode: "reducing" }));
+    }
+  });
+  await new Promise<void>((resolve) => other.listen(path, resolve));
+  await using signer = await connectSigner(path);
+  expect(await signer.mode()).toBe("reducing");
+  expect(served).toEqual(["/v1/signer first", "/v1/signer again", "/v1/signer first"]);
+  await signer.close();
   await new Promise((resolve) => other.close(resolve));
 });

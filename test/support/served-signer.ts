@@ -14,13 +14,13 @@ export interface TestGuard extends ServedSigner {
  * @returns the guard
  */
 export function testGuard(signer: Signer, before: () => Promise<unknown> = async () => undefined): TestGuard {
-  const counted = withSharedCount(signer);
+  const { takeShare } = signer.takeShare === undefined ? withSharedCount(signer) : signer;
   let mode: SignerMode = "active";
   const guard: TestGuard = {
     publicKey: signer.publicKey,
     signed: [],
     kills: 0,
-    takeShare: counted.takeShare,
+    takeShare: (block) => takeShare?.(block),
     async sign(message) {
       await before();
       if (message[0] === 0) {

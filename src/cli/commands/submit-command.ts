@@ -38,6 +38,7 @@ import {
   keyFileOption,
   readTransactionInput,
   requestJson,
+  signerOption,
   type TransactionInput,
 } from "../transaction-input.js";
 import { printOutcome } from "./outcome-command.js";
@@ -45,6 +46,7 @@ import { printOutcome } from "./outcome-command.js";
 /** The options that decide how a command is signed. */
 const signingOptions = {
   keyFile: keyFileOption,
+  signer: signerOption,
   type: withDefault(
     choice<SubmissionType>(
       "<type>",
@@ -208,7 +210,7 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
     });
   }
   const { signal, out } = context;
-  const signer = await commandSigner(options, context);
+  await using signer = await commandSigner(options, context);
   await using journal = await openFileJournal(path);
   await using orders = client.orders({ signer, journal, chainIdPrefix, version });
   const settled = await orders.submit(input.command, { id, signal });
@@ -364,7 +366,7 @@ async function signedRequest(
     return input.request;
   }
   readCommand(input.command); // An invalid command is refused even without a key.
-  const signer = await commandSigner(options, context);
+  await using signer = await commandSigner(options, context);
   await onSign(signer);
   const { chainIdPrefix, txVersion: version, type } = options;
   const tx = await client.signCommand(input.command, { signer, signal: context.signal, chainIdPrefix, version });

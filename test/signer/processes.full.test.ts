@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { type Client, createClient, signerFromSeed } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { builtProgram } from "../support/built-program.js";
+import { type Running, start } from "../support/command-process.js";
+import { eventually } from "../support/eventually.js";
+import { writePrivately } from "../support/private-file.js";
+
+let node: Devnode;
+let client: Client;
+let program: string;
+let serving: string;
+beforeAll(async () => {
+  node = await startDevnode({ blockMs: 300, segments: 1, blocksPerSegment: 10 });
+  client = createClient({ grpc: { url: node.grpcUrl } });
+  program = await builtProgram("test/signer/sending-program.ts", "sending");
+  serving = await builtProgram("test/signer/serving-program.ts", "serving");
+});
+afterAll(async () => {
+  await client.close();
+  await node.close();
+});
+
+let folder: string;
+let socket: string;
+let keyFile: string;
+let seed: string;
+let count = 0;
+const running: Running[] = [];
+beforeEach(async () => {
+  count += 1;
+  seed = count.toString(16).padStart(2, "0").repeat(32);
+  folder = await mkdtemp(join(tmpdir(), "tradewire-signers-"));
+  socket = join(folder, "s.sock");
+  keyFile = await writePrivately(folder, "key", `${seed}\n`);
+});
+afterEach(async () => {
+  for (const { child, ended } of running.splice(0)) {
+    child.kill("SIGKILL");
+    await ended;
+  }
+  await rm(folder, { recursive: true });
+});
+
+/** Starts a signer process, and waits until it is ready. */
+async function startSigner(): Promise<Running> {
+  const signer = start(process.execPath, [serving, node.grpcUrl, keyFile, socket]);
+  running.push(signer);
+  await signer.firstLine;
+  return signer;
+}
+
+/** Starts a program that sends orders. */
+function startSending(orders: number, signer: string): Running {
+  const sending = start(process.execPath, [program, node.grpcUrl, signer, String(orders)]);
+  running.push(sending);
+  return sending;
+}
+
+/** Counts the orders of the key, once all that was sent is in blocks. */
+async function executed(): Promise<number> {
+  const { height } = await client.lastBlockHeight();
+  await eventually(async () => (await client.lastBlockHeight()).height > height + 2n);
+  const { publicKey } = signerFromSeed(seed);
+  const { orders } = await client.service(TradingDataService).listOrders({ filter: { partyIds: [publicKey] } });
+  return orders?.edges.length ?? 0;
+}
+
+const linesOf = (text: string) => text.split("\n").filter((line) => line !== "");
+
+it("two programs with one key file lose orders", async () => {
+  const programs = [startSending(30, keyFile), startSending(30, keyFile)];
+  for (const { ended } of programs) {
+    expect(linesOf((await ended).out)).toEqual(Array.from({ length: 30 }, () => "sent"));
+  }
+  expect(await executed()).toBeLessThan(60);
+});
+
+it("two programs with one signer process lose none", async () => {
+  const { child, ended } = await startSigner();
+  const programs = [startSending(30, socket), startSending(30, socket)];
+  for (const program of programs) {
+    expect(linesOf((await program.ended).out)).toEqual(Array.from({ length: 30 }, () => "sent"));
+  }
+  expect(await executed()).toBe(60);
+  child.kill("SIGTERM");
+  const { code, out, err } = await ended;
+  expect(code).toBe(0);
+  expect(`${out}${err}`).not.toContain(seed);
+});
+
+it("what a signer did not sign before it was killed was not sent, and the program goes on after its restart", async () => {
+  const first = await startSigner();
+  const sending = startSending(60, socket);
+  await sending.firstLine;
+  first.child.kill("SIGKILL");
+  await once(first.child, "close");
+  await startSigner();
+  const { out, code } = await sending.ended;
+  expect(code).toBe(0);
+  const errors = linesOf(out).filter((line) => line !== "sent");
+  expect(errors.length).toBeGreaterThan(0);
+  for (const error of errors) {
+    expect(error).toMatch(/^(no signer listens on|the signer at .* ended before it answered).*Nothing was sent\.$/);
+  }
+  expect(linesOf(out).filter((line) => line === "sent")).toHaveLength(60);
+  expect(await executed()).toBe(60);
+});
