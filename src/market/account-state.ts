@@ -187,6 +187,7 @@ function createListings({ records }: LiveCalls, partyId: string, options: CallOp
   };
 }
 
+/** Compares times in microseconds, as data nodes store them; events have nanoseconds. */
 function isOlderOrder(a: Order, b: Order): boolean {
-  return a.version < b.version || (a.version === b.version && a.updatedAt < b.updatedAt);
+  return a.version < b.version || (a.version === b.version && a.updatedAt / 1000n < b.updatedAt / 1000n);
 }

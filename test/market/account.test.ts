@@ -159,7 +159,7 @@ describe("the account of a party", () => {
       version,
       updatedAt,
     });
-    const afterEvent = [order(1n, 4n), order(2n, 5n), order(3n, 8n)];
+    const afterEvent = [order(1n, 4000n), order(2n, 5000n), order(3n, 8000n)];
     let hasEvent = false;
     let sendEvent = (): void => {};
     const isAsked = new Promise<void>((resolve) => {
@@ -169,25 +169,63 @@ describe("the account of a party", () => {
       if (requests[0]?.partyId === party) {
         await isAsked;
         hasEvent = true;
-        yield [eventOf("7-1", { event: { case: "order", value: order(3n, 9n) } })];
+        yield [eventOf("7-1", { event: { case: "order", value: order(3n, 9000n) } })];
       }
       yield* quiet(signal);
     });
     await using node = await serveNode({
       ...{ ...service, ...empty },
       listOrders() {
-        const listed = hasEvent ? (afterEvent.shift() ?? order(3n, 9n)) : order(1n, 5n);
+        const listed = hasEvent ? (afterEvent.shift() ?? order(3n, 9000n)) : order(1n, 5000n);
         return { orders: { ...page, edges: [{ node: listed, cursor: "a" }] } };
       },
     });
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
     await using account = readAccount(client, party);
-    await eventually(() => account.last()?.orders[0]?.updatedAt === 5n);
+    await eventually(() => account.last()?.orders[0]?.updatedAt === 5000n);
     sendEvent();
-    await eventually(() => account.last()?.orders[0]?.updatedAt === 9n);
+    await eventually(() => account.last()?.orders[0]?.updatedAt === 9000n);
     const versions = account.changes().flatMap((change) => (change.kind === "order" ? [change.record.version] : []));
     expect(versions).toEqual([1n, 3n]);
     expect(afterEvent).toEqual([]);
+  });
+
+  it("compares times in microseconds, as data nodes store them, while events have nanoseconds", async () => {
+    const order = (version: bigint, updatedAt: bigint) => ({
+      id: "c3".repeat(32),
+      partyId: party,
+      status: 1,
+      version,
+      updatedAt,
+    });
+    let sendEvent = (): void => {};
+    const isAsked = new Promise<void>((resolve) => {
+      sendEvent = resolve;
+    });
+    let isChanged = false;
+    const { service } = streamingService(async function* ({ requests, signal }) {
+      if (requests[0]?.partyId === party) {
+        await isAsked;
+        isChanged = true;
+        yield [eventOf("7-1", { event: { case: "order", value: order(2n, 1_795_698_342_455_369_319n) } })];
+      }
+      yield* quiet(signal);
+    });
+    await using node = await serveNode({
+      ...{ ...service, ...empty },
+      listOrders: () => ({
+        orders: {
+          ...page,
+          edges: [{ node: isChanged ? order(2n, 1_795_698_342_455_369_000n) : order(1n, 0n), cursor: "a" }],
+        },
+      }),
+    });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
+    await using account = readAccount(client, party);
+    await eventually(() => account.last()?.orders[0]?.version === 1n);
+    sendEvent();
+    const changed = eventually(() => account.last()?.orders[0]?.version === 2n);
+    expect(await Promise.race([account.failed, changed])).toBeUndefined();
   });
 
   it("fails where the node lists older records ten times in a row", async () => {
