@@ -5,6 +5,7 @@ import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import { type ExecutedCommand, execute, type ObservedNode } from "../live/execution.js";
 import { sentTransaction } from "../live/sent-transaction.js";
 import type { CommandPart } from "../live/transaction-outcome.js";
+import { MIN_VALID_BLOCKS } from "../transaction/block-allowance.js";
 import type { RecentBlocks } from "../transaction/recent-blocks.js";
 import type { CommandPreparation, Transactions } from "../transaction/transactions.js";
 import type { LeaseSettings } from "./lease-options.js";
@@ -99,10 +100,10 @@ export async function sendBatch(
 function validityOf(recentBlocks: RecentBlocks, leaseMs: number, past: number): number | undefined {
   const averageMs = recentBlocks.averageMs();
   const height = recentBlocks.newestIn(0n, MAX_HEIGHT)?.height ?? 0n;
-  const oldest = recentBlocks.oldestIn(height - BigInt(past) + 2n, height);
+  const oldest = recentBlocks.oldestIn(height - BigInt(past - MIN_VALID_BLOCKS), height);
   if (averageMs === undefined || oldest === undefined) {
     return undefined;
   }
   const shortest = past - Number(height - oldest.height);
-  return Math.min(Math.max(Math.ceil(leaseMs / averageMs), shortest), past);
+  return Math.min(Math.max(Math.ceil(leaseMs / averageMs), shortest, MIN_VALID_BLOCKS), past);
 }

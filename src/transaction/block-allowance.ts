@@ -18,17 +18,25 @@ export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeig
 /** For how long the network may take a transaction. One of them at most. */
 export interface Validity {
   /**
-   * In how many blocks after the last one the network may take the transaction, at least 1. A transaction is tied to a
+   * In how many blocks after the last one the network may take the transaction, at least 5. A transaction is tied to a
    * block, and expires `spam.pow.numberOfPastBlocks` blocks after it (v0.78.0, `verifyWithLock` in `core/pow/engine.go`), so
    * it is tied to an older block. By default it is tied to the last one.
    */
   readonly validForBlocks?: number | undefined;
   /**
-   * The same in milliseconds, at least 1. The network counts blocks: the time is converted by the average interval between
+   * The same in milliseconds, at least the time of 5 blocks. The network counts blocks: the time is converted by the average interval between
    * the blocks that this client has seen, and rounded down.
    */
   readonly validForMs?: number | undefined;
 }
+
+/**
+ * The minimum number of blocks in which the network may still take a transaction when it is sent. A market with
+ * `enableTransactionReordering` executes orders a block later, and if such an order has expired by then, no block is valid any
+ * more: the proposer leaves it out, and the validators insist on it, so that the whole network stops (v0.78.0,
+ * `prepareProposal` and `processProposal` in `core/processor/abci.go`). An order that waits for a block or two is far from that.
+ */
+export const MIN_VALID_BLOCKS = 5;
 
 /** The names of {@link Validity}. */
 export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as const;
@@ -194,7 +202,13 @@ function blockToTie(last: LastBlockHeightResponse, validity: Validity, recent: R
       advice: `Give 1 to ${past}, or leave it out. Nothing was sent.`,
     });
   }
-  const [min, max] = [height - BigInt(past) + 1n, height - BigInt(past - blocks)];
+  if (blocks < MIN_VALID_BLOCKS) {
+    throw new RequestError(`is ${blocks} blocks, fewer than ${MIN_VALID_BLOCKS}`, {
+      option: validity.validForMs === undefined ? "validForBlocks" : "validForMs",
+      advice: `Allow at least ${MIN_VALID_BLOCKS} blocks: an order that a market delays beyond its validity would stop the network. Nothing was sent.`,
+    });
+  }
+  const [min, max] = [height - BigInt(past - MIN_VALID_BLOCKS), height - BigInt(past - blocks)];
   const tied = recent.newestIn(min, max);
   if (tied === undefined) {
     const shortest = past - Number(height - (recent.oldestIn(max, height)?.height ?? height));
@@ -217,15 +231,7 @@ function blocksOf({ validForBlocks, validForMs }: Validity, past: number, recent
         "This client sees the times of blocks while it follows them, as client.orders() does: wait two blocks, or give validForBlocks. Nothing was sent.",
     });
   }
-  const blocks = Math.min(Math.floor(validForMs / averageMs), past);
-  if (blocks < 1) {
-    throw new RequestError(`is ${validForMs}, less than the ${Math.ceil(averageMs)} ms between two blocks`, {
-      option: "validForMs",
-      advice:
-        "Allow several blocks' time: a network takes a transaction into one of its next blocks. Nothing was sent.",
-    });
-  }
-  return blocks;
+  return Math.min(Math.floor(validForMs / averageMs), past);
 }
 
 /**
