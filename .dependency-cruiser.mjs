@@ -27,6 +27,8 @@ const rooms = {
   transaction: ["errors", "input", "json", "signal", "file"],
   // An intent is a transaction whose outcome is followed until it has one.
   intent: ["errors", "input", "signal", "file", "transaction", "live"],
+  // A policy is checked against the party's orders, positions and the markets' prices, before anything is signed.
+  guard: ["errors", "input", "signal", "listing", "transaction", "live", "market"],
   // A process that signs for others, and what connects to it.
   signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction"],
   // A lease is renewed by transactions, for the orders and positions that an account shows.
@@ -60,6 +62,7 @@ const rooms = {
     "live",
     "intent",
     "lease",
+    "guard",
     "market",
     "transaction",
     "transport",

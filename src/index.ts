@@ -46,6 +46,8 @@ export {
   type NodeErrorOptions,
   type OptionNames,
   OutcomeUnknownError,
+  PolicyError,
+  type PolicyErrorOptions,
   ProtocolError,
   type Refusal,
   RequestError,
@@ -57,6 +59,13 @@ export {
   type TypedObject,
 } from "./errors/index.js";
 export type { SaveTarget } from "./file/save-target.js";
+export type {
+  Guard,
+  GuardOptions,
+  KillOptions,
+  KillReport,
+} from "./guard/guard.js";
+export { type GuardMode, type MarketPolicy, type Policy, parsePolicy } from "./guard/policy.js";
 export type { DataNodeLag } from "./history/data-node-lag.js";
 export {
   type AssembleOptions,

@@ -5,6 +5,7 @@ import { type HistorySegment, TradingDataService } from "../../gen/client/datano
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type ClientConfig, type Config, readConfig } from "../config/config-schema.js";
 import { staysOnLoopback } from "../config/loopback.js";
+import { createGuard, type Guard, type GuardOptions } from "../guard/guard.js";
 import { createExport } from "../history/create-export.js";
 import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
 import { type ExportRequest, readExportRequest } from "../history/export-request.js";
@@ -162,6 +163,20 @@ export interface Client
    * const { id } = await leases.submit(units.order({ side: Side.BUY, type: Order_Type.LIMIT, price: "1.2", size: "3" }));
    */
   leases(options: LeasesOptions): Leases;
+  /**
+   * Creates a guard: a signer that signs only what a policy allows, whatever code uses it. It loads the units of the policy's
+   * markets, and follows the orders and positions of the key.
+   *
+   * @param options the signer, the policy, the chain, and a signal for the loading
+   * @returns the guard, to be used in the place of the signer; `close()` or `await using` ends it
+   * @throws {@link RequestError} if an option or the policy is wrong
+   *
+   * @example
+   * const policy = { maxOrdersPerMinute: 60, markets: { [marketId]: { maxSize: "10", maxNotional: "50000", maxPosition: "25" } } };
+   * await using guard = await client.guard({ signer, policy });
+   * await client.sendCommand(units.order(order), { signer: guard }); // Throws a PolicyError if it is beyond the policy.
+   */
+  guard(options: GuardOptions): Promise<Guard>;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
   /** Closes all connections. Calls in flight fail at once with an error that says so, and later calls are refused. */
@@ -333,6 +348,19 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
           recentBlocks,
         },
         leasesOptions,
+      ),
+
+    guard: async (guardOptions) =>
+      createGuard(
+        {
+          transactions,
+          sendCommand: client.sendCommand,
+          marketUnits: client.marketUnits,
+          records: paging.records,
+          service: serviceClient,
+          chainId: checked.chainId,
+        },
+        guardOptions,
       ),
 
     close,

@@ -156,6 +156,7 @@ export const ERROR_SECTIONS = [
   "protocolerror-too-large",
   "protocolerror-another-history",
   "commanderror",
+  "policyerror",
   "transactionerror",
   "outcomeunknownerror",
   "slowconsumererror",
@@ -238,6 +239,50 @@ export class RequestError extends TradewireError {
   /** The name of the invalid option or field, such as `pollMs`, if the error is about one. */
   get option(): string | undefined {
     return this.#option;
+  }
+}
+
+/** What a {@link PolicyError} says. */
+export interface PolicyErrorOptions {
+  /** The rule of the policy, such as `maxSize`. */
+  readonly rule: string;
+  /** The limit of the rule, as the policy writes it; empty if the rule has none. */
+  readonly limit: string;
+  /** What the command would lead to, in the same form as the limit. */
+  readonly value: string;
+  /** The name of the command, such as `orderSubmission`, if it is known. */
+  readonly command?: string | undefined;
+  /** What is wrong. */
+  readonly headline: string;
+  /** What to do. */
+  readonly advice: string;
+}
+
+/** A policy does not allow a command, so it was not signed. */
+export class PolicyError extends RequestError {
+  /** The rule of the policy, such as `maxSize`. */
+  readonly rule: string;
+  /** The limit of the rule, as the policy writes it; empty if the rule has none. */
+  readonly limit: string;
+  /** What the command would lead to, in the same form as the limit. */
+  readonly value: string;
+  /** The name of the command, such as `orderSubmission`; `undefined` if it is not known. */
+  readonly command: string | undefined;
+
+  /**
+   * @param options the rule, its limit, the value, the command, and the texts
+   */
+  constructor({ rule, limit, value, command, headline, advice }: PolicyErrorOptions) {
+    super(headline, { advice, section: "policyerror" });
+    this.rule = rule;
+    this.limit = limit;
+    this.value = value;
+    this.command = command;
+  }
+
+  override toJSON() {
+    const { rule, limit, value, command } = this;
+    return { ...super.toJSON(), rule, limit, value, ...(command !== undefined && { command }) };
   }
 }
 

@@ -9,6 +9,8 @@ export {
   type HttpAnswer,
   NodeError,
   type NodeErrorOptions,
+  PolicyError,
+  type PolicyErrorOptions,
   ProtocolError,
   RequestError,
   SinkError,

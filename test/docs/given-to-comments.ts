@@ -5,12 +5,14 @@ import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type {
   Archive,
   Client,
+  DecimalOrder,
   ExportChunk,
   ExportRequest,
   Journal,
   Leases,
   MarketUnits,
   Orders,
+  Policy,
   TableName,
   Transaction,
 } from "tradewire";
@@ -56,6 +58,8 @@ export declare const stopOrder: StopOrder;
 export declare const units: MarketUnits;
 export declare const orders: Orders;
 export declare const leases: Leases;
+export declare const policy: Policy;
+export declare const order: DecimalOrder;
 export declare const connectionString: string;
 export declare function openMyJournal(place: string): Promise<Journal>;
 

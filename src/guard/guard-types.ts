@@ -1,0 +1,118 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Client as ConnectClient } from "@connectrpc/connect";
+import { assertOneOf, invalidValueError } from "../input/assert.js";
+import type { Paging } from "../listing/paging.js";
+import type { Outcomes } from "../live/outcomes.js";
+import type { Units } from "../market/market-units.js";
+import type { CommandSource } from "../transaction/input-data.js";
+import type { Signer } from "../transaction/signer.js";
+import type { Transactions } from "../transaction/transactions.js";
+import { GUARD_MODES, type GuardMode, type Policy } from "./policy.js";
+
+/** What to guard. */
+export interface GuardOptions {
+  /** Signs what the policy allows. Keep it to the guard: what it signs elsewhere is counted only when the node lists it. */
+  readonly signer: Signer;
+  /** The policy, as `parsePolicy` takes it. */
+  readonly policy: unknown;
+  /** The chain to sign for; by default that of the configuration, or of the node. */
+  readonly chainId?: string | undefined;
+  /** Ends the loading. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How long {@link Guard.kill} may take. */
+export interface KillOptions {
+  /** The maximum time, in milliseconds; 300000 by default. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends it. The mode stays `halted`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What {@link Guard.kill} has observed. */
+export interface KillReport {
+  /** Whether the node listed no live order and no pending stop order at the end, and no signed transaction can bring one. */
+  readonly isClear: boolean;
+  /** How many cancellations were sent, and how many of them were provably executed. */
+  readonly cancellations: { readonly sent: number; readonly executed: number };
+  /** The live orders that were listed last; `undefined` if they could not be listed. */
+  readonly orders: readonly string[] | undefined;
+  /** The pending stop orders that were listed last; `undefined` if they could not be listed. */
+  readonly stopOrders: readonly string[] | undefined;
+  /** The number of signed orders that were not seen and may still be executed. */
+  readonly unseen: number;
+  /** The open volumes by market, in units of size; `undefined` if they could not be listed. Positions are not closed. */
+  readonly positions: Readonly<Record<string, string>> | undefined;
+  /** The failures of calls, the latest ten. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * A signer that signs only what a policy allows. Use it in the place of the signer, with everything that takes one.
+ *
+ * The check is made when a message is signed, on the bytes that are signed. No other code of the program can go round it, as long
+ * as it does not have the inner signer.
+ */
+export interface Guard extends Signer, AsyncDisposable {
+  /** What may be signed now. */
+  readonly mode: GuardMode;
+  /** Sets the mode. */
+  setMode(mode: GuardMode): void;
+  /**
+   * Signs a message if the policy allows its command.
+   *
+   * @param message the chain's identifier, a zero byte, and serialized input data
+   * @returns the signature, 64 bytes
+   * @throws {@link PolicyError} if the policy does not allow it, or cannot be checked; nothing was signed
+   */
+  sign(message: Uint8Array): Promise<Uint8Array>;
+  /**
+   * Checks whether a command would be signed now. Nothing is signed or counted.
+   *
+   * @param command the command by its name and fields, or serialized input data
+   * @throws {@link PolicyError} if the policy does not allow it
+   * @throws {@link CommandError} if the command is wrong
+   */
+  check(command: CommandSource): Promise<void>;
+  /**
+   * The kill switch: sets the mode `halted`, then cancels all orders and stop orders of the key in all markets, again and again,
+   * until the node lists none and no signed transaction can bring one any more.
+   *
+   * @param options a time limit and a signal
+   * @returns what was observed; see `isClear`
+   */
+  kill(options?: KillOptions): Promise<KillReport>;
+  /** Ends the observation of the node. Nothing is signed any more. */
+  close(): void;
+}
+
+/** What a guard uses. */
+export interface GuardServices {
+  readonly transactions: Pick<Transactions, "lastBlockHeight">;
+  readonly sendCommand: Outcomes["sendCommand"];
+  readonly marketUnits: Units["marketUnits"];
+  readonly records: Paging["records"];
+  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+  /** The chain that the configuration names. */
+  readonly chainId: string | undefined;
+}
+
+/** The settings of a guard after they were checked. */
+export interface GuardSettings {
+  readonly signer: Signer;
+  readonly policy: Policy;
+  readonly chainId: string;
+}
+
+/**
+ * Checks a mode.
+ *
+ * @param mode the mode
+ * @throws {@link RequestError} if there is none of this name
+ */
+export function validateMode(mode: GuardMode): void {
+  if (typeof mode !== "string") {
+    throw invalidValueError("mode", mode, `Give ${GUARD_MODES.join(", ")}.`);
+  }
+  assertOneOf("mode", mode, GUARD_MODES);
+}

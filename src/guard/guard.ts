@@ -1,0 +1,32 @@
+import { assertChainId, assertKnownKeys, assertObject, parseSignal } from "../input/assert.js";
+import { requireChain } from "../transaction/signing-chain.js";
+import { requireSigner } from "../transaction/transaction.js";
+import type { Guard, GuardOptions, GuardServices } from "./guard-types.js";
+import { parsePolicy } from "./policy.js";
+
+export type { Guard, GuardOptions, KillOptions, KillReport } from "./guard-types.js";
+export type { GuardMode } from "./policy.js";
+
+/**
+ * Creates a guard, and loads what its policy needs.
+ *
+ * @param services the calls of the node
+ * @param options the signer and the policy
+ * @returns the guard
+ */
+export async function createGuard(services: GuardServices, options: GuardOptions): Promise<Guard> {
+  assertObject("options", options);
+  assertKnownKeys("options", options, { signer: true, policy: true, chainId: true, signal: true });
+  const { signer } = options;
+  requireSigner(signer);
+  const policy = parsePolicy(options.policy);
+  const signal = parseSignal(options.signal);
+  const named = options.chainId ?? services.chainId;
+  if (named !== undefined) {
+    assertChainId("chainId", named);
+  }
+  const { chainId } = await services.transactions.lastBlockHeight({ signal });
+  requireChain(chainId, named);
+  const { keepGuard } = await import("./keep-guard.js");
+  return keepGuard(services, { signer, policy, chainId }, signal);
+}

@@ -1,0 +1,182 @@
+import type { Client as ConnectClient } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { type Order, Order_Status } from "../../gen/vega/vega_pb.js";
+import { NodeError } from "../errors/index.js";
+import type { Paging } from "../listing/paging.js";
+import { collectRecords } from "../market/account-records.js";
+import type { Transactions } from "../transaction/transactions.js";
+import type { Observed, OpenOrder, SignedTransaction, UnseenPart } from "./guard-state.js";
+
+/** The calls of a node that a guard needs. They throw the library's errors. */
+export interface ObservedCalls {
+  readonly data: Pick<
+    ConnectClient<typeof TradingDataService>,
+    "getOrder" | "getStopOrder" | "getVegaTime" | "listLatestMarketData"
+  >;
+  readonly core: { getVegaTime(request: object, options: { signal: AbortSignal }): Promise<{ timestamp: bigint }> };
+  readonly records: Paging["records"];
+  readonly lastBlockHeight: Transactions["lastBlockHeight"];
+}
+
+/** What one look at a node has shown. */
+export interface Look {
+  readonly observed: Observed;
+  readonly pastBlocks: number;
+  /** Effects that need not be counted any more: the listed state has them, or they can never be executed. */
+  readonly settled: ReadonlySet<UnseenPart>;
+  /** Transactions that no block can take any more, and whose effects are all listed. */
+  readonly over: ReadonlySet<SignedTransaction>;
+}
+
+/**
+ * Looks at the orders, positions and prices of a key. Orders are listed before positions, so that what is filled meanwhile counts
+ * twice and never not at all.
+ *
+ * @param calls the calls of the node
+ * @param publicKey the key
+ * @param signed the transactions that were signed; `overSince` of those that no further block can take is set
+ * @param signal ends the calls
+ * @returns what was shown
+ */
+export async function lookAtNode(
+  calls: ObservedCalls,
+  publicKey: string,
+  signed: readonly SignedTransaction[],
+  signal: AbortSignal,
+): Promise<Look> {
+  const last = await calls.lastBlockHeight({ signal });
+  const { timestamp: coreTime } = await calls.core.getVegaTime({}, { signal });
+  for (const transaction of signed) {
+    if (transaction.overSince === undefined && last.height >= transaction.lastBlock) {
+      transaction.overSince = coreTime;
+    }
+  }
+  const { timestamp: listedUntil } = await calls.data.getVegaTime({}, { signal });
+  const parts = signed.map((transaction) => ({ transaction, parts: transaction.parts }));
+  const orders = await listOrders(calls, publicKey, signal);
+  const settled = new Set<UnseenPart>();
+  const over = new Set<SignedTransaction>();
+  for (const { transaction, parts: waiting } of parts) {
+    if (transaction.overSince !== undefined && transaction.overSince <= listedUntil) {
+      over.add(transaction);
+      for (const part of waiting) {
+        settled.add(part);
+      }
+    }
+  }
+  const waiting = parts.flatMap(({ parts: each }) => each).filter((part) => !settled.has(part));
+  await Promise.all(waiting.map((part) => settlePart(calls, part, { orders, waiting, settled, signal })));
+  const positions = await collectRecords(
+    calls.records(TradingDataService.method.listAllPositions, { filter: { partyIds: [publicKey] } }, { signal }),
+  );
+  const { marketsData } = await calls.data.listLatestMarketData({}, { signal });
+  const marks = marketsData.filter(({ markPrice }) => /^[1-9]\d{0,76}$/.test(markPrice));
+  return {
+    observed: {
+      orders,
+      positions: new Map(positions.map(({ marketId, openVolume }) => [marketId, openVolume])),
+      marks: new Map(marks.map(({ market, markPrice }) => [market, BigInt(markPrice)])),
+    },
+    pastBlocks: last.spamPowNumberOfPastBlocks,
+    settled,
+    over,
+  };
+}
+
+async function listOrders(
+  { records }: ObservedCalls,
+  publicKey: string,
+  signal: AbortSignal,
+): Promise<Map<string, OpenOrder>> {
+  const request = { filter: { partyIds: [publicKey], liveOnly: true }, pagination: { newestFirst: true } };
+  const listed = await collectRecords(records(TradingDataService.method.listOrders, request, { signal }));
+  return new Map(listed.map((order) => [order.id, openOrderOf(order)]));
+}
+
+/** Looks whether the listed state has an effect. An order that is found now and was not listed before is added. */
+async function settlePart(
+  { data }: ObservedCalls,
+  part: UnseenPart,
+  look: {
+    readonly orders: Map<string, OpenOrder>;
+    readonly waiting: readonly UnseenPart[];
+    readonly settled: Set<UnseenPart>;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const { orders, waiting, settled, signal } = look;
+  if (part.kind === "amendment") {
+    if (isAmended(part, orders, waiting)) {
+      settled.add(part);
+    }
+    return;
+  }
+  const { id } = part;
+  if (id === undefined) {
+    return;
+  }
+  if (part.kind === "stopOrder") {
+    const { order } = await orMissing(data.getStopOrder({ orderId: id }, { signal }));
+    if (order !== undefined) {
+      settled.add(part);
+    }
+    return;
+  }
+  if (!orders.has(id)) {
+    const { order } = await orMissing(data.getOrder({ orderId: id }, { signal }));
+    if (order === undefined) {
+      return;
+    }
+    if (order.status === Order_Status.ACTIVE || order.status === Order_Status.PARKED) {
+      orders.set(id, openOrderOf(order));
+    }
+  }
+  settled.add(part);
+}
+
+/**
+ * An amendment raises the version of its order by 1 (v0.78.0, `ApplyOrderAmendment` in core/types/matching.go). Transactions may
+ * be executed in another order than they were signed in, so all of an order's amendments are seen at once.
+ */
+function isAmended(
+  { orderId }: Extract<UnseenPart, { kind: "amendment" }>,
+  orders: ReadonlyMap<string, OpenOrder>,
+  waiting: readonly UnseenPart[],
+): boolean {
+  const order = orders.get(orderId);
+  return waiting.every(
+    (part) =>
+      part.kind !== "amendment" ||
+      part.orderId !== orderId ||
+      (order !== undefined && part.seenFrom !== undefined && order.version >= part.seenFrom),
+  );
+}
+
+async function orMissing<T>(
+  call: Promise<{ readonly order?: T | undefined }>,
+): Promise<{ readonly order?: T | undefined }> {
+  try {
+    return await call;
+  } catch (reason) {
+    if (reason instanceof NodeError && reason.code === Code.NotFound) {
+      return {};
+    }
+    throw reason;
+  }
+}
+
+function openOrderOf(order: Order): OpenOrder {
+  const { id, marketId, side, size, version, peggedOrder, icebergOrder } = order;
+  const isPegged = peggedOrder !== undefined;
+  return {
+    id,
+    marketId,
+    side,
+    isPegged,
+    price: isPegged || !/^\d{1,77}$/.test(order.price) ? 0n : BigInt(order.price),
+    size,
+    remaining: order.remaining + (icebergOrder?.reservedRemaining ?? 0n),
+    version,
+  };
+}

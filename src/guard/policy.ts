@@ -1,0 +1,141 @@
+import * as v from "valibot";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { suggestNames } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { integer, optionsSchema, parseInput } from "../input/schemas.js";
+
+/**
+ * What may be signed:
+ *
+ * - `active`: what the policy allows.
+ * - `reducing`: of that, only what lowers a position, and cancellations.
+ * - `halted`: only cancellations.
+ */
+export type GuardMode = "active" | "reducing" | "halted";
+
+/** The modes, from the least strict one to the strictest. */
+export const GUARD_MODES = ["active", "reducing", "halted"] as const satisfies readonly GuardMode[];
+
+/** The limits of a market, as decimal numbers in text. */
+export interface MarketPolicy {
+  /** The maximum size of an order, in the market's decimals for sizes. */
+  readonly maxSize: string;
+  /** The maximum of size times price of an order, in the market's quote. The mark price is used if the order has no price, and for a sell order below it. */
+  readonly maxNotional: string;
+  /**
+   * The maximum size of the position, long or short, if all open orders of a side are filled. Orders that are signed and not
+   * seen yet count as open. An open position on the other side gives no credit, as it may be closed first.
+   */
+  readonly maxPosition: string;
+  /**
+   * The maximum distance of a limit price from the mark price, as a fraction of the mark price. With it, market orders that are
+   * not reduce-only and pegged orders are refused, because they have no price of their own.
+   */
+  readonly maxDistance?: string | undefined;
+}
+
+/** What a guard allows to be signed. What is not named is refused. */
+export interface Policy {
+  /** The mode at the beginning; `active` by default. */
+  readonly mode: GuardMode;
+  /** The maximum number of orders, amendments and stop orders in any 60 seconds. */
+  readonly maxOrdersPerMinute: number;
+  /** Whether `transferFunds` and `cancelTransfer` are allowed; false by default. */
+  readonly transfers: boolean;
+  /** The markets by their identifiers, 64 hex digits in lower case; `*` is for all others. */
+  readonly markets: Readonly<Record<string, MarketPolicy>>;
+  /** Names of further commands that are allowed, such as `voteSubmission`. Their content is not checked. */
+  readonly commands: readonly string[];
+}
+
+/** The commands that are checked by the rules of a market. */
+export const TRADING_COMMANDS = [
+  "orderSubmission",
+  "orderAmendment",
+  "orderCancellation",
+  "batchMarketInstructions",
+  "stopOrdersSubmission",
+  "stopOrdersCancellation",
+] as const;
+
+/** The commands that `transfers` allows. */
+const TRANSFER_COMMANDS: readonly string[] = ["transferFunds", "cancelTransfer"];
+
+const DECIMAL = 'Give a positive decimal number in text, such as "12.5".';
+const decimal = v.pipe(
+  v.string(DECIMAL),
+  v.check((text) => /^\d{1,40}(\.\d{1,40})?$/.test(text) && /[1-9]/.test(text), DECIMAL),
+);
+
+const marketSchema = optionsSchema(
+  { maxSize: decimal, maxNotional: decimal, maxPosition: decimal, maxDistance: v.optional(decimal) },
+  'Give an object such as { "maxSize": "10", "maxNotional": "50000", "maxPosition": "25" }.',
+);
+
+const MARKETS = "Give an object whose keys are identifiers of markets, 64 hex digits in lower case, or *.";
+const MODE = `Give ${GUARD_MODES.join(", ")}.`;
+const COMMANDS = 'Give an array of names of commands, such as ["voteSubmission"].';
+
+const policySchema = optionsSchema(
+  {
+    mode: v.optional(v.picklist(GUARD_MODES, MODE), "active"),
+    maxOrdersPerMinute: integer(0, 1_000_000, "Give a whole number, 0 to 1000000."),
+    transfers: v.optional(v.boolean("Give true or false."), false),
+    markets: v.pipe(
+      v.custom<object>((value) => typeof value === "object" && value !== null && !Array.isArray(value), MARKETS),
+      v.record(v.pipe(v.string(), v.regex(/^([0-9a-f]{64}|\*)$/, MARKETS)), marketSchema, MARKETS),
+    ),
+    commands: v.optional(v.array(v.string(COMMANDS), COMMANDS), () => []),
+  },
+  "Give an object with maxOrdersPerMinute and markets.",
+);
+
+/**
+ * Parses a policy.
+ *
+ * @param value the policy, for example from `JSON.parse`
+ * @param source where it comes from, for errors, such as the name of a file
+ * @returns the policy, with its defaults
+ * @throws {@link RequestError} if a key is unknown, or a value is wrong
+ *
+ * @example
+ * const policy = parsePolicy({
+ *   maxOrdersPerMinute: 60,
+ *   markets: { "*": { maxSize: "10", maxNotional: "50000", maxPosition: "25", maxDistance: "0.05" } },
+ * });
+ */
+export function parsePolicy(value: unknown, source = "the policy"): Policy {
+  if (typeof source !== "string") {
+    throw new RequestError("the source of the policy is not a text", {
+      advice: "Give a name for errors, or leave it out.",
+    });
+  }
+  const policy = parseInput(policySchema, value, source);
+  const known = InputDataSchema.oneofs.flatMap(({ name, fields }) =>
+    name === "command" ? fields.map(({ localName }) => localName) : [],
+  );
+  for (const name of policy.commands) {
+    if (!known.includes(name)) {
+      throw new RequestError(`${source}: commands does not know ${JSON.stringify(name)}`, {
+        advice: suggestNames(name, known),
+      });
+    }
+    if (TRADING_COMMANDS.some((trading) => trading === name)) {
+      throw new RequestError(`${source}: commands has ${name}, which the rules of markets are for`, {
+        advice: "Leave it out: `markets` says what may be traded.",
+      });
+    }
+  }
+  return policy;
+}
+
+/**
+ * Returns whether a policy allows a command by its name.
+ *
+ * @param policy the policy
+ * @param name the name of the command, which is not one that trades
+ * @returns whether it is allowed
+ */
+export function isNamed(policy: Policy, name: string): boolean {
+  return policy.commands.includes(name) || (policy.transfers && TRANSFER_COMMANDS.includes(name));
+}

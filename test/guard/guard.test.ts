@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  type Client,
+  type CommandInit,
+  createTransaction,
+  type Guard,
+  Order_TimeInForce,
+  Order_Type,
+  PeggedReference,
+  PolicyError,
+  parsePolicy,
+  type SeedSigner,
+  Side,
+  StopOrder_ExpiryStrategy,
+  signerFromMnemonic,
+} from "tradewire";
+import { CoreService, TradingDataService } from "tradewire/api";
+import type { Devnode } from "tradewire/devnode";
+import { openMarket } from "../support/devnode.js";
+import { eventually } from "../support/eventually.js";
+import { clientOf, limitOrder, startNode, trade, volumeOf } from "../support/leases.js";
+
+let node: Devnode;
+let client: Client;
+beforeAll(async () => {
+  node = await startNode();
+  client = clientOf(node.grpcUrl);
+});
+afterAll(async () => {
+  await client.close();
+  await node.close();
+});
+
+/** Each test has a key of its own. */
+let index = 2;
+const newSigner = () => {
+  index += 1;
+  return signerFromMnemonic(node.mnemonic, { index });
+};
+
+const { GTC, IOC } = Order_TimeInForce;
+
+const marketRules = { maxSize: "10", maxNotional: "1000000000", maxPosition: "12" };
+const policyOf = (rules: object = {}, more: object = {}) => ({
+  maxOrdersPerMinute: 1000,
+  markets: { [openMarket]: { ...marketRules, ...rules } },
+  ...more,
+});
+
+/** One unit of size, of the market's decimals. */
+async function unitsOfSize(): Promise<bigint> {
+  return (await client.marketUnits(openMarket)).size.parse("1");
+}
+
+/** The name of the rule for which a guard refuses a command; `undefined` if it allows it. */
+async function refusal(guard: Guard, command: CommandInit): Promise<string | undefined> {
+  const error = await guard.check(command).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error !== undefined && !(error instanceof PolicyError)) {
+    throw error;
+  }
+  return error?.rule;
+}
+
+const order = (size: bigint, more: object = {}) => limitOrder({ size, timeInForce: GTC, ...more });
+
+const guarded = async (signer: SeedSigner, rules: object = {}, more: object = {}) =>
+  client.guard({ signer, policy: policyOf(rules, more) });
+
+describe("a policy", () => {
+  it("is parsed with defaults, and refuses what it does not know", () => {
+    expect(parsePolicy(policyOf())).toMatchObject({ mode: "active", transfers: false, commands: [] });
+    expect(() => parsePolicy({ ...policyOf(), maxOrderPerMinute: 1 })).toThrow(/maxOrdersPerMinute/);
+    expect(() => parsePolicy(policyOf({ maxsize: "1" }))).toThrow(/maxSize/);
+    expect(() => parsePolicy(policyOf({ maxSize: 1 }))).toThrow(/maxSize/);
+    expect(() => parsePolicy(policyOf({}, { commands: ["voteSubmision"] }))).toThrow(/voteSubmission/);
+    expect(() => parsePolicy(policyOf({}, { commands: ["orderSubmission"] }))).toThrow(/markets/);
+    expect(() => parsePolicy(policyOf({}, { markets: { x: marketRules } }), "policy.json")).toThrow(/64 hex digits/);
+  });
+});
+
+describe("a guard", () => {
+  it("limits size, notional, distance and markets of orders", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer, { maxNotional: "500" });
+    expect(await refusal(guard, order(10n * one))).toBeUndefined();
+    expect(await refusal(guard, order(10n * one + 1n))).toBe("maxSize");
+    expect(await refusal(guard, order(one, { price: "999999999" }))).toBe("maxNotional");
+    // A sell order below the market trades at the market's price.
+    expect(await refusal(guard, order(10n * one, { side: Side.SELL }))).toBe("maxNotional");
+    expect(await refusal(guard, order(one, { marketId: "ab".repeat(32) }))).toBe("markets");
+    await using near = await guarded(signer, { maxDistance: "0.05" });
+    expect(await refusal(near, order(one))).toBe("maxDistance");
+    const market = { type: Order_Type.MARKET, price: "", timeInForce: IOC };
+    expect(await refusal(near, order(one, market))).toBe("maxDistance");
+    expect(await refusal(near, order(one, { ...market, reduceOnly: true }))).toBeUndefined();
+    const peggedOrder = { reference: PeggedReference.BEST_BID, offset: "1" };
+    expect(await refusal(near, order(one, { price: "", peggedOrder }))).toBe("maxDistance");
+  });
+
+  it("counts the worst case of a side: signed orders, open orders and the position", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer);
+    await trade({ client, signer: guard }, 5n * one);
+    await eventually(async () => (await volumeOf({ client, signer })) === 5n * one);
+    const rest = order(7n * one);
+    await client.sendCommand(rest, { signer: guard });
+    expect(await refusal(guard, order(1n))).toBe("maxPosition"); // At once, before it is listed.
+    await eventually(async () => (await orders(signer)).length === 1);
+    expect(await refusal(guard, order(1n))).toBe("maxPosition");
+    // The position gives no credit to the other side.
+    const sell = (size: bigint) => order(size, { side: Side.SELL, price: "9000000" }).value;
+    const batchOf = (size: bigint): CommandInit => ({
+      case: "batchMarketInstructions",
+      value: { submissions: [sell(6n * one), sell(size)] },
+    });
+    await using wide = await guarded(signer, { maxNotional: "99999999999999" });
+    expect(await refusal(wide, batchOf(6n * one))).toBeUndefined();
+    expect(await refusal(wide, batchOf(6n * one + 1n))).toBe("maxPosition");
+  });
+
+  it("checks amendments against what the order would become", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer, { maxNotional: "100000" });
+    await client.sendCommand(order(4n * one), { signer: guard, until: "executed" });
+    await eventually(async () => (await orders(signer)).length === 1);
+    const [orderId = ""] = await orders(signer);
+    const amend = (value: object): CommandInit => ({
+      case: "orderAmendment",
+      value: { orderId, marketId: openMarket, ...value },
+    });
+    await eventually(async () => (await refusal(guard, amend({ sizeDelta: -1n }))) === undefined);
+    expect(await refusal(guard, amend({ size: 10n * one }))).toBeUndefined();
+    expect(await refusal(guard, amend({ size: 10n * one + 1n }))).toBe("maxSize");
+    expect(await refusal(guard, amend({ sizeDelta: 6n * one + 1n }))).toBe("maxSize");
+    expect(await refusal(guard, amend({ price: "99999999999" }))).toBe("maxNotional");
+    expect(await refusal(guard, amend({ orderId: "cd".repeat(32), size: 1n }))).toBe("state");
+    // Signed amendments add up until they are seen.
+    await client.signCommand(amend({ sizeDelta: 6n * one }), { signer: guard });
+    expect(await refusal(guard, amend({ sizeDelta: 1n }))).toBe("maxSize");
+    expect(await refusal(guard, order(2n * one))).toBeUndefined();
+    expect(await refusal(guard, order(2n * one + 1n))).toBe("maxPosition");
+  });
+
+  it("refuses other commands, unless they are named", async () => {
+    using signer = await newSigner();
+    await using guard = await guarded(signer);
+    const vote: CommandInit = { case: "voteSubmission", value: { proposalId: "ab".repeat(32), value: 2 } };
+    const transfer: CommandInit = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } };
+    expect([await refusal(guard, vote), await refusal(guard, transfer)]).toEqual(["commands", "commands"]);
+    await using named = await guarded(signer, {}, { commands: ["voteSubmission"], transfers: true });
+    expect([await refusal(named, vote), await refusal(named, transfer)]).toEqual([undefined, undefined]);
+  });
+
+  it("limits the orders of a minute, and counts the same bytes once", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer, {}, { maxOrdersPerMinute: 2 });
+    let signed = new Uint8Array();
+    const keeping = {
+      publicKey: guard.publicKey,
+      sign(message: Uint8Array) {
+        signed = Uint8Array.from(message);
+        return guard.sign(message);
+      },
+    };
+    await client.signCommand(order(one), { signer: keeping });
+    const signature = await guard.sign(signed);
+    expect(await guard.sign(signed)).toEqual(signature);
+    await client.signCommand(order(one), { signer: guard });
+    expect(await refusal(guard, order(one))).toBe("maxOrdersPerMinute");
+    expect(await refusal(guard, { case: "orderCancellation", value: {} })).toBeUndefined();
+  });
+
+  it("refuses messages of another chain, without a chain, and with hidden fields", async () => {
+    using signer = await newSigner();
+    await using guard = await guarded(signer);
+    const { chainId, height, hash } = await client.service(CoreService).lastBlockHeight({});
+    const block = { chainId, height, hash, difficulty: 1, hashFunction: "sha3_24_rounds" };
+    const messages: Uint8Array[] = [];
+    const spy = {
+      publicKey: signer.publicKey,
+      sign(message: Uint8Array) {
+        messages.push(message);
+        return signer.sign(message);
+      },
+    };
+    await createTransaction(order(1n), { signer: spy, block });
+    await createTransaction(order(1n), { signer: spy, block: { ...block, chainId: "another-1" } });
+    await createTransaction(order(1n), { signer: spy, block, version: "TX_VERSION_V2" });
+    const [good = new Uint8Array(), otherChain = good, without = good] = messages;
+    const ruleOf = (message: Uint8Array) =>
+      guard.sign(message).then(
+        () => "signed",
+        (reason: unknown) => (reason instanceof PolicyError ? reason.rule : String(reason)),
+      );
+    const hidden = Uint8Array.from([...good, 0xf8, 0x7f, 1]); // Field 2047.
+    expect(await ruleOf(good)).toBe("signed");
+    expect(await Promise.all([otherChain, without, hidden].map(ruleOf))).toEqual(["chainId", "chainId", "message"]);
+    expect(await ruleOf(good.slice(0, -1))).not.toBe("signed");
+  });
+
+  it("allows only what lowers the position, or only cancellations", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer, { maxNotional: "99999999999" }, { mode: "reducing" });
+    await trade({ client, signer }, 3n * one);
+    const sell = (size: bigint) => order(size, { side: Side.SELL, price: "9000000" });
+    await eventually(async () => (await refusal(guard, sell(3n * one))) === undefined);
+    expect(await refusal(guard, order(one))).toBe("mode");
+    expect(await refusal(guard, sell(3n * one + 1n))).toBe("mode");
+    await client.sendCommand(sell(2n * one), { signer: guard });
+    expect(await refusal(guard, sell(one + 1n))).toBe("mode");
+    const reduceOnly = order(one, {
+      side: Side.SELL,
+      type: Order_Type.MARKET,
+      price: "",
+      timeInForce: IOC,
+      reduceOnly: true,
+    });
+    expect(await refusal(guard, reduceOnly)).toBeUndefined();
+    guard.setMode("halted");
+    expect(await refusal(guard, reduceOnly)).toBe("mode");
+    expect(await refusal(guard, { case: "stopOrdersCancellation", value: {} })).toBeUndefined();
+    expect(await refusal(guard, { case: "batchMarketInstructions", value: { cancellations: [{}] } })).toBeUndefined();
+  });
+
+  it("kills: halts, and cancels everything until nothing is listed", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer, { maxNotional: "99999999999" });
+    await trade({ client, signer: guard }, 2n * one);
+    await client.sendCommand(order(one), { signer: guard });
+    const orderSubmission = order(one, {
+      side: Side.SELL,
+      type: Order_Type.MARKET,
+      price: "",
+      timeInForce: IOC,
+      reduceOnly: true,
+    });
+    const stop = { orderSubmission: orderSubmission.value, trigger: { case: "price", value: "1" } } as const;
+    const fallsBelow = { ...stop, expiryStrategy: StopOrder_ExpiryStrategy.UNSPECIFIED };
+    const value: object = { fallsBelow };
+    const stopped = await client.sendCommand(
+      { case: "stopOrdersSubmission", value },
+      { signer: guard, until: "executed" },
+    );
+    expect(stopped.outcome.status).toBe("executed");
+    const report = await guard.kill();
+    expect(report).toMatchObject({ isClear: true, orders: [], stopOrders: [], unseen: 0 });
+    expect(report.positions).toEqual({ [openMarket]: String(2n * one) });
+    expect(guard.mode).toBe("halted");
+    expect(await orders(signer)).toEqual([]);
+    await expect(client.sendCommand(order(one), { signer: guard })).rejects.toMatchObject({
+      rule: "mode",
+      value: "halted",
+    });
+  });
+});
+
+/** The identifiers of the live orders of a key, by the node's records. */
+async function orders(signer: SeedSigner): Promise<string[]> {
+  const filter = { partyIds: [signer.publicKey], liveOnly: true };
+  const listed = await client.service(TradingDataService).listOrders({ filter });
+  return listed.orders?.edges.flatMap(({ node: each }) => (each === undefined ? [] : [each.id])) ?? [];
+}
