@@ -30,7 +30,7 @@ const rooms = {
   // A policy is checked against the party's orders, positions and the markets' prices, before anything is signed.
   guard: ["errors", "input", "signal", "listing", "transaction", "live", "market"],
   // A process that signs for others, and what connects to it.
-  signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction"],
+  signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction", "guard"],
   // A lease is renewed by transactions, for the orders and positions that an account shows.
   lease: ["errors", "input", "signal", "transaction", "live", "market"],
   sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
@@ -76,7 +76,7 @@ const innerModulesOfCommand = {
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
   archive: ["open-archive", "save-archive"],
   csv: ["csv-format", "encode-csv"],
-  file: ["atomic-file", "bounded-file", "save-target"],
+  file: ["atomic-file", "bounded-file", "save-target", "trusted-file"],
   history: ["data-node-lag", "export-request", "segments"],
   listing: ["paging-method"],
   live: ["event-types", "follow-cursor"],

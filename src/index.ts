@@ -187,12 +187,7 @@ export {
   type TableSchema,
   tableSchema,
 } from "./schema/table-schema.js";
-export {
-  type ConnectSignerOptions,
-  connectSigner,
-  type KillSignerOptions,
-  type RemoteSigner,
-} from "./signer/connect-signer.js";
+export { type ConnectSignerOptions, connectSigner, type RemoteSigner } from "./signer/connect-signer.js";
 export {
   type ServedSigner,
   type ServeSignerOptions,
@@ -200,7 +195,6 @@ export {
   type SignerServer,
   serveSigner,
 } from "./signer/serve-signer.js";
-export type { SignerMode } from "./signer/signer-protocol.js";
 export type { Validity } from "./transaction/block-allowance.js";
 export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";

@@ -141,8 +141,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     signer: {
       group: GROUPS.transactions,
-      description: "Control a signer process, which signs for other programs over a Unix socket.",
-      listsOptions: false,
+      description: "Sign for other programs by a policy, over a Unix socket, until interrupted.",
       load: async () => (await import("./commands/signer-command.js")).addSigner,
     },
     outcome: {

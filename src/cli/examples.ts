@@ -126,7 +126,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["tradewire submit order.json --key-file trading.key --wait", "Submit a command, and wait for its outcome"],
   ],
   "tradewire signer": [
-    ["tradewire submit order.json --signer /run/user/1000/tradewire.sock", "Sign through a signer process"],
+    [
+      "tradewire signer --policy policy.json --listen /run/user/1000/tradewire.sock --key-file trading.key",
+      "Hold the key, and sign for other programs what the policy allows",
+    ],
+    ["tradewire submit order.json --signer /run/user/1000/tradewire.sock", "Sign through it, in another terminal"],
   ],
   "tradewire signer mode": [
     ["tradewire signer mode /run/user/1000/tradewire.sock reducing", "Sign only what reduces exposure from now on"],

@@ -105,7 +105,7 @@ export const keyFileOption = text(
 /** The option for a signer process, in place of a key. */
 export const signerOption = text(
   "<socket>",
-  "sign through the signer process that listens on this Unix socket, in place of a key",
+  "sign through the signer process that listens on this Unix socket (see `tradewire signer`)",
   { conflicts: ["keyFile"] },
 );
 

@@ -1,10 +1,12 @@
+import type { KillOptions, KillReport } from "../guard/guard.js";
+import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
 import { assertKnownKeys, assertText, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { decodeHex } from "../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
 import type { SharedBlock, Signer, SignerShare } from "../transaction/signer.js";
-import { MODES, PATHS, responses, type SignerMode } from "./signer-protocol.js";
+import { PATHS, responses } from "./signer-protocol.js";
 import { requireOwnSocket, requireUnix } from "./socket-file.js";
 import { createSocketRequests, type RequestLimits } from "./socket-requests.js";
 
@@ -18,14 +20,6 @@ export interface ConnectSignerOptions {
   /** Maximum time for each response, in milliseconds; 15000 by default. */
   readonly timeoutMs?: number | undefined;
   /** Ends the first connection. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** How to use the kill switch. */
-export interface KillSignerOptions {
-  /** Maximum time of the wait, in milliseconds; 300000 by default. The signer goes on after that. */
-  readonly timeoutMs?: number | undefined;
-  /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -43,6 +37,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    *
    * @param message the whole message, not its digest
    * @returns the signature, 64 bytes
+   * @throws {@link PolicyError} if the policy does not allow it
    * @throws {@link RequestError} if the signer refuses the message, or has another key than before
    * @throws {@link ConnectionError} if the process does not answer; nothing was sent
    */
@@ -55,7 +50,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * @returns the mode
    * @throws {@link ConnectionError} if the process does not answer
    */
-  mode(): Promise<SignerMode>;
+  mode(): Promise<GuardMode>;
   /**
    * Sets the mode of the signer, for all programs. A program can only set a stricter mode; the operator's socket accepts
    * each.
@@ -64,7 +59,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * @throws {@link RequestError} if the mode is less strict, and the socket is not the operator's
    * @throws {@link ConnectionError} if the process does not answer
    */
-  setMode(mode: SignerMode): Promise<void>;
+  setMode(mode: GuardMode): Promise<void>;
   /**
    * Halts the signer for all programs, and cancels all orders and stop orders of the key. The signer process does this, so
    * that it goes on if this program ends.
@@ -73,7 +68,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * @returns what the process has observed
    * @throws {@link ConnectionError} if the process does not answer in time
    */
-  kill(options?: KillSignerOptions): Promise<unknown>;
+  kill(options?: KillOptions): Promise<KillReport>;
   /** Closes the connections. Later calls are refused. */
   close(): Promise<void>;
 }
@@ -145,19 +140,20 @@ export async function connectSigner(path: string, options: ConnectSignerOptions 
 
     mode: async () => (await send(PATHS.signer, undefined, responses.signer, limits)).mode,
 
-    async setMode(mode: SignerMode) {
-      if (!MODES.includes(mode)) {
-        throw invalidValueError("mode", mode, `Give ${MODES.join(", ")}.`);
+    async setMode(mode: GuardMode) {
+      if (!GUARD_MODES.includes(mode)) {
+        throw invalidValueError("mode", mode, `Give ${GUARD_MODES.join(", ")}.`);
       }
       await send(PATHS.mode, { mode }, responses.mode, limits);
     },
 
-    async kill(killOptions: KillSignerOptions = {}) {
+    async kill(killOptions: KillOptions = {}) {
       assertKnownKeys("options", killOptions, { timeoutMs: true, signal: true });
       const killMs = parseTimeout(killOptions.timeoutMs ?? KILL_MS);
       const ending = parseSignal(killOptions.signal);
       const { report } = await send(PATHS.kill, {}, responses.kill, { timeoutMs: killMs, signal: ending });
-      return report;
+      const { orders, stopOrders, positions } = report;
+      return { ...report, orders, stopOrders, positions };
     },
 
     close: disconnect,

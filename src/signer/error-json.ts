@@ -2,7 +2,14 @@ import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { ERROR_SECTIONS } from "../errors/error-classes.js";
 import { MAX_MESSAGE, truncate } from "../errors/error-text.js";
-import { CommandError, ConnectionError, FileError, RequestError, TradewireError } from "../errors/index.js";
+import {
+  CommandError,
+  ConnectionError,
+  FileError,
+  PolicyError,
+  RequestError,
+  TradewireError,
+} from "../errors/index.js";
 
 /** Maximum number of characters of each text of an error, and of its problems. */
 const MAX_TEXT = MAX_MESSAGE;
@@ -17,6 +24,7 @@ export const errorSchema = v.object({
   headline: text,
   advice: text,
   section: v.picklist(ERROR_SECTIONS),
+  policy: v.optional(v.object({ rule: text, limit: text, value: text, command: v.optional(text) })),
   problems: v.optional(v.pipe(v.array(v.object({ path: text, message: text })), v.maxLength(MAX_PROBLEMS))),
 });
 
@@ -48,12 +56,18 @@ export function errorToJson(reason: unknown): ErrorJson {
     headline: limited(reason.summary),
     advice: limited(reason.advice),
     section: ERROR_SECTIONS.find((section) => section === anchor) ?? "tradewireerror",
+    ...(reason instanceof PolicyError && { policy: policyFields(reason) }),
     ...(reason instanceof CommandError && {
       problems: reason.problems
         .slice(0, MAX_PROBLEMS)
         .map(({ path, message }) => ({ path: limited(path), message: limited(message) })),
     }),
   };
+}
+
+function policyFields({ rule, limit, value, command }: PolicyError): NonNullable<ErrorJson["policy"]> {
+  const fields = { rule: limited(rule), limit: limited(limit), value: limited(value) };
+  return command === undefined ? fields : { ...fields, command: limited(command) };
 }
 
 /**
@@ -63,9 +77,12 @@ export function errorToJson(reason: unknown): ErrorJson {
  * @returns an error of the same class, or of the closest one
  */
 export function errorFromJson(json: ErrorJson): TradewireError {
-  const { name, code, headline, advice, section, problems } = json;
+  const { name, code, headline, advice, section, problems, policy } = json;
   if (name === "CommandError" && problems !== undefined) {
     return new CommandError(problems);
+  }
+  if (policy !== undefined) {
+    return new PolicyError({ ...policy, headline, advice });
   }
   if (name === "RequestError") {
     return new RequestError(headline, { advice, section });

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import * as v from "valibot";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { createEventReporter } from "../errors/observer.js";
+import type { Guard, KillReport } from "../guard/guard.js";
+import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
 import { limitConnections } from "../http-server/hardening.js";
 import {
   assertChainId,
@@ -20,10 +22,10 @@ import { throwIfAborted } from "../signal/wait.js";
 import { withTimeout } from "../transaction/deadline.js";
 import { encodeHex } from "../transaction/hex.js";
 import { withSharedCount } from "../transaction/shared-count.js";
-import type { Signer, SignerShare } from "../transaction/signer.js";
+import type { SignerShare } from "../transaction/signer.js";
 import { requireSigner } from "../transaction/transaction.js";
 import { errorToJson } from "./error-json.js";
-import { MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, MODES, PATHS, requests, type SignerMode } from "./signer-protocol.js";
+import { MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, PATHS, requests } from "./signer-protocol.js";
 import { listenOnSocket } from "./socket-file.js";
 
 /** Maximum number of connections to a socket at once, and of requests that are being answered. */
@@ -42,13 +44,8 @@ const MAX_HEAD_BYTES = 8 * 1024;
 /** Maximum number of shares that can be given back: those that were taken last. */
 const MAX_SHARES = 10_000;
 
-/** What a signer process serves: a signer that checks a policy. */
-export interface ServedSigner extends Signer {
-  readonly mode: SignerMode;
-  setMode(mode: SignerMode): void;
-  /** Sets the mode `halted`, and cancels all orders. */
-  kill(): Promise<unknown>;
-}
+/** What a signer process serves: the parts of a guard that programs can use. */
+export type ServedSigner = Pick<Guard, "publicKey" | "sign" | "takeShare" | "mode" | "setMode" | "kill">;
 
 /** How a signer is served. */
 export interface ServeSignerOptions {
@@ -72,8 +69,8 @@ export type SignerEvent =
   | { readonly type: "refused"; readonly error: TradewireError }
   /** Something failed for a reason that no program may know. */
   | { readonly type: "failed"; readonly error: unknown }
-  | { readonly type: "mode"; readonly mode: SignerMode; readonly by: "program" | "operator" }
-  | { readonly type: "killed"; readonly report: unknown };
+  | { readonly type: "mode"; readonly mode: GuardMode; readonly by: "program" | "operator" }
+  | { readonly type: "killed"; readonly report: KillReport };
 
 /** A signer that is served. */
 export interface SignerServer extends AsyncDisposable {
@@ -172,7 +169,7 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
   const emit = createEventReporter(onEvent, "the signer");
   const counted = guard.takeShare === undefined ? withSharedCount(guard) : guard;
   const shares = new Map<string, SignerShare>();
-  let killing: Promise<unknown> | undefined;
+  let killing: Promise<KillReport> | undefined;
 
   const requireKey = (publicKey: string) => {
     if (publicKey !== guard.publicKey) {
@@ -221,7 +218,7 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
     },
     [PATHS.mode](body, isOperator) {
       const { mode } = parse(requests.mode, body);
-      if (!isOperator && MODES.indexOf(mode) < MODES.indexOf(guard.mode)) {
+      if (!isOperator && GUARD_MODES.indexOf(mode) < GUARD_MODES.indexOf(guard.mode)) {
         throw new RequestError(`the mode is ${guard.mode}, and a program cannot change it to ${mode}`, {
           advice: "Only the operator can set a less strict mode: over the socket that --admin names, or by a restart.",
         });

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { GUARD_MODES } from "../guard/policy.js";
 import { integer } from "../input/schemas.js";
 
 // Programs and a signer process exchange JSON over HTTP/1.1 on a Unix socket. Both sides check what the other one sends.
@@ -28,14 +29,9 @@ export const MAX_REQUEST_BYTES = Math.ceil(MAX_MESSAGE_BYTES / 3) * 4 + 1024;
 /** Maximum size of a response's body. */
 export const MAX_RESPONSE_BYTES = 256 * 1024;
 
-/** The modes, from the one that allows most to the one that allows least. */
-export const MODES = ["active", "reducing", "halted"] as const;
-
-/** What a signer signs: all that its policy allows, only what reduces exposure, or only cancellations. */
-export type SignerMode = (typeof MODES)[number];
-
-const mode = v.picklist(MODES, `Give ${MODES.join(", ")}.`);
+const mode = v.picklist(GUARD_MODES);
 const publicKey = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "Give a public key: 64 hex digits in lower case."));
+const ids = v.array(v.string());
 const shareId = v.pipe(v.string(), v.regex(/^[0-9a-f-]{36}$/, "Give the id of a share."));
 
 /** The bodies of requests. */
@@ -60,5 +56,15 @@ export const responses = {
   }),
   returns: v.object({}),
   mode: v.object({ mode }),
-  kill: v.object({ report: v.unknown() }),
+  kill: v.object({
+    report: v.object({
+      isClear: v.boolean(),
+      cancellations: v.object({ sent: v.number(), executed: v.number() }),
+      orders: v.optional(ids),
+      stopOrders: v.optional(ids),
+      unseen: v.number(),
+      positions: v.optional(v.record(v.string(), v.string())),
+      problems: v.array(v.string()),
+    }),
+  }),
 } as const;

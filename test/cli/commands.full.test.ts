@@ -34,7 +34,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   schema: [0, "--table", "trades"],
   segments: [0, "NODE"],
   sign: [2, "command.json", "NODE"],
-  signer: [1, "mode", "none.sock"],
+  signer: [2, "--listen", "s.sock", "NODE"],
   "stop-order": [1, "0a", "NODE"],
   "stop-orders": [0, "--limit", "2", "NODE"],
   submit: [2, "command.json", "NODE"],

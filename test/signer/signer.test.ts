@@ -8,6 +8,7 @@ import {
   ConnectionError,
   connectSigner,
   FileError,
+  PolicyError,
   ProtocolError,
   RequestError,
   type ServeSignerOptions,
@@ -99,6 +100,16 @@ describe("a signer behind a socket", () => {
     expect(events).toMatchObject([{ type: "refused", error: { summary: "message the policy refuses it" } }]);
   });
 
+  it("throws refusals of a policy with the rule, the limit and the value", async () => {
+    const refusal = { rule: "maxSize", limit: "10", value: "12", command: "orderSubmission" };
+    const error = new PolicyError({ ...refusal, headline: "the size is 12", advice: "Order less." });
+    await using _ = await serve({ guard: testGuard(sender, () => Promise.reject(error)) });
+    await using signer = await connectSigner(path);
+    const thrown = await failureOf(signer.sign(message));
+    expect(thrown).toBeInstanceOf(PolicyError);
+    expect(thrown).toMatchObject({ ...refusal, summary: "the size is 12", advice: "Order less." });
+  });
+
   it("says nothing of a failure that is none of the library's", async () => {
     const events: SignerEvent[] = [];
     const secret = "5eed0fa1";
@@ -173,9 +184,18 @@ describe("a signer behind a socket", () => {
     await eventually(async () => (await signer.mode()) === "halted");
     await standsStill(gate.waiting);
     gate.open();
-    expect(await Promise.all(killing)).toEqual([{ openOrders: 1 }, { openOrders: 1 }]);
+    const report = {
+      isClear: true,
+      cancellations: { sent: 1, executed: 1 },
+      orders: [],
+      stopOrders: undefined,
+      unseen: 0,
+      positions: { "6e": "-1.5" },
+      problems: [],
+    };
+    expect(await Promise.all(killing)).toEqual([report, report]);
     expect(await signer.mode()).toBe("halted");
-    expect(await signer.kill()).toEqual({ openOrders: 2 });
+    expect(await signer.kill()).toMatchObject({ cancellations: { sent: 2 } });
   });
 
   it("ends the wait for a signature with the time and says that nothing was sent", async () => {

@@ -1,4 +1,4 @@
-import { RequestError, type ServedSigner, type Signer, type SignerMode, withSharedCount } from "tradewire";
+import { type GuardMode, RequestError, type ServedSigner, type Signer, withSharedCount } from "tradewire";
 
 /** A guard of a test: it signs what does not begin with a zero byte, and counts its calls. */
 export interface TestGuard extends ServedSigner {
@@ -15,7 +15,7 @@ export interface TestGuard extends ServedSigner {
  */
 export function testGuard(signer: Signer, before: () => Promise<unknown> = async () => undefined): TestGuard {
   const { takeShare } = signer.takeShare === undefined ? withSharedCount(signer) : signer;
-  let mode: SignerMode = "active";
+  let mode: GuardMode = "active";
   const guard: TestGuard = {
     publicKey: signer.publicKey,
     signed: [],
@@ -39,7 +39,15 @@ export function testGuard(signer: Signer, before: () => Promise<unknown> = async
       mode = "halted";
       guard.kills += 1;
       await before();
-      return { openOrders: guard.kills };
+      return {
+        isClear: true,
+        cancellations: { sent: guard.kills, executed: guard.kills },
+        orders: [],
+        stopOrders: undefined,
+        unseen: 0,
+        positions: { "6e": "-1.5" },
+        problems: [],
+      };
     },
   };
   return guard;

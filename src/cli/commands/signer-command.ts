@@ -1,30 +1,121 @@
+import { once } from "node:events";
 import type { Command } from "commander";
-import { connectSigner, type SignerMode } from "../../index.js";
-import { addArguments, addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json } from "../output.js";
+import { staysOnLoopback } from "../../config/loopback.js";
+import { RequestError } from "../../errors/index.js";
+import { quotedPath } from "../../errors/node-errors.js";
+import { readTrustedFile } from "../../file/trusted-file.js";
+import {
+  connectSigner,
+  type GuardMode,
+  type KillReport,
+  type Policy,
+  parsePolicy,
+  serveSigner,
+  withSharedCount,
+} from "../../index.js";
+import { namedChain } from "../../transaction/signing-chain.js";
+import { commandClient } from "../client.js";
+import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
+import { addArguments, addOptions, flag, type OptionValues, text } from "../declarations.js";
+import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
+import { createSignerLog } from "../signer-log.js";
+import { commandSigner, keyFileOption } from "../transaction-input.js";
+
+const signerOptions = {
+  policy: text("<file>", "JSON file with the policy: what may be signed"),
+  listen: text("<socket>", "path of the Unix socket for programs; its folder must be writable by you only"),
+  admin: text("<socket>", "path of another Unix socket, over which the operator can also loosen the mode"),
+  keyFile: keyFileOption,
+  chainId: chainIdOption,
+  json: flag("print a JSON object for each event"),
+  ...clientOptions,
+};
+
+type SignerOptions = OptionValues<typeof signerOptions>;
 
 const controlOptions = { json: flag("print the result as a JSON object") };
 
 type ControlOptions = OptionValues<typeof controlOptions>;
 
+/** Maximum size of a policy. */
+const MAX_POLICY_BYTES = 1024 * 1024;
+
 /**
- * Defines the commands that control a signer process.
+ * Defines the command `signer`, which runs a signer process, and its subcommands, which control one.
  *
- * @param signer the command `signer`, which gets its subcommands
+ * @param signer the command `signer`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addSigner(signer: Command, context: CommandContext): void {
+  addOptions(signer.enablePositionalOptions(), signerOptions)
+    .allowExcessArguments()
+    .action(async (options: SignerOptions, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        signer.error(`error: unknown command '${unknown}'`);
+      }
+      await runSigner(options, context);
+    });
+  addControls(signer, context);
+}
+
+/** Serves a key until the command is interrupted. */
+async function runSigner(options: SignerOptions, context: CommandContext): Promise<void> {
+  const { signal, notes } = context;
+  const { policy: policyFile, listen, admin } = options;
+  if (policyFile === undefined || listen === undefined) {
+    throw new RequestError("a signer needs a policy and a socket", {
+      advice: "Give --policy with a JSON file, and --listen with the path of a socket.",
+    });
+  }
+  const policy = await readPolicy(policyFile);
+  const config = clientConfig(options, context, { forSigning: true });
+  const chain = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
+  await using client = commandClient(options, context, { config });
+  await using key = await commandSigner(options, context);
+  const { height, chainId } = await client.lastBlockHeight({ signal });
+  if (chain !== undefined && chain !== chainId) {
+    throw new RequestError(`the node is on chain ${JSON.stringify(chainId)}, and the chain named is ${chain}`, {
+      advice: "Check the URL of the node, and --chain-id.",
+    });
+  }
+  // What a process before this one has signed may be on its way; a program's node may be a block ahead.
+  const shared = withSharedCount(key, { afterBlock: height + 1n });
+  await using guard = await client.guard({ signer: shared, policy, chainId, signal });
+  const log = createSignerLog(context, options.json === true);
+  await using _ = await serveSigner({ guard, chainId, listen, admin, onEvent: log.event, signal });
+  log.ready({ publicKey: guard.publicKey, chainId, mode: guard.mode, policy: policyFile, socket: listen, admin });
+  notes.write("Ctrl-C stops the signer.\n");
+  if (!signal.aborted) {
+    await once(signal, "abort");
+  }
+}
+
+async function readPolicy(path: string): Promise<Policy> {
+  const content = await readTrustedFile(path, { kind: "a policy", maxBytes: MAX_POLICY_BYTES });
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    throw new RequestError(`${quotedPath(path)}: not valid JSON`, {
+      advice: "Write a policy as docs/guards.md shows.",
+    });
+  }
+  return parsePolicy(value, path);
+}
+
+/** Adds the commands of the operator, and of whoever has to stop all programs. */
+function addControls(signer: Command, context: CommandContext): void {
   const { out, signal } = context;
   const socket = { name: "<socket>", description: "path of the signer's socket" };
   const mode = signer
     .command("mode")
     .description(
-      "Print the mode of a signer, or set it: active, reducing or halted. Only the operator's socket loosens it.",
+      "Print the mode of a signer, or set it: active, reducing or halted. Only --admin's socket loosens it.",
     );
-  const modes: readonly SignerMode[] = ["active", "reducing", "halted"];
+  const modes: readonly GuardMode[] = ["active", "reducing", "halted"];
   addArguments(mode, [socket, { name: "[mode]", description: "the new mode", choices: modes }]);
   addOptions(mode, controlOptions).action(
-    async (path: string, next: SignerMode | undefined, options: ControlOptions) => {
+    async (path: string, next: GuardMode | undefined, options: ControlOptions) => {
       await using remote = await connectSigner(path, { signal });
       if (next !== undefined) {
         await remote.setMode(next);
@@ -36,10 +127,29 @@ export function addSigner(signer: Command, context: CommandContext): void {
   const kill = signer
     .command("kill")
     .description(
-      "Halt a signer for all programs, cancel all orders and stop orders of its key, and print what was observed.",
+      "Halt a signer for all programs, and cancel all orders and stop orders of its key, until there are none.",
     );
-  addArguments(kill, [socket]).action(async (path: string) => {
+  addArguments(kill, [socket]);
+  addOptions(kill, controlOptions).action(async (path: string, options: ControlOptions) => {
     await using remote = await connectSigner(path, { signal });
-    out.write(json(await remote.kill({ signal })));
+    const report = await remote.kill({ signal });
+    out.write(options.json === true ? json(report) : `${reportLines(report)}\n`);
+    if (!report.isClear) {
+      throw new Reported(EXIT.failure);
+    }
   });
+}
+
+function reportLines({ isClear, orders, stopOrders, unseen, positions, cancellations, problems }: KillReport): string {
+  const counted = (found: readonly string[] | undefined) => found?.length ?? "not known";
+  const open = Object.entries(positions ?? {}).map(
+    ([market, volume]) => `Position ${printable(`${volume} in ${market}`)}`,
+  );
+  return [
+    isClear ? "No order is left." : "Orders may be left.",
+    `Orders: ${counted(orders)}, stop orders: ${counted(stopOrders)}, signed and not seen: ${unseen}`,
+    `Cancellations: ${cancellations.sent} sent, ${cancellations.executed} executed`,
+    ...(positions === undefined ? ["Positions: not known"] : open),
+    ...problems.map((problem) => `Problem: ${printable(problem)}`),
+  ].join("\n");
 }

@@ -1,0 +1,60 @@
+import { constants, type Stats } from "node:fs";
+import { open } from "node:fs/promises";
+import { Code } from "@connectrpc/connect";
+import { FileError, RequestError } from "../errors/index.js";
+import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { currentUser, entryExposure, exposure, pathExposure } from "./exposure.js";
+
+/** What a file is, and how large it may be. */
+export interface TrustedFileOptions {
+  /** What the file is, with its article, such as `a policy`. */
+  readonly kind: string;
+  /** Maximum size in bytes. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Reads a file that decides what is signed or trusted: nobody but the user and root may be able to change or replace it.
+ *
+ * @param path the path of the file
+ * @param options what the file is, and its maximum size
+ * @returns the text, without a byte order mark
+ * @throws {@link FileError} if the file cannot be read, is a folder, a pipe or a device, or others can change it
+ * @throws {@link RequestError} if it is empty or too large
+ */
+export async function readTrustedFile(path: string, { kind, maxBytes }: TrustedFileOptions): Promise<string> {
+  try {
+    // Without O_NONBLOCK, the opening of a pipe waits for a writer. The check and the read use the same descriptor.
+    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    requireTrusted(path, await file.stat(), kind);
+    const bytes = Buffer.alloc(maxBytes + 1);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
+    if (bytesRead === 0 || bytesRead > maxBytes) {
+      const what = bytesRead === 0 ? "is empty" : `is larger than ${maxBytes} bytes, the limit for ${kind}`;
+      throw new RequestError(`${quotedPath(path)} ${what}`, { advice: "Check the path." });
+    }
+    return new TextDecoder().decode(bytes.subarray(0, bytesRead));
+  } catch (reason) {
+    throw reason instanceof FileError || reason instanceof RequestError ? reason : fileError(reason, path, READ_ADVICE);
+  }
+}
+
+function requireTrusted(path: string, stats: Stats, kind: string): void {
+  if (!stats.isFile()) {
+    throw new FileError(`${quotedPath(path)}: it is a folder, a pipe or a device, not a file`, {
+      code: Code.InvalidArgument,
+      advice: `Give the path of ${kind}.`,
+    });
+  }
+  const user = currentUser();
+  const found =
+    user === undefined
+      ? undefined
+      : (exposure("it", stats, user) ?? entryExposure(path, user, "the link to it") ?? pathExposure(path, user));
+  if (found !== undefined) {
+    throw new FileError(`${quotedPath(path)} is not read: ${found}`, {
+      code: Code.PermissionDenied,
+      advice: "Move it to a folder that only you can write to, or correct the permissions: chmod go-w, chown.",
+    });
+  }
+}
