@@ -174,7 +174,7 @@ export interface Client
    * @example
    * const policy = { maxOrdersPerMinute: 60, markets: { [marketId]: { maxSize: "10", maxNotional: "50000", maxPosition: "25" } } };
    * await using guard = await client.guard({ signer, policy });
-   * await client.sendCommand(units.order(order), { signer: guard }); // Throws a PolicyError if it is beyond the policy.
+   * await client.sendCommand(command, { signer: guard }); // Throws a PolicyError if it is beyond the policy.
    */
   guard(options: GuardOptions): Promise<Guard>;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */

@@ -92,7 +92,7 @@ export interface SignerServer extends AsyncDisposable {
  *
  * @example
  * await using guard = await client.guard({ signer, policy });
- * await using server = await serveSigner({ guard, chainId, listen: "/run/user/1000/tradewire.sock" });
+ * await using server = await serveSigner({ guard, chainId: "chain-1", listen: "/run/user/1000/tradewire.sock" });
  */
 export async function serveSigner(options: ServeSignerOptions): Promise<SignerServer> {
   const { listen, admin, signal } = readOptions(options);

@@ -33,7 +33,7 @@ interface Counted {
  *
  * @example
  * const shared = withSharedCount(await signerFromKeyFile("trader.key"));
- * await Promise.all([clientA.sendCommand(command, { signer: shared }), clientB.sendCommand(command, { signer: shared })]);
+ * await Promise.all(clients.map((each) => each.sendCommand(command, { signer: shared })));
  */
 export function withSharedCount(
   signer: Signer,
