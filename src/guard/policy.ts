@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { suggestNames } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
@@ -40,7 +40,7 @@ export interface Policy {
   readonly mode: GuardMode;
   /** The maximum number of orders, amendments and stop orders in any 60 seconds. */
   readonly maxOrdersPerMinute: number;
-  /** Whether `transferFunds` and `cancelTransfer` are allowed; false by default. */
+  /** Whether `transfer` and `cancelTransfer` are allowed; false by default. */
   readonly transfers: boolean;
   /** The markets by their identifiers, 64 hex digits in lower case; `*` is for all others. */
   readonly markets: Readonly<Record<string, MarketPolicy>>;
@@ -58,8 +58,52 @@ export const TRADING_COMMANDS = [
   "stopOrdersCancellation",
 ] as const;
 
+type CommandName = NonNullable<InputData["command"]["case"]>;
+
+/** The names of all commands. They stand here as well, so that the definitions are not loaded with the library. */
+const COMMAND_NAMES = {
+  orderSubmission: true,
+  orderCancellation: true,
+  orderAmendment: true,
+  withdrawSubmission: true,
+  proposalSubmission: true,
+  voteSubmission: true,
+  liquidityProvisionSubmission: true,
+  delegateSubmission: true,
+  undelegateSubmission: true,
+  liquidityProvisionCancellation: true,
+  liquidityProvisionAmendment: true,
+  transfer: true,
+  cancelTransfer: true,
+  announceNode: true,
+  batchMarketInstructions: true,
+  stopOrdersSubmission: true,
+  stopOrdersCancellation: true,
+  createReferralSet: true,
+  updateReferralSet: true,
+  applyReferralCode: true,
+  updateMarginMode: true,
+  joinTeam: true,
+  batchProposalSubmission: true,
+  updatePartyProfile: true,
+  submitAmm: true,
+  amendAmm: true,
+  cancelAmm: true,
+  nodeVote: true,
+  nodeSignature: true,
+  chainEvent: true,
+  keyRotateSubmission: true,
+  stateVariableProposal: true,
+  validatorHeartbeat: true,
+  ethereumKeyRotateSubmission: true,
+  protocolUpgradeProposal: true,
+  issueSignatures: true,
+  oracleDataSubmission: true,
+  delayedTransactionsWrapper: true,
+} as const satisfies { readonly [Name in CommandName]: true };
+
 /** The commands that `transfers` allows. */
-const TRANSFER_COMMANDS: readonly string[] = ["transferFunds", "cancelTransfer"];
+const TRANSFER_COMMANDS: readonly CommandName[] = ["transfer", "cancelTransfer"];
 
 const DECIMAL = 'Give a positive decimal number in text, such as "12.5".';
 const decimal = v.pipe(
@@ -111,9 +155,7 @@ export function parsePolicy(value: unknown, source = "the policy"): Policy {
     });
   }
   const policy = parseInput(policySchema, value, source);
-  const known = InputDataSchema.oneofs.flatMap(({ name, fields }) =>
-    name === "command" ? fields.map(({ localName }) => localName) : [],
-  );
+  const known = Object.keys(COMMAND_NAMES);
   for (const name of policy.commands) {
     if (!known.includes(name)) {
       throw new RequestError(`${source}: commands does not know ${JSON.stringify(name)}`, {
@@ -137,5 +179,5 @@ export function parsePolicy(value: unknown, source = "the policy"): Policy {
  * @returns whether it is allowed
  */
 export function isNamed(policy: Policy, name: string): boolean {
-  return policy.commands.includes(name) || (policy.transfers && TRANSFER_COMMANDS.includes(name));
+  return policy.commands.includes(name) || (policy.transfers && TRANSFER_COMMANDS.some((each) => each === name));
 }

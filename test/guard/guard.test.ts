@@ -151,10 +151,19 @@ describe("a guard", () => {
     using signer = await newSigner();
     await using guard = await guarded(signer);
     const vote: CommandInit = { case: "voteSubmission", value: { proposalId: "ab".repeat(32), value: 2 } };
-    const transfer: CommandInit = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } };
-    expect([await refusal(guard, vote), await refusal(guard, transfer)]).toEqual(["commands", "commands"]);
+    const cancel: CommandInit = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } };
+    const [id, amount] = ["ab".repeat(32), "1"];
+    const accounts = { fromAccountType: 4, toAccountType: 4 };
+    const kind = { case: "oneOff", value: {} } as const;
+    const transfer: CommandInit = { case: "transfer", value: { ...accounts, to: id, asset: id, amount, kind } };
+    const refusals = async (by: Guard) => [
+      await refusal(by, vote),
+      await refusal(by, cancel),
+      await refusal(by, transfer),
+    ];
+    expect(await refusals(guard)).toEqual(["commands", "commands", "commands"]);
     await using named = await guarded(signer, {}, { commands: ["voteSubmission"], transfers: true });
-    expect([await refusal(named, vote), await refusal(named, transfer)]).toEqual([undefined, undefined]);
+    expect(await refusals(named)).toEqual([undefined, undefined, undefined]);
   });
 
   it("limits the orders of a minute, and counts the same bytes once", async () => {

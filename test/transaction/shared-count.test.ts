@@ -58,13 +58,13 @@ describe("two clients with one key", () => {
 
   /** Sends orders by all clients at once, and counts those that blocks have. */
   async function executed(shared: Signer): Promise<{ readonly sent: number; readonly executed: number }> {
-    const height = (await clients[0]?.lastBlockHeight())?.height ?? 0n;
     const sent = await Promise.all(
       clients.flatMap((client) =>
         Array.from({ length: 30 }, () => client.sendCommand(restingOrder, { signer: shared })),
       ),
     );
     const [client] = clients;
+    const height = (await client?.lastBlockHeight())?.height ?? 0n;
     await eventually(async () => ((await client?.lastBlockHeight())?.height ?? 0n) >= height + 16n);
     const listed = await client?.service(TradingDataService).listOrders({ filter: { partyIds: [shared.publicKey] } });
     return { sent: sent.length, executed: listed?.orders?.edges.length ?? 0 };
