@@ -73,14 +73,6 @@ async function executed(): Promise<number> {
 
 const linesOf = (text: string) => text.split("\n").filter((line) => line !== "");
 
-it("two programs with one key file lose orders", async () => {
-  const programs = [startSending(30, keyFile), startSending(30, keyFile)];
-  for (const { ended } of programs) {
-    expect(linesOf((await ended).out)).toEqual(Array.from({ length: 30 }, () => "sent"));
-  }
-  expect(await executed()).toBeLessThan(60);
-});
-
 it("two programs with one signer process lose none", async () => {
   const { child, ended } = await startSigner();
   const programs = [startSending(30, socket), startSending(30, socket)];
