@@ -6,7 +6,7 @@ import type { Paging } from "../listing/paging.js";
 import type { ExecutedCommand } from "../live/execution.js";
 import { collectRecords } from "../market/account-records.js";
 import { MAX_TIMER_MS, startTimer } from "../runtime/index.js";
-import { onAbort } from "../signal/abort.js";
+import { linkedController, onAbort } from "../signal/abort.js";
 import { wait } from "../signal/wait.js";
 import type { CommandInit } from "../transaction/input-data.js";
 import type { KillOptions, KillReport } from "./guard-types.js";
@@ -53,9 +53,8 @@ export async function killSwitch(services: KillServices): Promise<KillReport> {
   if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
     throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
   }
-  const callers = parseSignal(options.signal);
-  const ending = new AbortController();
-  const leaves = [callers, closing].map((each) => onAbort(each, () => ending.abort(each.reason)));
+  const ending = linkedController(parseSignal(options.signal));
+  const leave = onAbort(closing, () => ending.abort(closing.reason));
   const stopTimer = startTimer(() => ending.abort(new DOMException("the time is up", "TimeoutError")), timeoutMs);
   const { signal } = ending;
   const problems: string[] = [];
@@ -98,9 +97,8 @@ export async function killSwitch(services: KillServices): Promise<KillReport> {
     return { isClear: isClear(), cancellations, ...listed, unseen: unseen(), problems };
   } finally {
     stopTimer();
-    for (const leave of leaves) {
-      leave();
-    }
+    leave();
+    ending.abort();
   }
 }
 

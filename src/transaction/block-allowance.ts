@@ -9,6 +9,7 @@ import { wait } from "../signal/wait.js";
 import type { BlockTask } from "./proof-of-work.js";
 import { requireAffordable } from "./proof-of-work.js";
 import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
+import { countOne } from "./shared-count.js";
 import type { SharedBlock, Signer, SignerShare } from "./signer.js";
 import { requireChain } from "./signing-chain.js";
 
@@ -103,7 +104,7 @@ interface Served {
   /** The least difficulty that the node wanted for the next one. */
   readonly atLeast: number;
   /** Those of this client, since then. */
-  own: number;
+  count: number;
 }
 
 /**
@@ -147,7 +148,7 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
       });
     }
     const state = pow?.blockStates.find(({ blockHash }) => blockHash === block.hash);
-    return { seen: Number(state?.transactionsSeen ?? 0n), atLeast: Number(state?.expectedDifficulty ?? 0n), own: 0 };
+    return { seen: Number(state?.transactionsSeen ?? 0n), atLeast: Number(state?.expectedDifficulty ?? 0n), count: 0 };
   }
 
   return {
@@ -160,7 +161,7 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
         recent.add(block);
         const tied = blockToTie(block, validity, recent);
         const served = await raceAbort(servedBy(tied, { publicKey, headers }), signal);
-        const share = takeShare === undefined ? countOwn(served) : await takeSharedBy(takeShare, tied, signal);
+        const share = takeShare === undefined ? countOne(served) : await takeSharedBy(takeShare, tied, signal);
         const difficulty = share && difficultyFor(block, { served, share }, maxDifficulty);
         if (share !== undefined && difficulty !== undefined) {
           const { chainId, spamPowHashFunction: hashFunction, spamPowNumberOfPastBlocks: pastBlocks } = block;
@@ -250,20 +251,6 @@ export function validateValidity(validity: Validity): void {
       throw invalidValueError(name, value, "Give a whole number of at least 1.");
     }
   }
-}
-
-/** Counts one more transaction of this client. */
-function countOwn(served: Served): SignerShare {
-  const count = served.own;
-  served.own += 1;
-  let isBack = false;
-  return {
-    count,
-    giveBack() {
-      served.own -= isBack ? 0 : 1;
-      isBack = true;
-    },
-  };
 }
 
 /** Counts one more transaction with all programs that share the key. A share that comes after the signal is given back. */

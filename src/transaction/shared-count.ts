@@ -17,7 +17,6 @@ const MAX_BLOCKS = 1000;
 
 /** How many transactions are tied to a block. */
 interface Counted {
-  readonly height: bigint;
   count: number;
 }
 
@@ -51,7 +50,7 @@ export function withSharedCount(
     throw invalidValueError("afterBlock", afterBlock, "Give the height of a block as a bigint, such as 1000n.");
   }
   /** The counts by the hash of the block. */
-  const blocks = new Map<string, Counted>();
+  const blocks = new Map<string, Counted & { readonly height: bigint }>();
   /** Of blocks up to this height, only those in the map have a known count. */
   let unknownUpTo = afterBlock;
 
@@ -86,7 +85,13 @@ export function withSharedCount(
   });
 }
 
-function countOne(counted: Counted): SignerShare {
+/**
+ * Counts one more transaction.
+ *
+ * @param counted the count, which is one higher until the share is given back
+ * @returns the share
+ */
+export function countOne(counted: Counted): SignerShare {
   const { count } = counted;
   counted.count += 1;
   let isBack = false;
