@@ -187,14 +187,16 @@ export {
   type TableSchema,
   tableSchema,
 } from "./schema/table-schema.js";
-export { type ConnectSignerOptions, connectSigner, type RemoteSigner } from "./signer/connect-signer.js";
-export {
-  type ServedSigner,
-  type ServeSignerOptions,
-  type SignerEvent,
-  type SignerServer,
-  serveSigner,
-} from "./signer/serve-signer.js";
+export { connectSigner } from "./signer/connect-signer.js";
+export { serveSigner } from "./signer/serve-signer.js";
+export type {
+  ConnectSignerOptions,
+  RemoteSigner,
+  ServedSigner,
+  ServeSignerOptions,
+  SignerEvent,
+  SignerServer,
+} from "./signer/signer-types.js";
 export type { Validity } from "./transaction/block-allowance.js";
 export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";

@@ -1,0 +1,105 @@
+import type { KillOptions } from "../guard/guard.js";
+import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
+import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
+import { Bytes } from "../runtime/bytes.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
+import { decodeHex } from "../transaction/hex.js";
+import { SIGNATURE_BYTES } from "../transaction/signature.js";
+import type { SharedBlock } from "../transaction/signer.js";
+import { PATHS, responses } from "./signer-protocol.js";
+import type { RemoteSigner } from "./signer-types.js";
+import { requireOwnSocket, requireUnix } from "./socket-file.js";
+import { createSocketRequests, type RequestLimits } from "./socket-requests.js";
+
+/** The time for the kill switch, which waits until no order is left, in milliseconds. */
+const KILL_MS = 300_000;
+
+/**
+ * Opens the connection to a signer process.
+ *
+ * @param path path of its socket
+ * @param timeout maximum time for each response, in milliseconds
+ * @param signal ends the first connection
+ * @returns the signer
+ * @throws as {@link connectSigner} does
+ */
+export async function openRemoteSigner(
+  path: string,
+  timeout: number,
+  signal: AbortSignal | undefined,
+): Promise<RemoteSigner> {
+  const timeoutMs = parseTimeout(timeout);
+  requireUnix();
+  requireOwnSocket(path);
+  const { send, close } = createSocketRequests(path);
+  const limits: RequestLimits = { timeoutMs };
+  const known = await send(PATHS.signer, undefined, responses.signer, { timeoutMs, signal }).catch(
+    (reason: unknown) => {
+      close();
+      throw reason;
+    },
+  );
+  const { publicKey, chainId } = known;
+  const disconnect = async () => close();
+
+  return Object.freeze({
+    publicKey,
+    chainId,
+
+    async sign(message: Uint8Array) {
+      if (!(message instanceof Uint8Array)) {
+        throw invalidValueError("message", message, "Give the bytes to sign.");
+      }
+      const body = { publicKey, message: Bytes.from(message).toString("base64") };
+      const { signature } = await send(PATHS.sign, body, responses.sign, limits);
+      return decodeHex(signature, SIGNATURE_BYTES) ?? new Uint8Array(); // The schema has checked the digits.
+    },
+
+    async takeShare({ hash, height }: SharedBlock) {
+      const body = { publicKey, hash, height: String(height) };
+      const { share } = await send(PATHS.shares, body, responses.shares, limits);
+      if (share === null) {
+        return undefined;
+      }
+      let isBack = false;
+      return {
+        count: share.count,
+        giveBack() {
+          if (!isBack) {
+            isBack = true;
+            // If this fails, later transactions are only harder to make.
+            send(PATHS.returns, { id: share.id }, responses.returns, limits).catch(() => undefined);
+          }
+        },
+      };
+    },
+
+    mode: async () => (await send(PATHS.signer, undefined, responses.signer, limits)).mode,
+
+    async setMode(mode: GuardMode) {
+      if (!GUARD_MODES.includes(mode)) {
+        throw invalidValueError("mode", mode, `Give ${GUARD_MODES.join(", ")}.`);
+      }
+      await send(PATHS.mode, { mode }, responses.mode, limits);
+    },
+
+    async kill(killOptions: KillOptions = {}) {
+      assertKnownKeys("options", killOptions, { timeoutMs: true, signal: true });
+      const killMs = parseTimeout(killOptions.timeoutMs ?? KILL_MS);
+      const ending = parseSignal(killOptions.signal);
+      const { report } = await send(PATHS.kill, {}, responses.kill, { timeoutMs: killMs, signal: ending });
+      const { orders, stopOrders, positions } = report;
+      return { ...report, orders, stopOrders, positions };
+    },
+
+    close: disconnect,
+    [Symbol.asyncDispose]: disconnect,
+  });
+}
+
+function parseTimeout(timeoutMs: number): number {
+  if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
+    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
+  }
+  return timeoutMs;
+}

@@ -1,0 +1,302 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import * as v from "valibot";
+import { RequestError, TradewireError } from "../errors/index.js";
+import { createEventReporter } from "../errors/observer.js";
+import type { KillReport } from "../guard/guard.js";
+import { GUARD_MODES } from "../guard/policy.js";
+import { limitConnections } from "../http-server/hardening.js";
+import { decodeBase64, jsonReplacer } from "../json/json-values.js";
+import { randomUUID, timeoutSignal } from "../runtime/index.js";
+import { onAbort, raceAbort } from "../signal/abort.js";
+import { setBounded } from "../signal/collections.js";
+import { throwIfAborted } from "../signal/wait.js";
+import { withTimeout } from "../transaction/deadline.js";
+import { encodeHex } from "../transaction/hex.js";
+import { withSharedCount } from "../transaction/shared-count.js";
+import type { SignerShare } from "../transaction/signer.js";
+import { errorToJson } from "./error-json.js";
+import { MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, PATHS, requests } from "./signer-protocol.js";
+import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
+import { listenOnSocket } from "./socket-file.js";
+
+/** Maximum number of connections to a socket at once, and of requests that are being answered. */
+const MAX_CONNECTIONS = 64;
+const MAX_ACTIVE = 64;
+/** Time limits of a request's head, of a whole request, and of a connection between two requests, in milliseconds. */
+const HEAD_MS = 5000;
+const REQUEST_MS = 10_000;
+const IDLE_MS = 60_000;
+/** Time limit of a signature, in milliseconds. */
+const SIGN_MS = 10_000;
+/** How long requests may go on after the server was closed, in milliseconds. */
+const CLOSE_MS = 2000;
+/** Maximum size of a request's head. */
+const MAX_HEAD_BYTES = 8 * 1024;
+/** Maximum number of shares that can be given back: those that were taken last. */
+const MAX_SHARES = 10_000;
+
+/**
+ * Opens the sockets of a signer.
+ *
+ * @param options checked options
+ * @returns the running server
+ * @throws as {@link serveSigner} does
+ */
+export async function openSignerServer(options: ServeSignerOptions): Promise<SignerServer> {
+  const { listen, admin, signal } = options;
+  throwIfAborted(signal);
+  const service = createService(options);
+  const servers: { readonly server: Server; readonly socket: AsyncDisposable }[] = [];
+  const open = async (path: string, isOperator: boolean) => {
+    const server = createSocketServer((url, body) => service.answer(url, body, isOperator));
+    try {
+      servers.push({ server, socket: await listenOnSocket(server, path) });
+      server.on("error", service.report); // For example, if the process has too many open files to accept a connection.
+    } catch (reason) {
+      server.close();
+      throw reason;
+    }
+  };
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    leave();
+    closing ??= Promise.all(
+      servers.map(async ({ server, socket }) => {
+        await closeServer(server);
+        await socket[Symbol.asyncDispose]();
+      }),
+    ).then(() => undefined);
+    return closing;
+  };
+  const leave = onAbort(signal, () => void close());
+  try {
+    await open(listen, false);
+    if (admin !== undefined) {
+      await open(admin, true);
+    }
+    throwIfAborted(signal);
+  } catch (reason) {
+    await close();
+    throw reason;
+  }
+  return { close, [Symbol.asyncDispose]: close };
+}
+
+/** A response: its status and JSON body. */
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Creates what answers requests. */
+function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
+  const emit = createEventReporter(onEvent, "the signer");
+  const counted = guard.takeShare === undefined ? withSharedCount(guard) : guard;
+  const shares = new Map<string, SignerShare>();
+  let killing: Promise<KillReport> | undefined;
+
+  const requireKey = (publicKey: string) => {
+    if (publicKey !== guard.publicKey) {
+      throw new RequestError(`the signer has the key ${guard.publicKey}, not ${publicKey}`, {
+        advice: "Connect to the signer again: it was started with another key. Nothing was signed.",
+      });
+    }
+  };
+
+  async function sign(message: Uint8Array) {
+    if (message.length > MAX_MESSAGE_BYTES) {
+      throw new RequestError(`the message has ${message.length} bytes, more than ${MAX_MESSAGE_BYTES}`, {
+        advice: "No network takes such a transaction. Nothing was signed.",
+      });
+    }
+    const signature = await withTimeout(SIGN_MS, undefined, (ending) => raceAbort(guard.sign(message), ending));
+    return { signature: encodeHex(signature) };
+  }
+
+  const routes: Readonly<Record<string, (body: unknown, isOperator: boolean) => unknown>> = {
+    [PATHS.sign](body) {
+      const { publicKey, message } = parse(requests.sign, body);
+      requireKey(publicKey);
+      const bytes = decodeBase64(message);
+      if (bytes === undefined) {
+        throw otherForm();
+      }
+      return sign(bytes);
+    },
+    async [PATHS.shares](body) {
+      const { publicKey, hash, height } = parse(requests.shares, body);
+      requireKey(publicKey);
+      const share = await counted.takeShare?.({ hash, height: BigInt(height) });
+      if (share === undefined) {
+        return { share: null };
+      }
+      const id = randomUUID(); // Nobody can give back a share that another program has taken.
+      setBounded(shares, id, share, MAX_SHARES);
+      return { share: { id, count: share.count } };
+    },
+    [PATHS.returns](body) {
+      const { id } = parse(requests.returns, body);
+      shares.get(id)?.giveBack();
+      shares.delete(id);
+      return {};
+    },
+    [PATHS.mode](body, isOperator) {
+      const { mode } = parse(requests.mode, body);
+      if (!isOperator && GUARD_MODES.indexOf(mode) < GUARD_MODES.indexOf(guard.mode)) {
+        throw new RequestError(`the mode is ${guard.mode}, and a program cannot change it to ${mode}`, {
+          advice: "Only the operator can set a less strict mode: over the socket that --admin names, or by a restart.",
+        });
+      }
+      if (mode !== guard.mode) {
+        guard.setMode(mode);
+        emit({ type: "mode", mode, by: isOperator ? "operator" : "program" });
+      }
+      return { mode: guard.mode };
+    },
+    async [PATHS.kill](body) {
+      parse(requests.kill, body);
+      killing ??= guard.kill().finally(() => {
+        killing = undefined;
+      });
+      const report = await killing;
+      emit({ type: "killed", report });
+      return { report };
+    },
+  };
+
+  return {
+    report: (error: unknown) => emit({ type: "failed", error }),
+    /** Answers a request. `body` is undefined for GET. It never throws. */
+    async answer(url: string, body: unknown, isOperator: boolean): Promise<Answer> {
+      if (url === PATHS.signer && body === undefined) {
+        return { status: 200, body: { publicKey: guard.publicKey, chainId, mode: guard.mode } };
+      }
+      const route = Object.hasOwn(routes, url) && body !== undefined ? routes[url] : undefined;
+      if (route === undefined) {
+        return { status: 404, body: {} };
+      }
+      try {
+        return { status: 200, body: await route(body, isOperator) };
+      } catch (error) {
+        emit(error instanceof TradewireError ? { type: "refused", error } : { type: "failed", error });
+        return { status: 422, body: { error: errorToJson(error) } };
+      }
+    },
+  };
+}
+
+function parse<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutput<S> {
+  const result = v.safeParse(schema, body);
+  if (!result.success) {
+    throw otherForm();
+  }
+  return result.output;
+}
+
+function otherForm(): RequestError {
+  return new RequestError("the request to the signer has another form", {
+    advice: "Use connectSigner() of the same version as the signer process. Nothing was signed.",
+  });
+}
+
+/** Creates a server with limits on all that a connection can send and hold. */
+function createSocketServer(answer: (url: string, body: unknown) => Promise<Answer>): Server {
+  let active = 0;
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEAD_BYTES,
+      headersTimeout: HEAD_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: IDLE_MS,
+      connectionsCheckingInterval: 1000,
+    },
+    (request, response) => {
+      if (active >= MAX_ACTIVE) {
+        send(response, { status: 503, body: {} }, true);
+        return;
+      }
+      active += 1;
+      response.once("close", () => {
+        active -= 1;
+      });
+      void respond(request, response, answer);
+    },
+  );
+  limitConnections(server, MAX_CONNECTIONS);
+  return server;
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: (url: string, body: unknown) => Promise<Answer>,
+): Promise<void> {
+  const { method, url = "" } = request;
+  if (method !== "GET" && method !== "POST") {
+    send(response, { status: 405, body: {} }, true);
+    return;
+  }
+  if (method === "GET") {
+    send(response, await answer(url, undefined));
+    return;
+  }
+  const read = await readBody(request).catch(() => undefined); // The connection was closed.
+  if (read === undefined) {
+    response.destroy();
+  } else if (read === "too large") {
+    send(response, { status: 413, body: {} }, true);
+  } else {
+    const json = parseJson(read);
+    send(response, json === undefined ? { status: 400, body: {} } : await answer(url, json));
+  }
+}
+
+/** Reads a request's body, up to the maximum size. */
+async function readBody(request: IncomingMessage): Promise<Buffer | "too large"> {
+  if (Number(request.headers["content-length"] ?? 0) > MAX_REQUEST_BYTES) {
+    return "too large";
+  }
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request) {
+    const bytes: Buffer = part;
+    size += bytes.length;
+    if (size > MAX_REQUEST_BYTES) {
+      return "too large";
+    }
+    parts.push(bytes);
+  }
+  return Buffer.concat(parts);
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function send(response: ServerResponse, { status, body }: Answer, isLast = false): void {
+  if (response.destroyed) {
+    return;
+  }
+  const bytes = Buffer.from(JSON.stringify(body, jsonReplacer));
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": bytes.length,
+    ...(isLast && { connection: "close" }),
+  });
+  response.end(bytes);
+}
+
+/** Stops accepting connections, and gives requests that are being answered some time to end. */
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((done) => {
+    server.close(() => done());
+  });
+  server.closeIdleConnections();
+  const stop = onAbort(timeoutSignal(CLOSE_MS), () => server.closeAllConnections());
+  await closed;
+  stop();
+}
