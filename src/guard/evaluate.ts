@@ -5,7 +5,7 @@ import type {
   StopOrdersSubmission,
 } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { Order_Type, Side, StopOrder_SizeOverrideSetting } from "../../gen/vega/vega_pb.js";
+import { Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { PolicyError } from "../errors/index.js";
 import { formatDecimal } from "../market/decimal.js";
 import { growthOf, type MarketLimits, type Observed, openVolume, type UnseenPart } from "./guard-state.js";
@@ -176,7 +176,7 @@ function checkAmendment(checking: Checking, amendment: OrderAmendment): void {
     const prices = after.flatMap((part) =>
       part.kind === "amendment" && part.orderId === orderId && part.price !== undefined ? [part.price] : [],
     );
-    const [highest = 0n] = [order.price, ...prices].sort((a, b) => (a > b ? -1 : 1));
+    const [highest = 0n] = [price ?? order.price, ...prices].sort((a, b) => (a > b ? -1 : 1));
     const shared = { marketId, limits, reduceOnly: false };
     const { side } = order;
     checkAmount(checking, { ...shared, amount: { side, size: grown, price: order.isPegged ? undefined : highest } });
@@ -191,8 +191,8 @@ function checkAmendment(checking: Checking, amendment: OrderAmendment): void {
 
 /**
  * The order of a stop order must be reduce-only, also if it is submitted by its expiry (v0.78.0,
- * `SubmitStopOrdersWithIDGeneratorAndOrderIDs` in core/execution/future/market.go), so it opens no position. Its size is checked
- * unless the network takes the size of the position.
+ * `SubmitStopOrdersWithIDGeneratorAndOrderIDs` in core/execution/future/market.go), so it opens no position. Its own size is
+ * checked also if the network is to take the size of the position: it takes the order's own if the price is reached already.
  */
 function checkStopOrders(checking: Checking, stopOrders: StopOrdersSubmission, index = 0): void {
   requireMode(checking, "reducing");
@@ -213,12 +213,13 @@ function checkStopOrders(checking: Checking, stopOrders: StopOrdersSubmission, i
       });
     }
     checking.orders += 1;
-    if (setup.sizeOverrideSetting !== StopOrder_SizeOverrideSetting.POSITION) {
-      checkSize(checking, limits, order.size);
-      const isPriced = order.type === Order_Type.LIMIT;
-      const amount = { side: order.side, size: order.size, price: isPriced ? BigInt(order.price) : undefined };
-      checkNotional(checking, { marketId: order.marketId, limits, amount });
-    }
+    checkSize(checking, limits, order.size);
+    const price = order.type === Order_Type.LIMIT ? BigInt(order.price) : undefined;
+    checkNotional(checking, {
+      marketId: order.marketId,
+      limits,
+      amount: { side: order.side, size: order.size, price },
+    });
     checking.parts.push({ kind: "stopOrder", id: undefined, index, half });
   }
 }

@@ -71,8 +71,11 @@ export async function keepGuard(
     }
   }
 
-  const rulesOf = (marketId: string): MarketPolicy | undefined =>
-    Object.hasOwn(policy.markets, marketId) ? policy.markets[marketId] : policy.markets["*"];
+  /** The network knows identifiers in lower case only. A node that knows others must not get an order past a market's own rules. */
+  const rulesOf = (marketId: string): MarketPolicy | undefined => {
+    const rules = Object.hasOwn(policy.markets, marketId) ? policy.markets[marketId] : policy.markets["*"];
+    return marketId === marketId.toLowerCase() ? rules : undefined;
+  };
 
   async function look(signal: AbortSignal): Promise<void> {
     const startedAt = monotonicMs();

@@ -12,6 +12,7 @@ import {
   type SeedSigner,
   Side,
   StopOrder_ExpiryStrategy,
+  StopOrder_SizeOverrideSetting,
   signerFromMnemonic,
 } from "tradewire";
 import { CoreService, TradingDataService } from "tradewire/api";
@@ -39,6 +40,9 @@ const newSigner = () => {
 };
 
 const { GTC, IOC } = Order_TimeInForce;
+
+/** Another open market of the node. */
+const otherMarket = "2b67c09c1d3e2dd8bcfb9fac2f7b428fa5b3e191fe84652ef882678bd13434c7";
 
 const marketRules = { maxSize: "10", maxNotional: "1000000000", maxPosition: "12" };
 const policyOf = (rules: object = {}, more: object = {}) => ({
@@ -108,6 +112,7 @@ describe("a guard", () => {
     await trade({ client, signer: guard }, 5n * one);
     await eventually(async () => (await volumeOf({ client, signer })) === 5n * one);
     const rest = order(7n * one);
+    await eventually(async () => (await refusal(guard, rest)) === undefined); // The guard has seen the position as well.
     await client.sendCommand(rest, { signer: guard });
     expect(await refusal(guard, order(1n))).toBe("maxPosition"); // At once, before it is listed.
     await eventually(async () => (await orders(signer)).length === 1);
@@ -145,6 +150,63 @@ describe("a guard", () => {
     expect(await refusal(guard, amend({ sizeDelta: 1n }))).toBe("maxSize");
     expect(await refusal(guard, order(2n * one))).toBeUndefined();
     expect(await refusal(guard, order(2n * one + 1n))).toBe("maxPosition");
+  });
+
+  it("limits the size of a stop order's own order, also if it takes the position's size later", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using guard = await guarded(signer, { maxNotional: "500000" });
+    const closing = { side: Side.SELL, timeInForce: IOC, reduceOnly: true };
+    const stop = (size: bigint, more: object, setup: object = {}): CommandInit => {
+      const orderSubmission = order(size, { ...closing, ...more }).value;
+      const fallsBelow: object = { orderSubmission, trigger: { case: "price", value: "99999999999" }, ...setup };
+      return { case: "stopOrdersSubmission", value: { fallsBelow } };
+    };
+    const ofPosition = {
+      sizeOverrideSetting: StopOrder_SizeOverrideSetting.POSITION,
+      sizeOverrideValue: { percentage: "1" },
+    };
+    for (const setup of [{}, ofPosition]) {
+      expect(await refusal(guard, stop(one, {}, setup))).toBeUndefined();
+      expect(await refusal(guard, stop(10n * one + 1n, {}, setup))).toBe("maxSize");
+      expect(await refusal(guard, stop(one, { price: "99999999999" }, setup))).toBe("maxNotional");
+      expect(await refusal(guard, stop(one, { reduceOnly: false }, setup))).toBe("reduceOnly");
+    }
+  });
+
+  it("has the rules of `*` for all other markets, and knows each market by one identifier", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    const markets = { [openMarket]: { ...marketRules, maxSize: "2" }, "*": marketRules };
+    await using guard = await guarded(signer, {}, { markets });
+    expect(await refusal(guard, order(3n * one))).toBe("maxSize");
+    expect(await refusal(guard, order(one, { marketId: openMarket.toUpperCase() }))).toBe("markets");
+    const { size } = await client.marketUnits(otherMarket);
+    const other = (units: string) => order(size.parse(units), { marketId: otherMarket });
+    expect(await refusal(guard, other("3"))).toBeUndefined();
+    expect(await refusal(guard, other("11"))).toBe("maxSize");
+    await client.sendCommand(other("8"), { signer: guard });
+    expect(await refusal(guard, other("5"))).toBe("maxPosition"); // Each market has a position of its own.
+    expect(await refusal(guard, order(2n * one))).toBeUndefined();
+  });
+
+  it("allows an amendment that brings an order nearer to the mark price", async () => {
+    using signer = await newSigner();
+    const one = await unitsOfSize();
+    await using far = await guarded(signer);
+    const sell = order(one, { side: Side.SELL, price: "9000000" });
+    await client.sendCommand(sell, { signer: far, until: "executed" });
+    await using near = await guarded(signer, { maxDistance: "0.1" });
+    const [orderId = ""] = await orders(signer);
+    const { marketsData } = await client.service(TradingDataService).listLatestMarketData({});
+    const mark = Number(marketsData.find(({ market }) => market === openMarket)?.markPrice);
+    const amend = (value: object): CommandInit => ({
+      case: "orderAmendment",
+      value: { orderId, marketId: openMarket, ...value },
+    });
+    expect(await refusal(near, amend({ sizeDelta: 1n }))).toBe("maxDistance");
+    expect(await refusal(near, amend({ price: String(Math.ceil(mark * 1.15)) }))).toBe("maxDistance");
+    expect(await refusal(near, amend({ price: String(Math.ceil(mark * 1.05)) }))).toBeUndefined();
   });
 
   it("refuses other commands, unless they are named", async () => {
