@@ -1,6 +1,8 @@
 // Reads from a node's event bus what a party did, and compares it with the limits of a policy. It shares nothing with what
 // checks the policy: positions are sums of trades, open orders are those of the order events.
 
+import { TradingDataService } from "../dist/src/api/index.js";
+
 /** The commands that a policy without further names allows. */
 const TRADING = new Set([
   "orderSubmission",
@@ -14,8 +16,13 @@ const TRADING = new Set([
 const ACTIVE = 1;
 const PARKED = 8;
 const BUY = 1;
-/** How many blocks' mark prices an order's price is compared with: its signature may be as old as this. */
-const MARKS = 60;
+const MARKET = 2;
+const POSITION = 2;
+/**
+ * For how long a mark price is compared with the prices of orders, in milliseconds: a guard uses what the node showed for 10 s,
+ * and a block can take what it signed for 100 blocks, which are 5 s here.
+ */
+const MARK_MS = 15_000;
 
 /**
  * Observes a party until it is stopped.
@@ -28,12 +35,15 @@ const MARKS = 60;
 export function observePolicy(client, partyId, limits) {
   const abort = new AbortController();
   const violations = [];
-  const counts = { transactions: 0, orders: 0, trades: 0, blocks: 0, largest: {} };
+  const counts = { transactions: 0, orders: 0, stopOrders: 0, trades: 0, blocks: 0, largest: {} };
   /** The party's live orders, and its position, by market. */
   const live = new Map();
   const positions = new Map();
   const marks = new Map();
   const seen = new Set();
+  /** The orders of the block with the position before each, and the stop orders that made orders, by the orders' identifiers. */
+  const unchecked = [];
+  const stopOrders = new Map();
   let height = 0n;
   let started = () => {};
   const ready = new Promise((resolve) => {
@@ -41,25 +51,57 @@ export function observePolicy(client, partyId, limits) {
   });
   const violate = (what) => violations.push(`block ${height}: ${what}`);
 
-  function checkOrder(order) {
+  /** The mark prices of a market that an order's price may have been checked by. */
+  const marksOf = (marketId) => {
+    const oldest = performance.now() - MARK_MS;
+    return (marks.get(marketId) ?? []).filter(({ until }) => until > oldest).map(({ mark }) => mark);
+  };
+
+  /**
+   * Checks an order. That of a stop order may be at any distance from the mark price, as it is made for another one. If the
+   * stop order takes the size of the position, the order may be as large as the position was, whatever that is worth.
+   */
+  function checkOrder({ order, position }, stopOrder) {
     const limit = limits[order.marketId];
     if (limit === undefined) {
       violate(`order ${order.id} on market ${order.marketId}`);
       return;
     }
-    const size = order.size;
-    if (size > limit.maxSize) {
-      violate(`order ${order.id} has size ${size}, more than ${limit.maxSize}`);
+    const { size } = order;
+    const what = `order ${order.id}${stopOrder === undefined ? "" : ` of stop order ${stopOrder.id}`}`;
+    if (stopOrder !== undefined && !order.reduceOnly) {
+      violate(`${what} is not reduce-only`);
     }
-    if (order.price !== "" && order.type === 1 && order.peggedOrder === undefined) {
-      const price = Number(order.price);
-      if (price * Number(size) > limit.maxNotional) {
-        violate(`order ${order.id} has notional ${price * Number(size)}, more than ${limit.maxNotional}`);
-      }
-      const distances = (marks.get(order.marketId) ?? []).map((mark) => Math.abs(price - mark) / mark);
-      if (distances.length > 0 && Math.min(...distances) > limit.maxDistance + 1e-9) {
-        violate(`order ${order.id} is ${Math.min(...distances)} from the mark price, more than ${limit.maxDistance}`);
-      }
+    if (stopOrder?.sizeOverrideSetting === POSITION && size <= (position < 0n ? -position : position)) {
+      return;
+    }
+    if (size > limit.maxSize) {
+      violate(`${what} has size ${size}, more than ${limit.maxSize}`);
+    }
+    const hasPrice = order.type !== MARKET && order.peggedOrder === undefined;
+    const compared = marksOf(order.marketId);
+    const lowest = Math.min(...compared);
+    const price = hasPrice ? Number(order.price) : lowest;
+    const notional = Number(size) * (order.side === BUY || compared.length === 0 ? price : Math.max(price, lowest));
+    if (Number.isFinite(notional) && notional > limit.maxNotional) {
+      violate(`${what} has notional ${notional}, more than ${limit.maxNotional}`);
+    }
+    if (stopOrder !== undefined) {
+      return;
+    }
+    if (!hasPrice && !order.reduceOnly) {
+      violate(`${what} has no price, and is not reduce-only`);
+    }
+    const distances = compared.map((mark) => Math.abs(price - mark) / mark);
+    if (hasPrice && distances.length > 0 && Math.min(...distances) > limit.maxDistance + 1e-9) {
+      violate(`${what} is ${Math.min(...distances)} from the mark price, more than ${limit.maxDistance}`);
+    }
+  }
+
+  /** Checks the orders of a block. The events of the stop orders that made some of them come after the orders. */
+  function checkOrders() {
+    for (const each of unchecked.splice(0)) {
+      checkOrder(each, stopOrders.get(each.order.id));
     }
   }
 
@@ -86,6 +128,14 @@ export function observePolicy(client, partyId, limits) {
     }
   }
 
+  /** Keeps a mark price, and until when each was the latest. */
+  function takeMark(marketId, mark) {
+    const now = performance.now();
+    const before = (marks.get(marketId) ?? []).filter(({ until }) => until > now - MARK_MS);
+    const ended = before.map((each) => (each.until === Number.POSITIVE_INFINITY ? { ...each, until: now } : each));
+    marks.set(marketId, [...ended, { mark, until: Number.POSITIVE_INFINITY }]);
+  }
+
   function take({ kind, value }) {
     switch (kind) {
       case "order":
@@ -93,7 +143,7 @@ export function observePolicy(client, partyId, limits) {
           if (!seen.has(`${value.id} ${value.version} ${value.size} ${value.price}`) && value.partyId === partyId) {
             seen.add(`${value.id} ${value.version} ${value.size} ${value.price}`);
             counts.orders += 1;
-            checkOrder(value);
+            unchecked.push({ order: value, position: positions.get(value.marketId) ?? 0n });
           }
           if (value.status === ACTIVE || value.status === PARKED) {
             live.set(value.id, value);
@@ -124,19 +174,32 @@ export function observePolicy(client, partyId, limits) {
         break;
       case "marketData":
         if (limits[value.market] !== undefined) {
-          marks.set(value.market, [...(marks.get(value.market) ?? []), Number(value.markPrice)].slice(-MARKS));
+          takeMark(value.market, Number(value.markPrice));
         }
         break;
+      case "stopOrder": {
+        const { stopOrder } = value;
+        if (stopOrder !== undefined && stopOrder.orderId !== "" && stopOrder.partyId === partyId) {
+          counts.stopOrders += 1;
+          stopOrders.set(stopOrder.orderId, stopOrder);
+        }
+        break;
+      }
       default:
         height = value.height;
+        checkOrders();
         checkExposure();
         started();
     }
   }
 
-  const types = ["order", "trade", "transactionResult", "marketData", "endBlock"];
+  const types = ["order", "stopOrder", "trade", "transactionResult", "marketData", "endBlock"];
   const running = (async () => {
     try {
+      const { marketsData } = await client.service(TradingDataService).listLatestMarketData({});
+      for (const { market, markPrice } of marketsData.filter((data) => limits[data.market] !== undefined)) {
+        takeMark(market, Number(markPrice));
+      }
       for await (const event of client.events({ types, lifecycle: true }, { signal: abort.signal })) {
         take(event);
       }
@@ -153,7 +216,7 @@ export function observePolicy(client, partyId, limits) {
     ready,
     height: () => height,
     orders: (marketId) => [...live.values()].filter((order) => order.marketId === marketId).map(({ id }) => id),
-    mark: (marketId) => marks.get(marketId)?.at(-1),
+    mark: (marketId) => marks.get(marketId)?.at(-1)?.mark,
     async stop() {
       abort.abort();
       await running;
