@@ -197,7 +197,6 @@ export type {
   SignerEvent,
   SignerServer,
 } from "./signer/signer-types.js";
-export type { Validity } from "./transaction/block-allowance.js";
 export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";
 export type {
@@ -206,6 +205,7 @@ export type {
   SignCommandOptions,
   Transactions,
 } from "./transaction/transactions.js";
+export type { Validity } from "./transaction/validity.js";
 export type { SentTo } from "./transport/call-context.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, NodeChange, RetryInfo, WaitInfo } from "./transport/hooks.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";

@@ -1,7 +1,17 @@
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient as createConnectClient } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { type Client, CommandError, createClient, NodeError, RequestError } from "tradewire";
+import {
+  type Client,
+  CommandError,
+  type CommandInit,
+  createClient,
+  NodeError,
+  Order_TimeInForce,
+  Order_Type,
+  RequestError,
+  Side,
+} from "tradewire";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleResponseSchema,
@@ -11,14 +21,14 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { InputDataSchema, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { serveNode, serveNodeOf } from "./support/node.js";
-import { craft, sender } from "./support/transactions.js";
+import { craft, sender, stopOrder } from "./support/transactions.js";
 
 const builtin = "ab".repeat(32);
 const erc20 = "cd".repeat(32);
 const unknown = "ee".repeat(32);
 const id = "12".repeat(32);
 const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
-const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
+const block = { chainId: "test-1", height: 100n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
 
 /** Call a node over each transport. It keeps the names of the methods that were called. */
 async function eachTransport(act: (client: Client, called: string[]) => Promise<void>): Promise<void> {
@@ -284,13 +294,87 @@ describe.each(haltingCommands)("%s", (_name, json, halts) => {
       await client.submitTransaction({ tx: create(TransactionSchema, { ...tx, inputData: new Uint8Array([255]) }) });
       await core.submitRawTransaction({ tx: toBinary(TransactionSchema, tx) });
       await core.submitRawTransaction({ tx: new Uint8Array([255]) });
-      expect(called).toEqual([
+      expect(called.filter((name) => name !== "lastBlockHeight")).toEqual([
         "submitTransaction",
         "submitTransaction",
         "submitRawTransaction",
         "submitRawTransaction",
       ]);
     });
+  });
+});
+
+// By `prepareProposal` and `processProposal` in core/processor/abci.go of v0.78.0: a market with transaction reordering executes such
+// commands a block later. One that is in the last block that can take it has expired by then; the proposer leaves it out, and
+// the validators insist on it. A validator of v0.78.0 stood still for good after it.
+describe("a transaction that a market may delay", () => {
+  const limit = { marketId: id, size: 1n, price: "1", side: Side.BUY, timeInForce: Order_TimeInForce.GTC } as const;
+  const order = { ...limit, type: Order_Type.LIMIT };
+  const postOnly = { ...order, postOnly: true };
+  const amendment = { marketId: id, orderId: id, sizeDelta: 1n };
+  const cancellation = { marketId: id, orderId: id };
+  const delayed: readonly CommandInit[] = [
+    { case: "orderSubmission", value: order },
+    { case: "orderAmendment", value: amendment },
+    stopOrder(),
+    { case: "amendAmm", value: { marketId: id, slippageTolerance: "0.1", concentratedLiquidityParameters: {} } },
+    { case: "batchMarketInstructions", value: { submissions: [postOnly, order] } },
+    { case: "batchMarketInstructions", value: { amendments: [amendment] } },
+  ];
+  const prompt: readonly CommandInit[] = [
+    { case: "orderSubmission", value: postOnly },
+    { case: "orderCancellation", value: cancellation },
+    { case: "batchMarketInstructions", value: { submissions: [postOnly], cancellations: [cancellation] } },
+  ];
+  /** Transactions that expire so many blocks after the last block. Those that are tied to one expire 30 blocks after it. */
+  const expiringIn = (blocks: bigint, commands: readonly CommandInit[]) =>
+    Promise.all(
+      commands.map((command) => craft({ block, inputData: { blockHeight: block.height - 30n + blocks, command } })),
+    );
+
+  test("is not sent in the last 10 of 30 blocks, however it was signed", async () => {
+    const late = [...(await expiringIn(10n, delayed)), ...(await expiringIn(1n, delayed))];
+    await eachTransport(async (client, called) => {
+      const core = client.service(CoreService);
+      for (const tx of late) {
+        for (const submit of [
+          () => client.submitTransaction({ tx }),
+          () => core.submitTransaction({ tx }),
+          () => core.submitRawTransaction({ tx: toBinary(TransactionSchema, tx) }),
+        ]) {
+          expect(await failure(submit())).toMatchObject({
+            name: "ConnectionError",
+            code: Code.DeadlineExceeded,
+            connected: false,
+            summary: expect.stringMatching(
+              /^the transaction expires in (10|1) blocks, and a market that delays orders/,
+            ),
+          });
+        }
+      }
+      expect(new Set(called)).toEqual(new Set(["lastBlockHeight"]));
+    });
+  });
+
+  test("is sent before, and after them for the network to refuse it, and others are always sent", async () => {
+    const sent = [
+      ...(await expiringIn(11n, delayed)),
+      ...(await expiringIn(0n, delayed)),
+      ...(await expiringIn(1n, prompt)),
+    ];
+    await eachTransport(async (client, called) => {
+      for (const tx of sent) {
+        await client.submitTransaction({ tx });
+      }
+      expect(called.filter((name) => name === "submitTransaction")).toHaveLength(sent.length);
+    });
+  });
+
+  test("is sent where the node does not tell its last block", async () => {
+    const [tx] = await expiringIn(1n, delayed);
+    await using node = await serveNode({}, { submitTransaction: () => ({ success: true, txHash: "AB" }) });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    expect(await client.submitTransaction({ tx })).toMatchObject({ success: true });
   });
 });
 

@@ -40,7 +40,7 @@ import { createUnits, type Units } from "../market/market-units.js";
 import { profileRules } from "../schema/profile.js";
 import type { TableName } from "../schema/table-names.js";
 import { haltingTransaction, TRANSACTION_METHODS } from "../transaction/halting-transaction.js";
-import { createRecentBlocks } from "../transaction/recent-blocks.js";
+import { createRecentBlocks, type RecentBlocks } from "../transaction/recent-blocks.js";
 import { createTransactions, type Transactions } from "../transaction/transactions.js";
 import { callId, withoutRetry } from "../transport/call-context.js";
 import { isolateHooks } from "../transport/hooks.js";
@@ -183,18 +183,17 @@ export interface Client
   close(): Promise<void>;
 }
 
-const checkHalting: RequestCheck = (request, { header, ...call }, transport) =>
-  haltingTransaction(
-    request,
-    (service) => createConnectClient(service, transport),
-    toConnectOptions({ ...call, headers: header }),
-  );
-
-/** The checks for requests that would crash a node or halt the network. */
-const REQUEST_CHECKS = new Map<string, RequestCheck>([
-  ...crashChecks,
-  ...TRANSACTION_METHODS.map((method) => [method, checkHalting] as const),
-]);
+/** Returns the checks for requests that would crash a node or halt the network. */
+function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestCheck> {
+  const checkHalting: RequestCheck = (request, { header, ...call }, transport) =>
+    haltingTransaction(
+      request,
+      (service) => createConnectClient(service, transport),
+      recentBlocks,
+      toConnectOptions({ ...call, headers: header }),
+    );
+  return new Map([...crashChecks, ...TRANSACTION_METHODS.map((method) => [method, checkHalting] as const)]);
+}
 
 /**
  * Creates a client for a node.
@@ -218,7 +217,8 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     nodes ??= watchNodes(opened, checked, { ...(onNodeChange && { onNodeChange }) });
     return nodes;
   };
-  const transport = withRequestChecks(createTransport(checked, options, gateOf), REQUEST_CHECKS);
+  const recentBlocks = createRecentBlocks();
+  const transport = withRequestChecks(createTransport(checked, options, gateOf), requestChecks(recentBlocks));
   const failing = failingCall(checked);
   const { extensions, chainIdPrefix, orderPages } = profileRules[checked.profile];
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
@@ -228,7 +228,6 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
   const requireOrder = orderPages === "newest-first" ? requireDeployedOrder : () => undefined;
   const { listRecords, ...paging } = createPaging(calls.unary, failing, requireOrder);
   const core = serviceClient(CoreService);
-  const recentBlocks = createRecentBlocks();
   const { prepare, ...transactions } = createTransactions(core, {
     serviceClient,
     chainId: checked.chainId,

@@ -5,10 +5,10 @@ import { followBlocks } from "../live/follow-blocks.js";
 import { MAX_TIMER_MS, startTimer } from "../runtime/index.js";
 import { linkedController, onAbort } from "../signal/abort.js";
 import { throwIfAborted } from "../signal/wait.js";
-import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/block-allowance.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { requireSigner } from "../transaction/transaction.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/validity.js";
 import type { Journal } from "./journal.js";
 import type { SettledIntent } from "./settle.js";
 

@@ -1,6 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { SubmitTransactionRequest_Type } from "../../gen/client/vega/api/v1/core_pb.js";
+import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../errors/error-text.js";
 import {
@@ -14,15 +15,14 @@ import { isTransient } from "../errors/reaction.js";
 import { execute, findOutcome, type ObservedNode } from "../live/execution.js";
 import { sentTransaction } from "../live/sent-transaction.js";
 import type { Outcome } from "../live/transaction-outcome.js";
-import { MAX_TIMER_MS } from "../runtime/index.js";
 import { linkedController, onAbort } from "../signal/abort.js";
 import { backoffMs, wait } from "../signal/wait.js";
-import { MIN_VALID_BLOCKS, type Validity } from "../transaction/block-allowance.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
 import { requireChain } from "../transaction/signing-chain.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { transactionHash } from "../transaction/transaction-hash.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
+import type { Validity } from "../transaction/validity.js";
 import { endingEntry, type Intent, type IntentEnding, intentEntry, readIntent } from "./entries.js";
 import type { Journal } from "./journal.js";
 
@@ -181,7 +181,7 @@ async function sendNew(
         giveBack();
         throw overtaken(id);
       }
-      const sending = sendUntilAnswered(transactions, signed, (ending) => submit({ signal: ending }), false);
+      const sending = sendUntilAnswered(transactions, transaction, (ending) => submit({ signal: ending }), false);
       return { ...prepared, isNew: true, isChecked: true, submit: sending };
     });
     return { kind: "waited", outcome };
@@ -217,7 +217,7 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
     validForBlocks: Number(lastBlock - height),
     isNew: false,
     isChecked: false, // A node that is behind accepts what is in a block already, so its answer proves nothing.
-    submit: sendUntilAnswered(transactions, intent.signed, undefined, true),
+    submit: sendUntilAnswered(transactions, transaction, undefined, true),
   }));
   return { kind: "waited", outcome };
 }
@@ -227,24 +227,19 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
  * often it is sent.
  *
  * @param transactions submits it
- * @param sent the transaction, and the last block that can take it
+ * @param transaction the transaction; shortly before it expires, it is not sent any more, and blocks decide it
  * @param first sends it for the first time; `undefined` if it may have been sent before
  * @param mayHaveBeenSent whether it may have been sent before
  * @returns the submission; it fails with a {@link TransactionError} only if the network refused it when it was sent first
  */
 function sendUntilAnswered(
   transactions: Transactions,
-  { transaction, lastBlock }: Intent["signed"],
+  transaction: Transaction,
   first: ((signal: AbortSignal) => Promise<Submission>) | undefined,
   mayHaveBeenSent: boolean,
 ): (signal: AbortSignal, decided: AbortSignal) => Promise<Submission> {
-  const again = async (signal: AbortSignal) => {
-    const { height } = await transactions.lastBlockHeight({ signal });
-    if (height > lastBlock - BigInt(MIN_VALID_BLOCKS)) {
-      await wait(MAX_TIMER_MS, signal); // It expires too soon to be sent again, so blocks decide it.
-    }
-    return transactions.submitTransaction({ tx: transaction, type: SubmitTransactionRequest_Type.SYNC }, { signal });
-  };
+  const again = (signal: AbortSignal) =>
+    transactions.submitTransaction({ tx: transaction, type: SubmitTransactionRequest_Type.SYNC }, { signal });
   return async (callers, decided) => {
     const sending = linkedController(callers);
     const { signal } = sending;

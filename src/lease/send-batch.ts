@@ -5,9 +5,9 @@ import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import { type ExecutedCommand, execute, type ObservedNode } from "../live/execution.js";
 import { sentTransaction } from "../live/sent-transaction.js";
 import type { CommandPart } from "../live/transaction-outcome.js";
-import { MIN_VALID_BLOCKS } from "../transaction/block-allowance.js";
 import type { RecentBlocks } from "../transaction/recent-blocks.js";
 import type { CommandPreparation, Transactions } from "../transaction/transactions.js";
+import { minValidity } from "../transaction/validity.js";
 import type { LeaseSettings } from "./lease-options.js";
 import type { LeaseLimits } from "./lease-services.js";
 
@@ -18,9 +18,6 @@ export interface SendingServices {
   readonly recentBlocks: RecentBlocks;
   readonly limits: (signal: AbortSignal) => Promise<LeaseLimits>;
 }
-
-/** The highest height of a block: Protobuf has it as an unsigned number of 64 bits. */
-const MAX_HEIGHT = 2n ** 64n - 1n;
 
 /** A batch that is sent, and what is called on the way. */
 export interface Sending {
@@ -99,11 +96,12 @@ export async function sendBatch(
  */
 function validityOf(recentBlocks: RecentBlocks, leaseMs: number, past: number): number | undefined {
   const averageMs = recentBlocks.averageMs();
-  const height = recentBlocks.newestIn(0n, MAX_HEIGHT)?.height ?? 0n;
-  const oldest = recentBlocks.oldestIn(height - BigInt(past - MIN_VALID_BLOCKS), height);
+  const height = recentBlocks.last()?.height ?? 0n;
+  const min = minValidity(past);
+  const oldest = recentBlocks.oldestIn(height - BigInt(past - min), height);
   if (averageMs === undefined || oldest === undefined) {
     return undefined;
   }
   const shortest = past - Number(height - oldest.height);
-  return Math.min(Math.max(Math.ceil(leaseMs / averageMs), shortest, MIN_VALID_BLOCKS), past);
+  return Math.min(Math.max(Math.ceil(leaseMs / averageMs), shortest, min), past);
 }

@@ -1,7 +1,7 @@
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/client/vega/api/v1/core_pb.js";
 import { NodeError, RequestError } from "../errors/index.js";
-import { invalidValueError, isIntegerIn } from "../input/assert.js";
+import { isIntegerIn } from "../input/assert.js";
 import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
@@ -12,35 +12,10 @@ import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
 import { countOne } from "./shared-count.js";
 import type { SharedBlock, Signer, SignerShare } from "./signer.js";
 import { requireChain } from "./signing-chain.js";
+import { minValidity, type Validity } from "./validity.js";
 
 /** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
-
-/** For how long the network may take a transaction. One of them at most. */
-export interface Validity {
-  /**
-   * In how many blocks after the last one the network may take the transaction, at least 5. A transaction is tied to a
-   * block, and expires `spam.pow.numberOfPastBlocks` blocks after it (v0.78.0, `verifyWithLock` in `core/pow/engine.go`), so
-   * it is tied to an older block. By default it is tied to the last one.
-   */
-  readonly validForBlocks?: number | undefined;
-  /**
-   * The same in milliseconds, at least the time of 5 blocks. The network counts blocks: the time is converted by the average interval between
-   * the blocks that this client has seen, and rounded down.
-   */
-  readonly validForMs?: number | undefined;
-}
-
-/**
- * The minimum number of blocks in which the network may still take a transaction when it is sent. A market with
- * `enableTransactionReordering` executes orders a block later, and if such an order has expired by then, no block is valid any
- * more: the proposer leaves it out, and the validators insist on it, so that the whole network stops (v0.78.0,
- * `prepareProposal` and `processProposal` in `core/processor/abci.go`). An order that waits for a block or two is far from that.
- */
-export const MIN_VALID_BLOCKS = 5;
-
-/** The names of {@link Validity}. */
-export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as const;
 
 /** Whose transaction is to be tied to a block, and within which limits. */
 export interface TakeOptions extends Validity {
@@ -159,27 +134,30 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
         requireChain(block.chainId, named);
         requireAffordable(block.spamPowDifficulty, maxDifficulty);
         recent.add(block);
-        const tied = blockToTie(block, validity, recent);
-        const served = await raceAbort(servedBy(tied, { publicKey, headers }), signal);
-        const share = takeShare === undefined ? countOne(served) : await takeSharedBy(takeShare, tied, signal);
+        const { chainId, spamPowHashFunction: hashFunction, spamPowNumberOfPastBlocks: pastBlocks } = block;
+        const last = recent.last()?.height ?? block.height;
+        const validForBlocks = (tied: KnownBlock) => pastBlocks - Number(last - tied.height);
+        const isBehind = pastBlocks > 0 && validForBlocks(block) < minValidity(pastBlocks);
+        const tied = isBehind ? undefined : blockToTie({ block, last, pastBlocks }, validity, recent);
+        const served = tied && (await raceAbort(servedBy(tied, { publicKey, headers }), signal));
+        const share =
+          served && (takeShare === undefined ? countOne(served) : await takeSharedBy(takeShare, tied, signal));
         const difficulty = share && difficultyFor(block, { served, share }, maxDifficulty);
-        if (share !== undefined && difficulty !== undefined) {
-          const { chainId, spamPowHashFunction: hashFunction, spamPowNumberOfPastBlocks: pastBlocks } = block;
+        if (tied !== undefined && share !== undefined && difficulty !== undefined) {
           const { height, hash } = tied;
           return {
             block: { chainId, height, hash, difficulty, hashFunction },
             pastBlocks,
-            validForBlocks: pastBlocks - Number(block.height - height),
+            validForBlocks: validForBlocks(tied),
             giveBack: share.giveBack,
           };
         }
         if (monotonicMs() > until) {
-          throw new RequestError(
-            `block ${block.height} has served its transactions, and no next one came in a minute`,
-            {
-              advice: "Check that the network makes blocks; nothing was sent.",
-            },
-          );
+          throw isBehind
+            ? behind(block.height, last)
+            : new RequestError(`block ${block.height} has served its transactions, and no next one came in a minute`, {
+                advice: "Check that the network makes blocks; nothing was sent.",
+              });
         }
         await wait(POLL_MS, signal);
       }
@@ -187,34 +165,53 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
   };
 }
 
+/** The error of a node that has been behind for a minute. */
+function behind(height: bigint, last: bigint): RequestError {
+  return new RequestError(`the last block of the node is ${height}, but block ${last} is known`, {
+    advice: "Wait until the node has caught up, or use another one; nothing was sent.",
+  });
+}
+
+/** The last block of a node, the height of the last one that is known, and how many blocks the network takes back. */
+interface Chain {
+  readonly block: KnownBlock;
+  readonly last: bigint;
+  readonly pastBlocks: number;
+}
+
 /**
- * Finds the block to tie a transaction to, so that it expires in time: the block itself, or an older one. If the hash of the
+ * Finds the block to tie a transaction to, so that it expires in time: the node's last one, or an older one. If the hash of the
  * exact one is not known, an older one is used, with which it expires earlier.
  */
-function blockToTie(last: LastBlockHeightResponse, validity: Validity, recent: RecentBlocks): KnownBlock {
-  const { height, spamPowNumberOfPastBlocks: past } = last;
-  const blocks = blocksOf(validity, past, recent);
-  if (blocks === undefined || blocks === past) {
-    return last;
+function blockToTie({ block, last, pastBlocks }: Chain, validity: Validity, recent: RecentBlocks): KnownBlock {
+  const blocks = blocksOf(validity, pastBlocks, recent);
+  if (blocks === undefined || blocks === pastBlocks) {
+    return block;
   }
-  if (blocks > past) {
-    throw new RequestError(`is ${blocks}, but the network takes a transaction in the next ${past} blocks at most`, {
-      option: "validForBlocks",
-      advice: `Give 1 to ${past}, or leave it out. Nothing was sent.`,
-    });
+  const min = minValidity(pastBlocks);
+  if (blocks > pastBlocks) {
+    throw new RequestError(
+      `is ${blocks}, but the network takes a transaction in the next ${pastBlocks} blocks at most`,
+      {
+        option: "validForBlocks",
+        advice: `Give ${min} to ${pastBlocks}, or leave it out. Nothing was sent.`,
+      },
+    );
   }
-  if (blocks < MIN_VALID_BLOCKS) {
-    throw new RequestError(`is ${blocks} blocks, fewer than ${MIN_VALID_BLOCKS}`, {
+  if (blocks < min) {
+    throw new RequestError(`is ${blocks} blocks, fewer than ${min}`, {
       option: validity.validForMs === undefined ? "validForBlocks" : "validForMs",
-      advice: `Allow at least ${MIN_VALID_BLOCKS} blocks: an order that a market delays beyond its validity would stop the network. Nothing was sent.`,
+      advice: `Allow at least ${min} blocks: an order that a market delays beyond its validity would stop the network. Nothing was sent.`,
     });
   }
-  const [min, max] = [height - BigInt(past - MIN_VALID_BLOCKS), height - BigInt(past - blocks)];
-  const tied = recent.newestIn(min, max);
+  const oldest = last - BigInt(pastBlocks - min);
+  const exact = last - BigInt(pastBlocks - blocks);
+  const newest = exact < block.height ? exact : block.height;
+  const tied = recent.newestIn(oldest, newest);
   if (tied === undefined) {
-    const shortest = past - Number(height - (recent.oldestIn(max, height)?.height ?? height));
+    const shortest = pastBlocks - Number(last - (recent.oldestIn(newest, last)?.height ?? last));
     throw new RequestError(`no block is known that is old enough for a validity of ${blocks} blocks`, {
-      advice: `The transaction would have to be tied to one of the blocks ${min} to ${max}, and this client has seen none of them. It sees all blocks while it follows them, as client.orders() does: wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
+      advice: `The transaction would have to be tied to one of the blocks ${oldest} to ${newest}, and this client has seen none of them. It sees all blocks while it follows them, as client.orders() does: wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
     });
   }
   return tied;
@@ -233,24 +230,6 @@ function blocksOf({ validForBlocks, validForMs }: Validity, past: number, recent
     });
   }
   return Math.min(Math.floor(validForMs / averageMs), past);
-}
-
-/**
- * Checks for how long the network may take a transaction.
- *
- * @param validity the number of blocks, or the time
- * @throws {@link RequestError} if both are given, or one is not a whole number of at least 1
- */
-export function validateValidity(validity: Validity): void {
-  const { validForBlocks, validForMs } = validity;
-  if (validForBlocks !== undefined && validForMs !== undefined) {
-    throw new RequestError("validForBlocks and validForMs are both given", { advice: "Give one of them." });
-  }
-  for (const [name, value] of Object.entries({ validForBlocks, validForMs })) {
-    if (value !== undefined && !isIntegerIn(value, 1, Number.MAX_SAFE_INTEGER)) {
-      throw invalidValueError(name, value, "Give a whole number of at least 1.");
-    }
-  }
 }
 
 /** Counts one more transaction with all programs that share the key. A share that comes after the signal is given back. */

@@ -9,7 +9,11 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { CommandError, type RequestError } from "../errors/index.js";
+import type { BatchMarketInstructions } from "../../gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { CommandError, ConnectionError, type TradewireError } from "../errors/index.js";
+import type { RecentBlocks } from "./recent-blocks.js";
+import { sendMargin } from "./validity.js";
 
 const { submitTransaction, submitRawTransaction, checkTransaction, checkRawTransaction } = CoreService.method;
 
@@ -21,12 +25,16 @@ export const TRANSACTION_METHODS: readonly string[] = [
   checkRawTransaction,
 ].map(({ name }) => `${CoreService.typeName}/${name}`);
 
+/** For how long the last block that is known is recent enough to tell how soon a transaction expires, in milliseconds. */
+const FRESH_MS = 500;
+
 /**
  * Finds out whether a transaction stops the network for good, however it was signed, or the node that checks it.
  *
  * @param request the request to submit or to check it
  * @param clientOf makes clients of the node's services, which are asked for the parameters that a batch of proposals
- *   updates
+ *   updates, and for the last block
+ * @param recent the blocks that are known; the last one is added if the node is asked for it
  * @param options of these calls
  * @returns the error; `undefined` for all others, and if its input data cannot be read
  * @throws the error of a call that failed
@@ -34,22 +42,76 @@ export const TRANSACTION_METHODS: readonly string[] = [
 export async function haltingTransaction(
   request: unknown,
   clientOf: ServiceClients,
+  recent: RecentBlocks,
   options: CallOptions,
-): Promise<RequestError | undefined> {
+): Promise<TradewireError | undefined> {
   const transaction = carriedTransaction(request);
   if (transaction === undefined) {
     return undefined;
   }
   const { readInputData } = await import("./submitted-input-data.js");
   const { haltingProblem, unknownParameterProblem } = await import("./check/halting-commands.js");
-  const command = readInputData(transaction)?.command;
+  const inputData = readInputData(transaction);
   // A check does not execute the command: the check itself stops a node only at batches of proposals.
-  if (command === undefined || (isCheck(request) && command.case !== "batchProposalSubmission")) {
+  if (inputData === undefined || (isCheck(request) && inputData.command.case !== "batchProposalSubmission")) {
     return undefined;
   }
+  const { command } = inputData;
   const problem =
     haltingProblem(command) ?? (await unknownParameterProblem(command, (key) => hasParameter(clientOf, key, options)));
-  return problem && new CommandError([problem]);
+  return problem ? new CommandError([problem]) : soonExpired(inputData, clientOf, recent, options);
+}
+
+/** Finds out whether a market may delay a transaction beyond its expiry: see {@link sendMargin}. */
+async function soonExpired(
+  { command, blockHeight }: InputData,
+  clientOf: ServiceClients,
+  recent: RecentBlocks,
+  options: CallOptions,
+): Promise<ConnectionError | undefined> {
+  if (!isDelayable(command)) {
+    return undefined;
+  }
+  if ((recent.last()?.ageMs ?? Number.POSITIVE_INFINITY) > FRESH_MS) {
+    const last = await clientOf(CoreService).lastBlockHeight({}, options).catch(undefinedIfAbsent);
+    if (last !== undefined) {
+      recent.add(last);
+    }
+  }
+  const { height = 0n, pastBlocks = 0 } = recent.last() ?? {};
+  const left = blockHeight + BigInt(pastBlocks) - height;
+  // The network refuses what has expired already.
+  return left > 0n && left <= BigInt(sendMargin(pastBlocks))
+    ? new ConnectionError(
+        `the transaction expires in ${left} blocks, and a market that delays orders may still hold it then`,
+        {
+          code: Code.DeadlineExceeded,
+          advice:
+            "Sign the command again, and send it at once. Nothing was sent: such an order stops a network of v0.78.0.",
+          connected: false,
+        },
+      )
+    : undefined;
+}
+
+/** Whether a market with `enableTransactionReordering` executes a command a block later (v0.78.0, `prepareProposal`). */
+function isDelayable(command: InputData["command"]): boolean {
+  switch (command.case) {
+    case "orderSubmission":
+      return !command.value.postOnly;
+    case "orderAmendment":
+    case "stopOrdersSubmission":
+    case "amendAmm":
+      return true;
+    case "batchMarketInstructions":
+      return isDelayableBatch(command.value);
+    default:
+      return false;
+  }
+}
+
+function isDelayableBatch({ submissions, amendments, stopOrdersSubmission }: BatchMarketInstructions): boolean {
+  return amendments.length > 0 || stopOrdersSubmission.length > 0 || submissions.some(({ postOnly }) => !postOnly);
 }
 
 function isCheck(request: unknown): boolean {

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../runtime/index.js";
 import { setBounded } from "../signal/collections.js";
 
 /** A block that a transaction can be tied to. */
@@ -7,15 +8,29 @@ export interface KnownBlock {
   readonly hash: string;
 }
 
+/** The highest block that a client knows. */
+export interface LastKnownBlock {
+  readonly height: bigint;
+  /** How many blocks back the network takes transactions that are tied to one; 0 if that is not known. */
+  readonly pastBlocks: number;
+  /** How long ago a node named it, in milliseconds. */
+  readonly ageMs: number;
+}
+
 /** The latest blocks that a node has named, with their hashes. */
 export interface RecentBlocks {
   /**
    * Adds a block. One without a proper hash is ignored, as no proof of work can be made for it.
    *
-   * @param block the block
+   * @param block the block, and the network's `spam.pow.numberOfPastBlocks` if it is known
    * @param time its time, in Unix nanoseconds; `undefined` if that is not known
    */
-  add(block: KnownBlock, time?: bigint): void;
+  add(block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number }, time?: bigint): void;
+  /**
+   * Returns the highest block that was named in the last minute. A node that replays blocks names older ones, so the last
+   * answer alone is not enough; after a minute, a network may have begun anew.
+   */
+  last(): LastKnownBlock | undefined;
   /**
    * Finds the newest known block in a range of heights.
    *
@@ -33,6 +48,9 @@ export interface RecentBlocks {
 /** How many blocks are kept. A network takes transactions tied to 500 blocks at most (v0.78.0, `ringSize` in `core/pow/engine.go`). */
 const MAX_BLOCKS = 500;
 
+/** For how long the highest block is remembered while nodes name lower ones, in milliseconds. */
+const MAX_AGE_MS = 60_000;
+
 /**
  * Creates an empty list of recent blocks.
  *
@@ -44,11 +62,24 @@ export function createRecentBlocks(): RecentBlocks {
   const inRange = (min: bigint, max: bigint) =>
     [...blocks.values()].filter(({ height }) => height >= min && height <= max).sort(byHeight);
 
+  let highest = { height: 0n, at: Number.NEGATIVE_INFINITY };
+  let pastBlocks = 0;
+
   return {
-    add({ height, hash }, time = blocks.get(height)?.time) {
+    add({ height, hash, spamPowNumberOfPastBlocks = pastBlocks }, time = blocks.get(height)?.time) {
       if (/^[0-9a-f]{64}$/i.test(hash)) {
         setBounded(blocks, height, { height, hash, time }, MAX_BLOCKS);
+        pastBlocks = spamPowNumberOfPastBlocks;
+        const at = monotonicMs();
+        if (height >= highest.height || at - highest.at > MAX_AGE_MS) {
+          highest = { height, at };
+        }
       }
+    },
+
+    last() {
+      const ageMs = monotonicMs() - highest.at;
+      return ageMs > MAX_AGE_MS ? undefined : { height: highest.height, pastBlocks, ageMs };
     },
 
     newestIn: (min, max) => inRange(min, max).at(-1),

@@ -19,13 +19,7 @@ import {
 } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
 import { setBounded } from "../signal/collections.js";
-import {
-  createBlockAllowance,
-  type Share,
-  VALIDITY_OPTIONS,
-  type Validity,
-  validateValidity,
-} from "./block-allowance.js";
+import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { withTimeout } from "./deadline.js";
 import { hasParameter, type ServiceClients } from "./halting-transaction.js";
 import type { CommandSource } from "./input-data.js";
@@ -41,6 +35,7 @@ import {
   submitOnce,
 } from "./submission.js";
 import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, requireSigner, type TransactionForm } from "./transaction.js";
+import { VALIDITY_OPTIONS, type Validity, validateValidity } from "./validity.js";
 
 /** How to make a signed transaction of a command. */
 export interface SignCommandOptions extends TransactionForm, Validity, CallOptions {
@@ -108,6 +103,8 @@ export interface Transactions {
    * @throws {@link RequestError} if the request has no `tx`
    * @throws {@link TransactionError} if the network refused it, unless `throwOnRejection` is false
    * @throws {@link OutcomeUnknownError} if it may have arrived, but no answer says whether it was accepted
+   * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` if it is an order that expires in a few blocks, which may stop a
+   *   network of v0.78.0; nothing was sent
    *
    * @example
    * const tx = await client.signCommand(command, { signer });
@@ -340,7 +337,11 @@ export function createTransactions(
       return response;
     },
 
-    lastBlockHeight: async (options) => service.lastBlockHeight({}, parseCallOptions(options)),
+    async lastBlockHeight(options) {
+      const last = await service.lastBlockHeight({}, parseCallOptions(options));
+      settings.recentBlocks.add(last);
+      return last;
+    },
 
     async spamStatistics(publicKey, options) {
       assertText("publicKey", publicKey, "64 hex digits");

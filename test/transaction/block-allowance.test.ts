@@ -377,6 +377,38 @@ describe("the validity of a transaction", () => {
     expect(asked).toHaveLength(3); // The statistics of the key, once for each block.
   });
 
+  it("counts from the highest block that is known, as a node that replays blocks names older ones", async () => {
+    const { recent, take } = at(97, ...all);
+    const { block: task, validForBlocks } = await take({ validForBlocks: 7 });
+    expect([task.height, validForBlocks]).toEqual([97n, 7]);
+    expect(await take()).toMatchObject({ block: { height: 97n }, validForBlocks: 7 });
+    recent.add({ height: 101n, hash: hashOf(101) });
+    expect(await take({ validForBlocks: 7 })).toMatchObject({ block: { height: 97n }, validForBlocks: 6 });
+  });
+
+  it("waits for a node that is too far behind, a minute at most", async () => {
+    const { node, recent, take } = at(94, ...all);
+    const caughtUp = take();
+    await runtime.pass(0);
+    node.block = block(95);
+    expect(await runtime.until(caughtUp)).toMatchObject({ block: { height: 95n }, validForBlocks: 5 });
+    node.block = block(94);
+    const failure = reasonOf(take());
+    await runtime.pass(0);
+    runtime.skip(60_000);
+    recent.add({ height: 100n, hash: hashOf(100) });
+    expect(await runtime.until(failure)).toMatchObject({
+      name: "RequestError",
+      summary: "the last block of the node is 94, but block 100 is known",
+    });
+  });
+
+  it("counts from a lower block after a minute: the network may have begun anew", async () => {
+    const { take } = at(3, ...all);
+    runtime.skip(60_001);
+    expect(await take()).toMatchObject({ block: { height: 3n }, validForBlocks: 10 });
+  });
+
   it("ties to no block with a hash that is none", async () => {
     const { take, recent } = at(100);
     recent.add({ height: 96n, hash: "../../etc" });

@@ -8,6 +8,7 @@ import { head, type RawHttpServer, startRawHttp, whole } from "../support/raw-ht
 import { craft } from "../support/transactions.js";
 
 const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
+const command = { case: "stopOrdersCancellation", value: {} } as const;
 const type = SubmitTransactionRequest_Type.SYNC;
 const taken = create(SubmitTransactionResponseSchema, { success: true, txHash: "AB" });
 const JSON_TYPE = { "content-type": "application/json" };
@@ -21,7 +22,9 @@ afterAll(() => Promise.all([grpc.close(), rest.close()]));
 
 async function submitted(transport: NonNullable<ClientConfig["transport"]>): Promise<unknown> {
   await using client = createClient({ transport, grpc: { url: grpc.url }, rest: { url: rest.url } });
-  return await client.submitTransaction({ tx: await craft({ block }), type }).catch((reason: unknown) => reason);
+  return await client
+    .submitTransaction({ tx: await craft({ block, inputData: { command } }), type })
+    .catch((reason: unknown) => reason);
 }
 
 describe.each(["grpc", "grpc-js", "rest"] as const)("a submission over %s", (transport) => {

@@ -25,7 +25,11 @@ import { craft, lastBlockAnswer, sender, stopOrder } from "../support/transactio
 const type = SubmitTransactionRequest_Type.SYNC;
 const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
 const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
-const tx: Promise<Transaction> = craft({ block });
+/** A cancellation, for which no further call is made. */
+const tx: Promise<Transaction> = craft({
+  block,
+  inputData: { command: { case: "stopOrdersCancellation", value: {} } },
+});
 
 let received: SubmitTransactionRequest[] = [];
 afterEach(() => {

@@ -5,7 +5,7 @@ import {
   GetERC20ListAssetBundleRequestSchema,
   TradingDataService,
 } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { RequestError } from "../../errors/index.js";
+import { RequestError, type TradewireError } from "../../errors/index.js";
 import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
 import type { ClosableTransport, HeaderInit } from "../transport-types.js";
@@ -30,7 +30,7 @@ export type RequestCheck = (
   request: unknown,
   call: UnsentCall,
   transport: Transport,
-) => Promise<RequestError | undefined> | RequestError | undefined;
+) => Promise<TradewireError | undefined> | TradewireError | undefined;
 
 /**
  * Returns a transport that checks requests before it sends them.
