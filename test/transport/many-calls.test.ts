@@ -1,10 +1,12 @@
+import type { Socket } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { eventually } from "../support/eventually.js";
 import { serveNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";
-import { useVirtualRuntime } from "../support/virtual-runtime.js";
+import { nodeRuntime, useRuntime, useVirtualRuntime } from "../support/virtual-runtime.js";
+import { takeWarnings } from "../support/warnings.js";
 
 const TRANSPORTS = ["grpc", "grpc-js"] as const;
 
@@ -48,6 +50,26 @@ test("a call beyond the streams of 100 connections is told so over grpc, and mad
   });
   expect(answer).toEqual([]);
   await Promise.all(iterators.map((iterator) => iterator.return?.()));
+});
+
+test("32 calls that begin while a lost connection is closing all take another one over grpc", async () => {
+  const sockets: Socket[] = [];
+  using _runtime = useRuntime({
+    connect(options) {
+      const socket = nodeRuntime.connect(options);
+      sockets.push(socket);
+      return socket;
+    },
+  });
+  using warnings = takeWarnings();
+  await using node = await serveNode({ listAllNetworkHistorySegments: () => ({ segments: [] }) });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry: { tries: 1 } });
+  await client.listSegments();
+  sockets[0]?.destroy(); // As Node does when a connection is lost; it reports the end some steps later.
+  const ends = await Promise.allSettled(Array.from({ length: 32 }, () => client.listSegments()));
+  expect(ends.filter(({ status }) => status === "rejected")).toEqual([]);
+  expect(sockets).toHaveLength(2);
+  expect(warnings.told).toEqual([]);
 });
 
 /** A server whose streams give one message and stay open, and whose lists are empty. */

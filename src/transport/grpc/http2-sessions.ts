@@ -52,6 +52,8 @@ export interface Sessions {
 
 interface Session {
   readonly http2: ClientHttp2Session;
+  /** The connection. It is lost before `http2` knows: Node tells that some steps later. */
+  readonly socket: Socket;
   streams: number;
   /** The time at which bytes last arrived, by `monotonicMs()`. */
   aliveAt: number;
@@ -207,6 +209,7 @@ function startSession(shared: Shared, socket: Socket, signal: AbortSignal): Prom
     const http2 = connectHttp2(authority, { settings, createConnection: () => socket });
     const session: Session = {
       http2,
+      socket,
       streams: 0,
       aliveAt: monotonicMs(),
       suspectAt: Number.NEGATIVE_INFINITY,
@@ -249,8 +252,8 @@ function closedByServer(): Error {
   return Object.assign(new Error("the connection was closed"), { code: "ECONNRESET" });
 }
 
-function acceptsStreams({ http2, isRetired }: Session): boolean {
-  return !isRetired && !http2.closed && !http2.destroyed;
+function acceptsStreams({ http2, socket, isRetired }: Session): boolean {
+  return !isRetired && !http2.closed && !http2.destroyed && !socket.destroyed;
 }
 
 /** Returns whether a session has fewer streams than the server allows. Node would silently let more wait. */
