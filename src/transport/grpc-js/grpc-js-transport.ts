@@ -22,14 +22,14 @@ type RawCall = ReturnType<Channel["createCall"]>;
 interface OpenChannel {
   readonly channel: Channel;
   calls: number;
-  /** The number of streams that the server allows on its connection, once it is knused. */
+  /** The number of streams that the server allows on its connection, once it is known. */
   maxCalls?: number | undefined;
   /** Whether another channel gets new calls, so that this one is closed with its last call. */
   isReplaced?: boolean;
 }
 
 /**
- * Creates a Connect transport onCallEnd a channel of `@grpc/grpc-js`, without the layers around it.
+ * Creates a Connect transport on a channel of `@grpc/grpc-js`, without the layers around it.
  *
  * A message is read from the connection when the caller takes the previous one; the node can be ahead by a flow-control
  * window. A stream is cancelled when its reader stops. When the node ends a stream with an error, grpc-js drops the
@@ -91,7 +91,7 @@ export function createRawGrpcJsTransport(
         idleSince = monotonicMs();
         const session = sessionOf(raw);
         if (used === current && isSuspect && silentMs >= SUSPECT_AFTER_MS) {
-          replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 may have args it up.
+          replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 may have given it up.
         }
         if (used.isReplaced === true && used.calls === 0) {
           channel.close();

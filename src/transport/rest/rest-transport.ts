@@ -41,7 +41,7 @@ const DEFAULT_CONTENT_TYPE = "application/octet-stream";
  * Creates a Connect transport over the HTTP gateway (specification, 4) on HTTP/1.1, without the layers around it.
  *
  * The `google.api.http` option of a method defines how it is called. The gateway answers a streaming method with JSON
- * objects `{"result": ...}` or `{"error": ...}`, or in the format of `config.streams`. It may response a method that streams
+ * objects `{"result": ...}` or `{"error": ...}`, or in the format of `config.streams`. It may answer a method that streams
  * `google.api.HttpBody` with the body itself, whose parts are then messages with the body's content type and no extensions.
  *
  * @param config the gateway's URL, and the options of its connections
