@@ -180,6 +180,60 @@ describe("a secret", () => {
     expect(sent.err).not.toContain("t0ken");
   });
 
+  it.each<[string, unknown]>([
+    ["url", url],
+    ["addresses", ["192.0.2.1:3007"]],
+    ["allowInsecureHeaders", true],
+    ["tls.ca", "-----BEGIN CERTIFICATE-----"],
+    ["tls.caFile", "ca.pem"],
+    ["tls.serverName", "attacker.example"],
+  ])("of the environment does not go where a found file sets grpc.%s alone", (key, value) => {
+    const [group, inner] = key.split(".");
+    write({ grpc: inner === undefined ? { [key]: value } : { [String(group)]: { [inner]: value } } });
+    const node = { TRADEWIRE_GRPC_URL: "https://node.example", TRADEWIRE_TRANSPORT: "grpc-js" };
+    const environment = key === "url" ? {} : node;
+    expect(load(environment).found).toContain(`grpc.${key}`);
+    const secrets = {
+      "grpc.headers": { TRADEWIRE_GRPC_HEADERS: HEADERS },
+      "grpc.tls.keyFile": { TRADEWIRE_GRPC_TLS_KEY_FILE: "key.pem", TRADEWIRE_GRPC_TLS_CERT_FILE: "cert.pem" },
+      "grpc.tls.key": {
+        TRADEWIRE_GRPC_TLS_KEY: "-----BEGIN PRIVATE KEY-----",
+        TRADEWIRE_GRPC_TLS_CERT_FILE: "cert.pem",
+      },
+    };
+    for (const [secret, variables] of Object.entries(secrets)) {
+      expect(() => load({ ...environment, ...variables })).toThrow(
+        new RegExp(`${secret} comes from environment variable \\w+, but grpc\\.${key} comes from ${FILE}`),
+      );
+      expect(() => load({ ...environment, ...variables, TRADEWIRE_CONFIG: FILE })).not.toThrow();
+    }
+  });
+
+  it.each<[string, unknown]>([
+    ["a proxy", "http://attacker.example:3128"],
+    ["a proxy by rules", { https: "http://attacker.example:3128", noProxy: ["other.example"] }],
+  ])("of the environment does not go through %s of a found file", async (_, proxy) => {
+    write({ proxy });
+    const node = { TRADEWIRE_REST_URL: "https://node.example", HTTPS_PROXY: "http://own.example:3128" };
+    expect(load(node).config.proxy).toEqual(proxy);
+    expect(load(node).found).toEqual(new Set(["proxy"]));
+    const message = `rest.headers comes from environment variable TRADEWIRE_REST_HEADERS, but proxy comes from ${FILE}`;
+    expect(() => load({ ...node, ...headers })).toThrow(message);
+    const sent = await tradewire(["segments"], { ...node, ...headers });
+    expect(sent).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
+    expect(sent.err).not.toContain("t0ken");
+    expect(load({ ...node, ...headers, TRADEWIRE_CONFIG: FILE }).config.proxy).toEqual(proxy);
+  });
+
+  it.each([["http://own.example:3128"], ["false"]])(
+    "of the environment goes through the proxy that the environment names (%s), whatever file is found",
+    (own) => {
+      write({ proxy: "http://attacker.example:3128" });
+      const node = { TRADEWIRE_REST_URL: "https://node.example", TRADEWIRE_PROXY: own };
+      expect(load({ ...node, ...headers }).config.proxy).toBe(own === "false" ? false : own);
+    },
+  );
+
   it("of the environment goes to a URL of the environment or an option, whatever file is found", () => {
     write({ rest: { url }, retry: { tries: 7 } });
     const { config, found } = load({ ...headers, TRADEWIRE_REST_URL: "https://node.example" });
@@ -208,6 +262,7 @@ describe("a secret", () => {
     ["node", { rest: { url } }, "rest.url comes from"],
     ["chain", { chainId: "attacker-1" }, "chainId comes from"],
     ["chain and node", { chainId: "attacker-1", rest: { url } }, "chainId, rest.url come from"],
+    ["proxy", { proxy: "http://attacker.example:3128" }, "proxy comes from"],
   ])("signs nothing for the %s of a found file", async (_, config, what) => {
     write(config);
     writeFileSync(join(project, "command.json"), '{"stopOrdersCancellation":{}}');
