@@ -12,6 +12,7 @@ import {
 } from "tradewire";
 import { frame, type GrpcAnswer, startGrpcServer } from "../support/grpc-server.js";
 import { startRawHttp, whole } from "../support/raw-http.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const node = await startGrpcServer();
 const gateway = await startRawHttp();
@@ -172,6 +173,35 @@ it("the time that a function for headers takes is part of the call's", async () 
   await withClient("grpc", headers, (client) => client.listSegments({ timeoutMs: 10_000 }));
   const timeout = Number(/^(\d+)m$/.exec(String(node.calls[0]?.headers["grpc-timeout"]))?.[1]);
   expect(timeout).toBeLessThan(9990);
+});
+
+it("a function for headers that does not return costs a read only its transport's share of the time", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  let signal: AbortSignal | undefined;
+  const headers: HeaderFunction = (call) => {
+    ({ signal } = call);
+    return never();
+  };
+  await using client = createClient({
+    transport: "auto",
+    grpc: { url: node.url, headers },
+    rest: { url: gateway.url },
+  });
+  expect(await runtime.until(client.listSegments({ timeoutMs: 20_000 }))).toEqual([]);
+  expect(signal?.aborted).toBe(true);
+  expect([node.calls.length, gateway.requests.length]).toEqual([0, 1]);
+});
+
+it("a function for headers leaves no timer behind", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  await withClient(
+    "grpc",
+    () => ({ authorization: "token" }),
+    async (client) => {
+      await runtime.until(client.listSegments({ timeoutMs: 60_000 }));
+      expect(runtime.refs()).toBe(0);
+    },
+  );
 });
 
 it("a function for headers is called for WebSockets", async () => {

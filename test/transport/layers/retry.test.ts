@@ -1,5 +1,5 @@
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import {
   type CallInfo,
@@ -137,9 +137,6 @@ describe("a call that does more than read", () => {
 });
 
 describe("the retry budget", () => {
-  const calling = (transport: Transport, count: number) =>
-    Promise.all(Array.from({ length: count }, () => reasonOf(ask(transport)).catch(() => undefined)));
-
   it("allows retries while more than half of its tokens are there", async () => {
     const { transport, calls } = retrying(failing(busy()), { tries: 2, maxTokens: 10 });
     for (let call = 0; call < 20; call += 1) {
@@ -149,22 +146,38 @@ describe("the retry budget", () => {
     expect(calls).toHaveLength(20 + 2);
   });
 
-  it("gets tokens from calls that succeed, and from nothing else", async () => {
+  it("lets a node where half the calls fail get at most 1.1 times the calls, by default", async () => {
+    const { transport, calls } = retrying((_, before) => (before % 2 === 0 ? failing(busy())() : texts("here")));
+    for (let call = 0; call < 1000; call += 1) {
+      await (call % 2 === 0 ? ask(transport) : listen(transport)).catch(() => undefined);
+    }
+    expect(calls.length).toBeLessThanOrEqual(1100);
+    expect(calls.length).toBeGreaterThan(1000);
+  });
+
+  it("gets a part of a token from each call that succeeds, up to its maximum, and from nothing else", async () => {
     let isBusy = true;
     const { transport, calls } = retrying(() => (isBusy ? failing(busy())() : texts("here")), {
       tries: 2,
-      maxTokens: 2,
+      maxTokens: 4,
       tokenRatio: 0.5,
     });
-    await calling(transport, 1);
-    expect(calls).toHaveLength(1);
-    isBusy = false;
-    for (let call = 0; call < 4; call += 1) {
-      await ask(transport);
-    }
-    isBusy = true;
-    await calling(transport, 1);
-    expect(calls).toHaveLength(6);
+    /** Returns how many attempts some calls take, one after the other. */
+    const attempts = async (count: number, areBusy: boolean) => {
+      isBusy = areBusy;
+      const before = calls.length;
+      for (let call = 0; call < count; call += 1) {
+        await ask(transport).catch(() => undefined);
+      }
+      return calls.length - before;
+    };
+    expect(await attempts(10, true)).toBe(11); // No token is left, but the bucket has no debts.
+    expect(await attempts(6, false)).toBe(6);
+    expect(await attempts(1, true)).toBe(1); // Of three tokens, two are left: no more than half.
+    expect(await attempts(3, false)).toBe(3);
+    expect(await attempts(1, true)).toBe(2); // Of three and a half.
+    expect(await attempts(100, false)).toBe(100);
+    expect(await attempts(2, true)).toBe(3); // As at the start.
   });
 
   it("is not for failures that a retry cannot mend, nor for calls that were not sent", async () => {
