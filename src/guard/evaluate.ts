@@ -169,10 +169,8 @@ function checkAmendment(checking: Checking, amendment: OrderAmendment): void {
   const grown = order.size + growthOf(orderId, order.size, after);
   const isLarger = grown > order.size + growthOf(orderId, order.size, before);
   const movesPeg = amendment.peggedOffset !== "" || amendment.peggedReference !== 0;
-  if (isLarger) {
-    checkSize(checking, limits, grown);
-  }
   if (isLarger || price !== undefined || movesPeg) {
+    checkSize(checking, limits, grown);
     const prices = after.flatMap((part) =>
       part.kind === "amendment" && part.orderId === orderId && part.price !== undefined ? [part.price] : [],
     );

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import type { StopOrdersSubmission } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { PolicyError, RequestError, TradewireError } from "../errors/index.js";
 import { invalidValueError } from "../input/assert.js";
@@ -258,14 +259,10 @@ function fractionOf(text: string): readonly [bigint, bigint] {
 
 /** The markets whose rules a command needs. */
 function marketsOf(command: InputData["command"]): Set<string> {
-  const ofStops = (each: { risesAbove?: unknown; fallsBelow?: unknown }) =>
-    [each.risesAbove, each.fallsBelow].flatMap((half) => {
-      const order: unknown =
-        typeof half === "object" && half !== null ? Reflect.get(half, "orderSubmission") : undefined;
-      const marketId: unknown =
-        typeof order === "object" && order !== null ? Reflect.get(order, "marketId") : undefined;
-      return typeof marketId === "string" ? [marketId] : [];
-    });
+  const ofStops = ({ risesAbove, fallsBelow }: StopOrdersSubmission) =>
+    [risesAbove, fallsBelow].flatMap((setup) =>
+      setup?.orderSubmission === undefined ? [] : [setup.orderSubmission.marketId],
+    );
   switch (command.case) {
     case "orderSubmission":
     case "orderAmendment":

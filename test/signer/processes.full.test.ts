@@ -7,28 +7,34 @@ import { type Client, createClient, signerFromSeed } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { builtProgram } from "../support/built-program.js";
-import { type Running, start } from "../support/command-process.js";
+import { type Running, start, startProcess } from "../support/command-process.js";
+import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { writePrivately } from "../support/private-file.js";
 
 let node: Devnode;
 let client: Client;
 let program: string;
-let serving: string;
 beforeAll(async () => {
   node = await startDevnode({ blockMs: 300, segments: 1, blocksPerSegment: 10 });
   client = createClient({ grpc: { url: node.grpcUrl } });
   program = await builtProgram("test/signer/sending-program.ts", "sending");
-  serving = await builtProgram("test/signer/serving-program.ts", "serving");
 });
 afterAll(async () => {
   await client.close();
   await node.close();
 });
 
+/** 60 orders of size 1 fit into it, and no more. */
+const policy = {
+  maxOrdersPerMinute: 1000,
+  markets: { [openMarket]: { maxSize: "1", maxNotional: "10", maxPosition: "60", maxDistance: "1" } },
+};
+
 let folder: string;
 let socket: string;
 let keyFile: string;
+let policyFile: string;
 let seed: string;
 let count = 0;
 const running: Running[] = [];
@@ -38,6 +44,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "tradewire-signers-"));
   socket = join(folder, "s.sock");
   keyFile = await writePrivately(folder, "key", `${seed}\n`);
+  policyFile = await writePrivately(folder, "policy.json", JSON.stringify(policy));
 });
 afterEach(async () => {
   for (const { child, ended } of running.splice(0)) {
@@ -47,9 +54,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Starts a signer process, and waits until it is ready. */
+/** Starts the command `signer`, and waits until it is ready. */
 async function startSigner(): Promise<Running> {
-  const signer = start(process.execPath, [serving, node.grpcUrl, keyFile, socket]);
+  const files = ["--policy", policyFile, "--key-file", keyFile, "--listen", socket];
+  const signer = startProcess(["signer", ...files, "--grpc-url", node.grpcUrl]);
   running.push(signer);
   await signer.firstLine;
   return signer;
@@ -102,4 +110,14 @@ it("what a signer did not sign before it was killed was not sent, and the progra
   }
   expect(linesOf(out).filter((line) => line === "sent")).toHaveLength(60);
   expect(await executed()).toBe(60);
+});
+
+it("two programs together get no more signed than the policy allows", async () => {
+  await startSigner();
+  const programs = [startSending(40, socket), startSending(40, socket)];
+  const outs = await Promise.all(programs.map(async ({ ended }) => linesOf((await ended).out)));
+  expect(outs.flat().filter((line) => line.includes("the long position could become 61, above 60"))).not.toEqual([]);
+  const count = await executed();
+  expect(count).toBeGreaterThan(0);
+  expect(count).toBeLessThanOrEqual(60);
 });

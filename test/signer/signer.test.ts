@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { chmod, chown, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
@@ -405,6 +406,33 @@ describe("a hostile program", () => {
     expect(await signer.sign(message)).toHaveLength(64);
     await eventually(() => sockets.filter((socket) => !socket.closed).length <= 64);
     for (const socket of sockets) {
+      socket.destroy();
+    }
+  });
+
+  it("has 64 connections at most, of which the one that waited longest is closed for a new one", async () => {
+    await using _ = await serve();
+    const request = "GET /v1/signer HTTP/1.1\r\nhost: x\r\n\r\n";
+    /** Opens a connection, and waits until a request on it was answered. */
+    const open = async () => {
+      const socket = connect(path);
+      socket.on("error", () => undefined);
+      socket.write(request);
+      await once(socket, "data");
+      return socket;
+    };
+    const sockets: Socket[] = [];
+    for (let index = 0; index < 64; index += 1) {
+      sockets.push(await open());
+    }
+    await standsStill(() => sockets.filter(({ closed }) => closed).length);
+    expect(sockets.filter(({ closed }) => closed)).toEqual([]);
+    const [first] = sockets;
+    const more = await open();
+    await eventually(() => first?.closed === true);
+    await standsStill(() => sockets.filter(({ closed }) => closed).length);
+    expect(sockets.filter(({ closed }) => closed)).toEqual([first]);
+    for (const socket of [...sockets, more]) {
       socket.destroy();
     }
   });
