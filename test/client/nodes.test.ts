@@ -10,10 +10,11 @@ import { startDevnode } from "tradewire/devnode";
 import { createGrpcTransport } from "tradewire/transport";
 import { startBreakingProxy } from "../support/breaking-proxy.js";
 import { eventually } from "../support/eventually.js";
+import { startForwarder } from "../support/forwarder.js";
 import { freePort } from "../support/free-port.mjs";
 import { serveNode, unanswered } from "../support/node.js";
 import { craft } from "../support/transactions.js";
-import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
+import { nodeRuntime, useRuntime, useVirtualRuntime } from "../support/virtual-runtime.js";
 
 /** What a node says, and the code with which it fails instead. */
 interface Says {
@@ -21,11 +22,23 @@ interface Says {
   height: bigint;
   behindCoreMs: number;
   fails: Code | undefined;
+  /** Whether it does not offer the method for its chain and height. */
+  hidesHeight: boolean;
+  /** What it waits for before it says its chain and height; `null` if it never does. */
+  after: Promise<unknown> | null | undefined;
 }
 
 /** A node that says what it is told to say, and counts what it is asked. */
 async function saying(what: Partial<Says> = {}) {
-  const says: Says = { chainId: "chain-1", height: 1000n, behindCoreMs: 0, fails: undefined, ...what };
+  const says: Says = {
+    chainId: "chain-1",
+    height: 1000n,
+    behindCoreMs: 0,
+    fails: undefined,
+    hidesHeight: false,
+    after: undefined,
+    ...what,
+  };
   const calls = { parameters: 0, submitted: 0, heights: 0 };
   const now = () => BigInt(Date.now()) * 1_000_000n;
   const node = await serveNode(
@@ -42,8 +55,12 @@ async function saying(what: Partial<Says> = {}) {
     },
     {
       getVegaTime: () => ({ timestamp: now() }),
-      lastBlockHeight() {
+      async lastBlockHeight(request, context) {
         calls.heights += 1;
+        await (says.after === null ? unanswered(request, context) : says.after);
+        if (says.hidesHeight) {
+          throw new ConnectError("no such method", Code.Unimplemented);
+        }
         if (says.fails === Code.Internal) {
           throw new ConnectError("not now", says.fails);
         }
@@ -84,7 +101,7 @@ describe("several nodes", () => {
   );
 
   it("are not used if they are on another chain, and reported", async () => {
-    await using other = await saying({ chainId: "chain-2" });
+    await using other = await saying({ chainId: "chain-2", height: 5000n }); // It makes nobody of chain-1 look late.
     await using right = await saying();
     const changes: NodeChange[] = [];
     await using client = createClient(
@@ -163,6 +180,69 @@ describe("several nodes", () => {
     await using client = createClient({ grpc: { url: [honest.grpcUrl, liar.grpcUrl, other.grpcUrl] } });
     await read(client);
     expect(honest.calls.parameters).toBe(1);
+  });
+
+  it("are used without a check if they do not say which chain and height they have", async () => {
+    await using hiding = await saying({ hidesHeight: true });
+    await using nameless = await saying({ chainId: "" });
+    await using right = await saying();
+    for (const unchecked of [hiding, nameless]) {
+      await using client = createClient({ chainId: "chain-1", grpc: { url: [unchecked.grpcUrl, right.grpcUrl] } });
+      await read(client);
+      expect([unchecked.calls.parameters, right.calls.parameters]).toEqual([1, 0]);
+      expect(await client.status()).toMatchObject([
+        { state: "unchecked", error: { name: expect.any(String) } },
+        { state: "usable" },
+      ]);
+    }
+  });
+
+  it("are waited for a second before the first call, and no longer", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using first = await saying();
+    await using silent = await saying({ after: null });
+    await using client = createClient({ grpc: { url: [first.grpcUrl, silent.grpcUrl] } });
+    const startedAt = runtime.monotonicMs();
+    await runtime.until(read(client));
+    expect(runtime.monotonicMs() - startedAt).toBeLessThanOrEqual(1000);
+    expect(first.calls.parameters).toBe(1);
+  });
+
+  it("are not used if they say only after that second that they are on another chain", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    let answer = () => {};
+    const after = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await using other = await saying({ chainId: "chain-2", after });
+    await using right = await saying();
+    await using silent = await saying({ after: null });
+    const url = [other.grpcUrl, right.grpcUrl, silent.grpcUrl];
+    await using client = createClient({ chainId: "chain-1", grpc: { url } });
+    const reading = read(client);
+    await eventually(() => [other, right, silent].every(({ calls }) => calls.heights === 1));
+    await runtime.pass(1001);
+    answer();
+    await reading;
+    expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
+  });
+
+  it("are tried again a second after a check has found them unreachable", async () => {
+    const first = await saying();
+    await using back = await saying();
+    const port = await freePort();
+    let offset = 0;
+    using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + offset });
+    await using client = createClient({
+      grpc: { url: [first.grpcUrl, `http://127.0.0.1:${port}`] },
+      retry: { tries: 1 },
+    });
+    await read(client);
+    await using _forwarder = await startForwarder("127.0.0.1", port, back.grpcUrl);
+    offset += 1500; // Before all nodes are checked again.
+    await first.close();
+    await read(client);
+    expect([first.calls.parameters, back.calls.parameters]).toEqual([1, 1]);
   });
 
   it("share reads in turn, but what transactions are made of goes to the first", async () => {
