@@ -62,18 +62,19 @@ function composed(plays: readonly Play[], options: FallbackOptions = {}) {
   return { transport, inner, starts, told, counts: () => inner.map(({ calls }) => calls.length) };
 }
 
-it("a call that was sent over a transport in its cooldown does not fail as if nothing was sent", async () => {
-  const plays: Play[] = [
-    (_, before) => (before === 1 ? texts("here") : fail(refused())(_, before)),
-    (_, before) => fail(before === 0 ? refused() : lost())(_, before),
-  ];
-  const { transport, counts } = composed(plays, { pauseMs: 1000 });
-  await reasonOf(ask(transport)); // Both are unreachable.
-  await runtime.pass(1000);
-  expect(await ask(transport)).toBe("here");
-  await reasonOf(ask(transport));
-  expect(counts()).toEqual([3, 2]);
-});
+it.each([["say", say] as const, ["ask", undefined] as const])(
+  "a call that was sent over a transport in its cooldown does not fail as if nothing was sent (%s)",
+  async (_name, method) => {
+    const { transport, counts } = composed([
+      (call, before) => fail(before === 0 ? refused() : lost())(call, before),
+      (call, before) => (before === 0 ? texts("here") : fail(refused())(call, before)),
+    ]);
+    expect(await ask(transport)).toBe("here"); // The first transport is in its cooldown now.
+    const { cause } = ConnectError.from(await reasonOf(ask(transport, method && { method })));
+    expect(cause).toMatchObject({ name: "ConnectionError", connected: true });
+    expect(counts()).toEqual([2, 2]);
+  },
+);
 
 describe("a call that only reads", () => {
   it("is made over the first transport alone where that answers", async () => {
