@@ -5,6 +5,7 @@ import { type Client, createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { frame, startGrpcServer } from "../support/grpc-server.js";
 import { startRawHttp, whole } from "../support/raw-http.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 const node = await startGrpcServer();
@@ -58,13 +59,31 @@ describe("user-agent", () => {
   });
 });
 
+it.each(["grpc", "rest"] as const)("grpc-timeout has eight digits at most (%s)", async (transport) => {
+  using runtime = useVirtualRuntime({ io: true });
+  for (const [timeoutMs, value] of [
+    [99_999_999, "99999999m"],
+    [100_000_000, "100000S"],
+  ] as const) {
+    gateway.requests.length = 0;
+    node.calls.length = 0;
+    const use = (client: Client) => runtime.until(client.listSegments({ timeoutMs }));
+    expect((await withClient(transport, use))("grpc-timeout")).toBe(value);
+  }
+});
+
 describe("grpc-timeout over REST", () => {
   const timeoutOf = (header: unknown) => Number(/^(\d+)m$/.exec(String(header))?.[1]);
 
   it("says what remains of a call's time", async () => {
-    const header = await withClient("rest", (client) => client.listSegments({ timeoutMs: 30_000 }));
-    expect(timeoutOf(header("grpc-timeout"))).toBeGreaterThan(10_000);
-    expect(timeoutOf(header("grpc-timeout"))).toBeLessThanOrEqual(30_000);
+    using runtime = useVirtualRuntime({ io: true });
+    const list = (client: Client) => runtime.until(client.listSegments({ timeoutMs: 30_000 }));
+    expect((await withClient("rest", list))("grpc-timeout")).toBe("30000m");
+    gateway.requests.length = 0;
+    const headers = () => runtime.after(12_000).then(() => ({}));
+    await using client = createClient({ rest: { url: gateway.url, headers } });
+    await list(client);
+    expect(gateway.requests[0]?.headers.get("grpc-timeout")).toBe("18000m");
   });
 
   it("is sent for streams that have a time limit, and only for those", async () => {
