@@ -79,7 +79,9 @@ try {
     const ms = Math.round(performance.now() - started);
     const isSame = isDeepStrictEqual(there, await runHere(name, input));
     const size = `${Math.round(Buffer.byteLength(codes[`/${name}.js`]) / 1000)} kB`;
-    console.log(`tradewire/${name}: ${isSame ? "as in Node" : "NOT as in Node"}, in ${ms} ms; with all that it may load late, the program has ${size}`);
+    console.log(
+      `tradewire/${name}: ${isSame ? "as in Node" : "NOT as in Node"}, in ${ms} ms; with all that it may load late, the program has ${size}`,
+    );
     if (!isSame) {
       console.log(JSON.stringify(there)?.slice(0, 2000));
       process.exitCode = 1;
