@@ -257,11 +257,15 @@ function sendUntilAnswered(
           mayBeSent ||= reason instanceof OutcomeUnknownError;
           const isRefused = reason instanceof TransactionError;
           const isKnown = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
-          if (isRefused || isKnown || !(isTransient(reason) || reason instanceof OutcomeUnknownError)) {
+          // A node that is behind does not know the block of the transaction, and cannot tell that from an old one.
+          const isUnknownBlock = isRefused && reason.refusal === "expired";
+          const isRetried = isUnknownBlock || isTransient(reason) || reason instanceof OutcomeUnknownError;
+          if (isKnown || !isRetried) {
             // A refusal of what may have been sent before says nothing of the earlier submission.
             mayBeSent ||= isRefused && reason.mayHaveBeenTaken;
             await fail(reason);
           }
+          mayBeSent ||= isUnknownBlock; // By another process, before: blocks decide it.
         }
         await wait(backoffMs(failures), signal).catch(fail);
         send = again;

@@ -3,6 +3,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
   type Client,
@@ -15,6 +17,7 @@ import {
 } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { SubmitTransactionResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
@@ -219,6 +222,30 @@ describe("an intent", () => {
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
     });
     expect(await orders.submit(order("one"), { id: "one" })).toEqual(rejected);
+  });
+
+  // As v0.78.0 answers where it does not know the block yet, or finds it too old (`verifyWithLock` in core/pow/engine.go, and
+  // "17 block to come" of the recorded refusals).
+  it("is sent again where the block that it is tied to is unknown to a node, and executed once", async () => {
+    await using node = await startDevnode({ blockMs: 30 });
+    const data = `unknown block height for tx:${"ab".repeat(32)}, command:Submit Order, party:${"cd".repeat(32)}`;
+    let refused = 0;
+    const behind: Interceptor = (next) => async (request) => {
+      if (request.stream || request.method.name !== "SubmitTransaction" || refused === 2) {
+        return next(request);
+      }
+      refused += 1;
+      const message = create(SubmitTransactionResponseSchema, { success: false, code: 89, data });
+      const { service, method } = request;
+      return { stream: false, service, method, header: new Headers(), trailer: new Headers(), message };
+    };
+    const config = { transport: "grpc", grpc: { url: node.grpcUrl }, retry: { baseMs: 10, maxMs: 50 } } as const;
+    await using client = createClient(config, { interceptors: [behind] });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect([refused, await countOrders(client, "one")]).toEqual([2, 1]);
   });
 
   it("expires if no block takes it in time", async () => {
