@@ -264,12 +264,16 @@ describe("an intent", () => {
       await using client = clientOf(node);
       await using file = await journalFile();
       const written = new Set<string>();
+      let end = (_: boolean) => {};
+      const ended = new Promise<boolean>((resolve) => {
+        end = resolve;
+      });
       const journal: Journal = {
         ...file,
         async append(id, entry, place) {
           await file.append(id, entry, place);
           written.add(id);
-          return id === "unsent" ? new Promise(() => undefined) : place.position === 0; // As if the process ended here.
+          return id === "unsent" ? ended : place.position === 0; // As if the process ended here.
         },
       };
       const orders = client.orders({ signer, journal });
@@ -277,6 +281,8 @@ describe("an intent", () => {
       await eventually(async () => written.has("unsent") && (await countOrders(client, "sent")) === 1);
       orders.close();
       await submitted[1];
+      end(false);
+      await submitted[0];
     }
     await using client = clientOf(node);
     await using journal = await journalFile();
