@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createRegistry } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { compressionGzip, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { CreateCaller } from "./caller.js";
 import { callWith, connectFailure } from "./connect-caller.js";
-import { Codec } from "./gen/connectrpc/conformance/v1/config_pb.js";
+import { Codec, Compression } from "./gen/connectrpc/conformance/v1/config_pb.js";
 import {
   ConformanceService,
   file_connectrpc_conformance_v1_service,
@@ -12,7 +12,7 @@ import {
 
 /** Make a client of Connect's own gRPC transport, for comparison. */
 export const connectNode: CreateCaller = (
-  { host, port, codec, messageReceiveLimit },
+  { host, port, codec, compression, messageReceiveLimit },
   { caFile, certFile, keyFile },
 ) => {
   const baseUrl = `${caFile === undefined ? "http" : "https"}://${host}:${port}`;
@@ -25,7 +25,7 @@ export const connectNode: CreateCaller = (
     baseUrl,
     sessionManager,
     useBinaryFormat: codec !== Codec.JSON,
-    acceptCompression: [],
+    ...(compression === Compression.GZIP && { sendCompression: compressionGzip }),
     jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },
     ...(messageReceiveLimit > 0 && { readMaxBytes: messageReceiveLimit }),
   });

@@ -3,27 +3,32 @@ import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { Code, encodeBinaryHeader } from "@connectrpc/connect";
-import { Client, type ClientWritableStream, credentials, Metadata } from "@grpc/grpc-js";
+import { Client, type ClientWritableStream, compressionAlgorithms, credentials, Metadata } from "@grpc/grpc-js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { Answer, CallSettings, CreateCaller, Failure, MethodName } from "./caller.js";
 import { only } from "./connect-caller.js";
+import { Compression } from "./gen/connectrpc/conformance/v1/config_pb.js";
 import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.js";
 
 /** The events and the end of any call of grpc-js. */
 type AnyCall = ReturnType<Client["makeUnaryRequest"]>;
 
 /** Make a client of grpc-js itself, for comparison. */
-export const grpcJs: CreateCaller = ({ host, port, messageReceiveLimit }, { caFile, certFile, keyFile }) => {
+export const grpcJs: CreateCaller = (
+  { host, port, compression, messageReceiveLimit },
+  { caFile, certFile, keyFile },
+) => {
   const read = (file: string | undefined) => (file === undefined ? null : readFileSync(file));
   const security =
     caFile === undefined
       ? credentials.createInsecure()
       : credentials.createSsl(read(caFile), read(keyFile), read(certFile));
-  const client = new Client(
-    `${host}:${port}`,
-    security,
-    messageReceiveLimit > 0 ? { "grpc.max_receive_message_length": messageReceiveLimit } : {},
-  );
+  const client = new Client(`${host}:${port}`, security, {
+    ...(compression === Compression.GZIP && {
+      "grpc.default_compression_algorithm": compressionAlgorithms.gzip,
+    }),
+    ...(messageReceiveLimit > 0 && { "grpc.max_receive_message_length": messageReceiveLimit }),
+  });
   return {
     call: (name, messages, settings) => call(client, name, messages, settings),
     failure,

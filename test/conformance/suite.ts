@@ -71,7 +71,7 @@ export function findSuite(cache: string): string | undefined {
 }
 
 /**
- * Run the suite against a client: gRPC in clear text and with TLS, without compression, which this library does not use.
+ * Run the suite against a client: gRPC in clear text and with TLS, without compression and with gzip.
  *
  * @param program the suite's program
  * @param cache the folder for the suite's configuration
@@ -85,7 +85,7 @@ export async function runSuite(program: string, cache: string, run: Run): Promis
     versions: ["HTTP_VERSION_2"],
     protocols: ["PROTOCOL_GRPC"],
     codecs: json ? ["CODEC_PROTO", "CODEC_JSON"] : ["CODEC_PROTO"],
-    compressions: ["COMPRESSION_IDENTITY"],
+    compressions: ["COMPRESSION_IDENTITY", "COMPRESSION_GZIP"],
     supportsTlsClientCerts: true,
   };
   const config = join(cache, `${client.replaceAll(" ", "-")}.yaml`);

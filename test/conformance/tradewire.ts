@@ -3,7 +3,7 @@ import { createClient } from "../../src/client/index.js";
 import { NodeError, TradewireError } from "../../src/errors/index.js";
 import type { CreateCaller } from "./caller.js";
 import { callWith, connectFailure } from "./connect-caller.js";
-import { Codec } from "./gen/connectrpc/conformance/v1/config_pb.js";
+import { Codec, Compression } from "./gen/connectrpc/conformance/v1/config_pb.js";
 import {
   ConformanceService,
   file_connectrpc_conformance_v1_service,
@@ -17,7 +17,7 @@ import {
  * @returns the function
  */
 export function tradewire(transport: "grpc" | "grpc-js"): CreateCaller {
-  return ({ host, port, codec, messageReceiveLimit }, tls) => {
+  return ({ host, port, codec, compression, messageReceiveLimit }, tls) => {
     const isSecure = tls.caFile !== undefined;
     const client = createClient(
       {
@@ -25,6 +25,7 @@ export function tradewire(transport: "grpc" | "grpc-js"): CreateCaller {
         grpc: {
           url: `${isSecure ? "https" : "http"}://${host}:${port}`,
           codec: codec === Codec.JSON ? "json" : "proto",
+          compression: compression === Compression.GZIP ? "gzip" : "none",
           ...(isSecure && { tls }),
         },
         ...(messageReceiveLimit > 0 && { limits: { maxMessageBytes: messageReceiveLimit } }),
