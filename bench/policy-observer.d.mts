@@ -15,6 +15,8 @@ export interface PolicyObserver {
   readonly counts: { readonly orders: number; readonly stopOrders: number; readonly trades: number };
   /** Resolves when a block was seen. */
   readonly ready: Promise<void>;
+  /** Whether everything was observed until now. What is done without is not checked. */
+  isRunning(): boolean;
   height(): bigint;
   /** The identifiers of the party's live orders on a market. */
   orders(marketId: string): readonly string[];

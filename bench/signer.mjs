@@ -1,11 +1,15 @@
 // What does a signer process cost, beside a key in memory, and does it keep its policy?
 //
 //   npm run build && node bench/signer.mjs [--submissions N] [--signatures N]
+//   npm run build && node bench/signer.mjs --parts N
 //   npm run build && node bench/signer.mjs --attempts N [--seed N] [--parallel N]
 //
 // A local node and `tradewire signer` run in processes of their own. Submissions alternate between a key in memory, a key
 // file and the signer process, so that all see the same node and machine. Then signatures and shares alone are measured,
 // for which nothing is sent.
+//
+// With --parts, what a submission is made of is measured alone, in one process: a signature with a key in memory, the same
+// behind a guard that counts all signed before, and an entry of a journal in a file, until the disk has it.
 //
 // With --attempts, a strategy makes random commands, within the policy and beyond it, and an observer reads from the
 // node what became of them. The exit code is 1 if anything was beyond the policy.
@@ -21,6 +25,8 @@ import {
   connectSigner,
   createClient,
   createKeyFile,
+  createTransaction,
+  openFileJournal,
   signerFromKeyFile,
   signerFromSeed,
   withSharedCount,
@@ -34,6 +40,7 @@ const { values } = parseArgs({
   options: {
     submissions: { type: "string", default: "300" },
     signatures: { type: "string", default: "3000" },
+    parts: { type: "string" },
     attempts: { type: "string" },
     seed: { type: "string", default: "1" },
     parallel: { type: "string", default: "4" },
@@ -77,10 +84,8 @@ const nodeArgs = [
   "1",
   "--blocks-per-segment",
   "10",
-  "--block-ms",
-  "50",
-  "--activity",
-  fuzzed ? "4" : "0",
+  // The node ends a stream of events that is read too slowly, and the observer is a part of this process.
+  ...(fuzzed ? ["--block-ms", "100", "--activity", "2"] : ["--block-ms", "50", "--activity", "0"]),
 ];
 const node = await startNode(ports, join(folder, "node"), nodeArgs);
 
@@ -153,6 +158,38 @@ async function measure(client, remote) {
   return true;
 }
 
+/** Measures a signature, the check before it and the journal's entry, each alone. */
+async function measureParts(client, count) {
+  const signer = signerFromSeed("5e".repeat(32));
+  let guard;
+  const journal = await openFileJournal(join(folder, "orders.journal"));
+  const { chainId, height, hash } = await client.lastBlockHeight();
+  const block = { chainId, height, hash, difficulty: 1, hashFunction: "sha3_24_rounds" };
+  const value = { marketId: MARKETS[0].id, size: 1n, side: 1, timeInForce: 1, type: 1, price: String(PRICE) };
+  const [messages, bare, guarded, entries] = [[], [], [], []];
+  const taking = { publicKey: signer.publicKey, sign: (message) => messages.push(message) && signer.sign(message) };
+  for (let index = 0; index < count + 20; index += 1) {
+    await createTransaction({ case: "orderSubmission", value }, { signer: taking, block });
+  }
+  for (const [index, message] of messages.entries()) {
+    if (index % 200 === 0) {
+      guard?.close(); // It asks the node for each order that it signed and has not seen, and nothing is sent here.
+      guard = await client.guard({ signer, policy: policyFor(false) });
+    }
+    const into = (times) => (index < 20 ? [] : times);
+    const entry = JSON.stringify({ message: Buffer.from(message).toString("base64") });
+    await timed(into(bare), () => signer.sign(message));
+    await timed(into(guarded), () => guard.sign(message));
+    await timed(into(entries), () => journal.append(`order-${index}`, entry, { position: 0, isLast: false }));
+  }
+  guard?.close();
+  await journal[Symbol.asyncDispose]();
+  console.log(`signature, key in memory, ${bare.length}:`, percentiles(bare), "ms");
+  console.log(`signature, behind a guard, ${guarded.length}:`, percentiles(guarded), "ms");
+  console.log(`entry of a journal in a file, ${entries.length}:`, percentiles(entries), "ms");
+  return true;
+}
+
 /** Makes random commands, and compares what became of them with the policy. */
 async function fuzz(client, remote) {
   const limit = {
@@ -170,7 +207,7 @@ async function fuzz(client, remote) {
   const count = (what) => results.set(what, (results.get(what) ?? 0) + 1);
   let left = Number(values.attempts);
   const strategy = async () => {
-    while (left > 0) {
+    while (left > 0 && observer.isRunning()) {
       left -= 1;
       const attempt = createAttempts(random, {
         markets: MARKETS.map(({ id }) => ({ id, mark: observer.mark(id) ?? PRICE, maxSize: LIMITS.maxSize })),
@@ -193,7 +230,7 @@ async function fuzz(client, remote) {
   };
   await Promise.all(Array.from({ length: Number(values.parallel) }, strategy));
   const last = observer.height();
-  while (observer.height() < last + 30n) {
+  while (observer.height() < last + 30n && observer.isRunning()) {
     await sleep(50);
   }
   await observer.stop();
@@ -216,7 +253,11 @@ const { signing, socket } = await startSigner(keyFile);
 try {
   const client = createClient({ transport: "grpc", grpc: { url } });
   const remote = await connectSigner(socket);
-  const isRight = await (fuzzed ? fuzz(client, remote) : measure(client, remote));
+  const isRight = await (fuzzed
+    ? fuzz(client, remote)
+    : values.parts === undefined
+      ? measure(client, remote)
+      : measureParts(client, Number(values.parts)));
   process.exitCode = isRight ? 0 : 1;
   await remote.close();
   await client.close();

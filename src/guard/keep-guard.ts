@@ -53,7 +53,8 @@ export async function keepGuard(
   let mode = policy.mode;
   let observed: { readonly state: Observed; readonly at: number } | undefined;
   let pastBlocks = 0;
-  let lastFailure = "the node has not shown the orders and positions yet";
+  /** Why what the node showed cannot be used, once it is too old. */
+  let whyUnknown = "the node has not shown the orders and positions yet";
   const calls: ObservedCalls = {
     data: services.service(TradingDataService),
     core: services.service(CoreService),
@@ -83,6 +84,7 @@ export async function keepGuard(
     const shown = await lookAtNode(calls, publicKey, [...signed.values()], signal);
     pastBlocks = Math.max(pastBlocks, shown.pastBlocks);
     observed = { state: shown.observed, at: startedAt };
+    whyUnknown = `the node has not shown the orders and positions for ${MAX_AGE_MS} ms`;
     for (const [digest, transaction] of signed) {
       transaction.parts = transaction.parts.filter((part) => !shown.settled.has(part));
       if (shown.over.has(transaction)) {
@@ -101,7 +103,7 @@ export async function keepGuard(
       await look(ending.signal);
     } catch (reason) {
       const why = reason instanceof TradewireError ? reason.summary : "it failed";
-      lastFailure = `the orders and positions are not known: ${why}`;
+      whyUnknown = `the orders and positions are not known: ${why}`;
     } finally {
       stopTimer();
       ending.abort();
@@ -128,7 +130,7 @@ export async function keepGuard(
       policy,
       mode,
       observed: isFresh ? observed?.state : undefined,
-      whyUnknown: lastFailure,
+      whyUnknown,
       unseen: unseen(),
       limitsOf: (marketId) => limits.get(marketId),
       signedInMinute: signedAt.reduce((sum, { orders }) => sum + orders, 0),

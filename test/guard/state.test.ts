@@ -71,7 +71,8 @@ describe("a guard that does not know", () => {
     expect(await refusal(guard, order(one))).toBeUndefined();
     const from = nodeRuntime.monotonicMs();
     using _ = useRuntime({ monotonicMs: () => from + 11_000 });
-    expect(await refusal(guard, order(one))).toMatchObject({ rule: "state" });
+    const refused = await refusal(guard, order(one));
+    expect(refused).toMatchObject({ rule: "state", summary: expect.stringContaining("for 10000 ms") });
     expect(await refusal(guard, cancellation)).toBeUndefined();
   });
 
