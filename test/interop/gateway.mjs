@@ -42,7 +42,7 @@ const FAILING = [
   [data.getStopOrder, { orderId: "x%y ä?&" }],
   [data.listStopOrders, { pagination: { first: 5001 } }],
   [data.listStopOrders, { pagination: { after: "%" } }],
-  [data.listDelegations, {}],
+  [core.propagateChainEvent, {}],
   [data.exportNetworkHistory, { fromBlock: 2n, toBlock: 7n, table: 6 }],
 ];
 

@@ -56,7 +56,7 @@ func call(node, task string) outcome {
 	case "invalid":
 		return exported(client.ExportNetworkHistory(ctx, &data.ExportNetworkHistoryRequest{FromBlock: 2, ToBlock: 7, Table: data.Table_TABLE_TRADES}))
 	case "unimplemented":
-		return one(client.ListDelegations(ctx, &data.ListDelegationsRequest{}))
+		return one(core.NewCoreServiceClient(conn).PropagateChainEvent(ctx, &core.PropagateChainEventRequest{}))
 	case "no such method":
 		answer := &data.PingResponse{}
 		return one(answer, conn.Invoke(ctx, "/datanode.api.v2.TradingDataService/Nothing", &data.PingRequest{}, answer))
