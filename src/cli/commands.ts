@@ -19,7 +19,7 @@ export interface ListedCommand {
 export const GROUPS = {
   history: "Network history",
   archives: "Archives and tables",
-  records: "Parameters, stop orders, ledger and events",
+  records: "Markets, orders, accounts, ledger and events",
   transactions: "Transactions",
   methods: "Node methods",
   node: "Local node",
@@ -83,6 +83,31 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       description: "Build an archive from a captured export: chunk envelopes, or the objects that grpcurl prints.",
       arguments: [{ name: "<file>", description: "the capture, a sequence of JSON objects, or - for standard input" }],
       load: async () => (await import("./commands/assemble-command.js")).addAssemble,
+    },
+    markets: {
+      group: GROUPS.records,
+      description: "List markets with their state and prices.",
+      load: async () => (await import("./commands/records-commands.js")).addMarkets,
+    },
+    orders: {
+      group: GROUPS.records,
+      description: "List orders, newest first, in the decimals of their markets.",
+      load: async () => (await import("./commands/records-commands.js")).addOrders,
+    },
+    trades: {
+      group: GROUPS.records,
+      description: "List trades, newest first, in the decimals of their markets.",
+      load: async () => (await import("./commands/records-commands.js")).addTrades,
+    },
+    positions: {
+      group: GROUPS.records,
+      description: "List positions with profit and loss, in the decimals of their markets.",
+      load: async () => (await import("./commands/records-commands.js")).addPositions,
+    },
+    accounts: {
+      group: GROUPS.records,
+      description: "List account balances, in the decimals of their assets.",
+      load: async () => (await import("./commands/records-commands.js")).addAccounts,
     },
     params: {
       group: GROUPS.records,

@@ -28,6 +28,17 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "Compare two nodes of a network",
     ],
   ],
+  "tradewire markets": [["tradewire markets", "List all open markets"]],
+  "tradewire orders": [
+    ["tradewire orders --party PUBLIC_KEY --live", "List the live orders of a party"],
+    ["tradewire orders --market M0 --status filled --limit 20", "List the last filled orders of a market"],
+  ],
+  "tradewire trades": [
+    ["tradewire trades --market M0 --limit 20", "List the last trades of a market"],
+    ["tradewire trades --format jsonl | jq .decimals.price", "Print prices as decimal numbers"],
+  ],
+  "tradewire positions": [["tradewire positions --party PUBLIC_KEY", "List the positions of a party"]],
+  "tradewire accounts": [["tradewire accounts --party PUBLIC_KEY", "List the balances of a party"]],
   "tradewire segments": [
     ["tradewire segments", "List what can be exported"],
     ["tradewire segments --json | jq .spans", "Print the contiguous ranges as JSON"],

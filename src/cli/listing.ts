@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { DescEnum, DescField, DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
+import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { encodeCsv } from "../csv/index.js";
 import { isJsonObject } from "../json/json-values.js";
 import { messageToJson } from "../json/message-json.js";
@@ -37,6 +37,8 @@ export interface ListingType<M extends DescMessage> {
   readonly ranked?: readonly string[];
   /** How to see what does not fit. */
   readonly advice?: string;
+  /** The decimal numbers of a record, which JSON has beside the record as the node sent it. */
+  decimals?(node: MessageShape<M>): JsonObject | undefined;
   cells(node: MessageShape<M>): readonly string[];
 }
 
@@ -121,20 +123,25 @@ async function printRecords<M extends DescMessage>(
 
 async function* formatRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { desc, name }: ListingType<M>,
+  { desc, name, decimals }: ListingType<M>,
   options: ListingOptions,
 ): AsyncGenerator<string | Uint8Array> {
+  const toJson = (node: MessageShape<M>): JsonValue => {
+    const object = messageToJson(desc, node);
+    const numbers = decimals?.(node);
+    return numbers !== undefined && isJsonObject(object) ? { ...object, decimals: numbers } : object;
+  };
   if (options.format === "csv") {
     const columns = leaves(desc);
     yield* encodeCsv(columns.map(pathText), rowsOf(nodes, desc, columns));
   } else if (options.format === "jsonl") {
     for await (const node of nodes) {
-      yield json(messageToJson(desc, node));
+      yield json(toJson(node));
     }
   } else {
     const list: JsonValue[] = [];
     for await (const node of nodes) {
-      list.push(messageToJson(desc, node));
+      list.push(toJson(node));
     }
     yield json({ [name]: list });
   }

@@ -25,6 +25,11 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   inspect: [0, "a.zip"],
   keys: [0, "show", "key"],
   ledger: [2, "--party", "x", "NODE"],
+  accounts: [0, "--limit", "2", "NODE"],
+  markets: [0, "NODE"],
+  orders: [0, "--limit", "2", "NODE"],
+  positions: [0, "--limit", "2", "NODE"],
+  trades: [0, "--limit", "2", "NODE"],
   merge: [1, "a.zip", "none.zip", "--out", "b.zip"],
   methods: [0, "*stoporders*"],
   nodes: [1, "--json", "--grpc-url", "http://127.0.0.1:1"], // What a node answers differs in its latency.
