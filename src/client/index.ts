@@ -228,10 +228,10 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
   const requireOrder = orderPages === "newest-first" ? requireDeployedOrder : () => undefined;
   const { listRecords, ...paging } = createPaging(calls.unary, failing, requireOrder);
   const core = serviceClient(CoreService);
+  const chain = { chainId: checked.chainId, isLoopback: staysOnLoopback(checked) };
   const { prepare, ...transactions } = createTransactions(core, {
     serviceClient,
-    chainId: checked.chainId,
-    isLoopback: staysOnLoopback(checked),
+    ...chain,
     chainIdPrefix,
     recentBlocks,
   });
@@ -357,7 +357,7 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
           marketUnits: client.marketUnits,
           records: paging.records,
           service: serviceClient,
-          chainId: checked.chainId,
+          ...chain,
         },
         guardOptions,
       ),

@@ -6,6 +6,7 @@ import type { Outcomes } from "../live/outcomes.js";
 import type { Units } from "../market/market-units.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import type { Signer } from "../transaction/signer.js";
+import type { ChainSettings } from "../transaction/signing-chain.js";
 import type { Transactions } from "../transaction/transactions.js";
 import { GUARD_MODES, type GuardMode, type Policy } from "./policy.js";
 
@@ -15,7 +16,7 @@ export interface GuardOptions {
   readonly signer: Signer;
   /** The policy, as `parsePolicy` takes it. */
   readonly policy: unknown;
-  /** The chain to sign for; by default that of the configuration, or of the node. */
+  /** The chain to sign for; by default that of the configuration. Only a node on loopback may name it otherwise. */
   readonly chainId?: string | undefined;
   /** Ends the loading. */
   readonly signal?: AbortSignal | undefined;
@@ -87,14 +88,12 @@ export interface Guard extends Signer, AsyncDisposable {
 }
 
 /** What a guard uses. */
-export interface GuardServices {
+export interface GuardServices extends ChainSettings {
   readonly transactions: Pick<Transactions, "lastBlockHeight">;
   readonly sendCommand: Outcomes["sendCommand"];
   readonly marketUnits: Units["marketUnits"];
   readonly records: Paging["records"];
   readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
-  /** The chain that the configuration names. */
-  readonly chainId: string | undefined;
 }
 
 /** The settings of a guard after they were checked. */

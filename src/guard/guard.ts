@@ -1,5 +1,5 @@
-import { assertChainId, assertKnownKeys, assertObject, parseSignal } from "../input/assert.js";
-import { requireChain } from "../transaction/signing-chain.js";
+import { assertKnownKeys, assertObject, parseSignal } from "../input/assert.js";
+import { namedChain, requireChain } from "../transaction/signing-chain.js";
 import { requireSigner } from "../transaction/transaction.js";
 import type { Guard, GuardOptions, GuardServices } from "./guard-types.js";
 import { parsePolicy } from "./policy.js";
@@ -21,10 +21,7 @@ export async function createGuard(services: GuardServices, options: GuardOptions
   requireSigner(signer);
   const policy = parsePolicy(options.policy);
   const signal = parseSignal(options.signal);
-  const named = options.chainId ?? services.chainId;
-  if (named !== undefined) {
-    assertChainId("chainId", named);
-  }
+  const named = namedChain(options.chainId, services);
   const { chainId } = await services.transactions.lastBlockHeight({ signal });
   requireChain(chainId, named);
   const { keepGuard } = await import("./keep-guard.js");

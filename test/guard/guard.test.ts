@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
   type Client,
   type CommandInit,
+  createClient,
   createTransaction,
   type Guard,
   Order_TimeInForce,
@@ -17,6 +18,7 @@ import {
 } from "tradewire";
 import { CoreService, TradingDataService } from "tradewire/api";
 import type { Devnode } from "tradewire/devnode";
+import { createGrpcTransport } from "tradewire/transport";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { clientOf, limitOrder, startNode, trade, volumeOf } from "../support/leases.js";
@@ -86,6 +88,19 @@ describe("a policy", () => {
 });
 
 describe("a guard", () => {
+  it("signs for the chain that the user names, unless the node is on loopback", async () => {
+    using signer = await newSigner();
+    // The host of a transport that the user made is unknown.
+    const transport = createGrpcTransport({ url: node.grpcUrl });
+    await using elsewhere = createClient({ transport });
+    await expect(elsewhere.guard({ signer, policy: policyOf() })).rejects.toMatchObject({
+      name: "RequestError",
+      summary: "the chain to sign for is not named, and the node is not on loopback",
+    });
+    const { chainId } = await client.lastBlockHeight();
+    await using _ = await elsewhere.guard({ signer, policy: policyOf(), chainId });
+  });
+
   it("limits size, notional, distance and markets of orders", async () => {
     using signer = await newSigner();
     const one = await unitsOfSize();
