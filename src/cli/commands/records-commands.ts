@@ -29,10 +29,9 @@ import {
   TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../errors/index.js";
-import type { Client, ListedRecord, MarketUnits } from "../../index.js";
+import { type Client, formatDecimal, type ListedRecord, type MarketUnits } from "../../index.js";
 import { parseEnumValue } from "../../input/message-init.js";
 import { enumName } from "../../json/protobuf-json.js";
-import { formatDecimal } from "../../market/decimal.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues, repeated, repeatedText } from "../declarations.js";

@@ -1,0 +1,95 @@
+// The decimals of the local node's markets and assets are those that its listings have: a market counts prices in
+// `decimalPlaces` and sizes in `positionDecimalPlaces`, an asset in `decimals` (v0.78.0, datanode/entities/market.go).
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createClient } from "tradewire";
+import { TradingDataService } from "tradewire/api";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { run } from "../support/command.js";
+import { openMarket } from "../support/devnode.js";
+
+let node: Devnode;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 1, blocksPerSegment: 100, blockMs: 0 });
+});
+afterAll(() => node.close());
+
+const ask = (...args: string[]) => run([...args, "--grpc-url", node.grpcUrl]);
+const lines = async (...args: string[]) =>
+  (await ask(...args, "--format", "jsonl")).out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+/** A whole number divided by a power of ten, as decimal text. */
+function scaled(units: string, decimals: number): string {
+  const digits = units.padStart(decimals + 1, "0");
+  const [integer, fraction] = [digits.slice(0, digits.length - decimals), digits.slice(digits.length - decimals)];
+  return `${integer}.${fraction}`.replace(/\.?0*$/, "");
+}
+
+describe("markets", () => {
+  it("prints a table with codes and decimal prices, and JSON with both forms", async () => {
+    const { code, out } = await ask("markets");
+    expect(code).toBe(0);
+    const [header, ...rows] = out.trimEnd().split("\n");
+    expect(header).toMatch(/^code +id +state +mode +mark +bid +offer +open_interest +name$/);
+    expect(rows).toContainEqual(expect.stringMatching(/^M0 +[0-9a-f]{8}… +ACTIVE +CONTINUOUS +\d+(\.\d+)? /));
+    await using client = createClient({ grpc: { url: node.grpcUrl } });
+    const { marketsData } = await client.service(TradingDataService).listLatestMarketData({});
+    for (const { id, decimalPlaces, decimals } of await lines("markets")) {
+      const markPrice = marketsData.find(({ market }) => market === id)?.markPrice ?? "";
+      expect(decimals.markPrice).toBe(markPrice === "0" ? "" : scaled(markPrice, Number(decimalPlaces)));
+    }
+  });
+});
+
+describe("orders and trades", () => {
+  it("have the decimals of their market, beside the numbers as the node sent them", async () => {
+    const markets = new Map((await lines("markets", "--settled")).map((market) => [market.id, market]));
+    for (const command of ["orders", "trades"]) {
+      const records = await lines(command, "--limit", "50");
+      expect(records).toHaveLength(50);
+      for (const { marketId, price, size, decimals } of records) {
+        const { decimalPlaces = "0", positionDecimalPlaces = "0" } = markets.get(marketId);
+        expect(decimals.price).toBe(price === "" ? "" : scaled(price, Number(decimalPlaces)));
+        expect(decimals.size).toBe(scaled(size, Number(positionDecimalPlaces)));
+      }
+    }
+  });
+
+  it.each(["code", "start of the ID", "ID in capitals"])("take a market by its %s", async (way) => {
+    const name = { code: "M0", "start of the ID": openMarket.slice(0, 6), "ID in capitals": openMarket.toUpperCase() };
+    const records = await lines("orders", "--market", name[way as keyof typeof name], "--limit", "20");
+    expect(new Set(records.map(({ marketId }) => marketId))).toEqual(new Set([openMarket]));
+  });
+
+  it("refuse a market that is unknown or ambiguous", async () => {
+    expect(await ask("trades", "--market", "no-such-code")).toEqual({
+      code: 2,
+      out: "",
+      err: 'tradewire: no market has the code or ID "no-such-code"\nRun `tradewire markets` to list the codes and IDs.\n',
+    });
+  });
+
+  it("are filtered by party and status", async () => {
+    const [{ partyId }] = await lines("orders", "--live", "--limit", "1");
+    const records = await lines("orders", "--party", partyId, "--status", "active", "--status", "STATUS_PARKED");
+    expect(records.length).toBeGreaterThan(0);
+    for (const record of records) {
+      expect([record.partyId, record.status]).toEqual([partyId, expect.stringMatching(/^STATUS_(ACTIVE|PARKED)$/)]);
+    }
+  });
+});
+
+describe("positions and accounts", () => {
+  it("show codes, and amounts in the decimals of their asset", async () => {
+    const positions = await ask("positions", "--market", "M0", "--limit", "3");
+    expect(positions.out).toMatch(/^market +party +open_volume +entry_price [\s\S]*\nM0 +[0-9a-f]{8}… +-?\d/);
+    const [{ owner, asset, balance, decimals }] = await lines("accounts", "--limit", "1");
+    await using client = createClient({ grpc: { url: node.grpcUrl } });
+    const found = await client.service(TradingDataService).getAsset({ assetId: asset });
+    expect(decimals.balance).toBe(scaled(balance, Number(found.asset?.details?.decimals)));
+    const ofParty = await ask("accounts", "--party", owner);
+    expect(ofParty.out).toContain(`  ${found.asset?.details?.symbol}  `);
+  });
+});
