@@ -1,4 +1,4 @@
-// A sink of one's own: each unit is a file of JSON lines, with the values as the node's CSV has them.
+// A custom sink: each unit is a file of JSON lines, with the values as in the node's CSV.
 
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";

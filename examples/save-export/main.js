@@ -1,7 +1,7 @@
 // @ts-check
 // Saves a table of network history as one archive, checked to its last byte:
 //   TRADEWIRE_GRPC_URL=https://node.example:3007 node main.js TABLE FROM_BLOCK TO_BLOCK FOLDER
-// Four parts are fetched at once. Stopped or killed, it goes on where it was when it is started again.
+// Fetches four parts at once. After a stop or a crash, run it again to resume.
 import { join } from "node:path";
 import { CanceledError, createClient, loadConfig, tableNames } from "tradewire";
 
@@ -29,7 +29,7 @@ async function main() {
   try {
     const request = { table, fromBlock: blockOf(from), toBlock: blockOf(to) };
     const exported = client.exportNetworkHistory(request, { signal: stop.signal });
-    // The parts stay in a folder of their own until the archive is whole.
+    // The parts stay in a separate folder until the archive is complete.
     const resume = join(folder, `${table}-${from}-${to}.parts`);
     const { path, bytes, sha256 } = await exported.saveTo(join(folder, "/"), { parallel: 4, resume });
     console.log(`${path}: ${bytes} bytes, SHA-256 ${sha256}`);

@@ -1,5 +1,5 @@
 // @ts-check
-// The code that is tested: what a program of one's own makes of the client's answers.
+// The code under test: how your program reacts to the client's responses.
 import { ConnectionError, NodeError, OutcomeUnknownError, ProtocolError } from "tradewire";
 
 /**

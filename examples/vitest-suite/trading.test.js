@@ -1,5 +1,5 @@
 // @ts-check
-// Tests one's own code against a network of one's own, with what networks do to it: npx vitest run
+// Tests your code against a local network with injected failures: npx vitest run
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

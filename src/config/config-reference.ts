@@ -20,37 +20,37 @@ import {
 /** The meaning of each key, for docs/configuration.md. */
 const MEANINGS: Readonly<Record<string, string>> = {
   transport:
-    "`grpc` is gRPC on Node's HTTP/2, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP gateway; a list such as `rest,grpc` has the preferred one first; `auto` is `grpc,rest`",
+    "`grpc` is gRPC on Node's HTTP/2, `grpc-js` is a channel of `@grpc/grpc-js`, and `rest` is the HTTP gateway. A list such as `rest,grpc` starts with the preferred one. `auto` is `grpc,rest`",
   chainId:
-    "the chain to sign for, 1 to 50 characters of `A-Z a-z 0-9 . _ -`; a node on another one is refused, and without it only nodes on loopback are signed for",
+    "the chain to sign for, 1 to 50 characters of `A-Z a-z 0-9 . _ -`. Nodes on another chain are rejected. Without it, transactions are signed only for nodes on loopback",
   profile:
-    "what to expect where deployed nodes differ from the specification: with `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier before it, the oldest orders and stop orders are not asked for first, and the name of an archive is padded where the node gives none (`network-trades-000001-000300.zip`); the single options and a path of one's own win",
-  "grpc.url": "where the node answers gRPC, or a list of several nodes; no path for `grpc-js`",
+    "which rules apply where deployed nodes differ from the specification. With `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier in front, orders and stop orders are not requested oldest first, and block numbers in an archive's name are padded if the node names none (`network-trades-000001-000300.zip`). Single options and your own path take precedence",
+  "grpc.url": "the node's gRPC URL, or a list for several nodes; `grpc-js` allows no path",
   "grpc.codec":
-    "how messages are written; `json` makes an archive a third larger on the wire, and is not for `grpc-js`",
+    "the encoding of messages. `json` makes an archive a third larger on the wire, and is not available for `grpc-js`",
   "grpc.compression":
-    "how requests are compressed; responses may have gzip in any case, though some servers send it only if the request has it",
-  "grpc.windowBytes": "flow-control windows of HTTP/2, of each stream and of the connection",
+    "the compression of requests. Responses may use gzip in any case, but some servers use it only if the request does",
+  "grpc.windowBytes": "the HTTP/2 flow-control window of each stream and of the connection",
   "grpc.keepaliveMs":
-    "a connection with calls under way from which nothing comes is pinged after this time ([Quiet streams](#quiet-streams))",
+    "how long a connection with calls in flight may be silent before it is pinged ([Quiet streams](#quiet-streams))",
   "grpc.addresses":
-    "taken in turn instead of the URL's host, such as `10.0.0.1:3007,[2001:db8::1]:3007`; for `grpc-js` only",
+    "addresses to use in turn instead of the URL's host, for example `10.0.0.1:3007,[2001:db8::1]:3007`; `grpc-js` only",
   "grpc.tls.ca":
-    "the certificate authorities themselves, in PEM, instead of their file; programs may give a function, which is called for each connection ([Certificates](#certificates))",
-  "grpc.tls.cert": "the client's certificate itself, as for `ca`",
-  "grpc.tls.key": "its private key itself, as for `ca`",
+    "the certificate authorities to trust, as PEM text instead of a file. Programs may give a function, which is called for each connection ([Certificates](#certificates))",
+  "grpc.tls.cert": "the client's certificate, as for `ca`",
+  "grpc.tls.key": "its private key, as for `ca`",
   "grpc.tls.caFile": "PEM file with the certificate authorities to trust, instead of the system's",
   "grpc.tls.certFile": "PEM file with the client's certificate",
   "grpc.tls.keyFile": "PEM file with the client certificate's private key",
-  "grpc.tls.serverName": "whom the server's certificate must be for, where that is not the URL's host",
+  "grpc.tls.serverName": "the name that the server's certificate must have, if it is not the URL's host",
   "grpc.headers":
-    "further headers of every request, such as a token; in a program, also a function ([Tokens that expire](#tokens-that-expire))",
-  "grpc.allowInsecureHeaders": "whether those headers may go over plain HTTP to another machine",
+    "additional headers of every request, such as a token. Programs may give a function ([Tokens that expire](#tokens-that-expire))",
+  "grpc.allowInsecureHeaders": "whether these headers may be sent over plain HTTP to another machine",
   "rest.url":
-    "where the HTTP gateway answers, or a list of several nodes'; a path in it is put in front of every method's",
+    "the URL of the HTTP gateway, or a list for several nodes. Its path is put in front of each method's path",
   "rest.streams":
-    'the form of streams: `{"result": ...}` or `{"error": ...}` one a line, the messages themselves, or one JSON array of them; nodes send envelopes',
-  "rest.jsonAsText": "whether answers of the type `text/plain` are read as JSON, for gateways that name it so",
+    'the format of streams: one `{"result": ...}` or `{"error": ...}` per line, bare messages, or one JSON array of messages. Nodes send envelopes',
+  "rest.jsonAsText": "whether responses of type `text/plain` are parsed as JSON, for gateways that label them so",
   "rest.tls.ca": "as for gRPC",
   "rest.tls.cert": "as for gRPC",
   "rest.tls.key": "as for gRPC",
@@ -61,30 +61,30 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "rest.headers": "as for gRPC",
   "rest.allowInsecureHeaders": "as for gRPC",
   proxy:
-    "the HTTP proxy of all nodes, such as `http://user:password@proxy.example:3128`, or `false` for none; by default `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide ([Proxies](#proxies))",
-  "timeouts.connectMs": "until a connection is usable: over gRPC, until the server has spoken HTTP/2",
-  "timeouts.callMs": "for a whole call that does not stream, with its wait for its turn and its retries",
+    "the HTTP proxy for all nodes, for example `http://user:password@proxy.example:3128`, or `false` for none. By default, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide ([Proxies](#proxies))",
+  "timeouts.connectMs": "the maximum time until a connection is usable; over gRPC, until the server has answered in HTTP/2",
+  "timeouts.callMs": "the maximum duration of a call that does not stream, including the wait for its turn and retries",
   "timeouts.idleMs":
-    "for a stream, the longest time in which nothing comes; bytes count, with `grpc-js` whole messages. Without it, a minute for downloads such as exports, and none for streams that observe",
-  "retry.tries": "how often a call is tried at most, if it may be repeated or nothing of it was sent; 1 for no retries",
-  "retry.baseMs": "the longest wait before the first retry; it doubles with each, and the wait is a random part of it",
-  "retry.maxMs": "the longest wait before any retry",
+    "the maximum idle time of a stream. Every byte counts; with `grpc-js`, every message. The default is a minute for downloads such as exports, and no limit for streams that observe",
+  "retry.tries": "the maximum number of attempts of a call that may be repeated, or of which nothing was sent; 1 for no retries",
+  "retry.baseMs": "the maximum wait before the first retry. It doubles with each retry, and the wait is a random part of it",
+  "retry.maxMs": "the maximum wait before any retry",
   "retry.methods":
-    "full names of further methods that may be repeated, such as `library.v1.LibraryService/Search`: reads whose definitions do not say so ([Retries](#retries))",
+    "full names of additional methods that may be repeated, for example `library.v1.LibraryService/Search`: reads whose definitions do not say so ([Retries](#retries))",
   "retry.maxTokens":
-    "the retry budget that all calls of a client share: each failure takes a token, and calls are retried while more than half of the tokens are there",
-  "retry.tokenRatio": "the part of a token that a successful call gives back",
+    "the retry budget of all calls of a client. Each failure takes a token, and calls are retried while more than half of the tokens are left",
+  "retry.tokenRatio": "the part of a token that a successful call returns",
   "fallback.strategy":
-    "where reads go: to the `first` node that can be used, or to all in turn (`round-robin`); what transactions are made of goes to the first",
-  "fallback.maxLagBlocks": "with several nodes, how far one may be behind the others before it is not used",
-  "fallback.pauseMs": "how long `auto` leaves alone a transport that could not connect; it doubles with each failure",
-  "fallback.maxPauseMs": "the longest time that it is left alone",
-  "limits.maxMessageBytes": "the largest gRPC message that is read; a list of 300,000 history segments has up to 50 MB",
+    "where reads go: to the `first` usable node, or to all in turn (`round-robin`). Reads for transactions go to the first",
+  "fallback.maxLagBlocks": "with several nodes, how many blocks a node may be behind the others before it is not used",
+  "fallback.pauseMs": "how long `auto` avoids a transport that could not connect. It doubles with each failure",
+  "fallback.maxPauseMs": "the maximum of that time",
+  "limits.maxMessageBytes": "the maximum size of a gRPC message that is received; a list of 300,000 history segments has up to 50 MB",
   "limits.maxJsonBytes":
-    "the largest JSON object that is read: a chunk of a stream or a whole body; a list of history segments is over the default from about 240,000 on",
-  "limits.maxArchiveBytes": "the largest archive that `toZip()` takes into memory",
+    "the maximum size of a JSON object that is received: a chunk of a stream or a complete body. A list of more than about 240,000 history segments exceeds the default",
+  "limits.maxArchiveBytes": "the maximum size of an archive that `toZip()` loads into memory",
   "limits.callsPerSecond":
-    "the most calls that are sent in a second, for those who share an address with others; the node's own limit is kept anyway",
+    "the maximum number of calls per second, for programs that share an address with others. The node's own limit is respected in any case",
 };
 
 /** The names of types that cannot be derived from the schema. */
