@@ -1,8 +1,8 @@
-// What each room of src/ may know: itself, and the rooms listed. Rules of one's own below the table.
-const rooms = {
+// What each module of src/ may import: itself, and the modules listed. Further rules are below the table.
+const modules = {
   api: [],
   errors: [],
-  runtime: [], // Clocks, timers and randomness: every room may know it.
+  runtime: [], // Clocks, timers and randomness: every module may know it.
   signal: ["errors"],
   input: ["errors"],
   config: ["errors", "input", "schema", "file"],
@@ -49,7 +49,7 @@ const rooms = {
     "ledger",
     "transaction",
   ],
-  // The client puts the rooms together.
+  // The client puts the modules together.
   client: [
     "errors",
     "input",
@@ -69,7 +69,7 @@ const rooms = {
   ],
 };
 
-// The command uses what any user of the package can import, the rooms of small helpers, and these modules.
+// The command uses what any user of the package can import, the modules of small helpers, and these modules.
 const innerModulesOfCommand = {
   // The command reads a configuration's file once for several arguments, completes values, and prints the table of keys.
   config: ["config-schema", "config-sources", "load-config", "loopback", "proxy"],
@@ -97,19 +97,19 @@ const innerModulesOfCommand = {
   transport: ["layers/library-errors", "method", "transport"],
 };
 
-/** The files of a room, and what every room may know. */
-const room = (name) => `^src/${name}/`;
+/** The files of a module, and what every module may know. */
+const inModule = (name) => `^src/${name}/`;
 const GENERATED = "^gen/";
-const RUNTIME = room("runtime");
+const RUNTIME = inModule("runtime");
 
-const ofRooms = Object.entries(rooms).map(([name, known]) => ({
+const ofModules = Object.entries(modules).map(([name, known]) => ({
   name: `${name}-knows`,
   comment: `src/${name} may know: gen, runtime${known.map((other) => `, ${other}`).join("")}`,
   severity: "error",
-  from: { path: room(name) },
+  from: { path: inModule(name) },
   to: {
     path: "^(src|gen|test|bench)/",
-    pathNot: [GENERATED, RUNTIME, room(name), ...known.map(room)],
+    pathNot: [GENERATED, RUNTIME, inModule(name), ...known.map(inModule)],
   },
 }));
 
@@ -130,26 +130,26 @@ export default {
       from: { path: GENERATED },
       to: { path: "^src/" },
     },
-    ...ofRooms,
+    ...ofModules,
     {
-      name: "new-room",
-      comment: "A room is entered in the table above before something is put into it.",
+      name: "new-module",
+      comment: "A module is entered in the table above before something is put into it.",
       severity: "error",
-      from: { path: "^src/([^/]+)/", pathNot: [...Object.keys(rooms), "cli"].map(room) },
+      from: { path: "^src/([^/]+)/", pathNot: [...Object.keys(modules), "cli"].map(inModule) },
       to: {},
     },
     {
       name: "cli-entries",
       comment: "The command uses public entries, small helpers, and the inner modules listed above.",
       severity: "error",
-      from: { path: room("cli") },
+      from: { path: inModule("cli") },
       to: {
         path: "^(src|gen|test|bench)/",
         pathNot: [
           GENERATED,
-          room("cli"),
+          inModule("cli"),
           "^src/((archive|csv|devnode|sync|transaction|transport)/)?index\\.ts$",
-          ...["errors", "input", "json", "runtime", "signal"].map(room),
+          ...["errors", "input", "json", "runtime", "signal"].map(inModule),
           ...Object.entries(innerModulesOfCommand).map(
             ([name, modules]) => `^src/${name}/(${modules.join("|")})\\.ts$`,
           ),
@@ -160,7 +160,7 @@ export default {
       name: "devnode-pure",
       comment: "The local node shares names, ranges and checks; what calls a node is not for it.",
       severity: "error",
-      from: { path: room("devnode") },
+      from: { path: inModule("devnode") },
       to: {
         path: "^src/(history/(create-export|export-request|save-in-parts)|ledger/ledger-export|archive/(open-archive|merge-archives|save-archive)|transaction/(transactions|block-allowance|signer|key-file|mnemonic))\\.ts$",
       },
@@ -183,10 +183,10 @@ export default {
       name: "light-opentelemetry",
       comment: "Tracing loads only the keys of a call's context, clocks and checks of options. Types cost nothing.",
       severity: "error",
-      from: { path: room("opentelemetry") },
+      from: { path: inModule("opentelemetry") },
       to: {
         path: "^(src|gen)/",
-        pathNot: [room("opentelemetry"), RUNTIME, "^src/transport/call-context\\.ts$", "^src/input/assert\\.ts$"],
+        pathNot: [inModule("opentelemetry"), RUNTIME, "^src/transport/call-context\\.ts$", "^src/input/assert\\.ts$"],
         dependencyTypesNot: ["type-only"],
       },
     },

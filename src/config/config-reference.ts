@@ -62,12 +62,15 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "rest.allowInsecureHeaders": "as for gRPC",
   proxy:
     "the HTTP proxy for all nodes, for example `http://user:password@proxy.example:3128`, or `false` for none. By default, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide ([Proxies](#proxies))",
-  "timeouts.connectMs": "the maximum time until a connection is usable; over gRPC, until the server has answered in HTTP/2",
+  "timeouts.connectMs":
+    "the maximum time until a connection is usable; over gRPC, until the server has answered in HTTP/2",
   "timeouts.callMs": "the maximum duration of a call that does not stream, including the wait for its turn and retries",
   "timeouts.idleMs":
     "the maximum idle time of a stream. Every byte counts; with `grpc-js`, every message. The default is a minute for downloads such as exports, and no limit for streams that observe",
-  "retry.tries": "the maximum number of attempts of a call that may be repeated, or of which nothing was sent; 1 for no retries",
-  "retry.baseMs": "the maximum wait before the first retry. It doubles with each retry, and the wait is a random part of it",
+  "retry.tries":
+    "the maximum number of attempts of a call that may be repeated, or of which nothing was sent; 1 for no retries",
+  "retry.baseMs":
+    "the maximum wait before the first retry. It doubles with each retry, and the wait is a random part of it",
   "retry.maxMs": "the maximum wait before any retry",
   "retry.methods":
     "full names of additional methods that may be repeated, for example `library.v1.LibraryService/Search`: reads whose definitions do not say so ([Retries](#retries))",
@@ -79,7 +82,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "fallback.maxLagBlocks": "with several nodes, how many blocks a node may be behind the others before it is not used",
   "fallback.pauseMs": "how long `auto` avoids a transport that could not connect. It doubles with each failure",
   "fallback.maxPauseMs": "the maximum of that time",
-  "limits.maxMessageBytes": "the maximum size of a gRPC message that is received; a list of 300,000 history segments has up to 50 MB",
+  "limits.maxMessageBytes":
+    "the maximum size of a gRPC message that is received; a list of 300,000 history segments has up to 50 MB",
   "limits.maxJsonBytes":
     "the maximum size of a JSON object that is received: a chunk of a stream or a complete body. A list of more than about 240,000 history segments exceeds the default",
   "limits.maxArchiveBytes": "the maximum size of an archive that `toZip()` loads into memory",

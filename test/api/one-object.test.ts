@@ -13,7 +13,7 @@ const isModule = (value: unknown): value is Record<string, unknown> =>
 
 test.each([
   "index",
-  ...["archive", "csv", "transaction", "transport", "devnode", "sync"].map((room) => `${room}/index`),
+  ...["archive", "csv", "transaction", "transport", "devnode", "sync"].map((module) => `${module}/index`),
 ])("what %s and tradewire/api both export under one name is one object", async (name) => {
   const namespaces = [api, ...Object.values(api).filter(isModule)];
   const twice = Object.entries(await load(name)).flatMap(([exported, value]) =>

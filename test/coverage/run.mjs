@@ -1,7 +1,7 @@
-// Which lines and branches of each room the quick tests run, as V8 counts them in the sources, in the process of the tests.
+// Which lines and branches of each module the quick tests run, as V8 counts them in the sources, in the process of the tests.
 //
 //   npm run coverage                  all of them, one test file after the other
-//   npm run coverage -- zip devnode   the tests of these folders, and these rooms
+//   npm run coverage -- zip devnode   the tests of these folders, and these modules
 //
 // `.coverage/index.html` shows the files line by line.
 import { spawnSync } from "node:child_process";
@@ -24,14 +24,14 @@ const { status } = spawnSync(
     "node_modules/jest/bin/jest.js",
     "--runInBand",
     "--forceExit",
-    ...asked.map((room) => `test/${room}`),
+    ...asked.map((module) => `test/${module}`),
   ],
   { stdio: "inherit", env: { ...process.env, TEST_SOURCES: "1", NODE_V8_COVERAGE: COUNTS } },
 );
 process.exitCode = status ?? 1;
 
 const report = new Report({
-  include: asked.length === 0 ? ["src/**"] : asked.flatMap((room) => [`src/${room}/**`, `src/${room}.ts`]),
+  include: asked.length === 0 ? ["src/**"] : asked.flatMap((module) => [`src/${module}/**`, `src/${module}.ts`]),
   reporter: ["html"],
   reportsDirectory: ".coverage",
   tempDirectory: COUNTS,
@@ -40,18 +40,18 @@ const report = new Report({
 await report.run();
 const map = await report.getCoverageMapFromAllCoverageFiles();
 
-const rooms = new Map();
+const modules = new Map();
 for (const file of map.files()) {
-  const room = dirname(relative("", file));
+  const module = dirname(relative("", file));
   const summary = map.fileCoverageFor(file).toSummary();
-  rooms.set(room, rooms.get(room)?.merge(summary) ?? summary);
+  modules.set(module, modules.get(module)?.merge(summary) ?? summary);
 }
 const percent = ({ pct }) => `${pct} %`;
 console.table(
-  [...rooms]
+  [...modules]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([room, { lines, branches }]) => ({
-      room,
+    .map(([module, { lines, branches }]) => ({
+      module,
       lines: lines.total,
       "lines run": percent(lines),
       "branches run": percent(branches),

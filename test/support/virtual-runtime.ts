@@ -2,13 +2,13 @@ import { createHook } from "node:async_hooks";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createBrotliDecompress, createGzip } from "node:zlib";
-import type * as RuntimeRoom from "../../src/runtime/index.js";
+import type * as RuntimeModule from "../../src/runtime/index.js";
 
-/** The room as it is built, which the package does not export. */
-const room: typeof RuntimeRoom = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
+/** The module as it is built, which the package does not export. */
+const built: typeof RuntimeModule = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
 
 /** The runtime that is used where none is replaced. */
-export const { nodeRuntime } = room;
+export const { nodeRuntime } = built;
 
 /**
  * Replaces a part of Node's runtime until it is disposed of.
@@ -16,8 +16,8 @@ export const { nodeRuntime } = room;
  * @param part the functions that are replaced
  * @returns puts back the runtime before
  */
-export function useRuntime(part: Partial<RuntimeRoom.Runtime>): Disposable {
-  return room.replaceRuntime({ ...nodeRuntime, ...part });
+export function useRuntime(part: Partial<RuntimeModule.Runtime>): Disposable {
+  return built.replaceRuntime({ ...nodeRuntime, ...part });
 }
 
 /** A runtime whose time passes only when a test says so, and whose randomness comes from a seed. */
@@ -128,7 +128,7 @@ export function useVirtualRuntime({
     timer.callback();
   }
 
-  const runtime: Omit<RuntimeRoom.Runtime, "startImmediate" | "connect"> = {
+  const runtime: Omit<RuntimeModule.Runtime, "startImmediate" | "connect"> = {
     monotonicMs: () => now,
     unixMs: () => Math.floor(epoch + now),
     startTimer: (callback, ms, options) => start(callback, ms, undefined, options?.ref),
@@ -191,7 +191,7 @@ export function useVirtualRuntime({
 
 /** How long a timer waits: whole milliseconds, at least one, as Node's do. */
 function timerMs(ms: number): number {
-  if (!(ms <= room.MAX_TIMER_MS)) {
+  if (!(ms <= built.MAX_TIMER_MS)) {
     throw new RangeError(`no timer can wait ${ms} ms`);
   }
   return Math.max(Math.trunc(ms), 1);
