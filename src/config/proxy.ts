@@ -92,4 +92,8 @@ export function maskProxy(proxy: ProxyConfig): ProxyConfig {
   return proxy === false ? proxy : maskUrl(proxy);
 }
 
-const maskUrl = (url: string) => url.replace(/^([a-z]+:\/\/)[^/]*@/i, "$1***@");
+/** Masks the user name and password, in each form that `URL` accepts, such as `http:user:password@host`. */
+function maskUrl(url: string): string {
+  const { username, password, host, protocol } = new URL(url);
+  return username === "" && password === "" ? url : `${protocol}//***@${host}`;
+}

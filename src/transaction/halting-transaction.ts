@@ -72,7 +72,9 @@ async function soonExpired(
   if (!isDelayable(command)) {
     return undefined;
   }
-  if ((recent.last()?.ageMs ?? Number.POSITIVE_INFINITY) > FRESH_MS) {
+  const known = recent.last();
+  // Followed blocks do not say how many past blocks the network takes.
+  if (known === undefined || known.ageMs > FRESH_MS || known.pastBlocks === 0) {
     const last = await clientOf(CoreService).lastBlockHeight({}, options).catch(undefinedIfAbsent);
     if (last !== undefined) {
       recent.add(last);

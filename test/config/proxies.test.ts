@@ -120,6 +120,18 @@ describe("the proxies of the environment", () => {
     expect(table.out).toContain("http://***@proxy.example:3128");
     expect(table.out).not.toContain("s3cret");
   });
+
+  it.each(["http:user:s3cret@proxy.example:3128", "http:///user:s3cret@proxy.example:3128"])(
+    "have no password in what the command prints, in whatever form %s is a URL",
+    async (proxy) => {
+      const { code, out } = await run(["config", "--json", "--grpc-url", URL_OF_NODE], {
+        environment: { TRADEWIRE_PROXY: proxy },
+      });
+      expect(code).toBe(0);
+      expect(JSON.parse(out)).toMatchObject({ proxy: { value: "http://***@proxy.example:3128" } });
+      expect(out).not.toContain("s3cret");
+    },
+  );
 });
 
 describe("proxy in a configuration", () => {

@@ -37,6 +37,22 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("a submission over %s", (tra
     expect(error).toMatchObject({ cause: { name: "NodeError", isRefusal: false } });
   });
 
+  // As grpc-js words it if no connection was made. A node that has the request can send the same words.
+  test.each([
+    ["in trailers", "Write error: Last error: connect ECONNREFUSED 1.2.3.4:1"],
+    ["in headers alone", "No connection established. Last error: connect ECONNREFUSED 1.2.3.4:1"],
+  ])("has an unknown outcome if the node's words, %s, are those of a failed connection", async (place, words) => {
+    const status = { "grpc-status": "14", "grpc-message": words };
+    grpc.answer =
+      place === "in trailers"
+        ? { ending: status }
+        : { headers: { ...status, "content-type": undefined }, ending: "end" };
+    rest.answer = whole("503 No", JSON.stringify({ code: 14, message: words, details: [] }), JSON_TYPE);
+    const before = grpc.calls.length;
+    expect(await submitted(transport)).toBeInstanceOf(OutcomeUnknownError);
+    expect(grpc.calls.length - before).toBeLessThanOrEqual(1);
+  });
+
   test("has an unknown outcome after HTTP 403 that names a ban", async () => {
     grpc.answer = {
       headers: { ":status": 403, "content-type": "text/html", "retry-after": "60" },

@@ -58,7 +58,8 @@ export function startGrpcJsCall(
       onReceive();
     }
     const header = "header" in state ? state.header : undefined;
-    const outcome = outcomeOf(status, { header, trailer, hasMessage, isTruncated: endsInsideMessage(raw) });
+    const wasStarted = findInternal(raw, "http2Stream") !== undefined;
+    const outcome = outcomeOf(status, { header, trailer, hasMessage, isTruncated: endsInsideMessage(raw), wasStarted });
     end(outcome.kind === "failed" ? { ...outcome, error: explain(outcome.error) } : outcome);
   }
 
@@ -166,15 +167,17 @@ interface Response {
   readonly hasMessage: boolean;
   /** Whether it ends inside a message. */
   readonly isTruncated: boolean;
+  /** Whether the call had an HTTP/2 stream, so that the request may have been sent. */
+  readonly wasStarted: boolean;
 }
 
 /** Returns how a call has ended, by the status that grpc-js reports and what has arrived of the response. */
-function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTruncated }: Response): Outcome {
+function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTruncated, wasStarted }: Response): Outcome {
   // Without a header, the response may consist of headers alone, which grpc-js reports as the trailer.
   const foreignType =
     header !== undefined || trailer.has("content-type") ? foreignTypeOf(header ?? trailer) : undefined;
   if (status.code !== statusCode.OK) {
-    const error = statusError(status, header, hasMessage || isTruncated);
+    const error = statusError(status, header, { hasMessage: hasMessage || isTruncated, wasStarted });
     const isHttpStatus = error instanceof CallError && error.failure.kind === "HTTP status";
     return { kind: "failed", error: foreignType === undefined || isHttpStatus ? error : foreignError(foreignType) };
   }

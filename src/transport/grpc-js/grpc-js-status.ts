@@ -62,16 +62,19 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
  * Returns the error of a call that grpc-js ended with a status other than OK.
  *
  * As with Connect's transports, the error of a status that the node sent has `grpc-status` in its metadata; the error of a
- * local failure has not. Trailers that are not empty came from the node. If the trailers are empty and there is no header,
- * nothing came from the node, since a response of trailers alone has at least a content type. If there is a header, {@link LOCAL_MESSAGE}
- * tells.
+ * local failure has not. Trailers that are not empty came from the node. If the trailers are empty, the text decides, which a
+ * node can imitate: so only a call that had no HTTP/2 stream is one for which no connection was made.
  *
  * @param status the status that grpc-js ended the call with
  * @param header the response's header, if it arrived
- * @param hasMessage whether a message, or a part of one, arrived
+ * @param facts whether a message, or a part of one, arrived, and whether the call had an HTTP/2 stream
  * @returns the error; for a network failure, its cause has the code of Node's error
  */
-export function statusError(status: StatusObject, header: Headers | undefined, hasMessage = false): ConnectError {
+export function statusError(
+  status: StatusObject,
+  header: Headers | undefined,
+  { hasMessage = false, wasStarted = false }: { readonly hasMessage?: boolean; readonly wasStarted?: boolean } = {},
+): ConnectError {
   if (typeof status.details !== "string") {
     // grpc-js has no text for a message that it cannot decompress.
     return brokenAnswerError(UNEXPECTED_COMPRESSION);
@@ -82,7 +85,7 @@ export function statusError(status: StatusObject, header: Headers | undefined, h
     return http === "200" ? withoutStatus() : new CallError({ kind: "HTTP status", status: Number(http) }, { header });
   }
   if ([...trailer].length === 0 && (header === undefined || LOCAL_MESSAGE.test(status.details))) {
-    return localError(status);
+    return localError(status, wasStarted);
   }
   const error = nodeError(status, trailer, header);
   return hasMessage ? error : addFacts(error, { isNodeStatus: true });
@@ -127,7 +130,7 @@ function decodeReserved(message: string): string {
   return message.replace(/%(?:2[346BCF]|3[ABDF]|40)/gi, decodeURIComponent);
 }
 
-function localError(status: StatusObject): ConnectError {
+function localError(status: StatusObject, wasStarted: boolean): ConnectError {
   const { details } = status;
   if (/^Received RST_STREAM with code 0\b/.test(details)) {
     return withoutStatus();
@@ -147,8 +150,9 @@ function localError(status: StatusObject): ConnectError {
   const nodeCode = nodeCodeOf(message);
   const coded = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
   const isConnecting =
-    last !== undefined ||
-    /^(?:Name resolution failed|No connection established|Failed to start HTTP\/2 stream)/.test(details);
+    !wasStarted &&
+    (last !== undefined ||
+      /^(?:Name resolution failed|No connection established|Failed to start HTTP\/2 stream)/.test(details));
   const cause = coded !== undefined && isConnecting ? markConnecting(coded) : coded;
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);
 }
