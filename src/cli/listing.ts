@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { encodeCsv } from "../csv/index.js";
+import { parseEnumValue } from "../input/message-init.js";
 import { isJsonObject } from "../json/json-values.js";
 import { messageToJson } from "../json/message-json.js";
-import { choice, flag, type OptionValues, parsed } from "./declarations.js";
+import { enumName } from "../json/protobuf-json.js";
+import { choice, flag, type OptionValues, parsed, repeated } from "./declarations.js";
 import { type CommandContext, json, printable } from "./output.js";
 import { parseCount } from "./parsers.js";
 import { createProgress } from "./progress.js";
@@ -205,4 +207,43 @@ export function textAt(json: JsonValue, path: readonly DescField[]): string | nu
 export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
   const prefix = sharedPrefix.toUpperCase();
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
+}
+
+/**
+ * Returns the short name of a value of an enum.
+ *
+ * @param desc the enum
+ * @param value the value's number
+ * @returns the name without the enum's prefix; the digits for a value that these definitions lack
+ */
+export function valueName(desc: DescEnum, value: number): string {
+  return shortName(desc, enumName(desc, value));
+}
+
+/**
+ * Declares an option that filters by values of an enum.
+ *
+ * @param placeholder how the help writes the value
+ * @param desc the enum
+ * @returns the option, whose values may be repeated
+ */
+export function enumOption(placeholder: string, desc: DescEnum) {
+  const names = desc.values.map(({ localName }) => localName);
+  return repeated(
+    placeholder,
+    `filter by value: ${names.join(", ")}; may be repeated`,
+    (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
+    { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
+  );
+}
+
+/**
+ * Shortens an identifier for a table.
+ *
+ * @param text the identifier
+ * @param wide whether it is shown in full
+ * @returns the first digits and an ellipsis, or the whole of a short text
+ */
+export function shortId(text: string, wide: boolean): string {
+  return wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`;
 }

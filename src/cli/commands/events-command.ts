@@ -1,4 +1,4 @@
-import type { DescEnum, DescField, DescMessage, JsonValue, Message } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonValue, Message } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import {
   BusEventSchema,
@@ -20,12 +20,11 @@ import {
 import { truncate } from "../../errors/error-text.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { messageToJson } from "../../json/message-json.js";
-import { enumName } from "../../json/protobuf-json.js";
 import { parseEventType } from "../../live/event-types.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, choice, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
-import { shortName } from "../listing.js";
+import { valueName } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { parseCount } from "../parsers.js";
 
@@ -166,12 +165,12 @@ function about(event: LiveEvent, desc: DescMessage, id: ShowId): string[] {
 
 function aboutOrder(order: Order, id: ShowId): string[] {
   return [
-    named(Order_StatusSchema, order.status),
-    named(SideSchema, order.side),
+    valueName(Order_StatusSchema, order.status),
+    valueName(SideSchema, order.side),
     ...priced(order),
     `remaining=${order.remaining}`,
-    named(Order_TypeSchema, order.type),
-    named(Order_TimeInForceSchema, order.timeInForce),
+    valueName(Order_TypeSchema, order.type),
+    valueName(Order_TimeInForceSchema, order.timeInForce),
     `id=${id(order.id)}`,
     `party=${id(order.partyId)}`,
     `market=${id(order.marketId)}`,
@@ -181,7 +180,7 @@ function aboutOrder(order: Order, id: ShowId): string[] {
 function aboutTrade(trade: Trade, id: ShowId): string[] {
   return [
     ...priced(trade),
-    `aggressor=${named(SideSchema, trade.aggressor)}`,
+    `aggressor=${valueName(SideSchema, trade.aggressor)}`,
     `buyer=${id(trade.buyer)}`,
     `seller=${id(trade.seller)}`,
     `id=${id(trade.id)}`,
@@ -191,8 +190,8 @@ function aboutTrade(trade: Trade, id: ShowId): string[] {
 
 function aboutStopOrder({ stopOrder, submission }: StopOrderEvent, id: ShowId): string[] {
   return [
-    ...(stopOrder === undefined ? [] : [named(StopOrder_StatusSchema, stopOrder.status), triggerText(stopOrder)]),
-    ...(submission === undefined ? [] : [named(SideSchema, submission.side), ...priced(submission)]),
+    ...(stopOrder === undefined ? [] : [valueName(StopOrder_StatusSchema, stopOrder.status), triggerText(stopOrder)]),
+    ...(submission === undefined ? [] : [valueName(SideSchema, submission.side), ...priced(submission)]),
     ...(stopOrder === undefined
       ? []
       : [`id=${id(stopOrder.id)}`, `party=${id(stopOrder.partyId)}`, `market=${id(stopOrder.marketId)}`]),
@@ -205,7 +204,7 @@ function aboutResult({ statusDetail, transaction, extra, partyId }: TransactionR
       ? [extra.value.error, ...extra.value.errors.map(({ key, errors }) => `${key}: ${errors.join(", ")}`)]
       : [];
   return [
-    named(TransactionResult_StatusSchema, statusDetail),
+    valueName(TransactionResult_StatusSchema, statusDetail),
     transaction.case ?? "",
     `party=${id(partyId)}`,
     ...why.filter((text) => text !== "").map((text) => truncate(JSON.stringify(text), MAX_CHARACTERS * 3)),
@@ -226,7 +225,7 @@ function aboutAny(desc: DescMessage, value: Message, id: ShowId): string[] {
 
 function fieldText(field: DescField, value: unknown): string {
   if (field.fieldKind === "enum" && typeof value === "number") {
-    return value === 0 ? "" : named(field.enum, value);
+    return value === 0 ? "" : valueName(field.enum, value);
   }
   return field.fieldKind === "scalar" && value !== undefined && !(value instanceof Uint8Array) ? String(value) : "";
 }
@@ -236,10 +235,6 @@ function priced({ size, price }: { readonly size: bigint; readonly price: string
 }
 
 function triggerText({ trigger, triggerDirection }: StopOrder): string {
-  const direction = named(StopOrder_TriggerDirectionSchema, triggerDirection);
+  const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
   return `${direction} ${trigger.case === "trailingPercentOffset" ? "trailing " : ""}${trigger.value ?? ""}`;
-}
-
-function named(desc: DescEnum, value: number): string {
-  return shortName(desc, enumName(desc, value));
 }

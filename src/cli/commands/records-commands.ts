@@ -1,4 +1,4 @@
-import type { DescEnum, DescMessage, JsonObject, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, MessageShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import {
   type AccountBalance,
@@ -30,13 +30,19 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { RequestError } from "../../errors/index.js";
 import { type Client, formatDecimal, type ListedRecord, type MarketUnits } from "../../index.js";
-import { parseEnumValue } from "../../input/message-init.js";
-import { enumName } from "../../json/protobuf-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, repeated, repeatedText } from "../declarations.js";
+import { addOptions, flag, type OptionValues, repeatedText } from "../declarations.js";
 import { isoTime } from "../formatting.js";
-import { type ListingType, listingOptions, maxRecords, printListing, shortName } from "../listing.js";
+import {
+  enumOption,
+  type ListingType,
+  listingOptions,
+  maxRecords,
+  printListing,
+  shortId,
+  valueName,
+} from "../listing.js";
 import type { CommandContext } from "../output.js";
 
 const { listAccounts, listAllPositions, listAssets, listMarkets, listOrders, listTrades } = TradingDataService.method;
@@ -44,8 +50,8 @@ const { listAccounts, listAllPositions, listAssets, listMarkets, listOrders, lis
 /** Maximum number of markets and of assets that are loaded for their names. */
 const MAX_NAMED = 5000;
 
-/** The number of digits of an identifier that a table shows, and the minimum number that the command accepts. */
-const [SHOWN_DIGITS, MIN_DIGITS] = [8, 4];
+/** The minimum number of digits of a market's identifier that names it. */
+const MIN_DIGITS = 4;
 
 const recordsOptions = {
   wide: flag("print full IDs"),
@@ -62,12 +68,7 @@ const filterOptions = {
 };
 
 const ordersOptions = {
-  status: repeated(
-    "<status>",
-    `only orders with this status: ${namesOf(Order_StatusSchema).join(", ")}; may be repeated`,
-    (name, option) => parseEnumValue(Order_StatusSchema, name.toUpperCase(), option),
-    { completions: () => ({ values: namesOf(Order_StatusSchema).map((name) => name.toLowerCase()) }) },
-  ),
+  status: enumOption("<status>", Order_StatusSchema),
   live: flag("only live orders"),
   ...filterOptions,
 };
@@ -187,24 +188,19 @@ interface Names {
 }
 
 function createNames(client: Client, { wide }: RecordsOptions, signal: AbortSignal): Names {
-  let all: Promise<Map<string, Market>> | undefined;
-  let loaded = new Map<string, Market>();
+  const loaded = new Map<string, Market>();
   const units = new Map<string, MarketUnits>();
-  const id = (text: string) =>
-    wide === true || text.length <= SHOWN_DIGITS + MIN_DIGITS ? text : `${text.slice(0, SHOWN_DIGITS)}…`;
-
-  async function loadMarkets(): Promise<Map<string, Market>> {
+  const id = (text: string) => shortId(text, wide === true);
+  let loading: Promise<void> | undefined;
+  const load = async () => {
     for await (const { node } of client.records(listMarkets, { includeSettled: true }, { limit: MAX_NAMED, signal })) {
       loaded.set(node.id, node);
     }
+  };
+  const markets = async () => {
+    loading ??= load();
+    await loading;
     return loaded;
-  }
-  const markets = () => {
-    all ??= loadMarkets().then((map) => {
-      loaded = map;
-      return map;
-    });
-    return all;
   };
 
   return {
@@ -297,8 +293,8 @@ function marketsType(names: Names, data: ReadonlyMap<string, MarketData>): Listi
       return [
         codeOf(market),
         names.id(market.id),
-        named(Market_StateSchema, market.state),
-        named(Market_TradingModeSchema, market.tradingMode),
+        valueName(Market_StateSchema, market.state),
+        valueName(Market_TradingModeSchema, market.tradingMode),
         ...[markPrice, bestBidPrice, bestOfferPrice, openInterest].map(String),
         market.tradableInstrument?.instrument?.name ?? "",
       ];
@@ -319,11 +315,11 @@ function ordersType(names: Names): ListingType<typeof OrderSchema> {
       return [
         names.id(order.id),
         names.code(order.marketId),
-        named(Order_StatusSchema, order.status),
-        named(SideSchema, order.side),
+        valueName(Order_StatusSchema, order.status),
+        valueName(SideSchema, order.side),
         ...[price, size, remaining],
-        named(Order_TypeSchema, order.type),
-        named(Order_TimeInForceSchema, order.timeInForce),
+        valueName(Order_TypeSchema, order.type),
+        valueName(Order_TimeInForceSchema, order.timeInForce),
         isoTime(order.createdAt),
         names.id(order.partyId),
         order.reference,
@@ -346,9 +342,9 @@ function tradesType(names: Names): ListingType<typeof TradeSchema> {
         names.id(trade.id),
         names.code(trade.marketId),
         ...[price, size],
-        named(SideSchema, trade.aggressor),
+        valueName(SideSchema, trade.aggressor),
         isoTime(trade.timestamp),
-        named(Trade_TypeSchema, trade.type),
+        valueName(Trade_TypeSchema, trade.type),
         names.id(trade.buyer),
         names.id(trade.seller),
       ];
@@ -372,7 +368,7 @@ function positionsType(names: Names): ListingType<typeof PositionSchema> {
         ...[shown?.openVolume, shown?.averageEntryPrice, shown?.realisedPnl, shown?.unrealisedPnl].map(
           (value) => value ?? "",
         ),
-        named(PositionStatusSchema, position.positionStatus),
+        valueName(PositionStatusSchema, position.positionStatus),
         isoTime(position.updatedAt),
       ];
     },
@@ -393,7 +389,7 @@ function accountsType(names: Names, assets: ReadonlyMap<string, Asset>): Listing
     cells(account) {
       return [
         names.id(account.owner),
-        named(AccountTypeSchema, account.type),
+        valueName(AccountTypeSchema, account.type),
         assets.get(account.asset)?.details?.symbol ?? names.id(account.asset),
         decimals(account).balance,
         account.marketId === "" ? "" : names.code(account.marketId),
@@ -408,12 +404,4 @@ async function loadAssets(client: Client, signal: AbortSignal): Promise<Readonly
     assets.set(node.id, node);
   }
   return assets;
-}
-
-function named(desc: DescEnum, value: number): string {
-  return shortName(desc, enumName(desc, value));
-}
-
-function namesOf(desc: DescEnum): string[] {
-  return desc.values.slice(1).map(({ localName }) => localName);
 }

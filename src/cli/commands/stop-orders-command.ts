@@ -1,4 +1,4 @@
-import type { DescEnum, DescField } from "@bufbuild/protobuf";
+import type { DescField } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
 import {
@@ -10,22 +10,23 @@ import {
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
 } from "../../../gen/client/vega/vega_pb.js";
-import { parseEnumValue } from "../../input/message-init.js";
 import { messageToJson } from "../../json/message-json.js";
-import { enumName } from "../../json/protobuf-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, parsed, repeated, repeatedText } from "../declarations.js";
+import { addOptions, flag, type OptionValues, parsed, repeatedText } from "../declarations.js";
 import { isoTime } from "../formatting.js";
 import {
+  enumOption,
   type ListingType,
   leaves,
   listingOptions,
   maxRecords,
   pathText,
   printListing,
+  shortId,
   shortName,
   textAt,
+  valueName,
 } from "../listing.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { parseTime } from "../parsers.js";
@@ -77,7 +78,7 @@ async function runStopOrders(options: StopOrdersOptions, context: CommandContext
 }
 
 function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
-  const id = (text: string) => (wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`);
+  const id = (text: string) => shortId(text, wide);
   const time = (value: bigint | undefined) => (value === undefined ? "" : isoTime(value));
   return {
     desc: StopOrderEventSchema,
@@ -91,15 +92,15 @@ function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
       }
       return [
         id(order.id),
-        named(StopOrder_StatusSchema, order.status),
+        valueName(StopOrder_StatusSchema, order.status),
         triggerText(order),
-        submission === undefined ? "" : named(SideSchema, submission.side),
+        submission === undefined ? "" : valueName(SideSchema, submission.side),
         submission === undefined ? "" : String(submission.size),
         submission?.price ?? "",
-        submission === undefined ? "" : named(Order_TypeSchema, submission.type),
-        submission === undefined ? "" : named(Order_TimeInForceSchema, submission.timeInForce),
+        submission === undefined ? "" : valueName(Order_TypeSchema, submission.type),
+        submission === undefined ? "" : valueName(Order_TimeInForceSchema, submission.timeInForce),
         time(order.expiresAt),
-        order.expiryStrategy === undefined ? "" : named(StopOrder_ExpiryStrategySchema, order.expiryStrategy),
+        order.expiryStrategy === undefined ? "" : valueName(StopOrder_ExpiryStrategySchema, order.expiryStrategy),
         time(order.createdAt),
         time(order.updatedAt),
         id(order.partyId),
@@ -110,24 +111,10 @@ function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
 }
 
 function triggerText({ trigger, triggerDirection }: StopOrder): string {
-  const direction = named(StopOrder_TriggerDirectionSchema, triggerDirection);
+  const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
   return trigger.case === "trailingPercentOffset"
     ? `${direction} trailing ${trigger.value}`
     : `${direction} ${trigger.value ?? ""}`;
-}
-
-function named(desc: DescEnum, value: number): string {
-  return shortName(desc, enumName(desc, value));
-}
-
-function enumOption(placeholder: string, desc: DescEnum) {
-  const names = desc.values.map(({ localName }) => localName);
-  return repeated(
-    placeholder,
-    `filter by value: ${names.join(", ")}; may be repeated`,
-    (name, option) => parseEnumValue(desc, name.toUpperCase(), option),
-    { completions: () => ({ values: desc.values.slice(1).map(({ localName }) => localName.toLowerCase()) }) },
-  );
 }
 
 const stopOrderOptions = { json: flag("print one JSON object"), ...clientOptions };
