@@ -13,7 +13,7 @@ import {
   serveSigner,
   withSharedCount,
 } from "../../index.js";
-import { namedChain } from "../../transaction/signing-chain.js";
+import { namedChain, requireChain } from "../../transaction/signing-chain.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
 import { addArguments, addOptions, flag, type OptionValues, text } from "../declarations.js";
@@ -73,11 +73,7 @@ async function runSigner(options: SignerOptions, context: CommandContext): Promi
   await using client = commandClient(options, context, { config });
   await using key = await commandSigner(options, context);
   const { height, chainId } = await client.lastBlockHeight({ signal });
-  if (chain !== undefined && chain !== chainId) {
-    throw new RequestError(`the node is on chain ${JSON.stringify(chainId)}, and the chain named is ${chain}`, {
-      advice: "Check the URL of the node, and --chain-id.",
-    });
-  }
+  requireChain(chainId, chain);
   // What a process before this one has signed may be on its way; a program's node may be a block ahead.
   const shared = withSharedCount(key, { afterBlock: height + 1n });
   await using guard = await client.guard({ signer: shared, policy, chainId, signal });
