@@ -72,7 +72,7 @@ const modules = {
 // The command uses what any user of the package can import, the modules of small helpers, and these modules.
 const innerModulesOfCommand = {
   // The command reads a configuration's file once for several arguments, completes values, and prints the table of keys.
-  config: ["config-schema", "config-sources", "load-config", "loopback", "proxy"],
+  config: ["config-files", "config-schema", "config-sources", "load-config", "loopback", "proxy"],
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
   archive: ["open-archive", "save-archive"],
   csv: ["csv-format", "encode-csv"],

@@ -30,7 +30,13 @@ export {
   type HeadersCall,
   readConfig,
 } from "./config/config-schema.js";
-export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load-config.js";
+export {
+  type ConfigArgument,
+  type ConfigFile,
+  type LoadConfigOptions,
+  type LoadedConfig,
+  loadConfig,
+} from "./config/load-config.js";
 export * from "./csv/index.js";
 export {
   BannedError,

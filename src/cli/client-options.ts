@@ -33,9 +33,13 @@ export const profileOption = choice(
  * arguments.
  */
 export const clientOptions = {
+  use: text("<name>", "network of your own configuration file (default: the one that TRADEWIRE_USE names)", {
+    ...CONNECTION,
+    completions: async () => ({ values: (await import("../config/config-files.js")).ownNetworks(process.env) }),
+  }),
   config: text(
     "<file>",
-    "configuration file (default: the file that TRADEWIRE_CONFIG names, or tradewire.config.json if it exists)",
+    "configuration file (default: TRADEWIRE_CONFIG, or your own file and tradewire.config.json if they exist)",
     CONNECTION,
   ),
   transport: parsed(
@@ -134,8 +138,8 @@ function parseTransports(text: string): readonly string[] {
 
 const oneOrMore = (value: unknown) => (Array.isArray(value) ? oneOrAll(value.map(String)) : value);
 
-/** The source of a configuration besides the options: the environment variables. */
-type ConfigContext = Pick<Streams, "environment">;
+/** The source of a configuration besides the options, the environment variables; and who is told the configuration. */
+type ConfigContext = Pick<Streams, "environment" | "onConfig">;
 
 /** How a configuration is loaded. */
 export interface ConfigPurpose {
@@ -147,10 +151,10 @@ export interface ConfigPurpose {
 
 /**
  * Loads the configuration of a client. Command-line options take precedence over the environment, and the environment
- * over the file.
+ * over files.
  *
  * @param options the values of the options
- * @param context the environment variables
+ * @param context the environment variables, and the function that is told the configuration
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration
  * @throws {@link RequestError} if the configuration is invalid
@@ -164,7 +168,7 @@ export function clientConfig(options: ClientOptions, context: ConfigContext, pur
  * Loads the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
  * @param options the values of the options
- * @param context the environment variables
+ * @param context the environment variables, and the function that is told the configuration
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is invalid
@@ -172,8 +176,11 @@ export function clientConfig(options: ClientOptions, context: ConfigContext, pur
  */
 export function loadClientConfig(
   options: ClientOptions,
-  { environment }: ConfigContext,
-  { forSigning = false, sources = readSources({ file: options.config, forSigning, environment }) }: ConfigPurpose = {},
+  { environment, onConfig }: ConfigContext,
+  {
+    forSigning = false,
+    sources = readSources({ file: options.config, use: options.use, forSigning, environment }),
+  }: ConfigPurpose = {},
 ): LoadedConfig {
   // The limit of JSON messages has a lower maximum.
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
@@ -183,6 +190,7 @@ export function loadClientConfig(
   ];
   const loaded = sources(values);
   if (options.caFile === undefined) {
+    onConfig(loaded);
     return loaded;
   }
   // If no URL is https, the schema reports it.
@@ -190,5 +198,7 @@ export function loadClientConfig(
   const secure = endpoints.filter((name) => urlsOf(loaded.config[name]).some((url) => /^https:/i.test(url)));
   const keys = (secure.length > 0 ? secure : endpoints).map((name) => `${name}.tls.caFile`);
   const authorities = keys.map((key) => ({ name: flagOf("caFile"), key, value: options.caFile }));
-  return sources([...values, ...authorities]);
+  const complete = sources([...values, ...authorities]);
+  onConfig(complete);
+  return complete;
 }

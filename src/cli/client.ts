@@ -10,8 +10,8 @@ export interface LineWriter {
   write(text: string): unknown;
 }
 
-/** The receiver of a client's reports, and the environment variables of its configuration. */
-export interface Reports extends Pick<Streams, "environment"> {
+/** The receivers of a client's reports and configuration, and the environment variables of the latter. */
+export interface Reports extends Pick<Streams, "environment" | "onConfig"> {
   readonly notes: LineWriter;
 }
 
@@ -35,11 +35,11 @@ const WAIT_REPORT_MS = 1000;
  */
 export function commandClient(
   options: ClientOptions,
-  { notes, environment }: Reports,
+  { notes, environment, onConfig }: Reports,
   {
     registry,
     reported = "fallbacks",
-    config = clientConfig(options, { environment }),
+    config = clientConfig(options, { environment, onConfig }),
   }: { readonly registry?: Registry; readonly reported?: ReportLevel; readonly config?: Config } = {},
 ): Client {
   const report = (text: string) => notes.write(`tradewire: ${printable(text)}\n`);

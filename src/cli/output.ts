@@ -6,6 +6,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import type { ErrorWording } from "../errors/error-text.js";
 import { truncate } from "../errors/error-text.js";
 import { TradewireError, type TypedObject } from "../errors/index.js";
+import type { LoadedConfig } from "../index.js";
 import { jsonReplacer } from "../json/json-values.js";
 import { raceAbort } from "../signal/abort.js";
 
@@ -20,6 +21,8 @@ export interface Streams {
   readonly notes: Output;
   /** The environment variables, which also decide on widths and colours. */
   readonly environment: CommandEnvironment;
+  /** Is told each configuration of a client that was loaded. */
+  readonly onConfig: (loaded: LoadedConfig) => void;
 }
 
 /** The streams and the signal that a command runs with. */

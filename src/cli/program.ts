@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { Command, CommanderError, Help } from "commander";
-import { wordingOf } from "../errors/error-text.js";
+import { type ErrorWording, wordingOf } from "../errors/error-text.js";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { monotonicMs } from "../runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
@@ -19,6 +19,7 @@ import {
 } from "./output.js";
 import { COMPLETE } from "./shells.js";
 import { fullName } from "./usage-error.js";
+import { watchConfig } from "./used-config.js";
 
 export { Interruption };
 
@@ -69,13 +70,18 @@ function helpWidth({ isTTY, columns }: CommandContext["out"]): number {
   return (isTTY === true ? columns : undefined) ?? HELP_COLUMNS;
 }
 
-/** Parses the arguments, runs the command that they name, and returns its exit code. `silence` ends notes and progress. */
-async function execute(
-  args: readonly string[],
-  version: string,
-  context: CommandContext,
-  silence: () => void,
-): Promise<number> {
+/** How a run of the command is executed. */
+interface Execution {
+  readonly version: string;
+  readonly context: CommandContext;
+  /** Ends notes and progress. */
+  readonly silence: () => void;
+  /** Returns what the configuration adds to the advice of an error. */
+  readonly adviceOn: (reason: unknown) => string;
+}
+
+/** Parses the arguments, runs the command that they name, and returns its exit code. */
+async function execute(args: readonly string[], { version, context, silence, adviceOn }: Execution): Promise<number> {
   const { out, err, signal } = context;
   const startedAt = monotonicMs();
   let running: Command | undefined;
@@ -101,7 +107,7 @@ async function execute(
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);
     }
-    const wording = reason instanceof TradewireError ? wordingOf(reason.texts, flagNames(running)) : undefined;
+    const wording = reason instanceof TradewireError ? wordingFor(reason, running, adviceOn) : undefined;
     if (args.includes("--json")) {
       out.write(errorJson(reason, wording));
     } else {
@@ -118,6 +124,16 @@ async function execute(
       err.write(`${fullName(running)}: ended after ${Math.round(monotonicMs() - startedAt)} ms\n`);
     }
   }
+}
+
+/** Words an error for the user of a command: with its flags, and with what the configuration adds to the advice. */
+function wordingFor(
+  reason: TradewireError,
+  running: Command | undefined,
+  adviceOn: Execution["adviceOn"],
+): ErrorWording {
+  const { summary, advice } = wordingOf(reason.texts, flagNames(running));
+  return { summary, advice: `${advice} ${adviceOn(reason)}`.trimEnd() };
 }
 
 /** Prints the completions of the last word for a shell. */
@@ -155,6 +171,12 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
 export async function runCommand(run: CommandRun): Promise<number> {
   const { args, version } = run;
   const notes = createNotes(run.err);
+  const { onConfig, adviceOn } = watchConfig({
+    get notes() {
+      return notes.stream;
+    },
+    environment: run.environment,
+  });
   const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
     get in() {
@@ -166,13 +188,14 @@ export async function runCommand(run: CommandRun): Promise<number> {
       return notes.stream;
     },
     environment: run.environment,
+    onConfig,
     signal: run.signal,
   };
   if (args[0] === COMPLETE) {
     await answerShell(args.slice(1), version, context);
     return EXIT.ok;
   }
-  return await execute(args, version, context, notes.silence);
+  return await execute(args, { version, context, silence: notes.silence, adviceOn });
 }
 
 /** The stream for notes and progress. */

@@ -15,7 +15,12 @@ const WIDTH = 110;
 export async function commandReference(): Promise<string> {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const streams = { in: new PassThrough(), out, err, notes: err };
-  const context: CommandContext = { ...streams, environment: {}, signal: new AbortController().signal };
+  const context: CommandContext = {
+    ...streams,
+    environment: {},
+    onConfig: () => {},
+    signal: new AbortController().signal,
+  };
   const program = await createProgram("", context, () => true);
   const sections = withSubcommands(program).map((command) => {
     const help = helpOf(command);

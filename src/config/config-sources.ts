@@ -1,10 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
-import { dirname, resolve } from "node:path";
-import { parse } from "@humanwhocodes/momoa";
-import { closestName, describeType } from "../errors/error-text.js";
+import { resolve } from "node:path";
+import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { fileError, hasErrorCode, isError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
-import { currentUser, entryExposure, exposure, folderExposure } from "../file/exposure.js";
 import { type ConfigKey, VARIABLE_PREFIX } from "./config-schema.js";
 
 /** A value of the configuration, with its source. */
@@ -12,11 +8,16 @@ export interface SourcedValue {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly source: string;
-  /** Whether the source is the default file, which nobody named. */
-  readonly isFound?: boolean;
-  /** Whether the source is an argument, which sets no other key. */
-  readonly isArgument?: boolean;
+  readonly kind: SourceKind;
+  /** Finds the line of the value in its file. */
+  readonly findLine?: () => number | undefined;
 }
+
+/**
+ * The kind of a source: `own file` is in the user's configuration folder, `found file` in the working directory, where nobody
+ * named it, and `named file` is the one that the user named.
+ */
+export type SourceKind = "default" | "own file" | "found file" | "named file" | "environment" | "argument";
 
 /**
  * Makes the value of a key absolute, if it is the path of a file.
@@ -30,16 +31,6 @@ export function absolutePath(value: unknown, key: ConfigKey | undefined, directo
   return key?.kind === "file" && typeof value === "string" && value !== "" ? resolve(directory, value) : value;
 }
 
-/**
- * Returns whether a value is an object with keys.
- *
- * @param value any value
- * @returns true for an object that is neither null nor an array
- */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -48,6 +39,12 @@ export const SEED_VARIABLE = `${VARIABLE_PREFIX}SEED`;
 
 /** The variable that names the configuration file. */
 export const CONFIG_VARIABLE = `${VARIABLE_PREFIX}CONFIG`;
+
+/** The variable that names a network of the user's own configuration file. */
+export const USE_VARIABLE = `${VARIABLE_PREFIX}USE`;
+
+/** The variables with the prefix that set no key of the configuration. */
+const OTHER_VARIABLES: readonly string[] = [SEED_VARIABLE, CONFIG_VARIABLE, USE_VARIABLE];
 
 /**
  * Reads the values in the environment. Empty variables count as unset.
@@ -64,11 +61,7 @@ export function readEnvironment(
   keys: readonly ConfigKey[],
 ): SourcedValue[] {
   const set = Object.entries(environment).flatMap(([name, text]) =>
-    name.startsWith(VARIABLE_PREFIX) &&
-    name !== SEED_VARIABLE &&
-    name !== CONFIG_VARIABLE &&
-    text !== undefined &&
-    text !== ""
+    name.startsWith(VARIABLE_PREFIX) && !OTHER_VARIABLES.includes(name) && text !== undefined && text !== ""
       ? [{ name, text }]
       : [],
   );
@@ -92,7 +85,7 @@ export function readEnvironment(
     const source = `environment variable ${name}`;
     return key === undefined
       ? []
-      : [{ path: key.path, value: absolutePath(fromText(text, key), key, directory), source }];
+      : [{ path: key.path, value: absolutePath(fromText(text, key), key, directory), source, kind: "environment" }];
   });
 }
 
@@ -131,144 +124,4 @@ const itemsOf = (text: string) => text.split(",").map((item) => item.trim());
 export function oneOrAll(texts: readonly string[]): string | readonly string[] {
   const [only] = texts;
   return only !== undefined && texts.length === 1 ? only : texts;
-}
-
-/** The default configuration file. It is read if it exists and no other file is named. */
-export const CONFIG_FILE = "tradewire.config.json";
-
-/** A configuration file that the user named. */
-export interface NamedFile {
-  readonly path: string;
-  /** The environment variable that named it, if one did. */
-  readonly variable?: string | undefined;
-}
-
-/**
- * Reads the values in a configuration file: the named file, which must exist, or the default file if it exists.
- *
- * @param named the file that the user named; undefined for {@link CONFIG_FILE}
- * @param directory the directory for relative paths
- * @param keys the keys of the configuration
- * @returns a value for each entry, with paths of files absolute; none if there is no file
- * @throws {@link RequestError} if the named file does not exist, a file does not contain a JSON object, or users other than
- *   this one and root can change the default file
- * @throws {@link FileError} if the file exists and cannot be read
- */
-export function readConfigFile(
-  named: NamedFile | undefined,
-  directory: string,
-  keys: readonly ConfigKey[],
-): SourcedValue[] {
-  const source = named?.path ?? CONFIG_FILE;
-  const path = resolve(directory, source);
-  const text = readText(path, named);
-  if (text === undefined) {
-    return [];
-  }
-  const config = parseJson(text, source);
-  if (!isObject(config)) {
-    throw new RequestError(`${source}: it is ${describeType(config)}, but must be an object`, {
-      section: "requesterror-configuration",
-      advice: 'Write an object of keys, such as {"grpc":{"url":"https://node.example"}}; see docs/configuration.md.',
-    });
-  }
-  const isFound = named === undefined;
-  return leaves(config, keys).map((leaf) => {
-    const key = keys.find(({ name }) => name === leaf.path.join("."));
-    return { path: leaf.path, value: absolutePath(leaf.value, key, dirname(path)), source, isFound };
-  });
-}
-
-function readText(path: string, named: NamedFile | undefined): string | undefined {
-  try {
-    const bytes = named === undefined ? readFound(path) : readFileSync(path);
-    return new TextDecoder().decode(bytes); // Unlike Node's "utf8", it strips a byte order mark.
-  } catch (reason) {
-    if (reason instanceof RequestError) {
-      throw reason;
-    }
-    if (!hasErrorCode(reason, "ENOENT")) {
-      throw fileError(reason, path, READ_ADVICE);
-    }
-    if (named === undefined) {
-      return undefined;
-    }
-    const { variable } = named;
-    const by = variable === undefined ? "" : `, which ${variable} names,`;
-    throw new RequestError(`the configuration file ${quotedPath(named.path)}${by} does not exist`, {
-      section: "requesterror-configuration",
-      advice: `Correct the path, or leave it out: then ${CONFIG_FILE} is read, if it exists.`,
-    });
-  }
-}
-
-/** Reads the default file. The check and the read use the same descriptor, so that nobody can swap the file in between. */
-function readFound(path: string): Buffer {
-  // Without O_NONBLOCK, opening a pipe waits for a writer.
-  const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  try {
-    requireTrusted(path, fstatSync(descriptor));
-    return readFileSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Throws if users other than this one and root can change or replace the default file. */
-function requireTrusted(path: string, stats: Stats): void {
-  const user = currentUser();
-  if (user === undefined) {
-    return;
-  }
-  const found =
-    exposure("it", stats, user) ??
-    entryExposure(path, user, "the link to it") ??
-    folderExposure(dirname(path), user) ??
-    folderExposure(dirname(realpathSync(path)), user);
-  if (found !== undefined) {
-    throw new RequestError(`${quotedPath(path)} is not read: ${found}`, {
-      section: "requesterror-configuration",
-      advice: `If you trust it, name it: --config ${CONFIG_FILE}, ${CONFIG_VARIABLE}=${CONFIG_FILE}, or \`file\` of loadConfig().`,
-    });
-  }
-}
-
-function parseJson(text: string, source: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (reason) {
-    const endsEarly = isError(reason) && reason.message.includes("end of JSON input");
-    // The caught error is not the cause, because it quotes the text, which may contain a token.
-    throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
-      section: "requesterror-configuration",
-      advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
-    });
-  }
-}
-
-const NO_PLACE = "its braces, commas and quotes do not fit together";
-
-/** Returns where a text stops being valid JSON, if the parser reports it. */
-function placeOfMistake(text: string): string {
-  try {
-    parse(text, { mode: "json" });
-    // The parser accepts line breaks in strings, which JSON must escape.
-    const line = text.split("\n").findIndex((each) => each.replace(/\\./g, "").split('"').length % 2 === 0);
-    return line === -1 ? NO_PLACE : `a text is not closed on line ${line + 1}`;
-  } catch (reason) {
-    const { line, column } = Object(reason);
-    return typeof line === "number" && typeof column === "number" ? `see line ${line}, column ${column}` : NO_PLACE;
-  }
-}
-
-/** Returns the values in an object, with the paths of their keys. Includes unknown keys, so that the schema rejects them. */
-function leaves(
-  value: unknown,
-  keys: readonly ConfigKey[],
-  path: readonly string[] = [],
-): Omit<SourcedValue, "source">[] {
-  const isGroup = keys.some((key) => key.path.length > path.length && path.every((part, at) => key.path[at] === part));
-  return isGroup && isObject(value)
-    ? Object.entries(value).flatMap(([key, inner]) => leaves(inner, keys, [...path, key]))
-    : [{ path, value }];
 }

@@ -46,7 +46,7 @@ export function readEnvironmentProxies(environment: Environment, urls: readonly 
   }
   const names = [https, http, except].flatMap((each) => each?.name ?? []);
   const source = `environment variable${names.length === 1 ? "" : "s"} ${names.join(", ")}`;
-  return [{ path: ["proxy"], value: rules, source }];
+  return [{ path: ["proxy"], value: rules, source, kind: "environment" }];
 }
 
 const withScheme = (text: string) => (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);

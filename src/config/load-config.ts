@@ -1,19 +1,29 @@
 import { RequestError } from "../errors/index.js";
-import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import { assertKnownKeys, assertOneOf, assertString } from "../input/assert.js";
 import { type Config, transportsOf } from "./client-config.js";
+import {
+  CONFIG_FILE,
+  type ConfigFile,
+  chooseFile,
+  type FileChoice,
+  type FileValues,
+  hasUrl,
+  isUrl,
+  readConfigFiles,
+  withoutNodes,
+} from "./config-files.js";
 import { type ConfigOrigins, configKeys, parseConfig, singleOrigin, valueAt } from "./config-schema.js";
 import {
   absolutePath,
-  CONFIG_FILE,
   CONFIG_VARIABLE,
   type Environment,
-  isObject,
-  type NamedFile,
-  readConfigFile,
   readEnvironment,
   type SourcedValue,
 } from "./config-sources.js";
+import { isObject } from "./config-text.js";
 import { readEnvironmentProxies } from "./environment-proxies.js";
+
+export type { ConfigFile };
 
 /** The default ports of deployed nodes and of the local node. */
 export const DEFAULT_GRPC_PORT = 3007;
@@ -22,10 +32,16 @@ export const DEFAULT_REST_PORT = 3008;
 /** The sources of a configuration. */
 export interface LoadConfigOptions {
   /**
-   * The path of the file, which must exist. By default the file that `TRADEWIRE_CONFIG` names, or otherwise
-   * `tradewire.config.json` in the working directory, if it exists and only the user and root can change it.
+   * The path of the file, which must exist, and is then the only one. By default the file that `TRADEWIRE_CONFIG` names, or
+   * otherwise the user's own file and `tradewire.config.json` in the working directory, as far as they exist and only the
+   * user and root can change them.
    */
   readonly file?: string | undefined;
+  /**
+   * A network of the user's own file, which is then the only file. By default the network that `TRADEWIRE_USE` names, or
+   * otherwise the one that the file itself names with `use`.
+   */
+  readonly use?: string | undefined;
   /**
    * Whether the configuration is used for signing with a key. Then neither the chain nor the node may come from the default
    * file. By default false.
@@ -53,28 +69,34 @@ export interface ConfigArgument {
 export interface LoadedConfig {
   readonly config: Config;
   /**
-   * The source of each key that has a value, by the key's name: `default`, the path of the file,
-   * `environment variable NAME` or the name of the argument.
+   * The source of each key that has a value, by the key's name: `default`, the path of the file, the path and the network
+   * (`PATH, network NAME`), `environment variable NAME` or the name of the argument.
    */
   readonly sources: ReadonlyMap<string, string>;
-  /** The keys whose values come from the default file, which nobody named. */
+  /** The keys whose values come from `tradewire.config.json` in the working directory, which nobody named. */
   readonly found: ReadonlySet<string>;
+  /** The files that were read. Values of later files replace those of earlier ones. */
+  readonly files: readonly ConfigFile[];
+  /** Returns the line of a key's value in its file, counted from 1; undefined if the value does not come from a file. */
+  readonly lineOf: (key: string) => number | undefined;
 }
 
 /**
- * Loads a configuration. For each key, the last of these sources wins: defaults, default file, named file, environment
- * variables, arguments. Headers are one key. If no source has `proxy`, it comes from `HTTPS_PROXY`, `HTTP_PROXY` and
- * `NO_PROXY`. A secret is never combined with a node or chain from the default file, unless
- * the secret comes from that file, too.
+ * Loads a configuration. For each key, the last of these sources wins: defaults, files, environment variables, arguments.
+ * The files are the named one, or otherwise the user's own file and the one found in the working directory. Headers are one
+ * key. If no source has `proxy`, it comes from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+ *
+ * What the user's own file says about nodes is used only if no other source has a URL: its tokens never go to another node.
+ * A secret is never combined with a node or chain from the found file, unless the secret comes from that file, too.
  *
  * If no source has a URL, the URLs are those of a local node. Paths of files become absolute: those in a file are relative
  * to its directory, all others to `options.directory`.
  *
- * @param options the sources to read; by default the default file, if it exists, and the process's environment
+ * @param options the sources to read; by default the files that exist, and the process's environment
  * @returns the configuration with all defaults, and the source of each value
  * @throws {@link RequestError} if a value is invalid or a key is unknown: the error names the source, the key, the value
- *   (never a secret) and the valid values. Also if the named file does not exist, if other users can change the default
- *   file, or if the default file would decide where a secret goes
+ *   (never a secret) and the valid values. Also if the named file or network does not exist, if other users can change a
+ *   file that nobody named, or if the found file would decide where a secret goes
  * @throws {@link FileError} if the file exists and cannot be read
  *
  * @example
@@ -84,12 +106,16 @@ export interface LoadedConfig {
 export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
   assertKnownKeys("options", options, {
     file: true,
+    use: true,
     forSigning: true,
     environment: true,
     arguments: true,
     directory: true,
   });
   assertOneOf("forSigning", options.forSigning, [true, false]);
+  if (options.use !== undefined) {
+    assertString("use", options.use);
+  }
   return readSources(options)(options.arguments);
 }
 
@@ -108,22 +134,55 @@ export type ConfigSources = (configArguments?: readonly ConfigArgument[]) => Loa
 export function readSources(options: Omit<LoadConfigOptions, "arguments">): ConfigSources {
   const directory = options.directory ?? process.cwd();
   const environment = options.environment ?? process.env;
-  const sources = [
-    ...readConfigFile(namedFile(options.file, environment), directory, configKeys),
-    ...readEnvironment(environment, directory, configKeys),
-  ];
-  return (configArguments = []) =>
-    merge([...sources, ...fromArguments(configArguments, directory)], environment, options.forSigning === true);
+  const choice = chooseFile(options, environment);
+  const ofFiles = readConfigFiles(choice, { directory, environment, keys: configKeys });
+  const ofEnvironment = readEnvironment(environment, directory, configKeys);
+  return (configArguments = []) => {
+    const others = [...ofEnvironment, ...fromArguments(configArguments, directory)];
+    const values = [...usedOf(ofFiles, others, choice), ...others];
+    return merge(values, { files: ofFiles.files, environment, forSigning: options.forSigning === true });
+  };
+}
+
+/** Leaves out what the user's own file says about nodes, if another source has the URL of a node. */
+function usedOf({ values }: FileValues, others: readonly SourcedValue[], choice: FileChoice): SourcedValue[] {
+  const own = values.filter(({ kind }) => kind === "own file");
+  const rest = values.filter(({ kind }) => kind !== "own file");
+  if (!hasUrl([...rest, ...others])) {
+    return [...values];
+  }
+  const named = choice.kind === "network" ? choice : undefined;
+  const conflicting = others.find(
+    (value) => isUrl(value) && (named?.variable === undefined || value.kind === "environment"),
+  );
+  if (named !== undefined && conflicting !== undefined && hasUrl(own)) {
+    throw new RequestError(
+      (nameOf) =>
+        `the network ${named.name} comes from ${named.variable ?? nameOf("use")}, but ${conflicting.path.join(".")} from ${conflicting.source}`,
+      {
+        section: "requesterror-configuration",
+        advice: "Leave out one of them: both say which node to use.",
+      },
+    );
+  }
+  return [...withoutNodes(own), ...rest];
+}
+
+/** What else a configuration is made of. */
+interface MergeOptions {
+  readonly files: readonly ConfigFile[];
+  readonly environment: Environment;
+  readonly forSigning: boolean;
 }
 
 /** Merges values. Later values replace earlier ones. */
-function merge(values: readonly SourcedValue[], environment: Environment, forSigning: boolean): LoadedConfig {
+function merge(values: readonly SourcedValue[], { files, environment, forSigning }: MergeOptions): LoadedConfig {
   const all = [...values];
-  if (!all.some(({ path: [group, key] }) => (group === "grpc" || group === "rest") && key === "url")) {
+  if (!hasUrl(all)) {
     all.unshift(...defaultUrls);
   }
   if (!all.some(({ path: [key] }) => key === "proxy")) {
-    const urls = all.flatMap(({ path: [, key], value }) => (key === "url" ? [value].flat().filter(isUrl) : []));
+    const urls = all.flatMap((each) => (isUrl(each) ? [each.value].flat().filter(isValidUrl) : []));
     all.unshift(...readEnvironmentProxies(environment, urls));
   }
   const merged = emptyObject();
@@ -135,25 +194,18 @@ function merge(values: readonly SourcedValue[], environment: Environment, forSig
   const config = parseConfig(merged, originsOf(last));
   const valued = configKeys.filter(({ path }) => valueAt(config, path) !== undefined);
   const sources = new Map(valued.map(({ name }) => [name, last.get(name)?.source ?? "default"]));
-  const found = new Set([...last].flatMap(([name, { isFound }]) => (isFound === true ? [name] : [])));
-  const loaded = { config, sources, found };
+  const found = new Set([...last].flatMap(([name, { kind }]) => (kind === "found file" ? [name] : [])));
+  const lineOf = (key: string) => last.get(key)?.findLine?.();
+  const loaded = { config, sources, found, files, lineOf };
   assertTrustedSources(loaded, forSigning);
   return loaded;
 }
 
-const isUrl = (value: unknown): value is string => typeof value === "string" && URL.canParse(value);
-
-function namedFile(file: string | undefined, environment: Environment): NamedFile | undefined {
-  const path = environment[CONFIG_VARIABLE];
-  if (file !== undefined) {
-    return { path: file };
-  }
-  return path === undefined || path === "" ? undefined : { path, variable: CONFIG_VARIABLE };
-}
+const isValidUrl = (value: unknown): value is string => typeof value === "string" && URL.canParse(value);
 
 const defaultUrls: readonly SourcedValue[] = [
-  { path: ["grpc", "url"], value: `http://127.0.0.1:${DEFAULT_GRPC_PORT}`, source: "default" },
-  { path: ["rest", "url"], value: `http://127.0.0.1:${DEFAULT_REST_PORT}`, source: "default" },
+  { path: ["grpc", "url"], value: `http://127.0.0.1:${DEFAULT_GRPC_PORT}`, source: "default", kind: "default" },
+  { path: ["rest", "url"], value: `http://127.0.0.1:${DEFAULT_REST_PORT}`, source: "default", kind: "default" },
 ];
 
 function fromArguments(configArguments: readonly ConfigArgument[], directory: string): SourcedValue[] {
@@ -161,7 +213,7 @@ function fromArguments(configArguments: readonly ConfigArgument[], directory: st
     const known = configKeys.find((candidate) => candidate.name === key);
     return value === undefined
       ? []
-      : [{ path: key.split("."), value: absolutePath(value, known, directory), source: name, isArgument: true }];
+      : [{ path: key.split("."), value: absolutePath(value, known, directory), source: name, kind: "argument" }];
   });
 }
 
@@ -193,7 +245,7 @@ function originsOf(values: ReadonlyMap<string, SourcedValue>): ConfigOrigins {
     at(path) {
       const own = values.get(path.join("."));
       const isOnlyKey = [...values.values()].filter(({ source }) => source === own?.source).length === 1;
-      if (own?.isArgument === true && isOnlyKey) {
+      if (own?.kind === "argument" && isOnlyKey) {
         return own.source;
       }
       for (let length = path.length; length > 0; length -= 1) {

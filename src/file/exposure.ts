@@ -3,7 +3,9 @@ import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 
 const ROOT = 0;
 
-/** Permission bits: write for everyone, write for the group, and the one that lets only owners rename and delete entries. */
+/** Permission bits: read and write for everyone and for the group, and the one that lets only owners rename and delete entries. */
+const ALL_READ = 0o004;
+const GROUP_READ = 0o040;
 const ALL_WRITE = 0o002;
 const GROUP_WRITE = 0o020;
 const STICKY = 0o1000;
@@ -43,16 +45,50 @@ export function exposure(
 }
 
 /**
+ * Finds out whether someone other than the user and root can read a file of the user.
+ *
+ * @param subject the file as errors call it, such as `the file`
+ * @param stats the file's owner, group and mode
+ * @param user the user id, from {@link currentUser}
+ * @returns who can read it, without a full stop; undefined if nobody else can, or if the file is another user's, who decides
+ */
+export function readExposure(
+  subject: string,
+  { uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">,
+  user: number,
+): string | undefined {
+  const octal = `mode ${(mode & 0o777).toString(8)}`;
+  if (uid !== user) {
+    return undefined;
+  }
+  if ((mode & ALL_READ) !== 0) {
+    return `everyone can read ${subject} (${octal})`;
+  }
+  return (mode & GROUP_READ) !== 0 && !isPrivateGroup(gid, user)
+    ? `the group ${gid} can read ${subject} (${octal})`
+    : undefined;
+}
+
+/**
+ * Finds out whether someone other than the user and root can change or replace a file: the file itself, a link to it, or a
+ * folder above either.
+ *
+ * @param path the path that was opened
+ * @param stats the owner, group and mode of the open file
+ * @returns as {@link exposure} does; undefined on Windows
+ */
+export function fileExposure(path: string, stats: Stats): string | undefined {
+  const user = currentUser();
+  return user === undefined
+    ? undefined
+    : (exposure("it", stats, user) ?? entryExposure(path, user, "the link to it") ?? pathExposure(path, user));
+}
+
+/**
  * Finds out whether someone other than the user and root can put another entry in the place of one in a folder. In a
  * sticky folder, such as /tmp, only the owner of an entry can.
- *
- * @param folder the folder's path
- * @param user the user id, from {@link currentUser}
- * @param subject the folder as errors call it
- * @returns as {@link exposure} does
- * @throws the error of Node if the folder does not exist
  */
-export function folderExposure(folder: string, user: number, subject = "its folder"): string | undefined {
+function folderExposure(folder: string, user: number, subject: string): string | undefined {
   const stats = nodeFiles().statSync(folder);
   const isSticky = (stats.mode & STICKY) !== 0;
   return exposure(subject, isSticky ? { ...stats, mode: 0 } : stats, user);

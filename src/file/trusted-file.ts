@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import { FileError, RequestError } from "../errors/index.js";
 import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
-import { currentUser, entryExposure, exposure, pathExposure } from "./exposure.js";
+import { fileExposure } from "./exposure.js";
 
 /** What a file is, and how large it may be. */
 export interface TrustedFileOptions {
@@ -46,11 +46,7 @@ function requireTrusted(path: string, stats: Stats, kind: string): void {
       advice: `Give the path of ${kind}.`,
     });
   }
-  const user = currentUser();
-  const found =
-    user === undefined
-      ? undefined
-      : (exposure("it", stats, user) ?? entryExposure(path, user, "the link to it") ?? pathExposure(path, user));
+  const found = fileExposure(path, stats);
   if (found !== undefined) {
     throw new FileError(`${quotedPath(path)} is not read: ${found}`, {
       code: Code.PermissionDenied,

@@ -17,7 +17,7 @@ it.each([
   ],
   [
     ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],
-    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; before that over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, --grpc-url and --rest-url, and the network between\.\n$/,
+    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; before that over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, --grpc-url and --rest-url, and the network between\. http:\/\/127\.0\.0\.1:1 comes from --grpc-url\. http:\/\/127\.0\.0\.1:2 comes from --rest-url\.\n$/,
   ],
 ])("says what is wrong with %j, and what to do", async (args, said) => {
   const { out, err } = await run(args);

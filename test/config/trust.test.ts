@@ -69,10 +69,18 @@ asRoot("a configuration file that was found", () => {
     [
       "is in another user's folder",
       () => chownSync(project, OTHER, OTHER),
-      /another user \(uid 54321\) owns its folder/,
+      /another user \(uid 54321\) owns the folder "/,
     ],
-    ["is in a folder of everyone", () => chmodSync(project, 0o777), /everyone can write to its folder \(mode 777\)/],
-    ["is in a folder of a group", () => chmodSync(project, 0o775), /the group 0 can write to its folder \(mode 775\)/],
+    [
+      "is in a folder of everyone",
+      () => chmodSync(project, 0o777),
+      /everyone can write to the folder ".*" \(mode 777\)/,
+    ],
+    [
+      "is in a folder of a group",
+      () => chmodSync(project, 0o775),
+      /the group 0 can write to the folder ".*" \(mode 775\)/,
+    ],
   ])("is refused if %s, and read if it is named", async (_, change, reason) => {
     const path = write({ rest: { url: "http://127.0.0.1:9" } });
     change(path);
@@ -95,7 +103,7 @@ asRoot("a configuration file that was found", () => {
     writeFileSync(join(elsewhere, "own.json"), '{"retry":{"tries":8}}', { mode: 0o644 });
     symlinkSync(join(elsewhere, "own.json"), path);
     chmodSync(elsewhere, 0o777);
-    expect(() => load()).toThrow("everyone can write to its folder");
+    expect(() => load()).toThrow("everyone can write to the folder");
     chmodSync(elsewhere, 0o755);
     expect(load().config.retry.tries).toBe(8);
     spawnSync("chown", ["-h", String(OTHER), path]);
@@ -309,10 +317,12 @@ describe("TRADEWIRE_CONFIG", () => {
 describe("tradewire config", () => {
   it("tells a file that was found from one that was named", async () => {
     write({ retry: { tries: 7 } });
-    expect((await tradewire(["config"])).out).toMatch(/^retry\.tries +7 +tradewire\.config\.json \(found\)$/m);
-    expect((await tradewire(["config", "--config", FILE])).out).toMatch(/^retry\.tries +7 +tradewire\.config\.json$/m);
+    expect((await tradewire(["config"])).out).toMatch(/^retry\.tries +7 +tradewire\.config\.json, line 1 \(found\)$/m);
+    expect((await tradewire(["config", "--config", FILE])).out).toMatch(
+      /^retry\.tries +7 +tradewire\.config\.json, line 1$/m,
+    );
     const found: unknown = JSON.parse((await tradewire(["config", "--json"])).out);
-    expect(found).toHaveProperty(["retry.tries"], { value: 7, source: FILE, found: true });
+    expect(found).toHaveProperty(["retry.tries"], { value: 7, source: FILE, line: 1, found: true });
     expect(found).toHaveProperty(["retry.baseMs"], { value: 100, source: "default" });
   });
 });

@@ -143,7 +143,7 @@ interface PreparedCall {
 
 /** Creates the context of a call, whose signal is also aborted when the call ends. */
 function callScope(context: CommandContext): { readonly context: CommandContext } & Disposable {
-  const { out, err, notes, environment, signal } = context;
+  const { out, err, notes, environment, onConfig, signal } = context;
   const end = new AbortController();
   return {
     context: {
@@ -154,6 +154,7 @@ function callScope(context: CommandContext): { readonly context: CommandContext 
       err,
       notes,
       environment,
+      onConfig,
       signal: AbortSignal.any([signal, end.signal]),
     },
     [Symbol.dispose]: () => end.abort(),

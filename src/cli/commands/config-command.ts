@@ -6,6 +6,7 @@ import { clientOptions, loadClientConfig } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { printTable } from "../table.js";
+import { originOf } from "../used-config.js";
 
 const configOptions = { json: flag("print one JSON object"), ...clientOptions };
 
@@ -18,15 +19,16 @@ const configOptions = { json: flag("print one JSON object"), ...clientOptions };
 export function addConfig(command: Command, context: CommandContext): void {
   const { out } = context;
   addOptions(command, configOptions).action((options: OptionValues<typeof configOptions>) => {
-    const entries = configEntries(loadClientConfig(options, context));
+    const loaded = loadClientConfig(options, context);
+    const entries = configEntries(loaded);
     if (options.json === true) {
       out.write(json(Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry]))));
       return;
     }
-    const rows = entries.map(({ key, value, source, found }) => [
+    const rows = entries.map(({ key, value, found }) => [
       key,
       printable(text(value)),
-      printable(found === true ? `${source} (found)` : source),
+      printable(`${originOf(loaded, key)}${found === true ? " (found)" : ""}`),
     ]);
     printTable(["key", "value", "source"], rows, context);
   });
@@ -37,17 +39,30 @@ interface ConfigEntry {
   readonly key: string;
   readonly value: unknown;
   readonly source: string;
+  /** The line in the source, if it is a file. */
+  readonly line?: number;
   /** Whether the source is a file that was found and not named. */
   readonly found?: true;
 }
 
 /** Lists the keys that have a value. Headers, keys and the proxy's password are masked, because they may be secret. */
-function configEntries({ config, sources, found }: LoadedConfig): ConfigEntry[] {
+function configEntries({ config, sources, found, lineOf }: LoadedConfig): ConfigEntry[] {
   return configKeys.flatMap(({ name, path, kind }) => {
     const value = valueAt(config, path);
     const source = sources.get(name);
     const shown = shownValue(kind, value, config);
-    return source === undefined ? [] : [{ key: name, value: shown, source, ...(found.has(name) && { found: true }) }];
+    const line = lineOf(name);
+    return source === undefined
+      ? []
+      : [
+          {
+            key: name,
+            value: shown,
+            source,
+            ...(line !== undefined && { line }),
+            ...(found.has(name) && { found: true }),
+          },
+        ];
   });
 }
 

@@ -109,7 +109,11 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
     }
-    await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
+    await using nodes = openClients(options, {
+      notes: reporter.notes,
+      environment: context.environment,
+      onConfig: context.onConfig,
+    });
     const sync: Sync = {
       clients: nodes.clients,
       how: { ...how, signal, hooks: { onEvent: reporter.onEvent } },

@@ -72,7 +72,9 @@ async function readStatus(options: StatusCommandOptions, context: CommandContext
   // The report says that the node is unreachable; --verbose also shows the attempts.
   await using nodes = openClients(
     options,
-    options.verbose === true ? context : { notes: { write: () => true }, environment: context.environment },
+    options.verbose === true
+      ? context
+      : { notes: { write: () => true }, environment: context.environment, onConfig: context.onConfig },
   );
   try {
     return { status: await syncStatus(sinkOf(target), { ...query, clients: nodes.clients }) };

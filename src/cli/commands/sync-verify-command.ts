@@ -61,7 +61,11 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       display?.draw([`${grouped(units)} units, ${grouped(rows)} rows verified`]);
     }
   };
-  await using nodes = openClients(options, { notes: display ?? notes, environment: context.environment });
+  await using nodes = openClients(options, {
+    notes: display ?? notes,
+    environment: context.environment,
+    onConfig: context.onConfig,
+  });
   const clients = options.deep === true ? { clients: nodes.clients } : {};
   const found = await verifySync(sink, {
     ...range,

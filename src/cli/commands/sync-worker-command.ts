@@ -56,7 +56,11 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
     }
-    await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
+    await using nodes = openClients(options, {
+      notes: reporter.notes,
+      environment: context.environment,
+      onConfig: context.onConfig,
+    });
     const leave = watch === undefined ? () => {} : refreshCoverage(state, sink, { signal });
     const done = await runWorker(nodes.clients, {
       ...{ sink, parallel, unknownColumns, callsPerSecond, exportsPerNode, signal },

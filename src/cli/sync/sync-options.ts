@@ -150,7 +150,7 @@ export function openClients(options: ClientOptions, reports: Reports): SyncClien
     await Promise.allSettled(opened.map((client) => client.close()));
   };
   let overGrpc = true;
-  const sources = readSources({ file: options.config, environment: reports.environment });
+  const sources = readSources({ file: options.config, use: options.use, environment: reports.environment });
   const clients = optionsByNode(options).map((nodeOptions): SyncClient => {
     const config = clientConfig(nodeOptions, reports, { sources });
     overGrpc &&= !transportsOf(config.transport).includes("rest");

@@ -16,6 +16,7 @@ async function requestOf(desc: DescMessage, argument: string | undefined, ...set
     err: process.stderr,
     notes: process.stderr,
     environment: {},
+    onConfig: () => {},
     signal: AbortSignal.timeout(60_000),
   };
   return toJson(desc, await readRequest(desc, { argument, settings, registry: knownTypes }, context));

@@ -1,0 +1,84 @@
+import { type DocumentNode, parse, type ValueNode } from "@humanwhocodes/momoa";
+import { describeType } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { isError } from "../errors/node-errors.js";
+
+/** The content of a configuration file. */
+export interface ConfigText {
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Returns the line of the value at a path, counted from 1; undefined if the value is not there. */
+  lineOf(path: readonly string[]): number | undefined;
+}
+
+/**
+ * Returns whether a value is an object with keys.
+ *
+ * @param value any value
+ * @returns true for an object that is neither null nor an array
+ */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Parses the text of a configuration file.
+ *
+ * @param text the text
+ * @param source the file as errors name it
+ * @returns the object of keys, and the lines of its values
+ * @throws {@link RequestError} if the text is not JSON, or not an object
+ */
+export function parseConfigText(text: string, source: string): ConfigText {
+  const config = parseJson(text, source);
+  if (!isObject(config)) {
+    throw new RequestError(`${source}: it is ${describeType(config)}, but must be an object`, {
+      section: "requesterror-configuration",
+      advice: 'Write an object of keys, such as {"grpc":{"url":"https://node.example"}}; see docs/configuration.md.',
+    });
+  }
+  let tree: DocumentNode | undefined;
+  return {
+    config,
+    lineOf(path) {
+      tree ??= parse(text, { mode: "json" });
+      return lineIn(tree.body, path);
+    },
+  };
+}
+
+/** Returns the line of the member at a path. Of members with one name the last counts, as in `JSON.parse`. */
+function lineIn(node: ValueNode, [key, ...rest]: readonly string[]): number | undefined {
+  const member =
+    node.type === "Object"
+      ? node.members.findLast(({ name }) => name.type === "String" && name.value === key)
+      : undefined;
+  return rest.length === 0 || member === undefined ? member?.loc.start.line : lineIn(member.value, rest);
+}
+
+function parseJson(text: string, source: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (reason) {
+    const endsEarly = isError(reason) && reason.message.includes("end of JSON input");
+    // The caught error is not the cause, because it quotes the text, which may contain a token.
+    throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
+      section: "requesterror-configuration",
+      advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
+    });
+  }
+}
+
+const NO_PLACE = "its braces, commas and quotes do not fit together";
+
+/** Returns where a text stops being valid JSON, if the parser reports it. */
+function placeOfMistake(text: string): string {
+  try {
+    parse(text, { mode: "json" });
+    // The parser accepts line breaks in strings, which JSON must escape.
+    const line = text.split("\n").findIndex((each) => each.replace(/\\./g, "").split('"').length % 2 === 0);
+    return line === -1 ? NO_PLACE : `a text is not closed on line ${line + 1}`;
+  } catch (reason) {
+    const { line, column } = Object(reason);
+    return typeof line === "number" && typeof column === "number" ? `see line ${line}, column ${column}` : NO_PLACE;
+  }
+}
