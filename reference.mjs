@@ -1,12 +1,20 @@
-// Writes what the pages of reference are made of: the command's, and the table of all keys of the configuration. Tests
-// compare both with what they are made of.
+// Writes what the pages of reference are made of: the command's, the table of all keys of the configuration, and the tables of
+// the codes of errors. Tests compare them with what they are made of.
 import { readFile, writeFile } from "node:fs/promises";
 import { commandReference } from "./compiled/src/cli/reference.js";
 import { configReference } from "./compiled/src/config/config-reference.js";
+import { errorTable } from "./compiled/src/errors/error-reference.js";
 
 await writeFile("docs/command.md", await commandReference());
 const page = await readFile("docs/configuration.md", "utf8");
 await writeFile(
   "docs/configuration.md",
   page.replace(/^\| Key \|.*?\n(?=\n)/ms, () => configReference()),
+);
+const errors = await readFile("docs/errors.md", "utf8");
+await writeFile(
+  "docs/errors.md",
+  errors.replace(/^## (\w+Error)\n(?:(?!\n## ).)*?\n\| Code \|.*?\n(?=\n|$)/gms, (section, className) =>
+    section.replace(/^\| Code \|.*\n/ms, () => `${errorTable(className)}\n`),
+  ),
 );

@@ -43,7 +43,7 @@ export async function assertArchive(path: string): Promise<void> {
       throw new ProtocolError(`${quotedPath(path)}: ${what}`, {
         advice:
           "Give an archive that `tradewire export` saved. To build one from a captured export, use `tradewire assemble`.",
-        section: "protocolerror-archive",
+        errorCode: "TW_INVALID_ARCHIVE",
       });
     }
   } catch (reason) {

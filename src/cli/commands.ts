@@ -27,6 +27,9 @@ export const GROUPS = {
 } as const;
 
 const completeMethods: FindValues = async () => (await import("./api/describe.js")).completeMethods();
+const completeCodes: FindValues = async () => ({
+  values: Object.keys((await import("../errors/error-codes.js")).ERROR_CODES),
+});
 const completeNames: FindValues = async () => (await import("./api/describe.js")).completeNames();
 
 /**
@@ -243,6 +246,19 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       group: GROUPS.setup,
       description: "Show how each node answers: chain, height, lag, latency and version, and whether it is used.",
       load: async () => (await import("./commands/nodes-command.js")).addNodes,
+    },
+    explain: {
+      group: GROUPS.setup,
+      description:
+        "Explain the code of an error: its cause, what to do, and an example. Without a code, list all codes.",
+      arguments: [
+        {
+          name: "[code]",
+          description: "the code, such as TW_FILE_NOT_FOUND; case is ignored",
+          completions: completeCodes,
+        },
+      ],
+      load: async () => (await import("./commands/explain-command.js")).addExplain,
     },
     config: {
       group: GROUPS.setup,

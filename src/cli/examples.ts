@@ -21,6 +21,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "Fetch a long range in parts; run it again to resume after an interruption",
     ],
   ],
+  "tradewire explain": [
+    ["tradewire explain TW_UNREACHABLE", "Explain an error"],
+    ["tradewire explain", "List all codes"],
+  ],
   "tradewire nodes": [
     ["tradewire nodes", "Show whether the node answers"],
     [

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
 import type { JsonValue } from "@bufbuild/protobuf";
+import { explainLine } from "../errors/error-classes.js";
 import type { ErrorWording } from "../errors/error-text.js";
 import { truncate } from "../errors/error-text.js";
 import { TradewireError, type TypedObject } from "../errors/index.js";
@@ -165,20 +166,20 @@ export interface ErrorTextOptions {
   readonly wording?: ErrorWording | undefined;
   /** The stream that it is printed on; without it, the text is not coloured. */
   readonly to?: Pick<Streams, "err" | "environment"> | undefined;
-  /** Whether the section of the documentation is named; by default on a terminal. */
-  readonly namesDocs?: boolean | undefined;
+  /** Whether the command that explains the error is named; by default on a terminal. */
+  readonly namesExplanation?: boolean | undefined;
 }
 
 /**
  * Formats an error for a person.
  *
  * @param reason the value that was thrown
- * @param options the wording, the stream, and whether the documentation is named
- * @returns lines with the summary, the advice, the node's details that the summary lacks, and the documentation
+ * @param options the wording, the stream, and whether the command that explains the error is named
+ * @returns lines with the summary, the advice, the node's details that the summary lacks, and the command that explains the error
  */
 export function errorText(
   reason: unknown,
-  { wording, to, namesDocs = to?.err.isTTY === true }: ErrorTextOptions = {},
+  { wording, to, namesExplanation = to?.err.isTTY === true }: ErrorTextOptions = {},
 ): string {
   if (!(reason instanceof TradewireError)) {
     return `${head(reason instanceof Error ? reason.message : String(reason), to)}\n`;
@@ -186,8 +187,10 @@ export function errorText(
   const { summary, advice } = wording ?? reason;
   const further = reason.details.filter((detail) => !isInSummary(detail, summary));
   const details = further.map((detail) => `  ${printable(truncate(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  const place = `See ${reason.docs} of tradewire.`;
-  const reference = namesDocs ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n` : "";
+  const place = explainLine(reason.errorCode);
+  const reference = namesExplanation
+    ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n`
+    : "";
   return `${twoLines(summary, advice, to)}${details.join("")}${reference}`;
 }
 

@@ -112,7 +112,11 @@ async function execute(args: readonly string[], { version, context, silence, adv
       out.write(errorJson(reason, wording));
     } else {
       err.write(
-        errorText(reason, { wording, to: context, ...(running?.opts()["verbose"] === true && { namesDocs: true }) }),
+        errorText(reason, {
+          wording,
+          to: context,
+          ...(running?.opts()["verbose"] === true && { namesExplanation: true }),
+        }),
       );
     }
     if (reason instanceof OutcomeUnknownError) {

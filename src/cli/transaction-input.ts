@@ -140,6 +140,7 @@ export async function commandSigner(
   }
   if (environment[SEED_VARIABLE] === undefined) {
     throw new RequestError("there is no key to sign with", {
+      errorCode: "TW_NO_KEY",
       advice: `Give --key-file; \`tradewire keys new FILE\` creates one. Or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
     });
   }

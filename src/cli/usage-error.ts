@@ -13,7 +13,10 @@ export function usageError(text: string, command: Command): RequestError {
   const [first = ""] = text.split("\n");
   const { summary, near, choices } = explain(first.replace(/^error: /, ""), command);
   const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
-  return new RequestError(summary, { advice: `${suggestion}${choices ?? `Try \`${fullName(command)} --help\`.`}` });
+  return new RequestError(summary, {
+    errorCode: "TW_USAGE",
+    advice: `${suggestion}${choices ?? `Try \`${fullName(command)} --help\`.`}`,
+  });
 }
 
 /**

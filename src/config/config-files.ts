@@ -62,7 +62,7 @@ export function chooseFile(
           ? `${nameOf("config", "file")} and ${nameOf("use")} are both given`
           : `${CONFIG_VARIABLE} and ${USE_VARIABLE} are both set`,
       {
-        section: "requesterror-configuration",
+        errorCode: "TW_CONFIGURATION",
         advice: "Leave out one of them: one names a file, the other a network of your own configuration file.",
       },
     );
@@ -165,7 +165,7 @@ function readNamedText(path: string, source: string, variable: string | undefine
     }
     const by = variable === undefined ? "" : `, which ${variable} names,`;
     throw new RequestError(`the configuration file ${quotedPath(source)}${by} does not exist`, {
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
       advice: `Correct the path, or leave it out: then ${CONFIG_FILE} is read, if it exists.`,
     });
   }
@@ -243,7 +243,7 @@ export function withoutNodes(values: readonly SourcedValue[]): SourcedValue[] {
 
 function wrongType(path: string, key: string, value: unknown, form: string): RequestError {
   return new RequestError(`${path}: ${key} is ${describeType(value)}, but must be ${form}`, {
-    section: "requesterror-configuration",
+    errorCode: "TW_CONFIGURATION",
     advice: 'Write {"networks":{"NAME":{"grpc":{"url":"https://node.example"}}}}; see docs/configuration.md.',
   });
 }
@@ -257,7 +257,7 @@ function noNetwork(
   const where = path === undefined ? ": there is no folder for your own configuration file" : ` in ${path}`;
   const example = JSON.stringify({ networks: { [name]: { grpc: { url: "https://node.example" } } } });
   return new RequestError((nameOf) => `${by ?? nameOf("use")}: there is no network ${JSON.stringify(name)}${where}`, {
-    section: "requesterror-configuration",
+    errorCode: "TW_CONFIGURATION",
     advice:
       path === undefined
         ? "Set HOME or XDG_CONFIG_HOME, or name a file instead."
@@ -276,7 +276,7 @@ function readUnnamed(path: string, source: string): ConfigText | undefined {
     const found = fileExposure(path, fstatSync(descriptor));
     if (found !== undefined) {
       throw new RequestError(`${quotedPath(path)} is not read: ${found}`, {
-        section: "requesterror-configuration",
+        errorCode: "TW_CONFIGURATION",
         advice: `Correct the permissions (chmod go-w), or if you trust it, name it: --config ${source}, ${CONFIG_VARIABLE}=${source}, or \`file\` of loadConfig().`,
       });
     }

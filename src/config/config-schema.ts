@@ -689,7 +689,7 @@ export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
     ? conflicts.map(({ path, message, because }) => `${origins.at(path)} ${message}${reasons(because, origins)}`)
     : describeIssues(result.issues, config, configKeys, origins);
   throw new RequestError(`the configuration is wrong: ${wrong.join("; ")}`, {
-    section: "requesterror-configuration",
+    errorCode: "TW_CONFIGURATION",
     advice: "Correct what is named; docs/configuration.md lists what is possible.",
   });
 }

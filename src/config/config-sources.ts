@@ -76,7 +76,7 @@ export function readEnvironment(
     });
   if (unknown.length > 0) {
     throw new RequestError(unknown.join("; "), {
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
       advice: `Correct or unset it; what begins with ${VARIABLE_PREFIX} must be listed in docs/configuration.md.`,
     });
   }

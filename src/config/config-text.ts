@@ -32,7 +32,7 @@ export function parseConfigText(text: string, source: string): ConfigText {
   const config = parseJson(text, source);
   if (!isObject(config)) {
     throw new RequestError(`${source}: it is ${describeType(config)}, but must be an object`, {
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
       advice: 'Write an object of keys, such as {"grpc":{"url":"https://node.example"}}; see docs/configuration.md.',
     });
   }
@@ -62,7 +62,7 @@ function parseJson(text: string, source: string): unknown {
     const endsEarly = isError(reason) && reason.message.includes("end of JSON input");
     // The caught error is not the cause, because it quotes the text, which may contain a token.
     throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
       advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
     });
   }

@@ -39,7 +39,7 @@ export function readEnvironmentProxies(environment: Environment, urls: readonly 
   ] as const) {
     if (variable !== undefined && url !== undefined && used.has(url) && !isProxyUrl(url)) {
       throw new RequestError(`environment variable ${variable.name} ${PROXY_FORM}`, {
-        section: "requesterror-configuration",
+        errorCode: "TW_CONFIGURATION",
         advice: "Correct or unset it, or name the node in NO_PROXY, or set proxy to false (TRADEWIRE_PROXY=false).",
       });
     }

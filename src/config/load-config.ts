@@ -160,7 +160,7 @@ function usedOf({ values }: FileValues, others: readonly SourcedValue[], choice:
       (nameOf) =>
         `the network ${named.name} comes from ${named.variable ?? nameOf("use")}, but ${conflicting.path.join(".")} from ${conflicting.source}`,
       {
-        section: "requesterror-configuration",
+        errorCode: "TW_CONFIGURATION",
         advice: "Leave out one of them: both say which node to use.",
       },
     );
@@ -304,7 +304,7 @@ function refusal(secret: string, names: readonly string[]): RequestError {
   return new RequestError(
     `the configuration is wrong: ${secret}, but ${what} from ${CONFIG_FILE}, which was found, not named`,
     {
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
       advice:
         `If you trust the file, name it: --config ${CONFIG_FILE}, ${CONFIG_VARIABLE}=${CONFIG_FILE}, or \`file\` of ` +
         "loadConfig(). Otherwise set these keys by options or environment variables. Nothing was sent or signed.",

@@ -172,7 +172,7 @@ export function csvError(
   const named = column === undefined ? "" : ` (column ${quoted(column)})`;
   return new ProtocolError(`${name}, line ${line}, field ${field}${named}: ${summary}`, {
     advice,
-    section: "protocolerror-csv",
+    errorCode: "TW_INVALID_CSV",
     ...(code === undefined ? {} : { code }),
   });
 }
@@ -189,7 +189,7 @@ export function csvRowError(name: string, row: number, { summary, advice, code }
   const where = row === 0 ? "the header row" : `row ${row}`;
   return new ProtocolError(`${name}, ${where}: ${summary}`, {
     advice,
-    section: "protocolerror-csv",
+    errorCode: "TW_INVALID_CSV",
     ...(code === undefined ? {} : { code }),
   });
 }

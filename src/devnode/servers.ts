@@ -95,7 +95,7 @@ async function listen(server: Server | Http2Server, host: string, port: number):
             ? "Choose an address that this machine has, such as 127.0.0.1."
             : "Choose another port, or 0 for a free one.",
           cause,
-          section: "connectionerror-not-listening",
+          errorCode: "TW_LISTEN",
         }),
       );
     });

@@ -176,7 +176,7 @@ export function responseError(
   { summary, ...fault }: ResponseFault,
   { suffix = "", cause, notes }: ResponseErrorOptions = {},
 ): ProtocolError {
-  return new ProtocolError(`${summary}${suffix}`, { ...fault, cause, notes, section: "protocolerror-answer" });
+  return new ProtocolError(`${summary}${suffix}`, { ...fault, cause, notes, errorCode: "TW_INVALID_RESPONSE" });
 }
 
 /**

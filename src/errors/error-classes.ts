@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import type { ErrorCode } from "./error-codes.js";
 import { type ErrorText, type ErrorTexts, MAX_MESSAGE, renderText, truncate, wordingOf } from "./error-text.js";
 
 /** A JSON object that names its Protobuf type: `@type` is a type URL whose last segment is the type's full name. */
@@ -30,14 +31,14 @@ export interface TradewireErrorOptions {
   readonly details?: readonly TypedObject[] | undefined;
   /** The error that caused this one. */
   readonly cause?: unknown;
-  /** The section of docs/errors.md about the failure; by default the section of the class. */
-  readonly section?: ErrorSection;
+  /** The stable code of the error; each class has a default. */
+  readonly errorCode?: ErrorCode;
 }
 
 /**
  * The base class of all errors of this library.
  *
- * The first line of `message` says what went wrong, the second what to do, and the third where to read more.
+ * The first line of `message` says what went wrong, the second what to do, and the third is the command that explains the error.
  */
 export abstract class TradewireError extends Error {
   /** The gRPC status code, as in Connect's `Code`. */
@@ -48,8 +49,8 @@ export abstract class TradewireError extends Error {
   readonly advice: string;
   /** The details of the node's error object; empty if there are none. */
   readonly details: readonly TypedObject[];
-  /** The page and section of the package's docs about such errors, for example `docs/errors.md#bannederror`. */
-  readonly docs: string;
+  /** The stable code of the error, such as `TW_BANNED`, which `npx tradewire explain TW_BANNED` explains. */
+  readonly errorCode: ErrorCode;
   /** The transport that carried the call, if there was a call. */
   transport?: string;
   /** The full name of the called method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
@@ -57,17 +58,16 @@ export abstract class TradewireError extends Error {
   /** Private, because `console.log` prints all public properties of an error. */
   readonly #texts: ErrorTexts;
 
-  constructor(headline: ErrorText, options: TradewireErrorOptions) {
+  constructor(headline: ErrorText, options: TradewireErrorOptions & { readonly errorCode: ErrorCode }) {
     const texts = { headline, notes: options.notes ?? [], advice: options.advice };
     const { summary, advice } = wordingOf(texts);
-    const docs = `docs/errors.md#${options.section ?? "tradewireerror"}`;
-    const message = `${summary}\n${advice}\nSee ${docs} of tradewire.`;
+    const message = `${summary}\n${advice}\n${explainLine(options.errorCode)}`;
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = options.code;
     this.summary = summary;
     this.advice = advice;
-    this.docs = docs;
+    this.errorCode = options.errorCode;
     this.details = options.details ?? [];
     this.#texts = texts;
   }
@@ -102,7 +102,7 @@ export abstract class TradewireError extends Error {
     code: string;
     message: string;
     advice: string;
-    docs: string;
+    errorCode: ErrorCode;
     details: readonly TypedObject[];
     transport?: string;
     method?: string;
@@ -112,12 +112,22 @@ export abstract class TradewireError extends Error {
       code: codeName(this.code),
       message: this.summary,
       advice: this.advice,
-      docs: this.docs,
+      errorCode: this.errorCode,
       details: this.details,
       ...(this.transport === undefined ? {} : { transport: this.transport }),
       ...(this.method === undefined ? {} : { method: this.method }),
     };
   }
+}
+
+/**
+ * Returns the last line of an error's message.
+ *
+ * @param errorCode the code of the error
+ * @returns the line with the command that explains the code
+ */
+export function explainLine(errorCode: ErrorCode): string {
+  return `For details, run: npx tradewire explain ${errorCode}`;
 }
 
 /**
@@ -131,90 +141,43 @@ export function codeName(code: Code): string {
   return code === Code.Canceled ? "CANCELLED" : Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
-/** The anchors of the sections of docs/errors.md that errors refer to: one per class, and one per topic of a class. */
-export const ERROR_SECTIONS = [
-  "tradewireerror",
-  "requesterror",
-  "requesterror-configuration",
-  "requesterror-missing-package",
-  "nodeerror",
-  "nodeerror-request-refused",
-  "nodeerror-not-found",
-  "nodeerror-credentials",
-  "nodeerror-not-offered",
-  "nodeerror-not-now",
-  "connectionerror-not-reached",
-  "connectionerror-proxy",
-  "connectionerror-lost",
-  "connectionerror-time-was-up",
-  "connectionerror-closed",
-  "connectionerror-not-listening",
-  "protocolerror",
-  "protocolerror-answer",
-  "protocolerror-archive",
-  "protocolerror-csv",
-  "protocolerror-too-large",
-  "protocolerror-another-history",
-  "commanderror",
-  "policyerror",
-  "transactionerror",
-  "outcomeunknownerror",
-  "slowconsumererror",
-  "bannederror",
-  "fileerror",
-  "fileerror-exists-already",
-  "fileerror-not-there",
-  "fileerror-not-permitted",
-  "fileerror-disk-full",
-  "cancelederror",
-  "sinkerror",
-  "sinkerror-not-reached",
-  "sinkerror-credentials",
-  "sinkerror-in-the-way",
-  "sinkerror-full",
-  "divergenceerror",
-] as const;
+type Codes = Readonly<Partial<Record<Code, ErrorCode>>>;
 
-/** A section of docs/errors.md. */
-export type ErrorSection = (typeof ERROR_SECTIONS)[number];
-
-type Sections = Readonly<Partial<Record<Code, ErrorSection>>>;
-
-/** The section of a {@link NodeError} by its code. Codes that are missing here have the section of the class. */
-export const NODE_SECTIONS: Sections = {
-  [Code.InvalidArgument]: "nodeerror-request-refused",
-  [Code.OutOfRange]: "nodeerror-request-refused",
-  [Code.FailedPrecondition]: "nodeerror-request-refused",
-  [Code.NotFound]: "nodeerror-not-found",
-  [Code.Unauthenticated]: "nodeerror-credentials",
-  [Code.PermissionDenied]: "nodeerror-credentials",
-  [Code.Unimplemented]: "nodeerror-not-offered",
-  [Code.ResourceExhausted]: "nodeerror-not-now",
-  [Code.Unavailable]: "nodeerror-not-now",
-  [Code.Aborted]: "nodeerror-not-now",
-  [Code.DeadlineExceeded]: "nodeerror-not-now",
+/** The code of a {@link NodeError} by its gRPC status code; the others are `TW_NODE_FAILED`. */
+export const NODE_CODES: Codes = {
+  [Code.InvalidArgument]: "TW_NODE_REFUSED",
+  [Code.OutOfRange]: "TW_NODE_REFUSED",
+  [Code.FailedPrecondition]: "TW_NODE_REFUSED",
+  [Code.NotFound]: "TW_NODE_NOT_FOUND",
+  [Code.Unauthenticated]: "TW_NODE_CREDENTIALS",
+  [Code.PermissionDenied]: "TW_NODE_CREDENTIALS",
+  [Code.Unimplemented]: "TW_NODE_UNIMPLEMENTED",
+  [Code.ResourceExhausted]: "TW_NODE_RATE_LIMITED",
+  [Code.Unavailable]: "TW_NODE_UNAVAILABLE",
+  [Code.Aborted]: "TW_NODE_UNAVAILABLE",
+  [Code.DeadlineExceeded]: "TW_NODE_UNAVAILABLE",
 };
 
-export const PROTOCOL_SECTIONS: Sections = {
-  [Code.Internal]: "protocolerror-answer",
-  [Code.Unimplemented]: "protocolerror-answer",
-  [Code.ResourceExhausted]: "protocolerror-too-large",
-  [Code.FailedPrecondition]: "protocolerror-another-history",
+export const PROTOCOL_CODES: Codes = {
+  [Code.Internal]: "TW_INVALID_RESPONSE",
+  [Code.Unimplemented]: "TW_INVALID_RESPONSE",
+  [Code.ResourceExhausted]: "TW_TOO_LARGE",
+  [Code.FailedPrecondition]: "TW_HISTORY_CHANGED",
 };
 
-export const FILE_SECTIONS: Sections = {
-  [Code.AlreadyExists]: "fileerror-exists-already",
-  [Code.NotFound]: "fileerror-not-there",
-  [Code.PermissionDenied]: "fileerror-not-permitted",
-  [Code.ResourceExhausted]: "fileerror-disk-full",
+export const FILE_CODES: Codes = {
+  [Code.AlreadyExists]: "TW_FILE_EXISTS",
+  [Code.NotFound]: "TW_FILE_NOT_FOUND",
+  [Code.PermissionDenied]: "TW_FILE_PERMISSION",
+  [Code.ResourceExhausted]: "TW_DISK_FULL",
 };
 
-export const SINK_SECTIONS: Sections = {
-  [Code.Unavailable]: "sinkerror-not-reached",
-  [Code.Aborted]: "sinkerror-in-the-way",
-  [Code.Unauthenticated]: "sinkerror-credentials",
-  [Code.PermissionDenied]: "sinkerror-credentials",
-  [Code.ResourceExhausted]: "sinkerror-full",
+export const SINK_CODES: Codes = {
+  [Code.Unavailable]: "TW_SINK_UNREACHABLE",
+  [Code.Aborted]: "TW_SINK_CONFLICT",
+  [Code.Unauthenticated]: "TW_SINK_CREDENTIALS",
+  [Code.PermissionDenied]: "TW_SINK_CREDENTIALS",
+  [Code.ResourceExhausted]: "TW_SINK_FULL",
 };
 
 /** The options of a {@link RequestError}. */
@@ -232,7 +195,7 @@ export class RequestError extends TradewireError {
     const { option, ...shared } = options;
     const named: ErrorText =
       option === undefined ? headline : (nameOf) => `${nameOf(option)} ${renderText(headline, nameOf)}`;
-    super(named, { code: Code.InvalidArgument, section: "requesterror", ...shared });
+    super(named, { code: Code.InvalidArgument, errorCode: "TW_INVALID_ARGUMENT", ...shared });
     this.#option = option;
   }
 
@@ -273,7 +236,7 @@ export class PolicyError extends RequestError {
    * @param options the rule, its limit, the value, the command, and the texts
    */
   constructor({ rule, limit, value, command, headline, advice }: PolicyErrorOptions) {
-    super(headline, { advice, section: "policyerror" });
+    super(headline, { advice, errorCode: "TW_POLICY" });
     this.rule = rule;
     this.limit = limit;
     this.value = value;
@@ -327,7 +290,7 @@ export class NodeError extends TradewireError {
       notes,
       details: object.details,
       cause,
-      section: NODE_SECTIONS[object.code] ?? "nodeerror",
+      errorCode: NODE_CODES[object.code] ?? "TW_NODE_FAILED",
     });
     this.object = object;
     this.isRefusal = isRefusal;
@@ -362,7 +325,7 @@ export class ConnectionError extends TradewireError {
   ) {
     const { code, connected = true, isClosed = false } = options;
     super(headline, {
-      section: isClosed ? "connectionerror-closed" : connectionSection(code, connected),
+      errorCode: isClosed ? "TW_CLIENT_CLOSED" : connectionCode(code, connected),
       ...options,
     });
     this.connected = connected;
@@ -380,7 +343,7 @@ export class ProtocolError extends TradewireError {
     options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code; readonly isTruncated?: boolean },
   ) {
     const { code = Code.DataLoss, isTruncated = false } = options;
-    super(headline, { code, section: PROTOCOL_SECTIONS[code] ?? "protocolerror", ...options });
+    super(headline, { code, errorCode: PROTOCOL_CODES[code] ?? "TW_PROTOCOL", ...options });
     this.isTruncated = isTruncated;
   }
 }
@@ -388,7 +351,7 @@ export class ProtocolError extends TradewireError {
 /** A file or folder of this machine could not be read or written. */
 export class FileError extends TradewireError {
   constructor(headline: ErrorText, options: TradewireErrorOptions) {
-    super(headline, { section: FILE_SECTIONS[options.code] ?? "fileerror", ...options });
+    super(headline, { errorCode: FILE_CODES[options.code] ?? "TW_FILE_FAILED", ...options });
   }
 }
 
@@ -406,17 +369,17 @@ export class CanceledError extends TradewireError {
       code: Code.Canceled,
       advice: `Nothing is wrong: the signal given to ${what} was aborted.`,
       cause: options.cause,
-      section: "cancelederror",
+      errorCode: "TW_CANCELED",
     });
     this.mayHaveBeenSent = options.mayHaveBeenSent ?? true;
   }
 }
 
-function connectionSection(code: Code, connected: boolean): ErrorSection {
+function connectionCode(code: Code, connected: boolean): ErrorCode {
   if (code === Code.DeadlineExceeded) {
-    return "connectionerror-time-was-up";
+    return "TW_TIMEOUT";
   }
-  return connected ? "connectionerror-lost" : "connectionerror-not-reached";
+  return connected ? "TW_CONNECTION_LOST" : "TW_UNREACHABLE";
 }
 
 const CHECK_PATH = "Check the URL, also its path: nothing of the node's interface is there.";
@@ -475,7 +438,7 @@ export class BannedError extends TradewireError {
       code: Code.PermissionDenied,
       advice: "Wait until then: calls before are not sent. If others share the address, set limits.callsPerSecond.",
       cause,
-      section: "bannederror",
+      errorCode: "TW_BANNED",
     });
     this.until = until;
     this.isRefusal = isRefusal;
@@ -492,7 +455,7 @@ export class BannedError extends TradewireError {
  */
 export class SinkError extends TradewireError {
   constructor(summary: ErrorText, options: TradewireErrorOptions) {
-    super(summary, { section: SINK_SECTIONS[options.code] ?? "sinkerror", ...options });
+    super(summary, { errorCode: SINK_CODES[options.code] ?? "TW_SINK_FAILED", ...options });
   }
 }
 
@@ -507,7 +470,7 @@ export class SlowConsumerError extends TradewireError {
       code: Code.ResourceExhausted,
       advice: "Do less while reading, or leave it to something that works beside it; or ask for less.",
       cause,
-      section: "slowconsumererror",
+      errorCode: "TW_SLOW_CONSUMER",
     });
   }
 }

@@ -1,4 +1,3 @@
-export type { ErrorSection } from "./error-classes.js";
 export {
   BannedError,
   CanceledError,
@@ -19,6 +18,7 @@ export {
   type TradewireErrorOptions,
   type TypedObject,
 } from "./error-classes.js";
+export type { ErrorCode } from "./error-codes.js";
 export type { ErrorText, OptionNames } from "./error-text.js";
 export type { Refusal } from "./transaction-errors.js";
 export {

@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import type { ErrorCode } from "./error-codes.js";
 import type { ErrorText } from "./error-text.js";
 import { causesOf, errorCodes, isError } from "./node-errors.js";
 
@@ -12,6 +13,8 @@ export interface NetworkFailure {
   readonly advice: ErrorText;
   /** The gRPC status code, if it is not UNAVAILABLE. */
   readonly code?: Code;
+  /** The stable code of the error, if it does not follow from `connected`. */
+  readonly errorCode?: ErrorCode;
 }
 
 const CHECK_NODE: ErrorText = (nameOf) =>
@@ -29,6 +32,7 @@ const CHECK_WHETHER_TLS =
   "If the port speaks TLS, give the URL with https:. Otherwise try again, and check the node and the network between.";
 const CHECK_WHETHER_REFUSED =
   "Servers that refuse a client certificate may close like this: check tls.certFile, or whether one is asked for. Otherwise try again, and check the node and the network between.";
+const TLS_FAILED = "TW_TLS";
 const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
 
 const NOT_MADE: ReadonlyMap<string, string> = new Map([
@@ -128,11 +132,11 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   const notTrusted = first((code) => NOT_TRUSTED.get(code));
   if (notTrusted !== undefined) {
     const [summary, advice] = notTrusted;
-    return { summary, connected, advice };
+    return { summary, connected, advice, errorCode: TLS_FAILED };
   }
   const isPlain = codes.some((code) => NOT_TLS.test(code) || (code === "EPROTO" && saysNotTls(reason)));
   if (!connected && isPlain) {
-    return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME };
+    return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME, errorCode: TLS_FAILED };
   }
   if (connected && codes.includes("ERR_HTTP2_ERROR")) {
     return { summary: "the server broke the rules of HTTP/2", connected, advice: TRY_AGAIN };
@@ -142,17 +146,23 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
     return { summary, connected, advice: CHECK_TRANSPORT };
   }
   if (codes.some((code) => CLIENT_MISSING.test(code))) {
-    return { summary: "the server asks for a client certificate", connected, advice: CHECK_OWN_CERTIFICATE };
+    return {
+      summary: "the server asks for a client certificate",
+      connected,
+      advice: CHECK_OWN_CERTIFICATE,
+      errorCode: TLS_FAILED,
+    };
   }
   if (codes.some((code) => CLIENT_REFUSED.test(code))) {
     return {
       summary: "the server refused the client's certificate, or asks for one",
       connected,
       advice: CHECK_OWN_CERTIFICATE,
+      errorCode: TLS_FAILED,
     };
   }
   if (!connected && codes.some((code) => TLS.test(code))) {
-    return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS };
+    return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS, errorCode: TLS_FAILED };
   }
   const notMade = first((code) => NOT_MADE.get(code));
   if (notMade !== undefined) {

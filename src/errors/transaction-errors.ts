@@ -12,7 +12,7 @@ export class CommandError extends RequestError {
   constructor(problems: CommandError["problems"]) {
     super(problems.map(({ path, message }) => `${path} ${message}`).join("; "), {
       advice: "Correct the command; nothing was signed or sent.",
-      section: "commanderror",
+      errorCode: "TW_INVALID_COMMAND",
     });
     this.problems = problems;
   }
@@ -63,7 +63,7 @@ export class TransactionError extends TradewireError {
     super(`the network refused the transaction (code ${result.code})${why === "" ? "" : `: ${why}`}`, {
       code: Code.FailedPrecondition,
       advice: adviceFor(refusal, result.txHash, known),
-      section: "transactionerror",
+      errorCode: "TW_TRANSACTION_REFUSED",
     });
     this.result = result;
     this.data = data;
@@ -130,7 +130,7 @@ export class OutcomeUnknownError extends TradewireError {
           : `${find} Submitting this very transaction again is safe, as the network takes it at most once.`,
         details: cause.details,
         cause,
-        section: "outcomeunknownerror",
+        errorCode: "TW_OUTCOME_UNKNOWN",
       },
     );
     this.transaction = transaction;

@@ -62,6 +62,7 @@ export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
 export function reversedRangeError({ fromBlock, toBlock }: BlockRange): RequestError {
   return new RequestError((nameOf) => `${fromBlock} is behind ${nameOf("toBlock")} ${toBlock}`, {
     option: "fromBlock",
+    errorCode: "TW_BLOCK_RANGE",
     advice: (nameOf) =>
       `Give the first block of the range as ${nameOf("fromBlock")} and its last as ${nameOf("toBlock")}.`,
   });
@@ -126,7 +127,7 @@ export function rangeError(
     const snapped = widened === undefined ? "" : `; ${nameOf("snap")} takes ${widened.fromBlock} to ${widened.toBlock}`;
     return `Correct the range: ${nearestText(nearest)}${snapped}.`;
   };
-  return new RequestError(problem, { advice, cause });
+  return new RequestError(problem, { errorCode: "TW_BLOCK_RANGE", advice, cause });
 }
 
 function upper(name: TableName): Uppercase<TableName> {

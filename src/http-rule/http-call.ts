@@ -136,6 +136,7 @@ function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly stri
   }
   if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
     throw new RequestError(`${fieldPath.join(".")} of ${desc.typeName} cannot stand in a path: it is no scalar field`, {
+      errorCode: "TW_NOT_OVER_REST",
       advice: "Call this method over gRPC.",
     });
   }

@@ -82,7 +82,10 @@ export function expandPath(template: PathTemplate, values: readonly string[]): s
     if (!fits(parts, pattern) || parts.some((part) => /^\.{0,2}$|\p{Surrogate}/u.test(part))) {
       throw new RequestError(
         `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which cannot stand in the path ${template.text}`,
-        { advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for." },
+        {
+          errorCode: "TW_NOT_OVER_REST",
+          advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for.",
+        },
       );
     }
     segments.push(...fixedTexts(template, at, variable.start), ...parts);
@@ -96,6 +99,7 @@ function fixedTexts({ text, segments }: PathTemplate, start: number, end?: numbe
   return segments.slice(start, end).map((s) => {
     if (typeof s === "object") {
       throw new RequestError(`the path ${text} has a wildcard that no field of the request fills`, {
+        errorCode: "TW_NOT_OVER_REST",
         advice: "Call this method over gRPC.",
       });
     }

@@ -68,6 +68,7 @@ function queryText(name: string, value: JsonValue): string {
 
 function notInQuery(name: string, what: string): RequestError {
   return new RequestError(`${name} is ${what}, which cannot stand in a query string`, {
+    errorCode: "TW_NOT_OVER_REST",
     advice: "Call this method over gRPC, or leave the field out.",
   });
 }

@@ -90,6 +90,7 @@ export function cursor(value: string, name: string): string {
   if (typeof value !== "string" || value === "") {
     throw new RequestError(`is ${JSON.stringify(value)}, which is no cursor`, {
       option: name,
+      errorCode: "TW_INVALID_CURSOR",
       advice: "Give the cursor of a record as the node gave it, or leave it out to begin at the start.",
     });
   }

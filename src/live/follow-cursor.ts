@@ -59,12 +59,14 @@ export function readCursor(cursor: string, wanted: TableName): FollowPosition {
   const content = contentOf(cursor);
   if (!v.is(cursorSchema, content) || content[3] > content[4]) {
     throw new RequestError(`${quoted(String(cursor), 80)} is no cursor of a follow`, {
+      errorCode: "TW_INVALID_CURSOR",
       advice: "Give the cursor that came with rows, unchanged; or none, to begin anew.",
     });
   }
   const [, chainId, table, fromBlock, toBlock, segmentId, rows, digest] = content;
   if (table !== wanted) {
     throw new RequestError(`the cursor is of the table ${table}, but ${wanted} is to be followed`, {
+      errorCode: "TW_INVALID_CURSOR",
       advice: "Keep a cursor for each table.",
     });
   }

@@ -88,12 +88,14 @@ function continuation(position: FollowPosition, first: Segment, segments: readon
 
 function otherChain(followed: string, listed: string): RequestError {
   return new RequestError(`the chain ${quoted(followed)} was followed, and the node's is ${quoted(listed)}`, {
+    errorCode: "TW_CHAIN_MISMATCH",
     advice: "Check the node's URL, or begin anew without the cursor.",
   });
 }
 
 function tooEarly(fromBlock: bigint, first: bigint): RequestError {
   return new RequestError(`${fromBlock} lies before the node's history, whose first block is ${first}`, {
+    errorCode: "TW_BLOCK_RANGE",
     option: "fromBlock",
     advice: (nameOf) =>
       `Begin at block ${first}, or at the first that the node has by leaving ${nameOf("fromBlock")} out, or try another node.`,

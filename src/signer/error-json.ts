@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
-import { ERROR_SECTIONS } from "../errors/error-classes.js";
+import type { ErrorCode } from "../errors/error-codes.js";
 import { MAX_MESSAGE, truncate } from "../errors/error-text.js";
 import {
   CommandError,
@@ -23,7 +23,8 @@ export const errorSchema = v.object({
   code: v.enum(Code),
   headline: text,
   advice: text,
-  section: v.picklist(ERROR_SECTIONS),
+  /** The signer may be of a newer release, which knows further codes. */
+  errorCode: v.custom<ErrorCode>((code) => typeof code === "string" && /^TW_[A-Z_]{1,60}$/.test(code)),
   policy: v.optional(v.object({ rule: text, limit: text, value: text, command: v.optional(text) })),
   problems: v.optional(v.pipe(v.array(v.object({ path: text, message: text })), v.maxLength(MAX_PROBLEMS))),
 });
@@ -46,16 +47,15 @@ export function errorToJson(reason: unknown): ErrorJson {
       code: Code.Internal,
       headline: "the signer failed",
       advice: "Nothing was signed. Look at what the signer process reports.",
-      section: "tradewireerror",
+      errorCode: "TW_SIGNER_FAILED",
     };
   }
-  const [, anchor] = reason.docs.split("#");
   return {
     name: reason.name,
     code: reason.code,
     headline: limited(reason.summary),
     advice: limited(reason.advice),
-    section: ERROR_SECTIONS.find((section) => section === anchor) ?? "tradewireerror",
+    errorCode: reason.errorCode,
     ...(reason instanceof PolicyError && { policy: policyFields(reason) }),
     ...(reason instanceof CommandError && {
       problems: reason.problems
@@ -77,7 +77,7 @@ function policyFields({ rule, limit, value, command }: PolicyError): NonNullable
  * @returns an error of the same class, or of the closest one
  */
 export function errorFromJson(json: ErrorJson): TradewireError {
-  const { name, code, headline, advice, section, problems, policy } = json;
+  const { name, code, headline, advice, errorCode, problems, policy } = json;
   if (name === "CommandError" && problems !== undefined) {
     return new CommandError(problems);
   }
@@ -85,10 +85,10 @@ export function errorFromJson(json: ErrorJson): TradewireError {
     return new PolicyError({ ...policy, headline, advice });
   }
   if (name === "RequestError") {
-    return new RequestError(headline, { advice, section });
+    return new RequestError(headline, { advice, errorCode });
   }
   if (name === "FileError") {
-    return new FileError(headline, { code, advice, section });
+    return new FileError(headline, { code, advice, errorCode });
   }
-  return new ConnectionError(headline, { code, advice, section, connected: false });
+  return new ConnectionError(headline, { code, advice, errorCode, connected: false });
 }

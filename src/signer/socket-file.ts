@@ -148,7 +148,7 @@ function inUse(socket: string, pid: number | undefined): ConnectionError {
   return new ConnectionError(`${who} listens on ${quotedPath(socket)}`, {
     code: Code.AlreadyExists,
     advice: "Use that signer, end it first, or choose another path.",
-    section: "connectionerror-not-listening",
+    errorCode: "TW_LISTEN",
   });
 }
 

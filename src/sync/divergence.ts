@@ -12,7 +12,7 @@ export class DivergenceError extends TradewireError {
   readonly divergence: Divergence | undefined;
 
   constructor(summary: string, advice: ErrorText, divergence?: Divergence) {
-    super(summary, { code: Code.FailedPrecondition, advice, section: "divergenceerror" });
+    super(summary, { code: Code.FailedPrecondition, advice, errorCode: "TW_DIVERGENCE" });
     this.divergence = divergence;
   }
 }
@@ -85,6 +85,7 @@ export function unitDivergenceError(node: string, unit: Unit, segment: Segment):
 export function assertSameChain(sinkName: string, held: string | undefined, chainId: string): void {
   if (held !== undefined && chainId !== "" && held !== chainId) {
     throw new RequestError(`${sinkName} holds the chain ${quoted(held)}, and the node's is ${quoted(chainId)}`, {
+      errorCode: "TW_CHAIN_MISMATCH",
       advice: "Check the node's URL, or give the other chain a place of its own.",
     });
   }

@@ -13,6 +13,6 @@ export function missingPackage(use: string, name: string, install: string, cause
   return new RequestError(`${use} needs the package ${name}, which cannot be loaded`, {
     advice: `Install it: npm install ${install}`,
     cause,
-    section: "requesterror-missing-package",
+    errorCode: "TW_MISSING_PACKAGE",
   });
 }

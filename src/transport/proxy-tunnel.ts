@@ -179,6 +179,6 @@ function proxyError(
   return new ConnectionError(`the proxy ${proxyName(proxy)} ${what}`, {
     ...options,
     connected: false,
-    section: "connectionerror-proxy",
+    errorCode: "TW_PROXY",
   });
 }

@@ -28,5 +28,5 @@ export function assertRetryMethods(names: readonly string[] = [], service: DescS
 
 function invalidMethod(what: string, advice: string): RequestError {
   const option = "retry.methods";
-  return new RequestError(`names ${what}`, { option, advice, section: "requesterror-configuration" });
+  return new RequestError(`names ${what}`, { option, advice, errorCode: "TW_CONFIGURATION" });
 }

@@ -192,7 +192,7 @@ function requirePair(cert: Pem, key: Pem): void {
     throw new RequestError(`${key.name} is not the key of the certificate in ${cert.name}`, {
       advice:
         "Give the key that the certificate was made for; if the file holds several, the client's own comes first.",
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
     });
   }
 }
@@ -203,7 +203,7 @@ function parsePem<T>(name: string, what: string, parse: () => T): T {
   } catch (cause) {
     throw new RequestError(`the ${what} in ${name} cannot be read`, {
       advice: `Give a complete ${what} in PEM, and a key without a passphrase.`,
-      section: "requesterror-configuration",
+      errorCode: "TW_CONFIGURATION",
       cause,
     });
   }
@@ -212,7 +212,7 @@ function parsePem<T>(name: string, what: string, parse: () => T): T {
 function notPem(name: string, label: "CERTIFICATE" | "PRIVATE KEY"): RequestError {
   return new RequestError(`${name} holds no ${label.toLowerCase()} in PEM`, {
     advice: `Give a text or a file with a part that begins with -----BEGIN ${label}-----.`,
-    section: "requesterror-configuration",
+    errorCode: "TW_CONFIGURATION",
   });
 }
 

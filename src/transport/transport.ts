@@ -109,7 +109,7 @@ function register<Node extends GrpcConfig | RestConfig>({
       const endpoint = endpointOf(name);
       if (first === undefined) {
         throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
-          section: "requesterror-configuration",
+          errorCode: "TW_CONFIGURATION",
           advice: "Give it; docs/configuration.md lists what is possible.",
         });
       }

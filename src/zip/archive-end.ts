@@ -252,7 +252,7 @@ function followed(trailing: Uint8Array, bytes: string): ProtocolError {
   return new ProtocolError(`${bytes} the archive's end: ${quote}`, {
     advice:
       "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it mended.",
-    section: "protocolerror-archive",
+    errorCode: "TW_INVALID_ARCHIVE",
   });
 }
 
@@ -262,7 +262,7 @@ function bytesAdded(size: number, added: number): ProtocolError {
     {
       advice:
         "Something on the way adds bytes; a gateway that adds a line feed after each chunk does. Use gRPC, or have it mended.",
-      section: "protocolerror-archive",
+      errorCode: "TW_INVALID_ARCHIVE",
     },
   );
 }

@@ -41,7 +41,7 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
   return new ProtocolError(`the archive is corrupt: ${what}`, {
     advice: RETRY_ADVICE,
     cause,
-    section: "protocolerror-archive",
+    errorCode: "TW_INVALID_ARCHIVE",
   });
 }
 
@@ -54,7 +54,7 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
 export function refused(what: string): ProtocolError {
   return new ProtocolError(`the archive is refused: ${what}`, {
     advice: "No export looks like this (specification, 4.1); check where the archive comes from.",
-    section: "protocolerror-archive",
+    errorCode: "TW_INVALID_ARCHIVE",
   });
 }
 
@@ -79,7 +79,7 @@ export function truncated(size: number): ProtocolError {
   return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
     advice:
       "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
-    section: "protocolerror-archive",
+    errorCode: "TW_TRUNCATED_ARCHIVE",
   });
 }
 

@@ -32,7 +32,7 @@ describe("an archive in memory", () => {
     expect(Object.keys((await zip(archive, { maxArchiveBytes: archive.length, maxSize: 8 })).files)).toHaveLength(2);
     await expect(zip(archive, { maxArchiveBytes: archive.length - 1 })).rejects.toMatchObject({
       code: Code.ResourceExhausted,
-      message: `the archive is larger than ${archive.length - 1} bytes, the limit for memory\nSave it to a file or stream it, or raise limits.maxArchiveBytes.\nSee docs/errors.md#protocolerror-too-large of tradewire.`,
+      message: `the archive is larger than ${archive.length - 1} bytes, the limit for memory\nSave it to a file or stream it, or raise limits.maxArchiveBytes.\nFor details, run: npx tradewire explain TW_TOO_LARGE`,
     });
     await expect(zip(archive, { maxSize: 7 })).rejects.toThrow("its files have more than 7 bytes, the limit");
     const packed = rawZip([{ ...one, content: `${"a".repeat(17 * 1024 * 1024)}\n` }]);

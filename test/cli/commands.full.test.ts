@@ -19,6 +19,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   demo: [2, "more"],
   describe: [0, "vega.Side"],
   devnode: [2, "--segments", "0"],
+  explain: [0, "TW_BANNED"],
   events: [2, "--type", "ordr", "NODE"],
   export: [0, "--table", "trades", "--from-block", "1", "--to-block", "10", "--format", "csv", "--limit", "2", "NODE"],
   follow: [0, "--table", "trades", "--limit", "2", "NODE"],

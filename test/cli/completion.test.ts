@@ -12,7 +12,11 @@ async function completed(...words: string[]): Promise<string[]> {
 }
 
 it.each([
-  [["ex"], ["export", ":end"]],
+  [["exp"], ["export", "explain", ":end"]],
+  [
+    ["explain", "TW_BAN"],
+    ["TW_BANNED", ":end"],
+  ],
   [
     ["help", "stop"],
     ["stop-orders", "stop-order", ":end"],

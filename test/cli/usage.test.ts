@@ -38,7 +38,7 @@ it.each([
       name: "RequestError",
       message,
       advice: expect.stringContaining("Try `tradewire"),
-      docs: expect.any(String),
+      errorCode: "TW_USAGE",
     },
   });
 });

@@ -1,1 +1,2 @@
-export { ERROR_SECTIONS } from "../../src/errors/error-classes.js";
+export { ERROR_CODES } from "../../src/errors/error-codes.js";
+export { errorTable } from "../../src/errors/error-reference.js";

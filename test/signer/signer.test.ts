@@ -96,7 +96,7 @@ describe("a signer behind a socket", () => {
     expect(error).toMatchObject({
       summary: "message the policy refuses it",
       advice: "Sign something else.",
-      docs: "docs/errors.md#requesterror",
+      errorCode: "TW_INVALID_ARGUMENT",
     });
     expect(events).toMatchObject([{ type: "refused", error: { summary: "message the policy refuses it" } }]);
   });

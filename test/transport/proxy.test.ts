@@ -107,7 +107,7 @@ describe.each(ways.map((way) => [way.name, way] as const))("a proxy, over %s,", 
       headline: `the proxy ${nowhere} cannot be reached: the connection was refused`,
       code: Code.Unavailable,
       connected: false,
-      docs: "docs/errors.md#connectionerror-proxy",
+      errorCode: "TW_PROXY",
     });
     expect(JSON.stringify([error, error.message, String(error.cause)])).not.toContain("s3cret");
   });

@@ -134,14 +134,14 @@ describe("a failure is the same over both transports", () => {
       expect(error.message).toBe(
         "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7\n" +
           "Correct the request; the message and the details say what the node refuses.\n" +
-          "See docs/errors.md#nodeerror-request-refused of tradewire.",
+          "For details, run: npx tradewire explain TW_NODE_REFUSED",
       );
       expect(error.toJSON()).toEqual({
         name: "NodeError",
         code: "INVALID_ARGUMENT",
         message: "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7",
         advice: "Correct the request; the message and the details say what the node refuses.",
-        docs: "docs/errors.md#nodeerror-request-refused",
+        errorCode: "TW_NODE_REFUSED",
         details: refusal.error.details,
         transport,
         method: call === list ? LIST : EXPORT,

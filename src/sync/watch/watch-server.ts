@@ -150,7 +150,7 @@ async function listenOn(server: Server, host: string, port: number): Promise<str
           code: Code.Unavailable,
           advice: "Choose another address or port; port 0 takes a free one.",
           cause,
-          section: "connectionerror-not-listening",
+          errorCode: "TW_LISTEN",
         }),
       );
     });

@@ -395,15 +395,15 @@ export function withEarlierFailures(reason: unknown, error: TradewireError, earl
 }
 
 function withNote(error: TradewireError, note: string): TradewireError | undefined {
-  const { code, details, cause } = error;
+  const { code, errorCode, details, cause } = error;
   const { headline, notes, advice } = error.texts;
-  const options = { code, advice, details, cause, notes: [...notes, note] };
+  const options = { code, errorCode, advice, details, cause, notes: [...notes, note] };
   if (error instanceof ConnectionError) {
     return new ConnectionError(headline, { ...options, connected: error.connected, isClosed: error.isClosed });
   }
   if (error instanceof ProtocolError) {
     const { isTruncated } = error;
-    return new ProtocolError(headline, { ...options, isTruncated, section: "protocolerror-answer" });
+    return new ProtocolError(headline, { ...options, isTruncated });
   }
   if (error instanceof RequestError) {
     return new RequestError(headline, options);

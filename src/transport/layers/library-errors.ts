@@ -131,10 +131,10 @@ function outcomeUnknown(failure: TradewireError, context: CallContext): Tradewir
   if (!(failure instanceof ConnectionError && failure.connected)) {
     return failure;
   }
-  const { code } = failure;
+  const { code, errorCode } = failure;
   const advice = "Look for what the call does before it is made again.";
   const summary = `${failure.summary}; whether the node took the call is unknown`;
-  const error = new ConnectionError(summary, { code, advice, cause: failure, isClosed: failure.isClosed });
+  const error = new ConnectionError(summary, { code, errorCode, advice, cause: failure, isClosed: failure.isClosed });
   return Object.assign(error, { transport: context.transport, method: context.method });
 }
 
@@ -150,6 +150,7 @@ function withHeaders(everyCall: Endpoint["headers"], exposed: string | undefined
     }
     if (exposed !== undefined) {
       throw new RequestError(`the header ${name} of the call would go over plain HTTP to ${exposed}`, {
+        errorCode: "TW_INSECURE_HEADER",
         advice: "Use https, or set allowInsecureHeaders; nothing was sent.",
       });
     }
@@ -304,8 +305,8 @@ function unknownError(error: ConnectError, url: string): TradewireError {
 }
 
 function connectionError(failure: NetworkFailure, url: string, cause: unknown): ConnectionError {
-  const { summary, connected, advice, code = Code.Unavailable } = failure;
-  return new ConnectionError(summary, { code, advice, connected, cause, notes: [url] });
+  const { summary, code = Code.Unavailable, ...options } = failure;
+  return new ConnectionError(summary, { ...options, code, cause, notes: [url] });
 }
 
 /** Returns the error of a call whose time was up: after it was sent, or while it waited for something before that. */

@@ -209,6 +209,7 @@ function bindings(method: DescMethod): readonly HttpBinding[] {
 function noBinding(method: DescMethod): never {
   throw toConnectError(
     new RequestError(`${methodName(method)} has no HTTP rule, so it cannot be called over REST`, {
+      errorCode: "TW_NOT_OVER_REST",
       advice: "Call it over gRPC.",
     }),
   );

@@ -321,6 +321,7 @@ export interface CallSocket extends MessageSocket {
 export function webSocketTarget({ template, verb }: HttpBinding): string {
   if (template.variables.length > 0) {
     throw new RequestError(`the path ${template.text} holds fields of the request, but there may be many requests`, {
+      errorCode: "TW_NOT_OVER_REST",
       advice: "Call this method over gRPC.",
     });
   }

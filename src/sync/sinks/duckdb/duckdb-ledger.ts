@@ -58,6 +58,7 @@ export async function createLedger(connection: DuckDBConnection, name: string, c
  */
 export function otherChainError(name: string, held: string, chainId: string): RequestError {
   return new RequestError(`${name} holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
+    errorCode: "TW_CHAIN_MISMATCH",
     advice: "Choose another sink for this chain: a sink holds only one chain. Nothing was changed.",
   });
 }

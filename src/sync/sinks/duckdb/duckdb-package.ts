@@ -26,7 +26,7 @@ export async function loadDuckdb() {
       `the package @duckdb/node-api holds DuckDB ${version}, but ${MIN_VERSION.join(".")} or later is needed`,
       {
         advice: "Install a newer one: npm install @duckdb/node-api@latest",
-        section: "requesterror-missing-package",
+        errorCode: "TW_MISSING_PACKAGE",
       },
     );
   }

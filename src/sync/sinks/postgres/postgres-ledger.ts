@@ -147,6 +147,7 @@ export async function claimChain(client: PoolClient, within: string, chainId: st
     await client.query(`INSERT INTO ${within}.tradewire_sync (format, chain_id) VALUES ($1, $2)`, [FORMAT, chainId]);
   } else if (held !== chainId) {
     throw new RequestError(`the schema holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
+      errorCode: "TW_CHAIN_MISMATCH",
       advice: "Give another schema: each holds one chain.",
     });
   }
