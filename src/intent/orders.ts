@@ -2,8 +2,9 @@ import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
 import type { ObservedNode } from "../live/execution.js";
 import { followBlocks } from "../live/follow-blocks.js";
-import { MAX_TIMER_MS, startTimer } from "../runtime/index.js";
-import { linkedController, onAbort } from "../signal/abort.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
+import { linkedController } from "../signal/abort.js";
+import { withEnding } from "../signal/ending.js";
 import { throwIfAborted } from "../signal/wait.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { requireSigner } from "../transaction/transaction.js";
@@ -130,24 +131,10 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     { signal, timeoutMs = TIMEOUT_MS }: SettleOptions,
   ): Promise<SettledIntent> {
     throwIfAborted(closing.signal);
-    const ending = new AbortController();
-    const leaves = [signal, closing.signal].map((each) => onAbort(each, () => ending.abort(each?.reason)));
-    if (signal?.aborted === true) {
-      ending.abort(signal.reason);
-    }
-    const stopTimer = startTimer(
-      () => ending.abort(new DOMException(`${timeoutMs} ms are over`, "TimeoutError")),
-      timeoutMs,
-    );
-    try {
+    return withEnding(timeoutMs, [signal, closing.signal], async (ending) => {
       const { settleIntent } = await import("./settle.js");
-      return await settleIntent(intentServices, { id, command, validity }, ending.signal);
-    } finally {
-      stopTimer();
-      for (const leave of leaves) {
-        leave();
-      }
-    }
+      return settleIntent(intentServices, { id, command, validity }, ending.signal);
+    });
   }
 
   /** Settles an intent after those who settle it in this process already: two at once could not tell whose answer counts. */

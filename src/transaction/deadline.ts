@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError } from "../errors/index.js";
 import { invalidValueError } from "../input/assert.js";
-import { MAX_TIMER_MS, monotonicMs, startTimer } from "../runtime/index.js";
-import { onAbort } from "../signal/abort.js";
+import { MAX_TIMER_MS, monotonicMs } from "../runtime/index.js";
+import { withEnding } from "../signal/ending.js";
 
 /**
  * Do something within a time, and say so where the time is up.
@@ -22,22 +22,13 @@ export async function withTimeout<T>(
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS) {
     throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
   }
-  const ending = new AbortController();
-  const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
-  const stopTimer = startTimer(() => ending.abort(timeout), timeoutMs);
-  const cancel = () => ending.abort(signal?.reason);
-  const leave = onAbort(signal, cancel);
-  if (signal?.aborted === true) {
-    cancel();
-  }
-  try {
-    return await act(ending.signal);
-  } catch (reason) {
-    throw ending.signal.reason === timeout && isEnd(reason) ? timeUp(timeoutMs, reason) : reason;
-  } finally {
-    stopTimer();
-    leave();
-  }
+  return withEnding(timeoutMs, [signal], async (ending) => {
+    try {
+      return await act(ending.signal);
+    } catch (reason) {
+      throw ending.isTimeUp() && isEnd(reason) ? timeUp(timeoutMs, reason) : reason;
+    }
+  });
 }
 
 /**
