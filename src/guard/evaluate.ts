@@ -8,21 +8,28 @@ import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { PolicyError } from "../errors/index.js";
 import { formatDecimal } from "../market/decimal.js";
-import { growthOf, type MarketLimits, type Observed, openVolume, type UnseenPart } from "./guard-state.js";
+import {
+  growthOf,
+  type MarketLimits,
+  type MarketRules,
+  type Observed,
+  openVolume,
+  type UnseenPart,
+} from "./guard-state.js";
 import { type GuardMode, isNamed, type Policy } from "./policy.js";
 
 /** What a command is checked against. */
 export interface Situation {
   readonly policy: Policy;
   readonly mode: GuardMode;
-  /** `undefined` if what the node showed is too old, or was never shown. */
-  readonly observed: Observed | undefined;
-  /** Why it is `undefined`. */
-  readonly whyUnknown: string;
+  /** What the node showed, unless it is too old. */
+  readonly knowledge:
+    | { readonly kind: "known"; readonly observed: Observed }
+    | { readonly kind: "unknown"; readonly why: string };
   /** The effects of signed transactions that are not seen yet. */
   readonly unseen: readonly UnseenPart[];
-  /** Returns the limits of a market; `undefined` if the policy does not list it. Throws a reason if they are not known. */
-  limitsOf(marketId: string): MarketLimits | undefined;
+  /** The rules of the markets of the command; those that the policy does not allow are missing. */
+  readonly rules: ReadonlyMap<string, MarketRules>;
   /** The number of orders, amendments and stop orders that were signed in the last 60 seconds. */
   readonly signedInMinute: number;
 }
@@ -136,7 +143,7 @@ function checkOrder(checking: Checking, order: OrderSubmission, index = 0): void
   checkSize(checking, limits, size);
   checkAmount(checking, { marketId, limits, amount: { side, size, price }, reduceOnly });
   const shared = { marketId, side, size, price: price ?? 0n, isPegged };
-  checking.parts.push({ kind: "order", id: undefined, index, ...shared, isReduceOnly: reduceOnly });
+  checking.parts.push({ kind: "order", id: undefined, lookups: 0, index, ...shared, isReduceOnly: reduceOnly });
   if (reduceOnly) {
     requireMode(checking, "reducing");
   } else {
@@ -218,7 +225,7 @@ function checkStopOrders(checking: Checking, stopOrders: StopOrdersSubmission, i
       limits,
       amount: { side: order.side, size: order.size, price },
     });
-    checking.parts.push({ kind: "stopOrder", id: undefined, index, half });
+    checking.parts.push({ kind: "stopOrder", id: undefined, lookups: 0, index, half });
   }
 }
 
@@ -341,30 +348,49 @@ function limitsFor(checking: Checking, marketId: string): MarketLimits {
   if (checking.mode === "halted") {
     requireMode(checking, "reducing");
   }
-  const limits = checking.limitsOf(marketId);
-  if (limits === undefined) {
-    throw violation(checking, {
-      rule: "markets",
-      limit: Object.keys(checking.policy.markets).join(", "),
-      value: marketId,
-      what: `market ${marketId} is not in the policy`,
-      advice: "Add it to `markets`.",
-    });
+  const rules = checking.rules.get(marketId);
+  switch (rules?.kind) {
+    case "known":
+      return rules.limits;
+    case "missing":
+      throw violation(checking, {
+        rule: "markets",
+        limit: "",
+        value: marketId,
+        what: `the node does not know market ${marketId}`,
+        advice: "Check the identifier.",
+      });
+    case "unknown":
+      throw violation(checking, {
+        rule: "state",
+        limit: "",
+        value: marketId,
+        what: `the decimals of market ${marketId} are not known: ${rules.why}`,
+        advice: "Try again when the node answers.",
+      });
+    default:
+      throw violation(checking, {
+        rule: "markets",
+        limit: Object.keys(checking.policy.markets).join(", "),
+        value: marketId,
+        what: `market ${marketId} is not in the policy`,
+        advice: "Add it to `markets`.",
+      });
   }
-  return limits;
 }
 
 function observedFor(checking: Checking): Observed {
-  if (checking.observed === undefined) {
+  const { knowledge } = checking;
+  if (knowledge.kind === "unknown") {
     throw violation(checking, {
       rule: "state",
       limit: "",
       value: "",
-      what: checking.whyUnknown,
+      what: knowledge.why,
       advice: "Try again when the node answers.",
     });
   }
-  return checking.observed;
+  return knowledge.observed;
 }
 
 function markFor(checking: Checking, marketId: string): bigint {

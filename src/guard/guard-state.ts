@@ -20,6 +20,8 @@ export type UnseenPart =
       readonly kind: "order";
       /** `undefined` until it is signed: identifiers are derived from the signature. */
       id: string | undefined;
+      /** How many looks have asked the node for it alone. */
+      lookups: number;
       readonly index: number;
       readonly marketId: string;
       readonly side: Side;
@@ -43,6 +45,7 @@ export type UnseenPart =
   | {
       readonly kind: "stopOrder";
       id: string | undefined;
+      lookups: number;
       readonly index: number;
       readonly half: "fallsBelow" | "risesAbove";
     };
@@ -78,6 +81,14 @@ export interface MarketLimits {
   readonly maxDistance: readonly [bigint, bigint] | undefined;
 }
 
+/** The rules of a market that the policy allows. */
+export type MarketRules =
+  | { readonly kind: "known"; readonly limits: MarketLimits }
+  /** The node does not know the market. */
+  | { readonly kind: "missing" }
+  /** Its units could not be loaded. */
+  | { readonly kind: "unknown"; readonly why: string };
+
 /** An order whose worst case counts: a listed one, or one that is signed. */
 export interface CountedOrder extends Omit<OpenOrder, "id" | "version"> {
   /** How much unseen amendments may add to size and remaining. */
@@ -98,15 +109,16 @@ export function openVolume(
   unseen: readonly UnseenPart[],
   of: { readonly marketId: string; readonly side: Side },
 ): bigint {
+  const amendments = unseen.filter((part) => part.kind === "amendment");
   let sum = 0n;
   for (const order of observed.orders.values()) {
     if (order.marketId === of.marketId && order.side === of.side) {
-      sum += order.remaining + growthOf(order.id, order.size, unseen);
+      sum += order.remaining + growthOf(order.id, order.size, amendments);
     }
   }
   for (const part of unseen) {
     if (part.kind === "order" && part.marketId === of.marketId && part.side === of.side && !part.isReduceOnly) {
-      sum += part.size + (part.id === undefined ? 0n : growthOf(part.id, part.size, unseen));
+      sum += part.size + (part.id === undefined ? 0n : growthOf(part.id, part.size, amendments));
     }
   }
   return sum;

@@ -22,6 +22,9 @@ export interface GuardOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The default time limit of {@link Guard.kill}, in milliseconds. */
+export const KILL_MS = 300_000;
+
 /** How long {@link Guard.kill} may take. */
 export interface KillOptions {
   /** The maximum time, in milliseconds; 300000 by default. */

@@ -5,16 +5,16 @@ import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "..
 import type { Paging } from "../listing/paging.js";
 import type { ExecutedCommand } from "../live/execution.js";
 import { collectRecords } from "../market/account-records.js";
-import { MAX_TIMER_MS, startTimer } from "../runtime/index.js";
-import { linkedController, onAbort } from "../signal/abort.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
+import { withEnding } from "../signal/ending.js";
 import { wait } from "../signal/wait.js";
 import type { CommandInit } from "../transaction/input-data.js";
-import type { KillOptions, KillReport } from "./guard-types.js";
+import { KILL_MS, type KillOptions, type KillReport } from "./guard-types.js";
 
-/** The default time limit, the time between two lists, and how many lists follow a cancellation before the next, in milliseconds. */
-const KILL_MS = 300_000;
-const LIST_EVERY_MS = 500;
-const LISTS_BEFORE_NEXT = 10;
+/** The time between two looks, in milliseconds. */
+const LOOK_EVERY_MS = 500;
+/** How many looks follow cancellations before the next ones: those that were executed, and others. */
+const LOOKS = { executed: 10, other: 2 };
 const MAX_PROBLEMS = 10;
 
 /** What the kill switch uses. */
@@ -26,13 +26,19 @@ export interface KillServices {
   /** Sends a command with the inner signer, and waits until it was executed. */
   cancel(command: CommandInit, signal: AbortSignal): Promise<ExecutedCommand>;
   /** Looks at the node, so that signed orders are seen. */
-  look(): Promise<void>;
+  look(signal: AbortSignal): Promise<void>;
   /** The number of signed orders that are not seen and may still be executed. */
   unseen(): number;
 }
 
-/** What was listed; `undefined` where the node did not answer. */
+/** What was listed; `undefined` if the node has not answered yet. */
 type Listed = Pick<KillReport, "orders" | "positions" | "stopOrders">;
+
+/** What a look has found. */
+type Found = Listed & Pick<KillReport, "isClear" | "unseen">;
+
+/** Adds a failure to the report. */
+type ReportProblem = (reason: unknown) => void;
 
 /** Without fields, they are for all markets (v0.78.0, `CancelOrder` and `CancelStopOrders` in core/execution/engine.go). */
 const CANCELLATIONS = [
@@ -47,62 +53,68 @@ const CANCELLATIONS = [
  * @returns what was observed
  */
 export async function killSwitch(services: KillServices): Promise<KillReport> {
-  const { options, closing, unseen } = services;
+  const { options, closing } = services;
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });
   const { timeoutMs = KILL_MS } = options;
   if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
     throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
   }
-  const ending = linkedController(parseSignal(options.signal));
-  const leave = onAbort(closing, () => ending.abort(closing.reason));
-  const stopTimer = startTimer(() => ending.abort(new DOMException("the time is up", "TimeoutError")), timeoutMs);
-  const { signal } = ending;
+  const signals = [parseSignal(options.signal), closing];
+  return withEnding(timeoutMs, signals, ({ signal }) => cancelUntilClear(services, signal));
+}
+
+async function cancelUntilClear(services: KillServices, signal: AbortSignal): Promise<KillReport> {
   const problems: string[] = [];
-  const cancellations = { sent: 0, executed: 0 };
-  let listed: Listed = { orders: undefined, stopOrders: undefined, positions: undefined };
-  const isClear = () => listed.orders?.length === 0 && listed.stopOrders?.length === 0 && unseen() === 0;
-  const report = (reason: unknown) => {
+  const report: ReportProblem = (reason) => {
     problems.push(reason instanceof TradewireError ? reason.summary : "a call failed");
     problems.splice(0, problems.length - MAX_PROBLEMS);
   };
-  try {
-    for (let wasExecuted = false; !(signal.aborted || (wasExecuted && isClear())); ) {
-      const ended = await Promise.all(
-        CANCELLATIONS.map(async (command) => {
-          cancellations.sent += 1;
-          const { outcome } = await services.cancel(command, signal);
-          const isExecuted = outcome.status === "executed";
-          cancellations.executed += isExecuted ? 1 : 0;
-          return isExecuted;
-        }).map((sending) =>
-          sending.catch((reason: unknown) => {
-            report(reason);
-            return false;
-          }),
-        ),
-      );
-      wasExecuted ||= ended.every((each) => each);
-      for (let lists = 0; lists < LISTS_BEFORE_NEXT && !signal.aborted; lists += 1) {
-        listed = await list(services, signal).catch((reason: unknown) => {
-          report(reason);
-          return listed;
-        });
-        await services.look();
-        if (isClear() || (!wasExecuted && lists > 0)) {
-          break;
-        }
-        await wait(LIST_EVERY_MS, signal).catch(() => undefined);
+  const cancellations = { sent: 0, executed: 0 };
+  const cancel = async (command: CommandInit) => {
+    cancellations.sent += 1;
+    const { outcome } = await services.cancel(command, signal);
+    const isExecuted = outcome.status === "executed";
+    cancellations.executed += isExecuted ? 1 : 0;
+    return isExecuted;
+  };
+  const unlisted: Listed = { orders: undefined, stopOrders: undefined, positions: undefined };
+  let found: Found = { isClear: false, unseen: services.unseen(), ...unlisted };
+  for (let wasExecuted = false; !(signal.aborted || (wasExecuted && found.isClear)); ) {
+    const ended = await Promise.all(CANCELLATIONS.map((command) => cancel(command).catch(report)));
+    wasExecuted ||= ended.every((each) => each === true);
+    const looks = wasExecuted ? LOOKS.executed : LOOKS.other;
+    for (let look = 0; look < looks && !signal.aborted; look += 1) {
+      found = await findOrders(services, signal, { before: found, report });
+      if (found.isClear) {
+        break;
       }
+      await wait(LOOK_EVERY_MS, signal).catch(() => undefined);
     }
-    return { isClear: isClear(), cancellations, ...listed, unseen: unseen(), problems };
-  } finally {
-    stopTimer();
-    leave();
-    ending.abort();
+  }
+  return { cancellations, ...found, problems };
+}
+
+/**
+ * Finds the orders that are left. Signed orders that are not seen are counted before the live ones are listed: an order that
+ * becomes live between the two counts as not seen.
+ */
+async function findOrders(
+  services: KillServices,
+  signal: AbortSignal,
+  { before, report }: { readonly before: Listed; readonly report: ReportProblem },
+): Promise<Found> {
+  await services.look(signal);
+  const unseen = services.unseen();
+  try {
+    const listed = await list(services, signal);
+    return { isClear: unseen === 0 && listed.orders.length === 0 && listed.stopOrders.length === 0, unseen, ...listed };
+  } catch (reason) {
+    report(reason);
+    return { ...before, isClear: false, unseen };
   }
 }
 
-async function list({ records, publicKey }: KillServices, signal: AbortSignal): Promise<Listed> {
+async function list({ records, publicKey }: KillServices, signal: AbortSignal) {
   const partyIds = [publicKey];
   const { listAllPositions, listOrders, listStopOrders } = TradingDataService.method;
   const orders = await collectRecords(records(listOrders, { filter: { partyIds, liveOnly: true } }, { signal }));

@@ -8,6 +8,15 @@ import { collectRecords } from "../market/account-records.js";
 import type { Transactions } from "../transaction/transactions.js";
 import type { Observed, OpenOrder, SignedTransaction, UnseenPart } from "./guard-state.js";
 
+/**
+ * The maximum number of orders that one look asks the node for alone. Those that it was asked for least often come first, so
+ * that many signed orders that are never sent keep no look from ending in time.
+ */
+const MAX_LOOKUPS = 50;
+
+type AmendmentPart = Extract<UnseenPart, { kind: "amendment" }>;
+type SubmittedPart = Exclude<UnseenPart, AmendmentPart>;
+
 /** The calls of a node that a guard needs. They throw the library's errors. */
 export interface ObservedCalls {
   readonly data: Pick<
@@ -22,6 +31,8 @@ export interface ObservedCalls {
 /** What one look at a node has shown. */
 export interface Look {
   readonly observed: Observed;
+  /** The last block. */
+  readonly height: bigint;
   readonly pastBlocks: number;
   /** Effects that need not be counted any more: the listed state has them, or they can never be executed. */
   readonly settled: ReadonlySet<UnseenPart>;
@@ -66,7 +77,8 @@ export async function lookAtNode(
     }
   }
   const waiting = parts.flatMap(({ parts: each }) => each).filter((part) => !settled.has(part));
-  await Promise.all(waiting.map((part) => settlePart(calls, part, { orders, waiting, settled, signal })));
+  await lookUpMissing(calls, waiting, { orders, settled, signal });
+  settleAmendments(waiting, { orders, settled });
   const positions = await collectRecords(
     calls.records(TradingDataService.method.listAllPositions, { filter: { partyIds: [publicKey] } }, { signal }),
   );
@@ -78,6 +90,7 @@ export async function lookAtNode(
       positions: new Map(positions.map(({ marketId, openVolume }) => [marketId, openVolume])),
       marks: new Map(marks.map(({ market, markPrice }) => [market, BigInt(markPrice)])),
     },
+    height: last.height,
     pastBlocks: last.spamPowNumberOfPastBlocks,
     settled,
     over,
@@ -94,63 +107,74 @@ async function listOrders(
   return new Map(listed.map((order) => [order.id, openOrderOf(order)]));
 }
 
-/** Looks whether the listed state has an effect. An order that is found now and was not listed before is added. */
-async function settlePart(
+/**
+ * Settles the orders and stop orders that the node has. Those that are not listed are looked up alone: orders that have
+ * ended, those that became live after the list, which are added to it, and those that were never executed.
+ */
+async function lookUpMissing(
   { data }: ObservedCalls,
-  part: UnseenPart,
+  waiting: readonly UnseenPart[],
   look: {
     readonly orders: Map<string, OpenOrder>;
-    readonly waiting: readonly UnseenPart[];
     readonly settled: Set<UnseenPart>;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
-  const { orders, waiting, settled, signal } = look;
-  if (part.kind === "amendment") {
-    if (isAmended(part, orders, waiting)) {
-      settled.add(part);
+  const { orders, settled, signal } = look;
+  const missing: SubmittedPart[] = [];
+  for (const part of waiting) {
+    if (part.kind === "amendment" || part.id === undefined) {
+      continue;
     }
-    return;
-  }
-  const { id } = part;
-  if (id === undefined) {
-    return;
-  }
-  if (part.kind === "stopOrder") {
-    const { order } = await orMissing(data.getStopOrder({ orderId: id }, { signal }));
-    if (order !== undefined) {
+    if (orders.has(part.id)) {
       settled.add(part);
+    } else {
+      missing.push(part);
     }
-    return;
   }
-  if (!orders.has(id)) {
-    const { order } = await orMissing(data.getOrder({ orderId: id }, { signal }));
+  missing.sort((a, b) => a.lookups - b.lookups);
+  const lookUp = async (part: SubmittedPart) => {
+    part.lookups += 1;
+    const request = { orderId: part.id ?? "" };
+    if (part.kind === "stopOrder") {
+      const { order } = await orMissing(data.getStopOrder(request, { signal }));
+      if (order !== undefined) {
+        settled.add(part);
+      }
+      return;
+    }
+    const { order } = await orMissing(data.getOrder(request, { signal }));
     if (order === undefined) {
       return;
     }
     if (order.status === Order_Status.ACTIVE || order.status === Order_Status.PARKED) {
-      orders.set(id, openOrderOf(order));
+      orders.set(order.id, openOrderOf(order));
     }
-  }
-  settled.add(part);
+    settled.add(part);
+  };
+  await Promise.all(missing.slice(0, MAX_LOOKUPS).map(lookUp));
 }
 
 /**
- * An amendment raises the version of its order by 1 (v0.78.0, `ApplyOrderAmendment` in core/types/matching.go). Transactions may
- * be executed in another order than they were signed in, so all of an order's amendments are seen at once.
+ * Settles the amendments that the listed orders have. An amendment raises the version of its order by 1 (v0.78.0,
+ * `ApplyOrderAmendment` in core/types/matching.go). Transactions may be executed in another order than they were signed in,
+ * so all of an order's amendments are seen at once.
  */
-function isAmended(
-  { orderId }: Extract<UnseenPart, { kind: "amendment" }>,
-  orders: ReadonlyMap<string, OpenOrder>,
+function settleAmendments(
   waiting: readonly UnseenPart[],
-): boolean {
-  const order = orders.get(orderId);
-  return waiting.every(
-    (part) =>
-      part.kind !== "amendment" ||
-      part.orderId !== orderId ||
-      (order !== undefined && part.seenFrom !== undefined && order.version >= part.seenFrom),
-  );
+  { orders, settled }: { readonly orders: ReadonlyMap<string, OpenOrder>; readonly settled: Set<UnseenPart> },
+): void {
+  const amendments = waiting.filter((part) => part.kind === "amendment");
+  const isSeen = ({ orderId, seenFrom }: AmendmentPart) => {
+    const version = orders.get(orderId)?.version;
+    return version !== undefined && seenFrom !== undefined && version >= seenFrom;
+  };
+  const pending = new Set(amendments.filter((part) => !isSeen(part)).map(({ orderId }) => orderId));
+  for (const part of amendments) {
+    if (!pending.has(part.orderId)) {
+      settled.add(part);
+    }
+  }
 }
 
 async function orMissing<T>(

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
 import {
-  type Client,
   type CommandInit,
   createClient,
   createTransaction,
@@ -14,66 +14,24 @@ import {
   Side,
   StopOrder_ExpiryStrategy,
   StopOrder_SizeOverrideSetting,
-  signerFromMnemonic,
 } from "tradewire";
 import { CoreService, TradingDataService } from "tradewire/api";
-import type { Devnode } from "tradewire/devnode";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { createGrpcTransport } from "tradewire/transport";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
-import { clientOf, limitOrder, startNode, trade, volumeOf } from "../support/leases.js";
+import { marketRules, order, otherMarket, policyOf, refusal, useGuardedNode } from "../support/guarded-node.js";
+import { trade, volumeOf } from "../support/leases.js";
 
-let node: Devnode;
-let client: Client;
-beforeAll(async () => {
-  node = await startNode();
-  client = clientOf(node.grpcUrl);
-});
-afterAll(async () => {
-  await client.close();
-  await node.close();
-});
-
-/** Each test has a key of its own. */
-let index = 2;
-const newSigner = () => {
-  index += 1;
-  return signerFromMnemonic(node.mnemonic, { index });
-};
-
-const { GTC, IOC } = Order_TimeInForce;
-
-/** Another open market of the node. */
-const otherMarket = "2b67c09c1d3e2dd8bcfb9fac2f7b428fa5b3e191fe84652ef882678bd13434c7";
-
-const marketRules = { maxSize: "10", maxNotional: "1000000000", maxPosition: "12" };
-const policyOf = (rules: object = {}, more: object = {}) => ({
-  maxOrdersPerMinute: 1000,
-  markets: { [openMarket]: { ...marketRules, ...rules } },
-  ...more,
-});
-
-/** One unit of size, of the market's decimals. */
-async function unitsOfSize(): Promise<bigint> {
-  return (await client.marketUnits(openMarket)).size.parse("1");
-}
+const started = useGuardedNode();
+const { newSigner, liveOrders } = started;
+const { IOC } = Order_TimeInForce;
 
 /** The name of the rule for which a guard refuses a command; `undefined` if it allows it. */
-async function refusal(guard: Guard, command: CommandInit): Promise<string | undefined> {
-  const error = await guard.check(command).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error !== undefined && !(error instanceof PolicyError)) {
-    throw error;
-  }
-  return error?.rule;
-}
-
-const order = (size: bigint, more: object = {}) => limitOrder({ size, timeInForce: GTC, ...more });
+const refusedRule = async (guard: Guard, command: CommandInit) => (await refusal(guard, command))?.rule;
 
 const guarded = async (signer: SeedSigner, rules: object = {}, more: object = {}) =>
-  client.guard({ signer, policy: policyOf(rules, more) });
+  started.client.guard({ signer, policy: policyOf({ maxNotional: "1000000000", ...rules }, more) });
 
 describe("a policy", () => {
   it("is parsed with defaults, and refuses what it does not know", () => {
@@ -89,6 +47,7 @@ describe("a policy", () => {
 
 describe("a guard", () => {
   it("signs for the chain that the user names, unless the node is on loopback", async () => {
+    const { node, client } = started;
     using signer = await newSigner();
     // The host of a transport that the user made is unknown.
     const transport = createGrpcTransport({ url: node.grpcUrl });
@@ -102,36 +61,36 @@ describe("a guard", () => {
   });
 
   it("limits size, notional, distance and markets of orders", async () => {
+    const { one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using guard = await guarded(signer, { maxNotional: "500" });
-    expect(await refusal(guard, order(10n * one))).toBeUndefined();
-    expect(await refusal(guard, order(10n * one + 1n))).toBe("maxSize");
-    expect(await refusal(guard, order(one, { price: "999999999" }))).toBe("maxNotional");
+    expect(await refusedRule(guard, order(10n * one))).toBeUndefined();
+    expect(await refusedRule(guard, order(10n * one + 1n))).toBe("maxSize");
+    expect(await refusedRule(guard, order(one, { price: "999999999" }))).toBe("maxNotional");
     // A sell order below the market trades at the market's price.
-    expect(await refusal(guard, order(10n * one, { side: Side.SELL }))).toBe("maxNotional");
-    expect(await refusal(guard, order(one, { marketId: "ab".repeat(32) }))).toBe("markets");
+    expect(await refusedRule(guard, order(10n * one, { side: Side.SELL }))).toBe("maxNotional");
+    expect(await refusedRule(guard, order(one, { marketId: "ab".repeat(32) }))).toBe("markets");
     await using near = await guarded(signer, { maxDistance: "0.05" });
-    expect(await refusal(near, order(one))).toBe("maxDistance");
+    expect(await refusedRule(near, order(one))).toBe("maxDistance");
     const market = { type: Order_Type.MARKET, price: "", timeInForce: IOC };
-    expect(await refusal(near, order(one, market))).toBe("maxDistance");
-    expect(await refusal(near, order(one, { ...market, reduceOnly: true }))).toBeUndefined();
+    expect(await refusedRule(near, order(one, market))).toBe("maxDistance");
+    expect(await refusedRule(near, order(one, { ...market, reduceOnly: true }))).toBeUndefined();
     const peggedOrder = { reference: PeggedReference.BEST_BID, offset: "1" };
-    expect(await refusal(near, order(one, { price: "", peggedOrder }))).toBe("maxDistance");
+    expect(await refusedRule(near, order(one, { price: "", peggedOrder }))).toBe("maxDistance");
   });
 
   it("counts the worst case of a side: signed orders, open orders and the position", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using guard = await guarded(signer);
     await trade({ client, signer: guard }, 5n * one);
     await eventually(async () => (await volumeOf({ client, signer })) === 5n * one);
     const rest = order(7n * one);
-    await eventually(async () => (await refusal(guard, rest)) === undefined); // The guard has seen the position as well.
+    await eventually(async () => (await refusedRule(guard, rest)) === undefined); // The guard has seen the position as well.
     await client.sendCommand(rest, { signer: guard });
-    expect(await refusal(guard, order(1n))).toBe("maxPosition"); // At once, before it is listed.
-    await eventually(async () => (await orders(signer)).length === 1);
-    expect(await refusal(guard, order(1n))).toBe("maxPosition");
+    expect(await refusedRule(guard, order(1n))).toBe("maxPosition"); // At once, before it is listed.
+    await eventually(async () => (await liveOrders(signer)).length === 1);
+    expect(await refusedRule(guard, order(1n))).toBe("maxPosition");
     // The position gives no credit to the other side.
     const sell = (size: bigint) => order(size, { side: Side.SELL, price: "9000000" }).value;
     const batchOf = (size: bigint): CommandInit => ({
@@ -139,37 +98,37 @@ describe("a guard", () => {
       value: { submissions: [sell(6n * one), sell(size)] },
     });
     await using wide = await guarded(signer, { maxNotional: "99999999999999" });
-    expect(await refusal(wide, batchOf(6n * one))).toBeUndefined();
-    expect(await refusal(wide, batchOf(6n * one + 1n))).toBe("maxPosition");
+    expect(await refusedRule(wide, batchOf(6n * one))).toBeUndefined();
+    expect(await refusedRule(wide, batchOf(6n * one + 1n))).toBe("maxPosition");
   });
 
   it("checks amendments against what the order would become", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using guard = await guarded(signer, { maxNotional: "100000" });
     await client.sendCommand(order(4n * one), { signer: guard, until: "executed" });
-    await eventually(async () => (await orders(signer)).length === 1);
-    const [orderId = ""] = await orders(signer);
+    await eventually(async () => (await liveOrders(signer)).length === 1);
+    const [orderId = ""] = await liveOrders(signer);
     const amend = (value: object): CommandInit => ({
       case: "orderAmendment",
       value: { orderId, marketId: openMarket, ...value },
     });
-    await eventually(async () => (await refusal(guard, amend({ sizeDelta: -1n }))) === undefined);
-    expect(await refusal(guard, amend({ size: 10n * one }))).toBeUndefined();
-    expect(await refusal(guard, amend({ size: 10n * one + 1n }))).toBe("maxSize");
-    expect(await refusal(guard, amend({ sizeDelta: 6n * one + 1n }))).toBe("maxSize");
-    expect(await refusal(guard, amend({ price: "99999999999" }))).toBe("maxNotional");
-    expect(await refusal(guard, amend({ orderId: "cd".repeat(32), size: 1n }))).toBe("state");
+    await eventually(async () => (await refusedRule(guard, amend({ sizeDelta: -1n }))) === undefined);
+    expect(await refusedRule(guard, amend({ size: 10n * one }))).toBeUndefined();
+    expect(await refusedRule(guard, amend({ size: 10n * one + 1n }))).toBe("maxSize");
+    expect(await refusedRule(guard, amend({ sizeDelta: 6n * one + 1n }))).toBe("maxSize");
+    expect(await refusedRule(guard, amend({ price: "99999999999" }))).toBe("maxNotional");
+    expect(await refusedRule(guard, amend({ orderId: "cd".repeat(32), size: 1n }))).toBe("state");
     // Signed amendments add up until they are seen.
     await client.signCommand(amend({ sizeDelta: 6n * one }), { signer: guard });
-    expect(await refusal(guard, amend({ sizeDelta: 1n }))).toBe("maxSize");
-    expect(await refusal(guard, order(2n * one))).toBeUndefined();
-    expect(await refusal(guard, order(2n * one + 1n))).toBe("maxPosition");
+    expect(await refusedRule(guard, amend({ sizeDelta: 1n }))).toBe("maxSize");
+    expect(await refusedRule(guard, order(2n * one))).toBeUndefined();
+    expect(await refusedRule(guard, order(2n * one + 1n))).toBe("maxPosition");
   });
 
   it("limits the size of a stop order's own order, also if it takes the position's size later", async () => {
+    const { one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using guard = await guarded(signer, { maxNotional: "500000" });
     const closing = { side: Side.SELL, timeInForce: IOC, reduceOnly: true };
     const stop = (size: bigint, more: object, setup: object = {}): CommandInit => {
@@ -182,46 +141,52 @@ describe("a guard", () => {
       sizeOverrideValue: { percentage: "1" },
     };
     for (const setup of [{}, ofPosition]) {
-      expect(await refusal(guard, stop(one, {}, setup))).toBeUndefined();
-      expect(await refusal(guard, stop(10n * one + 1n, {}, setup))).toBe("maxSize");
-      expect(await refusal(guard, stop(one, { price: "99999999999" }, setup))).toBe("maxNotional");
-      expect(await refusal(guard, stop(one, { reduceOnly: false }, setup))).toBe("reduceOnly");
+      expect(await refusedRule(guard, stop(one, {}, setup))).toBeUndefined();
+      expect(await refusedRule(guard, stop(10n * one + 1n, {}, setup))).toBe("maxSize");
+      expect(await refusedRule(guard, stop(one, { price: "99999999999" }, setup))).toBe("maxNotional");
+      expect(await refusedRule(guard, stop(one, { reduceOnly: false }, setup))).toBe("reduceOnly");
     }
   });
 
   it("has the rules of `*` for all other markets, and knows each market by one identifier", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     const markets = { [openMarket]: { ...marketRules, maxSize: "2" }, "*": marketRules };
     await using guard = await guarded(signer, {}, { markets });
-    expect(await refusal(guard, order(3n * one))).toBe("maxSize");
-    expect(await refusal(guard, order(one, { marketId: openMarket.toUpperCase() }))).toBe("markets");
+    expect(await refusedRule(guard, order(3n * one))).toBe("maxSize");
+    expect(await refusedRule(guard, order(one, { marketId: openMarket.toUpperCase() }))).toBe("markets");
+    const missing = await refusal(guard, order(one, { marketId: "ab".repeat(32) }));
+    expect(missing).toMatchObject({
+      rule: "markets",
+      summary: expect.stringContaining("the node does not know market abab"),
+      advice: expect.stringContaining("Nothing was signed."),
+    });
     const { size } = await client.marketUnits(otherMarket);
     const other = (units: string) => order(size.parse(units), { marketId: otherMarket });
-    expect(await refusal(guard, other("3"))).toBeUndefined();
-    expect(await refusal(guard, other("11"))).toBe("maxSize");
+    expect(await refusedRule(guard, other("3"))).toBeUndefined();
+    expect(await refusedRule(guard, other("11"))).toBe("maxSize");
     await client.sendCommand(other("8"), { signer: guard });
-    expect(await refusal(guard, other("5"))).toBe("maxPosition"); // Each market has a position of its own.
-    expect(await refusal(guard, order(2n * one))).toBeUndefined();
+    expect(await refusedRule(guard, other("5"))).toBe("maxPosition"); // Each market has a position of its own.
+    expect(await refusedRule(guard, order(2n * one))).toBeUndefined();
   });
 
   it("allows an amendment that brings an order nearer to the mark price", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using far = await guarded(signer);
     const sell = order(one, { side: Side.SELL, price: "9000000" });
     await client.sendCommand(sell, { signer: far, until: "executed" });
     await using near = await guarded(signer, { maxDistance: "0.1" });
-    const [orderId = ""] = await orders(signer);
+    const [orderId = ""] = await liveOrders(signer);
     const { marketsData } = await client.service(TradingDataService).listLatestMarketData({});
     const mark = Number(marketsData.find(({ market }) => market === openMarket)?.markPrice);
     const amend = (value: object): CommandInit => ({
       case: "orderAmendment",
       value: { orderId, marketId: openMarket, ...value },
     });
-    expect(await refusal(near, amend({ sizeDelta: 1n }))).toBe("maxDistance");
-    expect(await refusal(near, amend({ price: String(Math.ceil(mark * 1.15)) }))).toBe("maxDistance");
-    expect(await refusal(near, amend({ price: String(Math.ceil(mark * 1.05)) }))).toBeUndefined();
+    expect(await refusedRule(near, amend({ sizeDelta: 1n }))).toBe("maxDistance");
+    expect(await refusedRule(near, amend({ price: String(Math.ceil(mark * 1.15)) }))).toBe("maxDistance");
+    expect(await refusedRule(near, amend({ price: String(Math.ceil(mark * 1.05)) }))).toBeUndefined();
   });
 
   it("refuses other commands, unless they are named", async () => {
@@ -234,9 +199,9 @@ describe("a guard", () => {
     const kind = { case: "oneOff", value: {} } as const;
     const transfer: CommandInit = { case: "transfer", value: { ...accounts, to: id, asset: id, amount, kind } };
     const refusals = async (by: Guard) => [
-      await refusal(by, vote),
-      await refusal(by, cancel),
-      await refusal(by, transfer),
+      await refusedRule(by, vote),
+      await refusedRule(by, cancel),
+      await refusedRule(by, transfer),
     ];
     expect(await refusals(guard)).toEqual(["commands", "commands", "commands"]);
     await using named = await guarded(signer, {}, { commands: ["voteSubmission"], transfers: true });
@@ -244,8 +209,8 @@ describe("a guard", () => {
   });
 
   it("limits the orders of a minute, and counts the same bytes once", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using guard = await guarded(signer, {}, { maxOrdersPerMinute: 2 });
     let signed = new Uint8Array();
     const keeping = {
@@ -259,11 +224,12 @@ describe("a guard", () => {
     const signature = await guard.sign(signed);
     expect(await guard.sign(signed)).toEqual(signature);
     await client.signCommand(order(one), { signer: guard });
-    expect(await refusal(guard, order(one))).toBe("maxOrdersPerMinute");
-    expect(await refusal(guard, { case: "orderCancellation", value: {} })).toBeUndefined();
+    expect(await refusedRule(guard, order(one))).toBe("maxOrdersPerMinute");
+    expect(await refusedRule(guard, { case: "orderCancellation", value: {} })).toBeUndefined();
   });
 
   it("refuses messages of another chain, without a chain, and with hidden fields", async () => {
+    const { client } = started;
     using signer = await newSigner();
     await using guard = await guarded(signer);
     const { chainId, height, hash } = await client.service(CoreService).lastBlockHeight({});
@@ -291,17 +257,41 @@ describe("a guard", () => {
     expect(await ruleOf(good.slice(0, -1))).not.toBe("signed");
   });
 
-  it("allows only what lowers the position, or only cancellations", async () => {
+  it("counts no cancellations, and refuses orders tied to blocks that the network is far from", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
+    await using guard = await guarded(signer);
+    const { chainId, height } = await client.lastBlockHeight();
+    let nonce = 0n;
+    const sign = (command: CommandInit, blockHeight: bigint) => {
+      nonce += 1n;
+      const inputData = create(InputDataSchema, { nonce, blockHeight, command });
+      return guard.sign(Buffer.concat([Buffer.from(`${chainId}\0`), toBinary(InputDataSchema, inputData)]));
+    };
+    await expect(sign(order(one), height + 100_000n)).rejects.toMatchObject({
+      name: "PolicyError",
+      rule: "blockHeight",
+      value: String(height + 100_000n),
+    });
+    // What was refused is not counted.
+    expect(await refusedRule(guard, order(10n * one))).toBeUndefined();
+    for (let count = 0; count < 10_001; count += 1) {
+      await sign({ case: "orderCancellation", value: {} }, 2n ** 62n);
+    }
+    expect(await sign(order(one), height)).toHaveLength(64);
+  });
+
+  it("allows only what lowers the position, or only cancellations", async () => {
+    const { client, one } = started;
+    using signer = await newSigner();
     await using guard = await guarded(signer, { maxNotional: "99999999999" }, { mode: "reducing" });
     await trade({ client, signer }, 3n * one);
     const sell = (size: bigint) => order(size, { side: Side.SELL, price: "9000000" });
-    await eventually(async () => (await refusal(guard, sell(3n * one))) === undefined);
-    expect(await refusal(guard, order(one))).toBe("mode");
-    expect(await refusal(guard, sell(3n * one + 1n))).toBe("mode");
+    await eventually(async () => (await refusedRule(guard, sell(3n * one))) === undefined);
+    expect(await refusedRule(guard, order(one))).toBe("mode");
+    expect(await refusedRule(guard, sell(3n * one + 1n))).toBe("mode");
     await client.sendCommand(sell(2n * one), { signer: guard });
-    expect(await refusal(guard, sell(one + 1n))).toBe("mode");
+    expect(await refusedRule(guard, sell(one + 1n))).toBe("mode");
     const reduceOnly = order(one, {
       side: Side.SELL,
       type: Order_Type.MARKET,
@@ -309,16 +299,18 @@ describe("a guard", () => {
       timeInForce: IOC,
       reduceOnly: true,
     });
-    expect(await refusal(guard, reduceOnly)).toBeUndefined();
+    expect(await refusedRule(guard, reduceOnly)).toBeUndefined();
     guard.setMode("halted");
-    expect(await refusal(guard, reduceOnly)).toBe("mode");
-    expect(await refusal(guard, { case: "stopOrdersCancellation", value: {} })).toBeUndefined();
-    expect(await refusal(guard, { case: "batchMarketInstructions", value: { cancellations: [{}] } })).toBeUndefined();
+    expect(await refusedRule(guard, reduceOnly)).toBe("mode");
+    expect(await refusedRule(guard, { case: "stopOrdersCancellation", value: {} })).toBeUndefined();
+    expect(
+      await refusedRule(guard, { case: "batchMarketInstructions", value: { cancellations: [{}] } }),
+    ).toBeUndefined();
   });
 
   it("kills: halts, and cancels everything until nothing is listed", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
-    const one = await unitsOfSize();
     await using guard = await guarded(signer, { maxNotional: "99999999999" });
     await trade({ client, signer: guard }, 2n * one);
     await client.sendCommand(order(one), { signer: guard });
@@ -341,17 +333,10 @@ describe("a guard", () => {
     expect(report).toMatchObject({ isClear: true, orders: [], stopOrders: [], unseen: 0 });
     expect(report.positions).toEqual({ [openMarket]: String(2n * one) });
     expect(guard.mode).toBe("halted");
-    expect(await orders(signer)).toEqual([]);
+    expect(await liveOrders(signer)).toEqual([]);
     await expect(client.sendCommand(order(one), { signer: guard })).rejects.toMatchObject({
       rule: "mode",
       value: "halted",
     });
   });
 });
-
-/** The identifiers of the live orders of a key, by the node's records. */
-async function orders(signer: SeedSigner): Promise<string[]> {
-  const filter = { partyIds: [signer.publicKey], liveOnly: true };
-  const listed = await client.service(TradingDataService).listOrders({ filter });
-  return listed.orders?.edges.flatMap(({ node: each }) => (each === undefined ? [] : [each.id])) ?? [];
-}

@@ -1,7 +1,6 @@
 // What tells whether the fuzz of `bench/signer.mjs` found anything: it must see what is beyond a policy, and nothing else.
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import {
-  type Client,
   type CommandInit,
   Order_TimeInForce,
   Order_Type,
@@ -9,32 +8,20 @@ import {
   type Signer,
   StopOrder_ExpiryStrategy,
   StopOrder_SizeOverrideSetting,
-  signerFromMnemonic,
 } from "tradewire";
 import { CoreService } from "tradewire/api";
-import type { Devnode } from "tradewire/devnode";
 import { observePolicy, type PolicyObserver } from "../../bench/policy-observer.mjs";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
-import { clientOf, limitOrder, startNode, volumeOf } from "../support/leases.js";
+import { useGuardedNode } from "../support/guarded-node.js";
+import { clientOf, limitOrder, volumeOf } from "../support/leases.js";
 
-let node: Devnode;
-let client: Client;
-let one: bigint;
-beforeAll(async () => {
-  node = await startNode();
-  client = clientOf(node.grpcUrl);
-  one = (await client.marketUnits(openMarket)).size.parse("1");
-});
-afterAll(async () => {
-  await client.close();
-  await node.close();
-});
-
+const started = useGuardedNode();
 const { GTC, IOC } = Order_TimeInForce;
 
 /** Observes a party by limits that allow orders of 2 near the mark price. */
 async function observe(publicKey: string): Promise<PolicyObserver & AsyncDisposable> {
+  const { node, one } = started;
   const limits = { maxSize: 2n * one, maxPosition: 10n * one, maxNotional: 1e15, maxDistance: 0.1 };
   const observing = clientOf(node.grpcUrl);
   const observer = observePolicy(observing, publicKey, { [openMarket]: limits });
@@ -50,6 +37,7 @@ async function observe(publicKey: string): Promise<PolicyObserver & AsyncDisposa
 
 /** Sends a command, and waits until the observer has seen the blocks until its end. */
 async function execute(command: CommandInit, signer: Signer, observer: PolicyObserver): Promise<void> {
+  const { client } = started;
   await client.sendCommand(command, { signer, until: "executed" });
   const { height } = await client.lastBlockHeight();
   await eventually(() => observer.height() >= height);
@@ -67,7 +55,8 @@ function stopOrder(size: bigint, price: string, more: object = {}): CommandInit 
 const ALWAYS = "99999999999";
 
 it("the observer of a policy allows the order of a stop order its own price, and the size of the position", async () => {
-  using signer = await signerFromMnemonic(node.mnemonic, { index: 3 });
+  const { client, one } = started;
+  using signer = await started.newSigner();
   await using observer = await observe(signer.publicKey);
   const near = String(Math.round((observer.mark(openMarket) ?? 0) * 1.09));
   for (let orders = 0; orders < 2; orders += 1) {
@@ -91,7 +80,8 @@ it("the observer of a policy allows the order of a stop order its own price, and
 });
 
 it("the observer of a policy sees what is beyond it", async () => {
-  using signer = await signerFromMnemonic(node.mnemonic, { index: 4 });
+  const { one } = started;
+  using signer = await started.newSigner();
   await using observer = await observe(signer.publicKey);
   const near = String(Math.round((observer.mark(openMarket) ?? 0) * 1.09));
   await execute(limitOrder({ size: 2n * one, price: near, timeInForce: IOC }), signer, observer);

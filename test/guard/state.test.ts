@@ -1,68 +1,33 @@
 // What a guard does when it does not know what it needs, and what it knows of orders of each kind.
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { isMessage } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
 import {
-  type Client,
   type CommandInit,
-  type Guard,
+  createClient,
   Order_TimeInForce,
   Order_Type,
   PeggedReference,
-  PolicyError,
   Side,
-  signerFromMnemonic,
+  SubmitTransactionRequest_Type,
 } from "tradewire";
-import type { Devnode } from "tradewire/devnode";
+import { GetOrderRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { clientOfChangedMarkets } from "../support/changed-markets.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
-import { clientOf, limitOrder, startNode, trade, volumeOf } from "../support/leases.js";
+import { marketRules, order, policyOf, refusal, useGuardedNode } from "../support/guarded-node.js";
+import { clientOf, trade, volumeOf } from "../support/leases.js";
 import { startStallingProxy } from "../support/stalling-proxy.js";
 import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
-let node: Devnode;
-let client: Client;
-let one: bigint;
-beforeAll(async () => {
-  node = await startNode();
-  client = clientOf(node.grpcUrl);
-  one = (await client.marketUnits(openMarket)).size.parse("1");
-});
-afterAll(async () => {
-  await client.close();
-  await node.close();
-});
-
-/** Each test has a key of its own. */
-let index = 2;
-const newSigner = () => {
-  index += 1;
-  return signerFromMnemonic(node.mnemonic, { index });
-};
-
-const { GTC, IOC } = Order_TimeInForce;
-const rules = { maxSize: "10", maxNotional: "99999999999", maxPosition: "12" };
-const policyOf = (more: object = {}) => ({
-  maxOrdersPerMinute: 1000,
-  markets: { [openMarket]: { ...rules, ...more } },
-});
-const order = (size: bigint, more: object = {}) => limitOrder({ size, timeInForce: GTC, ...more });
+const started = useGuardedNode();
+const { newSigner, liveOrders } = started;
+const { IOC } = Order_TimeInForce;
 const cancellation: CommandInit = { case: "orderCancellation", value: {} };
-
-/** Why a guard refuses a command; `undefined` if it allows it. */
-async function refusal(guard: Guard, command: CommandInit): Promise<PolicyError | undefined> {
-  const error = await guard.check(command).then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  if (error !== undefined && !(error instanceof PolicyError)) {
-    throw error;
-  }
-  return error;
-}
 
 describe("a guard that does not know", () => {
   it("what the node shows, for longer than 10 s, refuses all but cancellations", async () => {
+    const { node, one } = started;
     using signer = await newSigner();
     await using proxy = await startStallingProxy(node.grpcUrl);
     await using stalled = clientOf(proxy.url);
@@ -76,7 +41,43 @@ describe("a guard that does not know", () => {
     expect(await refusal(guard, cancellation)).toBeUndefined();
   });
 
+  it.each([
+    ["stops while the machine is suspended", "monotonicMs"],
+    ["is set back", "unixMs"],
+  ] as const)("the time, because one of the clocks %s, goes by the other one", async (_, stopped) => {
+    const { node, one } = started;
+    using signer = await newSigner();
+    await using proxy = await startStallingProxy(node.grpcUrl);
+    await using stalled = clientOf(proxy.url);
+    await using guard = await stalled.guard({ signer, policy: policyOf() });
+    proxy.stall();
+    const from = { monotonicMs: nodeRuntime.monotonicMs() + 11_000, unixMs: nodeRuntime.unixMs() + 11_000 };
+    const still = stopped === "monotonicMs" ? nodeRuntime.monotonicMs() : nodeRuntime.unixMs() - 3_600_000;
+    using __ = useRuntime({ monotonicMs: () => from.monotonicMs, unixMs: () => from.unixMs, [stopped]: () => still });
+    expect(await refusal(guard, order(one))).toMatchObject({ rule: "state" });
+  });
+
+  it("the decimals of a market that `*` allows says that nothing was signed", async () => {
+    const { node, one } = started;
+    using signer = await newSigner();
+    await using proxy = await startCuttingProxy(node.grpcUrl);
+    await using failing = clientOf(proxy.url);
+    const policy = { maxOrdersPerMinute: 10, markets: { "*": marketRules } };
+    await using guard = await failing.guard({ signer, policy });
+    proxy.isDown = true;
+    proxy.cut();
+    expect(await refusal(guard, order(one))).toMatchObject({
+      rule: "state",
+      value: openMarket,
+      summary: expect.stringContaining("the decimals of market"),
+      advice: expect.stringContaining("Nothing was signed."),
+    });
+    proxy.isDown = false;
+    await eventually(async () => (await refusal(guard, order(one))) === undefined);
+  });
+
   it("why the node does not answer any more says so, and goes on after that", async () => {
+    const { node, one } = started;
     using signer = await newSigner();
     await using proxy = await startCuttingProxy(node.grpcUrl);
     await using failing = clientOf(proxy.url);
@@ -93,6 +94,7 @@ describe("a guard that does not know", () => {
   });
 
   it("the mark price refuses what counts by it", async () => {
+    const { node, one } = started;
     using signer = await newSigner();
     await using unmarked = clientOfChangedMarkets(node, (data) => {
       data.markPrice = data.market === openMarket ? "0" : data.markPrice;
@@ -111,6 +113,7 @@ describe("a guard that does not know", () => {
 
 describe("a guard that counts", () => {
   it("the hidden part of iceberg orders, and pegged orders by the mark price", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
     await using guard = await client.guard({ signer, policy: policyOf() });
     const icebergOpts = { peakSize: one, minimumVisibleSize: one };
@@ -118,20 +121,109 @@ describe("a guard that counts", () => {
     // A second guard knows of the order only what the node lists.
     await using second = await client.guard({ signer, policy: policyOf() });
     expect(await refusal(second, order(4n * one))).toBeUndefined();
-    expect(await refusal(second, order(5n * one))).toMatchObject({ rule: "maxPosition", limit: "12", value: "13" });
+    expect(await refusal(second, order(5n * one))).toMatchObject({
+      rule: "maxPosition",
+      limit: "12",
+      value: "13",
+    });
     const peggedOrder = { reference: PeggedReference.BEST_BID, offset: "5" };
-    await client.sendCommand(order(3n * one, { price: "", peggedOrder }), { signer: guard, until: "executed" });
+    await client.sendCommand(order(3n * one, { price: "", peggedOrder }), {
+      signer: guard,
+      until: "executed",
+    });
     await using third = await client.guard({ signer, policy: policyOf() });
     expect(await refusal(third, order(one))).toBeUndefined();
-    expect(await refusal(third, order(2n * one))).toMatchObject({ rule: "maxPosition", limit: "12", value: "13" });
+    expect(await refusal(third, order(2n * one))).toMatchObject({
+      rule: "maxPosition",
+      limit: "12",
+      value: "13",
+    });
     await using small = await client.guard({ signer, policy: policyOf({ maxNotional: "500000" }) });
     expect(await refusal(small, order(one, { price: "", peggedOrder }))).toBeUndefined();
-    expect(await refusal(small, order(2n * one, { price: "", peggedOrder }))).toMatchObject({ rule: "maxNotional" });
+    expect(await refusal(small, order(2n * one, { price: "", peggedOrder }))).toMatchObject({
+      rule: "maxNotional",
+    });
+  });
+});
+
+/** Creates a client that waits for a function after each call, before its response is used. */
+const clientThat = (afterCall: (name: string, request: unknown) => Promise<void> | void) =>
+  createClient(
+    { profile: "deployed", grpc: { url: started.node.grpcUrl } },
+    {
+      interceptors: [
+        (next) => async (request) => {
+          try {
+            return await next(request);
+          } finally {
+            await afterCall(request.method.name, request.message);
+          }
+        },
+      ],
+    },
+  );
+
+describe("a look at the node", () => {
+  it("asks for no more than 50 signed orders alone, and for others the next time", async () => {
+    const { one } = started;
+    using signer = await newSigner();
+    const looks: string[][] = [];
+    let ids: string[] = [];
+    await using client = clientThat((name, message) => {
+      if (isMessage(message, GetOrderRequestSchema)) {
+        ids.push(message.orderId);
+      } else if (name === "ListLatestMarketData") {
+        looks.push(ids);
+        ids = [];
+      }
+    });
+    await using guard = await client.guard({ signer, policy: policyOf({ maxPosition: "120" }) });
+    const submissions = Array.from({ length: 120 }, () => order(one).value);
+    await client.signCommand({ case: "batchMarketInstructions", value: { submissions } }, { signer: guard });
+    await eventually(() => looks.filter((look) => look.length > 0).length >= 3);
+    const [first = [], second = [], third = []] = looks.filter((look) => look.length > 0);
+    expect([first, second, third].map(({ length }) => length)).toEqual([50, 50, 50]);
+    expect(new Set([...first, ...second, ...third]).size).toBe(120);
+  });
+
+  it("does not replace what a later one has shown", async () => {
+    const { one } = started;
+    using signer = await newSigner();
+    let isHeld: Promise<void> | undefined;
+    let holding = 0;
+    let looks = 0;
+    await using client = clientThat(async (name) => {
+      looks += name === "LastBlockHeight" ? 1 : 0;
+      const held = isHeld;
+      if (name === "ListLatestMarketData" && held !== undefined) {
+        isHeld = undefined;
+        holding += 1;
+        await held;
+      }
+    });
+    await using guard = await client.guard({ signer, policy: policyOf() });
+    let release = () => {};
+    isHeld = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await eventually(() => holding === 1);
+    await trade({ client, signer: guard }, 5n * one);
+    await guard.kill();
+    guard.setMode("active");
+    const isBeyond = order(8n * one);
+    expect(await refusal(guard, isBeyond)).toMatchObject({ rule: "maxPosition" });
+    release();
+    const before = looks;
+    await eventually(async () => {
+      expect(await refusal(guard, isBeyond)).toMatchObject({ rule: "maxPosition" });
+      return looks > before;
+    });
   });
 });
 
 describe("the kill switch", () => {
   it("halts, and reports what it could not do, if the node does not answer", async () => {
+    const { node, client, one } = started;
     using signer = await newSigner();
     await using proxy = await startCuttingProxy(node.grpcUrl);
     await using failing = clientOf(proxy.url);
@@ -149,12 +241,33 @@ describe("the kill switch", () => {
     expect(await guard.kill()).toMatchObject({ isClear: true, orders: [], stopOrders: [] });
   });
 
+  it("is not clear while an order lives that was sent after the live orders were listed", async () => {
+    const { client, one } = started;
+    using signer = await newSigner();
+    let afterStopOrders = async (): Promise<void> => undefined; // They are listed after the live orders.
+    await using listing = clientThat((name) => (name === "ListStopOrders" ? afterStopOrders() : undefined));
+    await using guard = await listing.guard({ signer, policy: policyOf() });
+    const tx = await listing.signCommand(order(one), { signer: guard });
+    let isSent = false;
+    afterStopOrders = async () => {
+      if (!isSent) {
+        isSent = true;
+        await client.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
+        await eventually(async () => (await liveOrders(signer)).length === 1);
+      }
+    };
+    const report = await guard.kill();
+    expect([isSent, await liveOrders(signer)]).toEqual([true, []]);
+    expect(report).toMatchObject({ isClear: true, orders: [], stopOrders: [], unseen: 0 });
+  });
+
   it("goes on until a node that failed answers again", async () => {
+    const { node, client, one } = started;
     using signer = await newSigner();
     await using proxy = await startCuttingProxy(node.grpcUrl);
     await using failing = clientOf(proxy.url);
     await using guard = await failing.guard({ signer, policy: policyOf() });
-    await trade({ client, signer }, one);
+    await trade({ client: client, signer }, one);
     await client.sendCommand(order(one), { signer, until: "executed" });
     proxy.isDown = true;
     proxy.cut();
@@ -163,10 +276,11 @@ describe("the kill switch", () => {
     proxy.isDown = false;
     const report = await killing;
     expect(report).toMatchObject({ isClear: true, orders: [], stopOrders: [] });
-    expect(report.positions).toEqual({ [openMarket]: String(await volumeOf({ client, signer })) });
+    expect(report.positions).toEqual({ [openMarket]: String(await volumeOf({ client: client, signer })) });
   });
 
   it("halts and sends nothing, if its signal is aborted already", async () => {
+    const { client, one } = started;
     using signer = await newSigner();
     await using guard = await client.guard({ signer, policy: policyOf() });
     await client.sendCommand(order(one), { signer: guard, until: "executed" });
