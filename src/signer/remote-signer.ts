@@ -1,4 +1,5 @@
 import type { KillOptions } from "../guard/guard.js";
+import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
 import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
@@ -11,8 +12,8 @@ import type { RemoteSigner } from "./signer-types.js";
 import { requireOwnSocket, requireUnix } from "./socket-file.js";
 import { createSocketRequests, type RequestLimits } from "./socket-requests.js";
 
-/** The time for the kill switch, which waits until no order is left, in milliseconds. */
-const KILL_MS = 300_000;
+/** How much longer to wait for the report of the kill switch than the signer itself needs at most, in milliseconds. */
+const REPORT_MS = 15_000;
 
 /**
  * Opens the connection to a signer process.
@@ -32,8 +33,8 @@ export async function openRemoteSigner(
   requireUnix();
   requireOwnSocket(path);
   const { send, close } = createSocketRequests(path);
-  const limits: RequestLimits = { timeoutMs };
-  const known = await send(PATHS.signer, undefined, responses.signer, { timeoutMs, signal }).catch(
+  const limits: RequestLimits = { timeoutMs, effect: "none" };
+  const known = await send(PATHS.signer, undefined, responses.signer, { ...limits, signal }).catch(
     (reason: unknown) => {
       close();
       throw reason;
@@ -80,14 +81,15 @@ export async function openRemoteSigner(
       if (!GUARD_MODES.includes(mode)) {
         throw invalidValueError("mode", mode, `Give ${GUARD_MODES.join(", ")}.`);
       }
-      await send(PATHS.mode, { mode }, responses.mode, limits);
+      await send(PATHS.mode, { mode }, responses.mode, { ...limits, effect: "mode" });
     },
 
     async kill(killOptions: KillOptions = {}) {
       assertKnownKeys("options", killOptions, { timeoutMs: true, signal: true });
-      const killMs = parseTimeout(killOptions.timeoutMs ?? KILL_MS);
+      const killMs = parseTimeout(killOptions.timeoutMs ?? KILL_MS + REPORT_MS);
       const ending = parseSignal(killOptions.signal);
-      const { report } = await send(PATHS.kill, {}, responses.kill, { timeoutMs: killMs, signal: ending });
+      const killLimits: RequestLimits = { timeoutMs: killMs, signal: ending, effect: "kill" };
+      const { report } = await send(PATHS.kill, {}, responses.kill, killLimits);
       const { orders, stopOrders, positions } = report;
       return { ...report, orders, stopOrders, positions };
     },

@@ -26,8 +26,8 @@ export const MAX_MESSAGE_BYTES = 1024 * 1024;
 /** Maximum size of a request's body: a message in base64, and the names around it. */
 export const MAX_REQUEST_BYTES = Math.ceil(MAX_MESSAGE_BYTES / 3) * 4 + 1024;
 
-/** Maximum size of a response's body. */
-export const MAX_RESPONSE_BYTES = 256 * 1024;
+/** Maximum size of a response's body: a report of the kill switch with some 200,000 orders. */
+export const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 const mode = v.picklist(GUARD_MODES);
 const publicKey = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "Give a public key: 64 hex digits in lower case."));

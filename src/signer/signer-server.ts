@@ -113,6 +113,12 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
     return { signature: encodeHex(signature) };
   }
 
+  async function kill(): Promise<KillReport> {
+    const report = await guard.kill();
+    emit({ type: "killed", report });
+    return report;
+  }
+
   const routes: Readonly<Record<string, (body: unknown, isOperator: boolean) => unknown>> = {
     [PATHS.sign](body) {
       const { publicKey, message } = parse(requests.sign, body);
@@ -155,12 +161,10 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
     },
     async [PATHS.kill](body) {
       parse(requests.kill, body);
-      killing ??= guard.kill().finally(() => {
+      killing ??= kill().finally(() => {
         killing = undefined;
       });
-      const report = await killing;
-      emit({ type: "killed", report });
-      return { report };
+      return { report: await killing };
     },
   };
 

@@ -48,8 +48,8 @@ export interface ConnectSignerOptions {
 /**
  * A signer in another process.
  *
- * If the process was restarted, the next call connects again. Every error of a method means that nothing was signed which
- * could be sent: the signature did not arrive.
+ * If the process was restarted, the next call connects again. Every error of `sign` means that nothing was signed which could
+ * be sent: the signature did not arrive.
  */
 export interface RemoteSigner extends Signer, AsyncDisposable {
   /** The chain that the process signs for. */
@@ -86,9 +86,12 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * Halts the signer for all programs, and cancels all orders and stop orders of the key. The signer process does this, so
    * that it goes on if this program ends.
    *
-   * @param options a time limit and a signal for the wait
+   * @param options a time limit and a signal for the wait; by default, it is 15 seconds longer than the process itself takes
+   *   at most
    * @returns what the process has observed
-   * @throws {@link ConnectionError} if the process does not answer in time
+   * @throws {@link ConnectionError} if the process does not answer in time. With `connected`, it may have halted and cancelled
+   *   orders, and goes on with that
+   * @throws {@link CanceledError} if the signal was aborted. With `mayHaveBeenSent`, the same holds
    */
   kill(options?: KillOptions): Promise<KillReport>;
   /** Closes the connections. Later calls are refused. */

@@ -3,8 +3,7 @@ import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { CanceledError, ConnectionError, ProtocolError, TradewireError } from "../errors/index.js";
 import { hasErrorCode, quotedPath } from "../errors/node-errors.js";
-import { startTimer } from "../runtime/index.js";
-import { onAbort } from "../signal/abort.js";
+import { withEnding } from "../signal/ending.js";
 import { errorFromJson, errorSchema } from "./error-json.js";
 import { MAX_RESPONSE_BYTES } from "./signer-protocol.js";
 
@@ -14,12 +13,24 @@ const MAX_SOCKETS = 16;
 /** How long a connection stays open without a request, in milliseconds: less than the signer keeps it. */
 const IDLE_MS = 30_000;
 
-/** Limits of a request. */
+/** What a signer may have done if its response is lost. */
+export type LostEffect = "none" | "mode" | "kill";
+
+/** What an error says of a request that the signer may have received. */
+const LOST_ADVICE: Readonly<Record<LostEffect, string>> = {
+  none: "Nothing was sent.",
+  mode: "The mode may have been changed: look at it.",
+  kill: "The signer may have halted and goes on to cancel all orders: call kill() again to see what is left.",
+};
+
+/** Limits of a request, and what it does. */
 export interface RequestLimits {
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   /** Ends the request. */
   readonly signal?: AbortSignal | undefined;
+  /** What the signer may have done if the response is lost. */
+  readonly effect: LostEffect;
 }
 
 /** Sends requests to a signer process. A request opens a connection if none is free. */
@@ -53,6 +64,13 @@ interface Received {
   readonly body: string;
 }
 
+/** A request on its way. */
+interface Sending {
+  readonly effect: LostEffect;
+  /** What the signer may have done so far: nothing before a connection has taken the request. */
+  lost: LostEffect;
+}
+
 /** The failure of an attempt. */
 interface Failure {
   readonly reason: unknown;
@@ -71,7 +89,7 @@ export function createSocketRequests(path: string): SocketRequests {
   const closing = new AbortController();
 
   /** Sends a request once. */
-  function attempt(url: string, body: string | undefined, signal: AbortSignal): Promise<Received> {
+  function attempt(url: string, body: string | undefined, signal: AbortSignal, sending: Sending): Promise<Received> {
     return new Promise((resolve, reject) => {
       const sent = request({
         socketPath: path,
@@ -82,6 +100,10 @@ export function createSocketRequests(path: string): SocketRequests {
         headers:
           body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
       });
+      const onConnect = () => {
+        sending.lost = sending.effect;
+      };
+      sent.on("socket", (socket) => (socket.connecting ? socket.once("connect", onConnect) : onConnect()));
       const fail = (reason: unknown) => {
         const failure: Failure = { reason, isReused: sent.reusedSocket };
         reject(failure);
@@ -94,7 +116,7 @@ export function createSocketRequests(path: string): SocketRequests {
           size += part.length;
           parts.push(part);
           if (size > MAX_RESPONSE_BYTES) {
-            response.destroy(foreignAnswer(path));
+            response.destroy(foreignAnswer(path, sending.lost));
           }
         });
         response.on("error", fail);
@@ -105,29 +127,24 @@ export function createSocketRequests(path: string): SocketRequests {
   }
 
   return {
-    async send(url, body, schema, { timeoutMs, signal }) {
+    send(url, body, schema, { timeoutMs, signal, effect }) {
       const text = body === undefined ? undefined : JSON.stringify(body);
-      const ending = new AbortController();
-      const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
-      const stopTimer = startTimer(() => ending.abort(timeout), timeoutMs);
-      const leave = [closing.signal, signal].map((each) => onAbort(each, () => ending.abort(each?.reason)));
-      try {
-        closing.signal.throwIfAborted();
-        signal?.throwIfAborted();
-        // A signature is always the same for a message, so that a repeated request does no harm.
-        const received = await attempt(url, text, ending.signal).catch((failure: Failure) =>
-          failure.isReused && !ending.signal.aborted ? attempt(url, text, ending.signal) : Promise.reject(failure),
-        );
-        return parseAnswer(path, received, schema);
-      } catch (reason) {
-        const isClosed = closing.signal.aborted;
-        throw failureOf(path, reason, { isClosed, isLate: ending.signal.reason === timeout, signal, timeoutMs });
-      } finally {
-        stopTimer();
-        for (const unsubscribe of leave) {
-          unsubscribe();
+      return withEnding(timeoutMs, [closing.signal, signal], async (ending) => {
+        const sending: Sending = { effect, lost: "none" };
+        try {
+          ending.signal.throwIfAborted();
+          // A signature is always the same for a message, and a kill switch that is on stays on, so that a repeated request does no harm.
+          const received = await attempt(url, text, ending.signal, sending).catch((failure: Failure) =>
+            failure.isReused && !ending.signal.aborted
+              ? attempt(url, text, ending.signal, sending)
+              : Promise.reject(failure),
+          );
+          return parseAnswer(path, received, schema, sending.lost);
+        } catch (reason) {
+          const how = { isClosed: closing.signal.aborted, isLate: ending.isTimeUp(), signal, timeoutMs };
+          throw failureOf(path, reason, { ...how, lost: sending.lost });
         }
-      }
+      });
     },
     close() {
       closing.abort(new DOMException("the signer's client was closed", "AbortError"));
@@ -136,16 +153,21 @@ export function createSocketRequests(path: string): SocketRequests {
   };
 }
 
-function parseAnswer<S extends v.GenericSchema>(path: string, { status, body }: Received, schema: S): v.InferOutput<S> {
+function parseAnswer<S extends v.GenericSchema>(
+  path: string,
+  { status, body }: Received,
+  schema: S,
+  lost: LostEffect,
+): v.InferOutput<S> {
   let json: unknown;
   try {
     json = JSON.parse(body);
   } catch {
-    throw foreignAnswer(path);
+    throw foreignAnswer(path, lost);
   }
   if (status === 422) {
     const failure = v.safeParse(v.object({ error: errorSchema }), json);
-    throw failure.success ? errorFromJson(failure.output.error) : foreignAnswer(path);
+    throw failure.success ? errorFromJson(failure.output.error) : foreignAnswer(path, lost);
   }
   if (status === 503) {
     throw new ConnectionError(`the signer at ${quotedPath(path)} has too many requests`, {
@@ -156,15 +178,15 @@ function parseAnswer<S extends v.GenericSchema>(path: string, { status, body }: 
   }
   const result = v.safeParse(schema, json);
   if (status !== 200 || !result.success) {
-    throw foreignAnswer(path);
+    throw foreignAnswer(path, lost);
   }
   return result.output;
 }
 
-function foreignAnswer(path: string): ProtocolError {
+function foreignAnswer(path: string, lost: LostEffect): ProtocolError {
   return new ProtocolError(`what listens on ${quotedPath(path)} does not answer like a signer`, {
     code: Code.Internal,
-    advice: "Check the path, and use the same version in the program and in the signer process. Nothing was sent.",
+    advice: `Check the path, and use the same version in the program and in the signer process. ${LOST_ADVICE[lost]}`,
   });
 }
 
@@ -172,37 +194,43 @@ function foreignAnswer(path: string): ProtocolError {
 function failureOf(
   path: string,
   failure: unknown,
-  how: RequestLimits & { readonly isClosed: boolean; readonly isLate: boolean },
+  how: Pick<RequestLimits, "signal" | "timeoutMs"> & {
+    readonly isClosed: boolean;
+    readonly isLate: boolean;
+    readonly lost: LostEffect;
+  },
 ): unknown {
   const reason = typeof failure === "object" && failure !== null && "reason" in failure ? failure.reason : failure;
   if (reason instanceof TradewireError) {
     return reason;
   }
   const at = quotedPath(path);
+  const { lost } = how;
+  const connected = lost !== "none";
   if (how.isClosed) {
     return new ConnectionError("the connection to the signer was closed by this program", {
       code: Code.Canceled,
-      advice: "Use it before close(), or connect again. Nothing was sent.",
-      connected: false,
+      advice: `Use it before close(), or connect again. ${LOST_ADVICE[lost]}`,
+      connected,
       isClosed: true,
     });
   }
   if (how.signal?.aborted === true) {
-    return new CanceledError({ cause: how.signal.reason, mayHaveBeenSent: false });
+    return new CanceledError({ cause: how.signal.reason, mayHaveBeenSent: lost === "kill" });
   }
   if (how.isLate) {
     return new ConnectionError(`the signer at ${at} did not answer within ${how.timeoutMs} ms`, {
       code: Code.DeadlineExceeded,
-      advice: "Look at the signer process. Nothing was sent.",
-      connected: false,
+      advice: `Look at the signer process. ${LOST_ADVICE[lost]}`,
+      connected,
       cause: reason,
     });
   }
-  return lostSigner(at, reason);
+  return lostSigner(at, reason, lost);
 }
 
 /** Returns the error of a connection that could not be opened, or has ended. */
-function lostSigner(at: string, cause: unknown): ConnectionError {
+function lostSigner(at: string, cause: unknown, lost: LostEffect): ConnectionError {
   const isNotThere = ["ENOENT", "ECONNREFUSED", "ENOTDIR"].some((code) => hasErrorCode(cause, code));
   const isForbidden = ["EACCES", "EPERM"].some((code) => hasErrorCode(cause, code));
   const what = isNotThere
@@ -211,8 +239,13 @@ function lostSigner(at: string, cause: unknown): ConnectionError {
       ? `this user must not use the signer at ${at}`
       : `the signer at ${at} ended before it answered`;
   const advice = isForbidden
-    ? "Run the program as the user of the signer process. Nothing was sent."
-    : "Start the signer process, or look at why it ended: the next call connects again. Nothing was sent.";
+    ? "Run the program as the user of the signer process."
+    : "Start the signer process, or look at why it ended: the next call connects again.";
   const code = isForbidden ? Code.PermissionDenied : Code.Unavailable;
-  return new ConnectionError(what, { code, advice, connected: false, cause });
+  return new ConnectionError(what, {
+    code,
+    advice: `${advice} ${LOST_ADVICE[lost]}`,
+    connected: lost !== "none",
+    cause,
+  });
 }

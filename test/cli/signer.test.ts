@@ -1,13 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { RequestError, serveSigner } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
-import { openMarket } from "../support/devnode.js";
-import { writePrivately } from "../support/private-file.js";
 import { testGuard } from "../support/served-signer.js";
+import { submitOrder, useSignerFolder } from "../support/signer-socket.js";
 import { sender } from "../support/transactions.js";
 
 let node: Devnode;
@@ -16,24 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => node.close());
 
-let folder: string;
-let socket: string;
-let admin: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tradewire-signer-"));
-  [socket, admin] = [join(folder, "s.sock"), join(folder, "admin.sock")];
-});
-afterEach(() => rm(folder, { recursive: true }));
-
+const at = useSignerFolder();
 const startSigner = (guard = testGuard(sender)) =>
-  serveSigner({ guard, chainId: "tradewire-devnet", listen: socket, admin });
+  serveSigner({ guard, chainId: "tradewire-devnet", listen: at.socket, admin: at.admin });
 
-/** Writes an order of a size, and submits it through the signer. */
-async function submit(size: string, ...more: readonly string[]) {
-  const orderSubmission = { marketId: openMarket, price: "1", size, side: 1, timeInForce: 1, type: 1 };
-  const file = await writePrivately(folder, `${size}.json`, JSON.stringify({ orderSubmission }));
-  return run(["submit", file, "--signer", socket, "--grpc-url", node.grpcUrl, ...more]);
-}
+const submit = (size: string, ...more: readonly string[]) => submitOrder(at, node, size, ...more);
 
 test("a command is signed by a signer process", async () => {
   await using _ = await startSigner();
@@ -58,23 +41,23 @@ test("a signer process and a key file exclude each other", async () => {
 
 test("a signer process is halted by anyone who can use it, and set free by the operator", async () => {
   await using _ = await startSigner();
-  expect(await run(["signer", "mode", socket])).toMatchObject({ code: 0, out: "active\n" });
-  expect(await run(["signer", "mode", socket, "halted", "--json"])).toMatchObject({
+  expect(await run(["signer", "mode", at.socket])).toMatchObject({ code: 0, out: "active\n" });
+  expect(await run(["signer", "mode", at.socket, "halted", "--json"])).toMatchObject({
     code: 0,
     out: '{"mode":"halted"}\n',
   });
-  const loosened = await run(["signer", "mode", socket, "active"]);
+  const loosened = await run(["signer", "mode", at.socket, "active"]);
   expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("a program cannot change it to active") });
-  expect(await run(["signer", "mode", admin, "active"])).toMatchObject({ code: 0, out: "active\n" });
+  expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: "active\n" });
 });
 
 test("the kill switch prints what was observed", async () => {
   await using _ = await startSigner();
-  expect(await run(["signer", "kill", socket])).toMatchObject({
+  expect(await run(["signer", "kill", at.socket])).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^No order is left\.\n/),
   });
-  expect(await run(["signer", "mode", socket])).toMatchObject({ out: "halted\n" });
+  expect(await run(["signer", "mode", at.socket])).toMatchObject({ out: "halted\n" });
 });
 
 test("a socket without a signer is an error that says that nothing was sent", async () => {

@@ -1,10 +1,9 @@
 import { once } from "node:events";
-import { chmod, chown, lstat, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import {
   ConnectionError,
   connectSigner,
@@ -19,21 +18,17 @@ import {
 } from "tradewire";
 import { eventually, standsStill } from "../support/eventually.js";
 import { testGuard } from "../support/served-signer.js";
+import { useSignerFolder } from "../support/signer-socket.js";
 import { sender } from "../support/transactions.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
 const message = new TextEncoder().encode("chain-1\0order");
 const block = { hash: "07".repeat(32), height: 7n };
 
-let folder: string;
-let path: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tradewire-signer-"));
-  path = join(folder, "s.sock");
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
+const at = useSignerFolder();
 
 const serve = (options: Partial<ServeSignerOptions> = {}) =>
-  serveSigner({ guard: testGuard(sender), chainId: "chain-1", listen: path, ...options });
+  serveSigner({ guard: testGuard(sender), chainId: "chain-1", listen: at.socket, ...options });
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -62,7 +57,7 @@ function createGate() {
 
 /** Sends bytes on a connection of their own, and returns what comes until the server closes it. */
 async function raw(bytes: string | Uint8Array, ...more: readonly string[]): Promise<string> {
-  const socket = connect(path);
+  const socket = connect(at.socket);
   const parts: Buffer[] = [];
   socket.on("data", (part: Buffer) => parts.push(part));
   socket.on("error", () => undefined);
@@ -80,7 +75,7 @@ const post = (url: string, body: string, headers = "") =>
 describe("a signer behind a socket", () => {
   it("signs as the key does", async () => {
     await using _ = await serve();
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     expect(signer.publicKey).toBe(sender.publicKey);
     expect(signer.chainId).toBe("chain-1");
     const signature = await signer.sign(message);
@@ -90,7 +85,7 @@ describe("a signer behind a socket", () => {
   it("throws the errors of the signer", async () => {
     const events: SignerEvent[] = [];
     await using _ = await serve({ onEvent: (event) => events.push(event) });
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     const error = await failureOf(signer.sign(Uint8Array.of(0, 1)));
     expect(error).toBeInstanceOf(RequestError);
     expect(error).toMatchObject({
@@ -105,7 +100,7 @@ describe("a signer behind a socket", () => {
     const refusal = { rule: "maxSize", limit: "10", value: "12", command: "orderSubmission" };
     const error = new PolicyError({ ...refusal, headline: "the size is 12", advice: "Order less." });
     await using _ = await serve({ guard: testGuard(sender, () => Promise.reject(error)) });
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     const thrown = await failureOf(signer.sign(message));
     expect(thrown).toBeInstanceOf(PolicyError);
     expect(thrown).toMatchObject({ ...refusal, summary: "the size is 12", advice: "Order less." });
@@ -116,7 +111,7 @@ describe("a signer behind a socket", () => {
     const secret = "5eed0fa1";
     const guard = testGuard(sender, () => Promise.reject(new Error(secret)));
     await using _ = await serve({ guard, onEvent: (event) => events.push(event) });
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     const error = await failureOf(signer.sign(message));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(String(error)).not.toContain(secret);
@@ -126,8 +121,8 @@ describe("a signer behind a socket", () => {
 
   it("counts the transactions of all programs together", async () => {
     await using _ = await serve();
-    await using first = await connectSigner(path);
-    await using second = await connectSigner(path);
+    await using first = await connectSigner(at.socket);
+    await using second = await connectSigner(at.socket);
     const share = await first.takeShare(block);
     expect([share?.count, (await second.takeShare(block))?.count]).toEqual([0, 1]);
     share?.giveBack();
@@ -141,25 +136,25 @@ describe("a signer behind a socket", () => {
 
   it("keeps the count of a program that has ended", async () => {
     await using _ = await serve();
-    const first = await connectSigner(path);
+    const first = await connectSigner(at.socket);
     await first.takeShare(block);
     await first.close();
-    await using second = await connectSigner(path);
+    await using second = await connectSigner(at.socket);
     expect((await second.takeShare(block))?.count).toBe(1);
   });
 
   it("gives no share of a block whose transactions it cannot know", async () => {
     const guard = { ...testGuard(sender), takeShare: () => undefined };
     await using _ = await serve({ guard });
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     expect(await signer.takeShare(block)).toBeUndefined();
   });
 
   it("lets programs set stricter modes, and the operator each", async () => {
     const events: SignerEvent[] = [];
-    const admin = join(folder, "admin.sock");
+    const admin = at.admin;
     await using _ = await serve({ admin, onEvent: (event) => events.push(event) });
-    await using program = await connectSigner(path);
+    await using program = await connectSigner(at.socket);
     await using operator = await connectSigner(admin);
     expect(await program.mode()).toBe("active");
     await program.setMode("reducing");
@@ -179,8 +174,9 @@ describe("a signer behind a socket", () => {
 
   it("halts for all programs by the kill switch, once for several that pull it at a time", async () => {
     const gate = createGate();
-    await using _ = await serve({ guard: testGuard(sender, gate.pass) });
-    await using signer = await connectSigner(path);
+    const events: SignerEvent[] = [];
+    await using _ = await serve({ guard: testGuard(sender, gate.pass), onEvent: (event) => events.push(event) });
+    await using signer = await connectSigner(at.socket);
     const killing = [signer.kill(), signer.kill()];
     await eventually(async () => (await signer.mode()) === "halted");
     await standsStill(gate.waiting);
@@ -195,14 +191,91 @@ describe("a signer behind a socket", () => {
       problems: [],
     };
     expect(await Promise.all(killing)).toEqual([report, report]);
+    expect(events).toEqual([{ type: "killed", report }]);
     expect(await signer.mode()).toBe("halted");
     expect(await signer.kill()).toMatchObject({ cancellations: { sent: 2 } });
+  });
+
+  it("says of a kill whose report does not arrive that it may have cancelled orders", async () => {
+    const gate = createGate();
+    const guard = testGuard(sender, gate.pass);
+    const lost = { connected: true, advice: expect.stringContaining("goes on to cancel") };
+    const signer = await (async () => {
+      await using server = await serve({ guard });
+      const signer = await connectSigner(at.socket);
+      expect(await failureOf(signer.kill({ timeoutMs: 100 }))).toMatchObject({ name: "ConnectionError", ...lost });
+      const ending = new AbortController();
+      const killing = failureOf(signer.kill({ signal: ending.signal }));
+      await signer.mode(); // The other request was received before.
+      ending.abort();
+      expect(await killing).toMatchObject({ name: "CanceledError", mayHaveBeenSent: true });
+      const failing = failureOf(signer.kill());
+      await signer.mode();
+      await server.close(); // Two seconds later, it closes the connection.
+      expect(await failing).toMatchObject({ name: "ConnectionError", ...lost });
+      return signer;
+    })();
+    const unsent = await failureOf(signer.kill());
+    expect(unsent).toMatchObject({ connected: false, advice: expect.stringContaining("Nothing was sent.") });
+    await signer.close();
+    gate.open();
+  });
+
+  it("kills nothing if the signal was aborted before", async () => {
+    const guard = testGuard(sender);
+    await using _ = await serve({ guard });
+    await using signer = await connectSigner(at.socket);
+    const error = await failureOf(signer.kill({ signal: AbortSignal.abort() }));
+    expect(error).toMatchObject({ name: "CanceledError", mayHaveBeenSent: false });
+    expect([await signer.mode(), guard.kills]).toEqual(["active", 0]);
+  });
+
+  it("says of a mode whose response does not arrive that it may have been changed", async () => {
+    const other = createServer((request, response) => {
+      if (request.url === "/v1/mode") {
+        request.socket.destroy();
+      } else {
+        response.end(JSON.stringify({ publicKey: sender.publicKey, chainId: "chain-1", mode: "active" }));
+      }
+    });
+    await new Promise<void>((resolve) => other.listen(at.socket, resolve));
+    const signer = await connectSigner(at.socket);
+    expect(await failureOf(signer.setMode("halted"))).toMatchObject({
+      connected: true,
+      advice: expect.stringContaining("The mode may have been changed"),
+    });
+    await signer.close();
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  it("waits longer for the report of the kill switch than the signer takes", async () => {
+    await using _ = await serve();
+    await using signer = await connectSigner(at.socket);
+    const limits: number[] = [];
+    using __ = useRuntime({
+      startTimer(callback, ms, options) {
+        limits.push(ms);
+        return nodeRuntime.startTimer(callback, ms, options);
+      },
+    });
+    await signer.kill();
+    expect(Math.max(...limits)).toBe(315_000);
+  });
+
+  it("returns the report of a kill that left thousands of orders", async () => {
+    const orders = Array.from({ length: 20_000 }, (_, index) => index.toString(16).padStart(64, "0"));
+    const guard = testGuard(sender);
+    const report = await guard.kill();
+    const kill = async () => ({ ...report, isClear: false, orders });
+    await using _ = await serve({ guard: { ...testGuard(sender), kill } });
+    await using signer = await connectSigner(at.socket);
+    expect((await signer.kill()).orders).toEqual(orders);
   });
 
   it("ends the wait for a signature with the time and says that nothing was sent", async () => {
     const gate = createGate();
     await using _ = await serve({ guard: testGuard(sender, gate.pass) });
-    await using signer = await connectSigner(path, { timeoutMs: 100 });
+    await using signer = await connectSigner(at.socket, { timeoutMs: 100 });
     expect(await failureOf(signer.sign(message))).toMatchObject({
       name: "ConnectionError",
       connected: false,
@@ -214,7 +287,7 @@ describe("a signer behind a socket", () => {
 
   it("is refused after close", async () => {
     await using _ = await serve();
-    const signer = await connectSigner(path);
+    const signer = await connectSigner(at.socket);
     await signer.close();
     expect(await failureOf(signer.sign(message))).toMatchObject({ name: "ConnectionError", isClosed: true });
   });
@@ -223,7 +296,7 @@ describe("a signer behind a socket", () => {
 describe("a signer that ends", () => {
   it("fails calls until it is started again", async () => {
     const first = await serve();
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     await signer.sign(message);
     await first.close();
     const error = await failureOf(signer.sign(message));
@@ -239,7 +312,7 @@ describe("a signer that ends", () => {
 
   it("signs no more for a program if it has another key now", async () => {
     const first = await serve();
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     await first.close();
     const other = { ...testGuard(sender), publicKey: "ab".repeat(32) };
     await using _ = await serve({ guard: other });
@@ -253,23 +326,23 @@ describe("a signer that ends", () => {
   it("removes its socket, and waits for signatures that are being made", async () => {
     const gate = createGate();
     const server = await serve({ guard: testGuard(sender, gate.pass) });
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     const signing = signer.sign(message);
     await eventually(() => gate.waiting() === 1);
     const closing = server.close();
     gate.open();
     expect(await signing).toHaveLength(64);
     await closing;
-    expect(await readdir(folder)).toEqual([]);
+    expect(await readdir(at.folder)).toEqual([]);
   });
 });
 
 describe("the socket", () => {
   it("is the user's alone", async () => {
     await using _ = await serve();
-    const { mode } = await lstat(path);
+    const { mode } = await lstat(at.socket);
     expect(mode & 0o777).toBe(0o600);
-    expect((await readdir(folder)).sort()).toEqual(["s.sock", "s.sock.lock"]);
+    expect((await readdir(at.folder)).sort()).toEqual(["s.sock", "s.sock.lock"]);
   });
 
   it("is not taken from a signer that runs", async () => {
@@ -280,26 +353,26 @@ describe("the socket", () => {
       summary: expect.stringContaining("listens on"),
       advice: expect.stringContaining("end it first"),
     });
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     expect(await signer.mode()).toBe("active");
   });
 
   it("is not taken from another program that listens there", async () => {
     const other: Server = createServer((_, response) => response.end("hello"));
-    await new Promise<void>((resolve) => other.listen(path, resolve));
+    await new Promise<void>((resolve) => other.listen(at.socket, resolve));
     expect(await failureOf(serve())).toMatchObject({ summary: expect.stringContaining("another process listens on") });
-    expect(await failureOf(connectSigner(path))).toBeInstanceOf(ProtocolError);
+    expect(await failureOf(connectSigner(at.socket))).toBeInstanceOf(ProtocolError);
     await new Promise((resolve) => other.close(resolve));
   });
 
   it("replaces nothing but sockets", async () => {
-    await writeFile(path, "mine");
+    await writeFile(at.socket, "mine");
     expect(await failureOf(serve())).toMatchObject({
       name: "FileError",
       summary: expect.stringContaining("is not a socket"),
     });
-    await rm(path);
-    await symlink("/dev/null", path);
+    await rm(at.socket);
+    await symlink("/dev/null", at.socket);
     expect(await failureOf(serve())).toMatchObject({
       name: "FileError",
       summary: expect.stringContaining("is not a socket"),
@@ -307,7 +380,7 @@ describe("the socket", () => {
   });
 
   it.each([0o777, 0o1777, 0o720])("is refused in a folder of mode %i, which others can write to", async (mode) => {
-    const open = join(folder, "open");
+    const open = join(at.folder, "open");
     await mkdir(open);
     await chmod(open, mode);
     const error = await failureOf(serve({ listen: join(open, "s.sock") }));
@@ -317,7 +390,7 @@ describe("the socket", () => {
   });
 
   it("is refused by a program if others could replace it", async () => {
-    const open = join(folder, "open");
+    const open = join(at.folder, "open");
     await mkdir(open);
     await using _ = await serve({ listen: join(open, "s.sock") });
     await chmod(open, 0o777);
@@ -330,28 +403,28 @@ describe("the socket", () => {
   // Only root can give a socket to another user.
   (process.getuid?.() === 0 ? it : it.skip)("is refused by a program if it is another user's", async () => {
     await using _ = await serve();
-    await chown(path, 12_345, 12_345);
-    expect(await failureOf(connectSigner(path))).toMatchObject({
+    await chown(at.socket, 12_345, 12_345);
+    expect(await failureOf(connectSigner(at.socket))).toMatchObject({
       name: "FileError",
       summary: expect.stringContaining("another user (uid 12345) owns it"),
     });
   });
 
-  it("needs a folder, and a short path", async () => {
-    expect(await failureOf(serve({ listen: join(folder, "none", "s.sock") }))).toMatchObject({ name: "FileError" });
-    expect(await failureOf(serve({ listen: join(folder, "s".repeat(90)) }))).toMatchObject({
+  it("needs a at.folder, and a short path", async () => {
+    expect(await failureOf(serve({ listen: join(at.folder, "none", "s.sock") }))).toMatchObject({ name: "FileError" });
+    expect(await failureOf(serve({ listen: join(at.folder, "s".repeat(90)) }))).toMatchObject({
       name: "RequestError",
       advice: expect.stringContaining("shorter path"),
     });
-    expect(await failureOf(connectSigner(path))).toMatchObject({
+    expect(await failureOf(connectSigner(at.socket))).toMatchObject({
       summary: expect.stringContaining("no signer listens on"),
     });
   });
 
   it("leaves nothing behind if the second one cannot be opened", async () => {
-    await writeFile(join(folder, "admin.sock"), "mine");
-    await failureOf(serve({ admin: join(folder, "admin.sock") }));
-    expect(await readdir(folder)).toEqual(["admin.sock"]);
+    await writeFile(at.admin, "mine");
+    await failureOf(serve({ admin: at.admin }));
+    expect(await readdir(at.folder)).toEqual(["admin.sock"]);
   });
 });
 
@@ -391,10 +464,10 @@ describe("a hostile program", () => {
 
   it("does not keep others waiting by a thousand connections, slow or silent", async () => {
     await using _ = await serve();
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     const sockets: Socket[] = [];
     for (let index = 0; index < 1000; index += 1) {
-      const socket = connect(path);
+      const socket = connect(at.socket);
       socket.on("error", () => undefined);
       socket.resume();
       socket.write(index % 2 === 0 ? "POST /v1/sign HTTP/1.1\r\ncontent-length: 10\r\n\r\n{" : "");
@@ -415,7 +488,7 @@ describe("a hostile program", () => {
     const request = "GET /v1/signer HTTP/1.1\r\nhost: x\r\n\r\n";
     /** Opens a connection, and waits until a request on it was answered. */
     const open = async () => {
-      const socket = connect(path);
+      const socket = connect(at.socket);
       socket.on("error", () => undefined);
       socket.write(request);
       await once(socket, "data");
@@ -446,7 +519,7 @@ describe("a hostile program", () => {
   it("gets an error, and no unbounded work, by sending many requests at once on a connection", async () => {
     const gate = createGate();
     await using _ = await serve({ guard: testGuard(sender, gate.pass) });
-    const socket = connect(path);
+    const socket = connect(at.socket);
     socket.on("error", () => undefined);
     const body = JSON.stringify({ publicKey: sender.publicKey, message: Buffer.from(message).toString("base64") });
     const request = `POST /v1/sign HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
@@ -461,7 +534,7 @@ describe("a hostile program", () => {
 
   it("cannot give back a share that another program has taken", async () => {
     await using _ = await serve();
-    await using signer = await connectSigner(path);
+    await using signer = await connectSigner(at.socket);
     await signer.takeShare(block);
     expect(await raw(post("/v1/returns", '{"id":"00000000-0000-0000-0000-000000000000"}'))).toContain("200 OK");
     expect((await signer.takeShare(block))?.count).toBe(1);
@@ -469,9 +542,9 @@ describe("a hostile program", () => {
 });
 
 it("a socket that answers too much is refused", async () => {
-  const other = createServer((_, response) => response.end("x".repeat(1_000_000)));
-  await new Promise<void>((resolve) => other.listen(path, resolve));
-  expect(await failureOf(connectSigner(path))).toMatchObject({ name: "ProtocolError" });
+  const other = createServer((_, response) => response.end("x".repeat(17_000_000)));
+  await new Promise<void>((resolve) => other.listen(at.socket, resolve));
+  expect(await failureOf(connectSigner(at.socket))).toMatchObject({ name: "ProtocolError" });
   await new Promise((resolve) => other.close(resolve));
 });
 
@@ -488,8 +561,8 @@ it("a request is repeated once if its connection was closed before it was answer
       response.end(JSON.stringify({ publicKey: sender.publicKey, chainId: "chain-1", mode: "reducing" }));
     }
   });
-  await new Promise<void>((resolve) => other.listen(path, resolve));
-  await using signer = await connectSigner(path);
+  await new Promise<void>((resolve) => other.listen(at.socket, resolve));
+  await using signer = await connectSigner(at.socket);
   expect(await signer.mode()).toBe("reducing");
   expect(served).toEqual(["/v1/signer first", "/v1/signer again", "/v1/signer first"]);
   await signer.close();
