@@ -2,7 +2,7 @@
 const RECORDS = 1000;
 
 export const title = "Listings";
-export const about = `All pages of ${RECORDS} stop orders each, beside the decoding of the same pages alone, by protobuf-es.`;
+export const about = `All pages of ${RECORDS} stop orders each, compared with only decoding the same pages, by protobuf-es.`;
 
 /** The sections: gRPC, and REST. */
 export async function* sections({ quick, open }) {

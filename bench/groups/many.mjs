@@ -4,7 +4,7 @@ const EXPORTS = 16;
 const EMPTY = "an empty process of Node";
 
 export const title = "Many exports at once";
-export const about = `${EXPORTS} exports at once, to nowhere, beside one of their size together.`;
+export const about = `${EXPORTS} exports at once, discarded, compared with one export of their total size.`;
 
 /** A section for each transport. */
 export async function* sections({ quick, open }) {

@@ -7,7 +7,7 @@ const UNZIP = "unzip -p alone";
 
 export const title = "Exports, to rows";
 export const about =
-  "A deflated archive of trades becomes arrays of fields as it arrives, NULL told from the empty string. The peers have the archive on the disk already.";
+  "A deflated archive of trades becomes arrays of fields as it arrives, NULL kept apart from the empty string. The peers have the archive on the disk already.";
 
 /** The one section. Rates are those of the CSV. */
 export async function* sections({ quick, open, folder }) {

@@ -45,8 +45,9 @@ function goalCells({ text, least, most, value, met }) {
   return [text, wanted, short(value), verdict];
 }
 
-/** A table whose columns stand under each other; the first is aligned to the left. */
-function columns([head, ...rows]) {
+/** A table with aligned columns, the first one to the left. */
+function columns(table) {
+  const [head, ...rows] = table.map((cells) => cells.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((cells) => cells[column].length)));
   const line = (cells) =>
     `| ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at]) : cell.padStart(widths[at]))).join(" | ")} |`;

@@ -86,12 +86,12 @@ export async function* typedBatches(
 function tableOf({ name, table }: TypedFile, wanted: TableName | undefined): TableName {
   if (table !== undefined && wanted !== undefined && table !== wanted) {
     throw new RequestError(`${nameText(name)} is of the table ${table}, not of ${wanted}`, {
-      advice: `Give the table ${table}, or none: the file's name tells it.`,
+      advice: `Pass the table ${table}, or none: the file's name contains it.`,
     });
   }
   const known = table ?? wanted;
   if (known === undefined) {
-    throw new RequestError(`the name ${nameText(name)} does not tell which table its rows are of`, {
+    throw new RequestError(`the name ${nameText(name)} does not say which table its rows belong to`, {
       advice: 'Say which: rows({ typed: true, table: "trades" }).',
     });
   }
@@ -192,7 +192,7 @@ function warning({ table, column, value, file }: UnknownPart): string {
     value === undefined
       ? `the column ${quoted(column)} of ${table} is not known`
       : `${quoted(value)} is not known in the column ${quoted(column)} of ${table}`;
-  return `${what} and is kept as it came (${quoted(file, 120)})`;
+  return `${what} and is returned unchanged (${quoted(file, 120)})`;
 }
 
 /**

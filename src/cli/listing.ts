@@ -39,7 +39,7 @@ export interface ListingType<M extends DescMessage> {
   readonly ranked?: readonly string[];
   /** How to see what does not fit. */
   readonly advice?: string;
-  /** The decimal numbers of a record, which JSON has beside the record as the node sent it. */
+  /** The decimal numbers of a record, which JSON has next to the record as the node sent it. */
   decimals?(node: MessageShape<M>): JsonObject | undefined;
   cells(node: MessageShape<M>): readonly string[];
 }

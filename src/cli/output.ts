@@ -20,7 +20,7 @@ export interface Streams {
   readonly err: Output;
   /** Standard error for notes and progress. With `--quiet` it discards them. */
   readonly notes: Output;
-  /** The environment variables, which also decide on widths and colours. */
+  /** The environment variables, which also decide on widths and colors. */
   readonly environment: CommandEnvironment;
   /** Is told each configuration of a client that was loaded. */
   readonly onConfig: (loaded: LoadedConfig) => void;
@@ -253,7 +253,7 @@ type Style = Parameters<typeof styleText>[0];
 
 /**
  * Returns whether text for a stream is coloured. Terminals are coloured by default; the environment variable NO_COLOR turns
- * colours off, FORCE_COLOR on or off, and NO_COLOR takes precedence.
+ * colors off, FORCE_COLOR on or off, and NO_COLOR takes precedence.
  *
  * @param stream the stream
  * @param environment the environment variables

@@ -24,7 +24,7 @@ export async function commandReference(): Promise<string> {
   const program = await createProgram("", context, () => true);
   const sections = withSubcommands(program).map((command) => {
     const help = helpOf(command);
-    return `${"#".repeat(Math.min(fullName(command).split(" ").length + 1, 4))} ${fullName(command)}\n\n\`\`\`\n${help}\n\`\`\`\n`;
+    return `${"#".repeat(Math.min(fullName(command).split(" ").length + 1, 4))} ${fullName(command)}\n\n\`\`\`text\n${help}\n\`\`\`\n`;
   });
   return `${HEAD}\n${sections.join("\n")}`;
 }

@@ -78,7 +78,7 @@ const CHECK_MS = 5000;
 /** How long the first call waits for the heights of all nodes, in milliseconds. */
 const FIRST_CHECK_MS = 1000;
 
-/** How long a node counts as unreachable without being tried again, in milliseconds. */
+/** How long a node counts as unreachable without another attempt, in milliseconds. */
 const UNREACHABLE_MS = 1000;
 
 /**

@@ -121,7 +121,7 @@ export interface TimeoutConfig {
 export const DEFAULT_MAX_TOKENS = 100;
 export const DEFAULT_TOKEN_RATIO = 0.1;
 
-/** The retries of calls that may be repeated, and of calls of which nothing was sent. */
+/** The retries of calls that may be repeated, and of calls that were not sent. */
 export interface RetryConfig {
   /** The maximum number of attempts of a call; 1 for no retries. */
   readonly tries: number;

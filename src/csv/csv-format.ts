@@ -26,7 +26,7 @@ export interface CsvFormat {
  */
 export function nullStringOf({ nullString = "" }: CsvFormat): string {
   if (/[",\r\n]/.test(nullString)) {
-    throw new RequestError(`the NULL string ${JSON.stringify(nullString)} cannot stand in a CSV file`, {
+    throw new RequestError(`the NULL string ${JSON.stringify(nullString)} cannot be written to a CSV file`, {
       advice: "Choose one without commas, quotes and line breaks.",
     });
   }

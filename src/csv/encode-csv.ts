@@ -43,7 +43,7 @@ export async function* encodeCsv(
   const nullString = nullStringOf(options);
   if (columns.length === 0 || columns.includes("") || new Set(columns).size < columns.length) {
     throw new RequestError(`the columns ${JSON.stringify(columns)} cannot head a CSV file`, {
-      advice: "Give at least one, each with a name of its own.",
+      advice: "Pass at least one column, each with a different name.",
     });
   }
   let text = csvLine(columns, nullString, 1);

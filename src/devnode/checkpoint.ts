@@ -9,7 +9,7 @@ import type { Journal } from "./journal.js";
 import type { NetworkState } from "./local-network.js";
 
 /**
- * Stores the state of a network beside its journal, so that a restart need not replay all blocks. The journal is
+ * Stores the state of a network next to its journal, so that a restart need not replay all blocks. The journal is
  * authoritative: a checkpoint that does not match it, or is damaged, is ignored.
  */
 export interface Checkpoints {
@@ -39,7 +39,7 @@ const MAX_REPLAY_MS = 2000;
 /** The minimum execution time of the blocks between two checkpoints, as a multiple of the time to write one. */
 const MIN_WORK_RATIO = 4;
 
-/** The content of a checkpoint file. The completed segments are in files of their own, named in `segments`. */
+/** The content of a checkpoint file. The completed segments are in separate files, named in `segments`. */
 interface Content {
   readonly key: string;
   readonly position: number;

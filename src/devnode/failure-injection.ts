@@ -103,7 +103,7 @@ export function createFailureInjector(services: readonly DescService[]): Failure
 
 const injectedError = (code: Code) => new ConnectError("injected by failNext", code);
 
-/** Yields messages until their bodies have the given number of bytes, then throws. */
+/** Yields messages until their bodies have this number of bytes, then throws. */
 async function* failAfterBytes(
   messages: AsyncIterable<MessageShape<DescMessage>>,
   { code, afterBytes }: { readonly code: Code; readonly afterBytes: number },

@@ -27,7 +27,7 @@ export function unexpectedContentType(contentType: string): ResponseFault {
 }
 
 export const TRUNCATED_RESPONSE: ResponseFault = {
-  summary: "the response was cut short",
+  summary: "the response was truncated",
   code: Code.DataLoss,
   advice: "Try again; if it persists, the node or something in front of it cuts answers short.",
   isTruncated: true,
@@ -109,7 +109,7 @@ export const TOO_MANY_ELEMENTS: ResponseFault = {
 export const HEADERS_TOO_LARGE: ResponseFault = {
   summary: "the headers of the response are larger than the limit",
   code: Code.ResourceExhausted,
-  advice: "Check the node and what stands in front of it: no answer needs that much.",
+  advice: "Check the node and any proxy in front of it: no response needs that much.",
 };
 
 export const INVALID_RESPONSE: ResponseFault = {
@@ -210,7 +210,7 @@ export type CallErrorMapper = (
  * Returns the values of an iterable, with its errors mapped. Unlike a generator, it costs one promise per value, and a
  * consumer that returns early does not wait for the value that it requested last.
  *
- * @param values the source; each iteration of the result iterates it anew
+ * @param values the source; each iteration of the result iterates it again
  * @param fail throws the public error for an error of the source
  * @returns the same values; after an error the iteration has ended
  */

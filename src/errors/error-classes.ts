@@ -405,7 +405,7 @@ function adviceForCode(code: Code): string {
       return "Check the name or identifier; the node does not hold it.";
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return "Give the credentials that the node, or what stands in front of it, asks for, as grpc.headers and rest.headers.";
+      return "Give the credentials that the node, or a proxy in front of it, asks for, as grpc.headers and rest.headers.";
     case Code.Unimplemented:
       return "Check the URL and the node's version: this method is not offered there.";
     case Code.ResourceExhausted:
@@ -414,7 +414,7 @@ function adviceForCode(code: Code): string {
     case Code.DeadlineExceeded:
       return "Try again later; the node could not serve this now.";
     default:
-      return "The failure is on the node's side; try again, then another node, and tell who runs it.";
+      return "The failure is on the node's side; try again, then use another node, and report it to the operator of the node.";
   }
 }
 
@@ -468,7 +468,7 @@ export class SlowConsumerError extends TradewireError {
   constructor(of: { readonly stream: string; missing(): string }, cause: TradewireError) {
     super(`${of.stream} ended, as it was read too slowly: ${cause.summary}; ${of.missing()}`, {
       code: Code.ResourceExhausted,
-      advice: "Do less while reading, or leave it to something that works beside it; or ask for less.",
+      advice: "Do less while reading, or do it in another process or thread; or request less.",
       cause,
       errorCode: "TW_SLOW_CONSUMER",
     });

@@ -20,13 +20,13 @@ export interface NetworkFailure {
 const CHECK_NODE: ErrorText = (nameOf) =>
   `Check that the node is running, ${nameOf("URLs", "that the URL is right")}, and the network between.`;
 const CHECK_TRANSPORT =
-  "Check that the URL is of this transport: gRPC and REST have ports of their own, and one with TLS has an https: URL.";
+  "Check that the URL is of this transport: gRPC and REST have separate ports, and one with TLS has an https: URL.";
 const CHECK_TLS: ErrorText = (nameOf) =>
   `Check the certificate, ${nameOf("tls.caFile")} and tls.serverName, and that the URL's scheme is right.`;
 const CHECK_CLOCK = "Have it renewed by who runs the server, and check this machine's clock.";
 const CHECK_AUTHORITY: ErrorText = (nameOf) =>
   `Name the file of the authority that signed it, or of itself, with ${nameOf("tls.caFile")}, if the server is the right one.`;
-const CHECK_NAME = "Call the server by a name that stands in its certificate, or give that as tls.serverName.";
+const CHECK_NAME = "Call the server by a name that is in its certificate, or set that name as tls.serverName.";
 const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
 const CHECK_WHETHER_TLS =
   "If the port speaks TLS, give the URL with https:. Otherwise try again, and check the node and the network between.";

@@ -127,7 +127,7 @@ export class OutcomeUnknownError extends TradewireError {
         code: cause.code,
         advice: isKnownToNode
           ? `It was submitted before, and was not taken a second time: ${find}`
-          : `${find} Submitting this very transaction again is safe, as the network takes it at most once.`,
+          : `${find} Submitting this exact transaction again is safe, as the network takes it at most once.`,
         details: cause.details,
         cause,
         errorCode: "TW_OUTCOME_UNKNOWN",

@@ -11,7 +11,7 @@ const GROUP_WRITE = 0o020;
 const STICKY = 0o1000;
 
 /**
- * Returns the user whose files are trusted beside root's.
+ * Returns the user whose files are trusted in addition to root's.
  *
  * @returns the effective user id; undefined on Windows, which has neither owners nor permission bits
  */

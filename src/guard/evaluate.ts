@@ -330,7 +330,7 @@ function checkVolume(
   }
 }
 
-/** Requires that the mode is at most as strict as the given one. */
+/** Requires that the mode is at most as strict as `mode`. */
 function requireMode(checking: Checking, strictest: "active" | "reducing"): void {
   const { mode } = checking;
   if (mode === "halted" || (mode === "reducing" && strictest === "active")) {

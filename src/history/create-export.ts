@@ -108,7 +108,7 @@ interface Run<T> {
 
 /**
  * Runs the stages of an export: resolve the range, call the node, check and assemble its chunks, report progress, and
- * produce the output. This is one generator with functions in it, since each further generator would cost some
+ * produce the output. This is one generator with functions in it, since each additional generator would cost some
  * microseconds per chunk.
  */
 async function* runExport<T>(

@@ -36,7 +36,7 @@ export interface ExportOptions extends CallOptions {
   readonly extensions?: "required" | "optional" | undefined;
   /**
    * Whether to list the node's segments first and check the range against them. The error then contains the nearest range
-   * that can be exported. This costs a further call, whose response is large for a long history. Otherwise the node
+   * that can be exported. This costs an additional call, whose response is large for a long history. Otherwise the node
    * refuses an invalid range.
    */
   readonly check?: boolean | undefined;

@@ -96,7 +96,7 @@ export async function temporaryPartStore(parent: string): Promise<PartStore> {
 export async function resumablePartStore(path: string, requested: ExportedRange, target: string): Promise<PartStore> {
   const folder = resolve(path);
   if (dirname(resolve(target)) === folder && RESERVED_NAME.test(basename(target))) {
-    throw new RequestError(`${quotedPath(target)} is the name of what is kept there until the export is complete`, {
+    throw new RequestError(`${quotedPath(target)} is the name of a file that is there until the export is complete`, {
       advice: "Give the archive another name.",
     });
   }
@@ -332,7 +332,7 @@ async function readManifest(path: string): Promise<PartManifest | undefined> {
   try {
     return text === undefined ? undefined : v.parse(manifestJson, JSON.parse(text));
   } catch (cause) {
-    throw new RequestError(`${quotedPath(path)} does not say of what export the parts beside it are`, {
+    throw new RequestError(`${quotedPath(path)} does not say which export the parts next to it belong to`, {
       advice: "Give another folder, or remove this file: all parts are then fetched again.",
       cause,
     });

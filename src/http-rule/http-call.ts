@@ -135,7 +135,7 @@ function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly stri
     return takeField(field.message, isJsonObject(inner) ? inner : {}, rest);
   }
   if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
-    throw new RequestError(`${fieldPath.join(".")} of ${desc.typeName} cannot stand in a path: it is no scalar field`, {
+    throw new RequestError(`${fieldPath.join(".")} of ${desc.typeName} cannot be part of a path: it is not a scalar field`, {
       errorCode: "TW_NOT_OVER_REST",
       advice: "Call this method over gRPC.",
     });

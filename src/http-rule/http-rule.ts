@@ -69,7 +69,7 @@ export function mainVerb(method: DescMethod): string | undefined {
  *
  * @param method the method's descriptor, which stays unchanged
  * @param rule the rule that replaces the method's `google.api.http` option
- * @returns a copy of the descriptor, whose rule is the given one wherever this library looks for it
+ * @returns a copy of the descriptor, with this rule wherever this library looks for it
  */
 export function withHttpRule<M extends DescMethod>(method: M, rule: HttpRule): M {
   const copy = { ...method };

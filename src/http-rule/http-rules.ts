@@ -13,7 +13,7 @@ export const MAX_RULES_BYTES = 1024 * 1024;
 /**
  * Reads the HTTP rules of methods from YAML files, as gateways keep them for definitions without `google.api.http` options.
  *
- * The files are service configurations (`type: google.api.Service`), of which the rules under `http` are used, like the
+ * The files are service configurations (`type: google.api.Service`), and only the rules under `http` are used, like the
  * option `grpc_api_configuration` of grpc-gateway's generator uses them. A method's rule in a file replaces its option.
  *
  * @param paths the paths of the files

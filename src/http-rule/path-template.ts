@@ -81,7 +81,7 @@ export function expandPath(template: PathTemplate, values: readonly string[]): s
     const parts = pattern.length === 1 && pattern.every(isSingle) ? [value] : value.split("/");
     if (!fits(parts, pattern) || parts.some((part) => /^\.{0,2}$|\p{Surrogate}/u.test(part))) {
       throw new RequestError(
-        `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which cannot stand in the path ${template.text}`,
+        `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which the path ${template.text} cannot contain`,
         {
           errorCode: "TW_NOT_OVER_REST",
           advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for.",

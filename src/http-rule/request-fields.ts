@@ -67,7 +67,7 @@ function queryText(name: string, value: JsonValue): string {
 }
 
 function notInQuery(name: string, what: string): RequestError {
-  return new RequestError(`${name} is ${what}, which cannot stand in a query string`, {
+  return new RequestError(`${name} is ${what}, which a query string cannot contain`, {
     errorCode: "TW_NOT_OVER_REST",
     advice: "Call this method over gRPC, or leave the field out.",
   });

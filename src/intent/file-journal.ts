@@ -11,7 +11,7 @@ import { assertText } from "../input/assert.js";
 import { wholeNumber } from "../input/schemas.js";
 import type { Journal } from "./journal.js";
 
-/** The maximum number of intents in a file: the place of each is kept in memory, about 200 bytes. */
+/** The maximum number of intents in a file: the place of each is in memory, about 200 bytes. */
 const MAX_INTENTS = 1_000_000;
 
 /** The maximum size of an entry on disk, in bytes. */
@@ -37,10 +37,10 @@ interface Pending {
 
 /**
  * Opens a journal in a file, which is created if it is missing. Entries are appended as lines of JSON and synced to disk;
- * those that are appended at the same time share one sync. A last line that a crash has cut off was never confirmed, so it
+ * those that are appended at the same time share one sync. A last line that a crash has truncated was never confirmed, so it
  * is removed.
  *
- * One process uses a file at a time. A file has room for a million intents; once none is open, begin a new one.
+ * One process uses a file at a time. A file holds at most a million intents; once none is open, begin a new one.
  *
  * @param path path of the file, in a folder that exists
  * @returns the journal; disposing of it frees the file
@@ -58,7 +58,7 @@ export async function openFileJournal(path: string): Promise<Journal> {
     const by = lock.pid === undefined ? "another process" : `process ${lock.pid}`;
     throw new FileError(`${path} is in use by ${by}`, {
       code: Code.FailedPrecondition,
-      advice: "A journal is used by one process at a time. End the other one, or give each a journal of its own.",
+      advice: "A journal is used by one process at a time. End the other process, or give each its own journal.",
     });
   }
   let file: FileHandle | undefined;

@@ -16,7 +16,7 @@ export interface JournalPool {
   connect(): Promise<JournalConnection>;
 }
 
-/** How a journal is kept in PostgreSQL. */
+/** How a journal is stored in PostgreSQL. */
 export interface PostgresJournalOptions {
   /** The name of the table, in the search path of the connection; `tradewire_intents` by default. It is created if it is missing. */
   readonly table?: string | undefined;

@@ -149,7 +149,7 @@ async function readFrom(
   }
   if (intent !== undefined && command !== undefined && !Buffer.from(command).equals(intent.command)) {
     throw new RequestError(`the intent ${quoted(id)} is in the journal with another command`, {
-      advice: "Give each intent an identifier of its own; the same one only to repeat it. Nothing was sent.",
+      advice: "Give each intent its own identifier, and use the same one only to repeat it. Nothing was sent.",
     });
   }
   return intent;

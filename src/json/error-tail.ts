@@ -12,7 +12,7 @@ const [BRACE = 0] = ERROR_START;
 const SEARCHED = ERROR_START.subarray(0, 6);
 /** The maximum size of an error object, in bytes. A text of 64 KiB with its details fits, even with each character escaped. */
 const MAX_ERROR_SIZE = 1024 * 1024;
-/** The maximum number of possible starts that are tried at the end of a body. Only data contains more than a few. */
+/** The maximum number of possible starts that are checked at the end of a body. Only data contains more than a few. */
 const MAX_ATTEMPTS = 16;
 
 /** Buffers the end of a body as long as it may be a gateway's error object. */

@@ -61,7 +61,7 @@ export function createBodyValidator(mediaType: string): (part: BodyPart) => void
 export function assertDelimitedBody(header: Headers): void {
   if (!header.has("content-length") && !/\bchunked\b/i.test(header.get("transfer-encoding") ?? "")) {
     throw new ProtocolError(
-      "the response has neither a length nor an end of its own, so that a cut could not be seen",
+      "the response has neither a length nor an end marker, so truncation could not be detected",
       {
         advice: "Call the node over gRPC, or let the proxy in front of its gateway respond with HTTP/1.1.",
       },

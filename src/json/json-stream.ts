@@ -125,7 +125,7 @@ export async function* parseJsonValues(
   }
   if (open !== undefined || !punctuation.mayEnd()) {
     const place = open === undefined ? "before the end of its JSON array" : `inside a JSON ${noun}`;
-    throw malformed(`the stream ended at byte ${offset}, ${place}: it was cut short`);
+    throw malformed(`the stream ended at byte ${offset}, ${place}: it was truncated`);
   }
 }
 

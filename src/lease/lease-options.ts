@@ -23,7 +23,7 @@ export interface LeasesOptions
   readonly renewEveryMs?: number | undefined;
   /**
    * After which time without a renewal the network closes positions, in milliseconds of the chain's time, at least `leaseMs`.
-   * Several times give as many attempts, each with a stop order of its own. Without it, positions stay open.
+   * Several times give as many attempts, each with its own stop order. Without it, positions stay open.
    */
   readonly flattenAfterMs?: number | readonly number[] | undefined;
   /** The markets, 64 hex digits each; all by default. Orders and positions on other markets are left alone. */

@@ -12,7 +12,7 @@ export interface ResultServices extends LeaseEvents {
   readonly data: Pick<LeaseDataService, "getOrder" | "getStopOrder">;
 }
 
-/** How long after its expiry a stop order is kept, in milliseconds: the event of its order may follow. */
+/** How long after its expiry a stop order is retained, in milliseconds: the event of its order may follow. */
 const EVENT_GRACE_MS = 2000;
 
 /** The part of a command at a path such as `amendments[2]`, and the index in it. */
@@ -177,7 +177,7 @@ function endOrder(state: LeaseState, orderId: string, status: Order_Status, { em
 /**
  * Finds out whether an order is still live, where its renewal failed.
  *
- * @param reason why it was not renewed; `undefined` if that was not tried
+ * @param reason why it was not renewed; `undefined` if that was not attempted
  */
 async function checkOrder(
   state: LeaseState,

@@ -38,7 +38,7 @@ const CALL_OPTIONS = { signal: true, timeoutMs: true } as const;
 /**
  * Orders and positions that do not outlive the program: a dead man's switch.
  *
- * A leased order expires by itself unless it is renewed, and a position is closed by a stop order that the network submits when
+ * A leased order expires unless it is renewed, and a position is closed by a stop order that the network submits when
  * renewals stop. Nothing needs to run elsewhere: the network's own rules do it when the program, its machine or its connection
  * fails.
  */

@@ -51,7 +51,7 @@ export const FAR_PRICE = `1${"0".repeat(40)}`;
 
 /**
  * Plans the renewals of a market, in as few batches as the network's limit allows. A stop order cannot be amended, so each is
- * cancelled and submitted anew in one batch, which the network executes in this order (v0.78.0, `ProcessBatch` in
+ * cancelled and submitted again in one batch, which the network executes in this order (v0.78.0, `ProcessBatch` in
  * core/processor/batch_market_instructions_processor.go). Orders that expire first are renewed first.
  *
  * @param state the leases

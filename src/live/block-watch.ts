@@ -263,7 +263,7 @@ export function createBlockWatch(
   };
 }
 
-/** Returns what the end of a block tells observers; `undefined` if the block has ended before. */
+/** Returns what the end of a block reports to observers; `undefined` if the block has ended before. */
 function blockEnd(block: bigint, { kind, last, begun }: RunningState): BlockEnd | undefined {
   const isLive = kind === "live";
   const next = last === undefined || block <= last ? undefined : last + 1n;

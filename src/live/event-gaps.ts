@@ -165,6 +165,6 @@ function isBehind(event: LiveEvent, other: LiveEvent): boolean {
 
 function otherHistory(summary: string): ProtocolError {
   return new ProtocolError(summary, {
-    advice: "The node's chain has begun anew, or the address leads to nodes of different chains. Begin anew, too.",
+    advice: "The node's chain has started over, or the address leads to nodes of different chains. Start over, too.",
   });
 }

@@ -200,7 +200,8 @@ export function parseEvent(event: BusEvent): LiveEvent {
   const [, block, sequence] = ID.exec(event.id) ?? [];
   if (block === undefined || sequence === undefined) {
     throw new ProtocolError(`an event's id is ${quoted(event.id)}, not BLOCK-SEQUENCE`, {
-      advice: "Try another node, and report it to who runs this one: neither gaps nor repeated events could be told.",
+      advice:
+        "Use another node, and report this to the operator of the node: neither gaps nor repeated events can be detected.",
     });
   }
   const { case: kind = "unknown", value = event } = event.event;

@@ -105,7 +105,7 @@ function requireLifecycleTypes(types: readonly EventType[], partyId: string | un
   const other = types.find((type) => !possible.includes(type));
   if (partyId !== undefined && other !== undefined) {
     throw new RequestError((nameOf) => `${other} cannot be observed with lifecycle and ${nameOf("partyId")} together`, {
-      advice: `These can: ${LIFECYCLE_PARTY_TYPES.join(", ")}. Observe the other types by a call of their own.`,
+      advice: `These can: ${LIFECYCLE_PARTY_TYPES.join(", ")}. Observe the other types with a separate call.`,
     });
   }
 }

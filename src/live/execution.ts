@@ -87,7 +87,7 @@ export interface ReadyTransaction {
 /** Blocks beyond those that the network counts: it may execute a transaction one block later, and events may come late. */
 const BLOCKS_OF_GRACE = 3n;
 
-/** By how much blocks may be slower than they were on average before a wait without a limit of its own ends. */
+/** By how much blocks may be slower than they were on average before a wait without its own limit ends. */
 const SLOWER_BLOCKS = 2;
 
 /** The minimum limit of a wait, in milliseconds. */
@@ -194,7 +194,7 @@ async function sendAndWait(
   }
 }
 
-/** The outcome of an earlier submission, where the node says that it has the transaction, and its records tell. */
+/** The outcome of an earlier submission, where the node says that it has the transaction, and its records show it. */
 async function outcomeOfEarlier(
   services: TraceServices,
   sent: Sent,
@@ -399,7 +399,7 @@ const CLOCK_GRACE_MS = 1000;
 
 /**
  * Says why the ends of blocks cannot be real by the blocks' own times; `undefined` if they can. How fast they came proves
- * nothing by itself: a network may make blocks quickly, or when it is told to. But then the blocks have times to match.
+ * nothing by itself: a network may make blocks quickly, or on command. But then the blocks have times to match.
  */
 function clockDoubt({ times, tookMs }: Extract<Ending, { readonly kind: "too old" }>): string | undefined {
   const known = times.filter((time) => time !== undefined);

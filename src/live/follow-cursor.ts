@@ -60,7 +60,7 @@ export function readCursor(cursor: string, wanted: TableName): FollowPosition {
   if (!v.is(cursorSchema, content) || content[3] > content[4]) {
     throw new RequestError(`${quoted(String(cursor), 80)} is no cursor of a follow`, {
       errorCode: "TW_INVALID_CURSOR",
-      advice: "Give the cursor that came with rows, unchanged; or none, to begin anew.",
+      advice: "Pass the cursor that came with the rows, unchanged; or none, to start over.",
     });
   }
   const [, chainId, table, fromBlock, toBlock, segmentId, rows, digest] = content;

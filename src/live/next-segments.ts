@@ -89,7 +89,7 @@ function continuation(position: FollowPosition, first: Segment, segments: readon
 function otherChain(followed: string, listed: string): RequestError {
   return new RequestError(`the chain ${quoted(followed)} was followed, and the node's is ${quoted(listed)}`, {
     errorCode: "TW_CHAIN_MISMATCH",
-    advice: "Check the node's URL, or begin anew without the cursor.",
+    advice: "Check the node's URL, or start over without the cursor.",
   });
 }
 
@@ -108,7 +108,7 @@ function notListed(block: bigint, next: Segment): ProtocolError {
     `the node does not list the blocks ${block} to ${last}, which come next: what it has begins with ${segmentText(next)}`,
     {
       code: Code.FailedPrecondition,
-      advice: `Go on from another node that still has them, or begin anew at block ${next.fromBlock}: rows of the blocks between are then missing.`,
+      advice: `Go on from another node that still has them, or start over at block ${next.fromBlock}: rows of the blocks between are then missing.`,
     },
   );
 }
@@ -121,7 +121,7 @@ function divergedHistory({ fromBlock, toBlock, segmentId }: FollowPosition, firs
     {
       code: Code.FailedPrecondition,
       advice:
-        "Check that the node is of the same network. What was handed out is not of its history: begin anew without the cursor.",
+        "Check that the node is of the same network. What was handed out is not of its history: start over without the cursor.",
     },
   );
 }

@@ -46,7 +46,7 @@ export interface OutcomeOptions extends CallOptions {
 const EXECUTE_OPTIONS = { ...CALL_OPTIONS, until: true, onWait: true } as const;
 const EXECUTE_COMMAND_OPTIONS = { ...SIGN_OPTIONS, ...EXECUTE_OPTIONS, type: true } as const;
 
-/** The operations that send transactions, and those that tell what became of them. */
+/** The operations that send transactions, and those that report what became of them. */
 export interface Outcomes {
   /**
    * Creates a transaction of a command, submits it once, and waits for its outcome (specification, 6). The event bus is
@@ -54,7 +54,7 @@ export interface Outcomes {
    *
    * @param command the command by its name and fields, or serialized input data
    * @param options the signer, the transaction's form, and the time for all of it
-   * @returns the outcome: executed, failed, carried out in part, or unknown, with what was looked at
+   * @returns the outcome: executed, failed, executed in part, or unknown, with what was searched
    * @throws what {@link Transactions.sendCommand} throws where it was not sent, or the node refused it;
    *   {@link OutcomeUnknownError} where the signal was aborted after it was sent
    *
@@ -84,11 +84,11 @@ export interface Outcomes {
    * signature, if that is known. If they do not tell, it waits for the transaction's result.
    *
    * By the hash alone, a failed part of a batch cannot be seen, as it leaves no record: with records of orders the outcome
-   * is `unknown` then, and the signed transaction or the error tells more.
+   * is `unknown` then, and the signed transaction or the error says more.
    *
    * @param sent its hash, 64 hex digits; the signed transaction; or the error that says that its outcome is unknown
    * @param options how long to wait
-   * @returns the outcome; `unknown`, with the places that were searched, if nothing tells
+   * @returns the outcome; `unknown`, with the places that were searched, if nothing shows it
    * @throws {@link RequestError} if it is not a hash, its signature does not cover its input data, or the node is on
    *   another chain than the one that is named; {@link CanceledError} if the signal was aborted
    *

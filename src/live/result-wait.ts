@@ -77,7 +77,7 @@ const BLOCKS_FOR_STOP_ORDERS = 1n;
 /** `TransactionResult.Status.FAILURE`, whose definitions are those of the whole interface. */
 const FAILURE: TransactionResult_Status = 3;
 
-/** How many results of the same party are kept, until the node has said under which hash it knows the transaction. */
+/** How many results of the same party are retained, until the node has said under which hash it knows the transaction. */
 const MAX_OTHER_RESULTS = 1000;
 
 /** A result and its block. */
@@ -93,12 +93,12 @@ type State =
   | ({ readonly kind: "seen" } & Placed)
   /** Results may not have come; that many blocks are still waited for. */
   | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint; readonly left: number }
-  /** All results came, and it cannot be in a later block. The submission may still be under way. */
+  /** All results came, and it cannot be in a later block. The submission may still be in flight. */
   | Omit<Extract<Ending, { readonly kind: "too old" }>, "similar">;
 
 /** The submission, and the hash whose result is waited for: the computed one, and after the submission the node's. */
 interface SubmissionState {
-  readonly kind: "under way" | "ended";
+  readonly kind: "in flight" | "ended";
   readonly txHash: string;
 }
 
@@ -174,7 +174,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
   const startedAt = monotonicMs();
   const times: (bigint | undefined)[] = [];
   const { ended, end } = createEnding();
-  let submission: SubmissionState = { kind: "under way", txHash: sent.txHash };
+  let submission: SubmissionState = { kind: "in flight", txHash: sent.txHash };
   let state: State = { kind: "waiting" };
 
   /** Ends the wait if the known facts suffice. When it is late, a result suffices without its stop orders. */

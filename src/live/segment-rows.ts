@@ -186,7 +186,7 @@ function changedRows({ table, fromBlock, toBlock }: ExpectedFile, count: number,
     `the node sends other rows of ${table}, blocks ${fromBlock} to ${toBlock}, than before: ${count} were handed out, and now there are ${now}`,
     {
       advice:
-        "Rows that were handed out may be wrong, or the node is: drop those of these blocks, and begin anew with the segment.",
+        "Rows that were handed out may be wrong, or the node is: drop those of these blocks, and start over with the segment.",
     },
   );
 }

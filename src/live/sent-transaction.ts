@@ -17,7 +17,7 @@ import { broughtBy, type CommandPart, commandParts } from "./transaction-outcome
 export interface Sent {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
-  /** Whether only the node says that this is its hash: what has it proves nothing unless it is of this very command. */
+  /** Whether only the node says that this is its hash: what has it proves nothing unless it is of this exact command. */
   readonly isHashOfNode?: boolean;
   /** The sender, 64 hex digits in lower case. */
   readonly publicKey?: string | undefined;

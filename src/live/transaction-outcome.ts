@@ -62,7 +62,7 @@ export interface OutcomePart {
   readonly id: string | undefined;
 }
 
-/** What a command brings that has an identifier of its own. */
+/** What a command creates that has its own identifier. */
 export type Brought = "order" | "stop order" | "transfer" | "withdrawal" | "proposal";
 
 /** A place where something may be known of a transaction. */
@@ -235,7 +235,7 @@ export function partOutcome(part: Omit<CommandPart, "instruction">, reason: stri
 const STATUS: readonly ("none" | "executed" | "partial" | "failed")[] = ["none", "executed", "partial", "failed"];
 
 /**
- * Whether it was carried out. Older nodes give the boolean alone, which is true for a part, too. What contradicts itself
+ * Whether it was executed. Older nodes give the boolean alone, which is true for a part, too. What contradicts itself
  * says nothing.
  */
 function statusOf({ statusDetail, status, extra }: TransactionResult): "executed" | "failed" | "partial" | undefined {

@@ -13,7 +13,7 @@ export interface ResultsRequest {
   readonly partyIds?: readonly string[] | undefined;
   /** Only of these transactions: hashes, 64 hex digits each, of either case. */
   readonly hashes?: readonly string[] | undefined;
-  /** Only of those that were carried out (`true`), or that failed (`false`). */
+  /** Only of those that were executed (`true`), or that failed (`false`). */
   readonly status?: boolean | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface TransactionResults {
    * Observes the results of transactions, from now on: each result arrives when the transaction's block was executed.
    * Earlier events, and those while there is no connection, are not sent.
    *
-   * @param request the parties, the hashes, and whether only those that were carried out, or only those that failed
+   * @param request the parties, the hashes, and whether only those that were executed, or only those that failed
    * @param options a signal, request headers, whether a lost connection is made again, and how many results may wait
    * @returns the results, with gaps among them where `reconnect` is set; a gap has the key `gap`. The stream is opened
    *   when they are asked for, and ends when the loop is left
@@ -107,7 +107,7 @@ function readRequest(request: ResultsRequest) {
   if (status !== undefined && typeof status !== "boolean") {
     throw new RequestError(`is ${String(status)}, which is neither true nor false`, {
       option: "status",
-      advice: "Give true for transactions that were carried out, false for those that failed, or leave it out.",
+      advice: "Give true for transactions that were executed, false for those that failed, or leave it out.",
     });
   }
   return {

@@ -70,7 +70,7 @@ export interface TraceServices {
 /** Maximum time for one look, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 5_000;
 
-/** The longest time that is kept for the looks after a wait, in milliseconds. */
+/** The longest time that is reserved for the searches after a wait, in milliseconds. */
 const FINAL_LOOKUPS_MS = 3_000;
 
 /**
@@ -338,11 +338,11 @@ function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPar
   return `a block has it, but records do not tell what became of ${what}: look at the orders and positions that it would have changed before you send it again`;
 }
 
-/** Why what was found does not tell what became of the transaction with this very hash. */
+/** Why what was found does not tell what became of the transaction with this exact hash. */
 function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, records: HashRecords): string | undefined {
   if (records.kind === "found") {
     return records.isOpenBatch
-      ? "by the hash alone, it may be a batch of which a part failed, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)"
+      ? "by the hash alone, it may be a batch with a failed part, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)"
       : undefined;
   }
   const [first] = states;

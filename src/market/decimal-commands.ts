@@ -54,7 +54,7 @@ export interface DecimalStopOrder
   readonly sizeOverrideValue?: MessageInitShape<typeof StopOrder_SizeOverrideValueSchema> | undefined;
 }
 
-/** A stop order, or a pair of which one cancels the other. */
+/** A stop order, or a pair in which one cancels the other. */
 export interface DecimalStopOrders {
   readonly risesAbove?: DecimalStopOrder | undefined;
   readonly fallsBelow?: DecimalStopOrder | undefined;
@@ -93,7 +93,7 @@ export interface DecimalCommands {
    */
   amendment(amendment: DecimalAmendment): CommandOf<"orderAmendment", MessageInitShape<typeof OrderAmendmentSchema>>;
   /**
-   * Creates the command that submits a stop order, or a pair of which one cancels the other.
+   * Creates the command that submits a stop order, or a pair in which one cancels the other.
    *
    * @param stopOrders one or both halves, with decimal numbers
    * @returns the command

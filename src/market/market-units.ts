@@ -95,7 +95,7 @@ export interface Units {
   /**
    * Loads how a market counts prices, sizes and amounts, for decimal numbers in commands and results.
    *
-   * The decimals of a market and of an asset never change. Governance can change the tick size: load the units anew then.
+   * The decimals of a market and of an asset never change. Governance can change the tick size: load the units again then.
    *
    * @param marketId the market, 64 hex digits
    * @param options a signal, headers and a time limit for each of the two calls

@@ -233,7 +233,7 @@ function createInstruments(): Instruments | undefined {
       unit: "By",
     }),
     retries: meter.createCounter("tradewire.client.retries", {
-      description: "Calls that were tried again.",
+      description: "Calls that were retried.",
       unit: "{retry}",
     }),
     fallbacks: meter.createCounter("tradewire.client.fallbacks", {
@@ -241,7 +241,7 @@ function createInstruments(): Instruments | undefined {
       unit: "{fallback}",
     }),
     waits: meter.createHistogram("tradewire.client.wait.duration", {
-      description: "The expected waits of calls, so that a limit on calls is kept.",
+      description: "The expected waits of calls, so that a limit on calls is respected.",
       unit: "s",
       advice: { explicitBucketBoundaries: BUCKET_BOUNDARIES },
     }),

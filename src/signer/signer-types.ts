@@ -14,7 +14,7 @@ export interface ServeSignerOptions {
   readonly chainId: string;
   /** Path of the Unix socket for programs: they sign, and set stricter modes. */
   readonly listen: string;
-  /** Path of a further Unix socket for the operator, who may also set less strict modes. */
+  /** Path of a second Unix socket for the operator, who may also set less strict modes. */
   readonly admin?: string | undefined;
   /** Called for each refusal and each change of the mode. What it throws changes nothing. */
   readonly onEvent?: ((event: SignerEvent) => void) | undefined;

@@ -53,7 +53,7 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
 export function historyChangedError(node: string, how: string): DivergenceError {
   return new DivergenceError(
     `the history of ${node} has changed: ${how}`,
-    "Start the sync again: it compares what is there with the node's history, and says where they part.",
+    "Start the sync again: it compares the loaded rows with the node's history, and names where they diverge.",
   );
 }
 
@@ -70,7 +70,7 @@ export function unitDivergenceError(node: string, unit: Unit, segment: Segment):
   const planned = `the queue has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} after ${shown(previousSegmentId)}`;
   return new DivergenceError(
     `the histories diverge: ${planned}, and ${node} has ${segmentText(segment)}`,
-    "Check that the worker's nodes are of the network that was planned from. Nothing was changed, and the unit was put back.",
+    "Check that the worker's nodes are of the network that was planned from. Nothing was changed, and the unit was returned to the queue.",
   );
 }
 
@@ -86,7 +86,7 @@ export function assertSameChain(sinkName: string, held: string | undefined, chai
   if (held !== undefined && chainId !== "" && held !== chainId) {
     throw new RequestError(`${sinkName} holds the chain ${quoted(held)}, and the node's is ${quoted(chainId)}`, {
       errorCode: "TW_CHAIN_MISMATCH",
-      advice: "Check the node's URL, or give the other chain a place of its own.",
+      advice: "Check the node's URL, or load the other chain into another target.",
     });
   }
 }

@@ -20,7 +20,7 @@ export interface FetchOptions {
  * nothing else.
  *
  * The file's name must give the unit's chain, table and blocks and, if it has a schema version, the unit's. A name of
- * another form is refused, because nothing else tells which chain the rows belong to. The header row must have all
+ * another form is refused, because nothing else names the chain that the rows belong to. The header row must have all
  * columns of the unit's schema version. The content ends without an error only after the whole archive and the node's
  * status were checked. Closing the content early cancels the call at once.
  *

@@ -56,7 +56,7 @@ export interface SyncOptions {
   /** Whether columns that this release does not know are added as text (the default), or fail the unit. */
   readonly unknownColumns?: "add" | "fail" | undefined;
   /**
-   * Maximum number of attempts at a unit; 5 by default. With `follow`, a failed unit is tried again after the next
+   * Maximum number of attempts at a unit; 5 by default. With `follow`, a failed unit is retried after the next
    * reading of the history.
    */
   readonly attempts?: number | undefined;
@@ -194,7 +194,7 @@ export function parseSyncOptions(options: SyncOptions): ParsedSyncOptions {
  * Validates a list of tables.
  *
  * @param tables the names; all tables by default
- * @returns the names without repetitions, in the given order
+ * @returns the names without repetitions, in the same order
  * @throws {@link RequestError} if one is unknown, or there is none
  */
 export function parseTables(tables: readonly TableName[] | undefined): readonly TableName[] {

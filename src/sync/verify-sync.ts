@@ -55,7 +55,7 @@ export interface Verification {
   /** Number of units that were verified, and their rows in the tables. */
   readonly units: bigint;
   readonly rows: bigint;
-  /** Units that were fetched again, including those of which the nodes have only the last segments. */
+  /** Units that were fetched again, including those whose last segments alone are on the nodes. */
   readonly compared: bigint;
   /**
    * With `deep`: blocks whose rows were counted but not compared, because no node that answers has them: all of a unit, or

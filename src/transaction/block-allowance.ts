@@ -84,7 +84,7 @@ interface Served {
 
 /**
  * Creates an allowance, which keeps within the network's limits against spam so that no key is banned. A block hash serves
- * a limited number of transactions of a key. Each further batch needs one more zero bit, where the network accepts it
+ * a limited number of transactions of a key. Each additional batch needs one more zero bit, where the network accepts it
  * at all. The node is asked once for each block how many transactions other programs have sent with the same key.
  *
  * @param service a client whose methods throw the library's errors

@@ -28,7 +28,7 @@ export type CommandSource = CommandInit | RawInputData;
 export interface InputDataOptions {
   /** Height of the block whose hash seeds the proof of work. */
   readonly blockHeight: bigint;
-  /** Tells equal commands apart, 1 to 2^64 - 1; random by default. */
+  /** Makes equal commands differ, 1 to 2^64 - 1; random by default. */
   readonly nonce?: bigint | undefined;
 }
 

@@ -83,7 +83,7 @@ export function searchNonces(search: NonceSearch, count: number): bigint | undef
 /** How many nonces a thread takes at a time. They take about a millisecond; then it turns to the next search. */
 const BLOCK_SIZE = 4096n;
 
-/** How long a thread without a search is kept, in milliseconds. To start one takes about 30. */
+/** How long a thread without a search is retained, in milliseconds. To start one takes about 30. */
 const IDLE_MS = 5000;
 
 /** Indexes of the numbers that the threads of a search share: the next block to take, and the block to stop before. */
@@ -95,7 +95,7 @@ const END = 1;
  * or in a bundle. `getBuiltinModule` works whether Node runs the text as CommonJS or as an ES module.
  *
  * Blocks are taken in ascending order, and a thread that finds a nonce lowers the end to its block. So when all threads
- * have answered, every nonce below the smallest one found was tried, however the threads were scheduled.
+ * have answered, every nonce below the smallest one found was checked, however the threads were scheduled.
  */
 const THREAD = `
 const { parentPort, workerData } = process.getBuiltinModule("node:worker_threads");

@@ -48,7 +48,7 @@ export interface ProofOfWork {
   readonly hash: string;
 }
 
-/** How many nonces are tried on the calling thread, in about 4 milliseconds: starting a thread would take longer. */
+/** How many nonces are checked on the calling thread, in about 4 milliseconds: starting a thread would take longer. */
 const EARLY_NONCES = 16_384;
 
 /** About how many nonces a thread tries in a second, to estimate times. */

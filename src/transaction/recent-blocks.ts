@@ -28,7 +28,7 @@ export interface RecentBlocks {
   add(block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number }, time?: bigint): void;
   /**
    * Returns the highest block that was named in the last minute. A node that replays blocks names older ones, so the last
-   * answer alone is not enough; after a minute, a network may have begun anew.
+   * answer alone is not enough; after a minute, a network may have started over.
    */
   last(): LastKnownBlock | undefined;
   /**
@@ -45,7 +45,7 @@ export interface RecentBlocks {
   averageMs(): number | undefined;
 }
 
-/** How many blocks are kept. A network takes transactions tied to 500 blocks at most (v0.78.0, `ringSize` in `core/pow/engine.go`). */
+/** How many blocks are retained. A network takes transactions tied to 500 blocks at most (v0.78.0, `ringSize` in `core/pow/engine.go`). */
 const MAX_BLOCKS = 500;
 
 /** For how long the highest block is remembered while nodes name lower ones, in milliseconds. */

@@ -22,7 +22,7 @@ interface Counted {
 
 /**
  * Lets several clients share a key: the transactions of all of them are counted together. A block's hash serves a limited
- * number of transactions of a key at the lowest difficulty, each further batch needs one more zero bit, and the network drops
+ * number of transactions of a key at the lowest difficulty, each additional batch needs one more zero bit, and the network drops
  * what has too few (v0.78.0, `CheckBlockTx` in `core/pow/engine.go`).
  *
  * @param signer signs for all clients

@@ -53,7 +53,7 @@ export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionR
 export interface Submission extends SubmissionResult {
   /**
    * The hash that this client computed: 64 hex digits in upper case. `txHash`, the node's, is the one that identifies the
-   * transaction; another value here means that the node serializes transactions in a way of its own.
+   * transaction; another value here means that the node serializes transactions differently.
    */
   readonly computedTxHash: string;
 }

@@ -119,7 +119,7 @@ export interface Transactions {
    * @param options the signer, the transaction's form, and how to submit it
    * @returns the submission result (specification, 2.6), and the transaction
    * @throws {@link CommandError} and {@link RequestError} as {@link signCommand} does; nothing was sent then
-   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; the latter also
+   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; an `OutcomeUnknownError` also
    *   where `timeoutMs` is over after it was sent
    *
    * @example

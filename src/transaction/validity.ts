@@ -23,7 +23,7 @@ export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as co
  * Checks for how long the network may take a transaction.
  *
  * @param validity the number of blocks, or the time
- * @throws {@link RequestError} if both are given, or one is not a whole number of at least 1
+ * @throws {@link RequestError} if both are set, or one is not a whole number of at least 1
  */
 export function validateValidity(validity: Validity): void {
   const { validForBlocks, validForMs } = validity;

@@ -147,7 +147,7 @@ export interface ResponseFacts {
   readonly http?: HttpAnswer;
   /**
    * Whether the node itself refused the call: with a gRPC status and no message before it, or over REST with an error
-   * object that has a gRPC code. Any other error may come from a proxy, or from after the node has carried out the call.
+   * object that has a gRPC code. Any other error may come from a proxy, or from after the node has executed the call.
    */
   readonly isNodeStatus?: boolean;
 }
@@ -155,7 +155,7 @@ export interface ResponseFacts {
 const factsByError = new WeakMap<object, ResponseFacts>();
 
 /**
- * Attaches facts to an error. Facts that the error already has are kept, unless `facts` replaces them.
+ * Attaches facts to an error. Existing facts of the error stay, unless `facts` replaces them.
  *
  * @param error the error
  * @param facts the facts

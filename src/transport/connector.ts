@@ -10,8 +10,8 @@ import { openTunnel, silentProxy, unreachableProxy } from "./proxy-tunnel.js";
 import type { TlsMaterial, TlsSource } from "./tls-source.js";
 
 /**
- * The time for which one of several addresses of a host may leave an attempt to connect unanswered before the next one is
- * tried, in milliseconds.
+ * The time for which one of several addresses of a host may leave an attempt to connect unanswered before the next attempt,
+ * in milliseconds.
  */
 const ADDRESS_ATTEMPT_MS = 1500;
 

@@ -28,7 +28,7 @@ interface SessionRecord {
 export interface LivenessCheck {
   /**
    * Pings each session that has received bytes, but none since the previous check. A session that does not reply is
-   * destroyed with the calls on it: when nghttp2 has given up a session, Node reports nothing and reads no more from it.
+   * destroyed with the calls on it: when nghttp2 has abandoned a session, Node reports nothing and reads no more from it.
    */
   check(sessions: Iterable<ClientHttp2Session>): void;
   /** Records that data of a call arrived. */

@@ -180,7 +180,7 @@ function createCallRegistry(check: () => void) {
     /** Adds a call; returns a function to call once, which removes it. */
     add(call: MessageCall): () => void {
       const remove = calls.add(call);
-      // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has given up.
+      // The timer also keeps the process alive: Node stops reading from a connection that nghttp2 has abandoned.
       stopChecks ??= startInterval(check, LIVENESS_CHECK_MS);
       count += 1;
       return () => {

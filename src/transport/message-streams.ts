@@ -79,7 +79,7 @@ async function* single<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
  * Waits for the first message of a streaming response, so that a failure before it is a failure of the call, which may be
  * retried.
  *
- * @param response the response, of which no message has been read
+ * @param response the response, before its first message is read
  * @returns the same response with all its messages; they can be iterated once
  * @throws the error of the stream if it fails before its first message
  */

@@ -251,7 +251,7 @@ function followed(trailing: Uint8Array, bytes: string): ProtocolError {
   const quote = JSON.stringify(Bytes.from(trailing.subarray(0, 60)).toString("latin1"));
   return new ProtocolError(`${bytes} the archive's end: ${quote}`, {
     advice:
-      "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it mended.",
+      "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it fixed.",
     errorCode: "TW_INVALID_ARCHIVE",
   });
 }
@@ -261,7 +261,7 @@ function bytesAdded(size: number, added: number): ProtocolError {
     `the archive is corrupt: in its ${size} bytes ${added} more stand before its end record than its directory says`,
     {
       advice:
-        "Something on the way adds bytes; a gateway that adds a line feed after each chunk does. Use gRPC, or have it mended.",
+        "Something on the way adds bytes; a gateway that adds a line feed after each chunk does. Use gRPC, or have it fixed.",
       errorCode: "TW_INVALID_ARCHIVE",
     },
   );

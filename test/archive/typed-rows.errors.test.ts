@@ -129,8 +129,8 @@ describe("what only a newer node knows", () => {
     }
     await turn();
     expect(warnings.told).toEqual([
-      `TradewireWarning: the column "new_column" of market_data is not known and is kept as it came ("${name}")`,
-      `TradewireWarning: "STATE_ASLEEP" is not known in the column "market_state" of market_data and is kept as it came ("${name}")`,
+      `TradewireWarning: the column "new_column" of market_data is not known and is returned unchanged ("${name}")`,
+      `TradewireWarning: "STATE_ASLEEP" is not known in the column "market_state" of market_data and is returned unchanged ("${name}")`,
     ]);
   });
 

@@ -82,7 +82,7 @@ describe("tradewire assemble", () => {
       ],
       [bare, 1, "the first chunk carries no extensions"],
       [[first, ...rest.slice(0, -1)].join("\n"), 1, "the archive is truncated"],
-      [[first, ...rest].join("\n").slice(0, -20), 1, "inside a JSON object: it was cut short"],
+      [[first, ...rest].join("\n").slice(0, -20), 1, "inside a JSON object: it was truncated"],
       [`${first}\n{"code":5,"message":"x"}`, 1, "neither a result nor an error"],
       ["PK\x03\x04", 1, "a JSON object was expected at byte 0"],
       ["", 1, "the stream of the export is empty"],

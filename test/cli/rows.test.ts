@@ -75,7 +75,7 @@ describe("tradewire rows", () => {
       [[file, "--columns", "id,"], 2, "--columns id, contains a duplicate or empty column name"],
       [[file, "--limit", "-1"], 2, '"-1" is not a whole number'],
       [[file, "--null", "x"], 2, "--null is for csv and table"],
-      [[file, "--null", ",", "--format", "csv"], 2, 'the NULL string "," cannot stand in a CSV file'],
+      [[file, "--null", ",", "--format", "csv"], 2, 'the NULL string "," cannot be written to a CSV file'],
       [[file, "--format", "xml"], 2, "Allowed choices are jsonl, csv, table"],
       [[], 2, "missing required argument 'file'"],
     ] as const) {

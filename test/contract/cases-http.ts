@@ -192,7 +192,7 @@ export const httpCases: readonly Case[] = [
       grpc: (asked) => ({ headers: grpcHeaders(asked), pieces: frames(asked), ending: "end" }),
     },
     expected: (operation) =>
-      failure(ProtocolError, streams(operation) ? Code.DataLoss : Code.Internal, "the response was cut short"),
+      failure(ProtocolError, streams(operation) ? Code.DataLoss : Code.Internal, "the response was truncated"),
     over: onlyGrpc,
   },
   {

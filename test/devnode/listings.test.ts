@@ -50,7 +50,7 @@ describe("the stop orders of the local node", () => {
     expect(new Set(records.map(({ stopOrder }) => stopOrder.marketId)).size).toBe(12);
   });
 
-  it("come in pairs of which one cancels the other", () => {
+  it("come in pairs in which one cancels the other", () => {
     const byId = new Map(records.map((record) => [record.stopOrder.id, record.stopOrder]));
     const linked = records.filter(({ stopOrder }) => stopOrder.ocoLinkId !== undefined);
     expect(linked).toHaveLength(2000);

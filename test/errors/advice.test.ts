@@ -45,7 +45,7 @@ describe("the server's certificate", () => {
       "is for another name",
       () => ({ keys: ofExample, caFile: ofExample.certFile }),
       "the server's certificate is for another name",
-      "Call the server by a name that stands in its certificate, or give that as tls.serverName.",
+      "Call the server by a name that is in its certificate, or set that name as tls.serverName.",
     ],
     [
       "is signed by itself",

@@ -163,7 +163,7 @@ describe("writeCall", () => {
     expect(() => write(rule, { name: "n" })).toThrow(
       expect.objectContaining({
         name: "RequestError",
-        summary: 'inner.inner_id is "", which cannot stand in the path /shapes/{inner.inner_id}',
+        summary: 'inner.inner_id is "", which the path /shapes/{inner.inner_id} cannot contain',
       }),
     );
   });
@@ -179,7 +179,7 @@ describe("writeCall", () => {
     ["anyList is of free form", { anyList: [] }],
   ])("refuses, in a query string: %s", (what, json) => {
     expect(() => write(get, json)).toThrow(
-      expect.objectContaining({ name: "RequestError", summary: `${what}, which cannot stand in a query string` }),
+      expect.objectContaining({ name: "RequestError", summary: `${what}, which a query string cannot contain` }),
     );
     // Where they are not set, or in a body, there is nothing to refuse.
     expect(write(get, {}).target).toBe("/shapes");

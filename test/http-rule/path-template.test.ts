@@ -94,7 +94,7 @@ describe("fillPath", () => {
     expect(() => fill(template, value)).toThrow(
       expect.objectContaining({
         name: "RequestError",
-        summary: `a is ${JSON.stringify(value)}, which cannot stand in the path ${template}`,
+        summary: `a is ${JSON.stringify(value)}, which the path ${template} cannot contain`,
       }),
     );
   });

@@ -66,15 +66,15 @@ describe("jsonValues", () => {
         return "a stream that was whole";
       })();
       const end = await reading.catch((reason: ProtocolError) => reason.summary);
-      expect(end).toMatch(between.includes(length) ? "a stream that was whole" : /it was cut short$/);
+      expect(end).toMatch(between.includes(length) ? "a stream that was whole" : /it was truncated$/);
       expect(came).toEqual(whole.slice(0, came.length));
     }
   });
 
   it("takes a number for complete at what stands behind it, and not at the end of a stream", async () => {
     expect(await values("12\n34 ", LINES, [1, 4])).toEqual([12, 34]);
-    expect(await refused("12\n34", LINES)).toBe("the stream ended at byte 5, inside a JSON value: it was cut short");
-    expect(await refused("nul", LINES)).toBe("the stream ended at byte 3, inside a JSON value: it was cut short");
+    expect(await refused("12\n34", LINES)).toBe("the stream ended at byte 5, inside a JSON value: it was truncated");
+    expect(await refused("nul", LINES)).toBe("the stream ended at byte 3, inside a JSON value: it was truncated");
   });
 
   it("gives each element of an array before the next has come", async () => {
@@ -88,10 +88,10 @@ describe("jsonValues", () => {
   });
 
   it.each([
-    ["", "the stream ended at byte 0, before the end of its JSON array: it was cut short"],
-    ["[", "the stream ended at byte 1, before the end of its JSON array: it was cut short"],
-    ["[{}", "the stream ended at byte 3, before the end of its JSON array: it was cut short"],
-    ["[{},", "the stream ended at byte 4, before the end of its JSON array: it was cut short"],
+    ["", "the stream ended at byte 0, before the end of its JSON array: it was truncated"],
+    ["[", "the stream ended at byte 1, before the end of its JSON array: it was truncated"],
+    ["[{}", "the stream ended at byte 3, before the end of its JSON array: it was truncated"],
+    ["[{},", "the stream ended at byte 4, before the end of its JSON array: it was truncated"],
     ["{}", 'a JSON array was expected at byte 0, but there is "{}"'],
     ["<html>", 'a JSON array was expected at byte 0, but there is "<html>"'],
     ["[,{}]", 'a JSON value was expected at byte 1, but there is ",{}]"'],

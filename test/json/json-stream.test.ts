@@ -58,7 +58,7 @@ describe("jsonObjects", () => {
       const bytes = Buffer.from(`{}\n${whole}`);
       for (let length = 4; length < bytes.length; length += 1) {
         const { summary, code } = await refusal(bytes.subarray(0, length));
-        expect(summary).toBe(`the stream ended at byte ${length}, inside a JSON object: it was cut short`);
+        expect(summary).toBe(`the stream ended at byte ${length}, inside a JSON object: it was truncated`);
         expect(code).toBe(Code.DataLoss);
       }
     }
@@ -71,7 +71,7 @@ describe("jsonObjects", () => {
         objects.push(json);
       }
     })();
-    await expect(reading).rejects.toThrow("cut short");
+    await expect(reading).rejects.toThrow("truncated");
     expect(objects).toEqual([{ a: 1 }]);
   });
 

@@ -253,7 +253,7 @@ describe("an export of the ledger", () => {
       };
       expect(await failureOf(() => collect(ledger.rows()))).toMatchObject({
         name: "ProtocolError",
-        summary: "the response has neither a length nor an end of its own, so that a cut could not be seen",
+        summary: "the response has neither a length nor an end marker, so truncation could not be detected",
       });
       const length = { "content-length": String(body.length) };
       server.answer = { pieces: [head("200 OK", { "content-type": "text/csv", ...length }), body], ending: "end" };

@@ -160,7 +160,7 @@ test("an unknown outcome comes with the way to find it out, and what is safe mea
   const identity = { txHash, tid: "t", publicKey: "k", signature: "s" };
   const { advice } = new OutcomeUnknownError(identity, lost);
   expect(advice).toContain(`tradewire outcome ${txHash}`);
-  expect(advice).toContain("Submitting this very transaction again is safe");
+  expect(advice).toContain("Submitting this exact transaction again is safe");
 });
 
 test("a node that has the transaction in its cache has taken it", () => {

@@ -31,7 +31,7 @@ describe("a stream whose bytes end inside a message, with status OK", () => {
       expect(seen).toEqual(["rows"]);
       expect(failure).toBeInstanceOf(ProtocolError);
       expect(failure).toMatchObject({ code: Code.DataLoss });
-      expect(String(failure)).toContain("the response was cut short");
+      expect(String(failure)).toContain("the response was truncated");
     }
   });
 });

@@ -175,7 +175,7 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>, source: string): Async
     }
     if (open.length > MAX_REQUEST_BYTES) {
       throw new RequestError(`a line of ${source} is longer than ${MAX_REQUEST_BYTES} bytes, the limit for a request`, {
-        advice: "Put each request on a line of its own.",
+        advice: "Put each request on a separate line.",
       });
     }
   }

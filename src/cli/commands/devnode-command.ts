@@ -58,10 +58,10 @@ const devnodeOptions = {
   activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),
   fundedKeys: parsed(
     "<keys>",
-    "fund only these public keys and those that the node prints; none funds only the latter (default: fund every key)",
+    "fund only these public keys and those that the node prints; none funds only the node's keys (default: fund every key)",
     (list) => (list === "none" ? [] : parseList(list)),
   ),
-  dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: blocks are kept in memory)"),
+  dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: blocks are stored in memory)"),
   chainIdPrefix: chainIdPrefixOption("how transactions use the chain ID (default: set by the profile)"),
   rateLimit: flag(
     "limit the calls of each address as deployed nodes do, and ban clients that exceed it (default: no limit)",

@@ -122,7 +122,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
       reporter,
     };
     if (queued !== undefined && options.retryFailed === true) {
-      reporter.notes.write(`${grouped(await retryFailed(queued))} failed units were put back into the queue.\n`);
+      reporter.notes.write(`${grouped(await retryFailed(queued))} failed units were returned to the queue.\n`);
     }
     summary = await loadAndIndex(sync, options);
   } catch (reason) {

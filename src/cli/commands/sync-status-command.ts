@@ -176,7 +176,7 @@ function queueText(status: QueueStatus, format: Tables["format"]): string {
     }),
     deadLetters.length === 0
       ? ""
-      : "\nFailed units, which `tradewire sync --queue --retry-failed` puts back into the queue:\n",
+      : "\nFailed units, which `tradewire sync --queue --retry-failed` returns to the queue:\n",
     ...deadLetters.slice(0, MAX_SHOWN).map(({ unit, tries, error, at }) => {
       return `  ${unitText(unit)}, ${tries} attempts, the last at ${at}: ${printable(error)}\n`;
     }),

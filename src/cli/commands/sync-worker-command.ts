@@ -72,7 +72,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     out.write(
       options.json === true
         ? json({ event: "summary", ...done })
-        : `Stopped. Loaded ${what}; units in flight were put back into the queue.\n`,
+        : `Stopped. Loaded ${what}; units in flight were returned to the queue.\n`,
     );
   } finally {
     reporter.end();

@@ -58,7 +58,7 @@ function checkIdentifiers(query: Query, ids: readonly (string | undefined)[], pr
 }
 
 /**
- * Implements the methods for rewards, games, vesting and funding, of which the local node has no records.
+ * Implements the methods for rewards, games, vesting and funding; the local node has no such records.
  *
  * @returns methods of the data service, which validate requests as deployed nodes do (datanode/api/trading_data_v2.go)
  */
@@ -144,7 +144,7 @@ export function rewardMethods(): DataMethods {
 }
 
 /**
- * Implements the methods for fees, discounts and their programs, of which the local node has no records.
+ * Implements the methods for fees, discounts and their programs; the local node has no such records.
  *
  * @param world the network's current state
  * @returns methods of the data service, which validate requests as deployed nodes do (datanode/api/trading_data_v2.go)
@@ -241,7 +241,7 @@ export function statisticsMethods(): DataMethods {
 }
 
 /**
- * Implements the methods for signatures of validators and bridges, of which the local node has no records.
+ * Implements the methods for signatures of validators and bridges; the local node has no such records.
  *
  * @param world the network's current state
  * @returns methods of the data service, which validate requests as deployed nodes do (datanode/api/trading_data_v2.go)

@@ -148,7 +148,7 @@ export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, Lates
 }
 
 /**
- * Returns a source of which only the first page can be read. Some queries of the network have a defect that makes every
+ * Returns a source whose first page alone can be read. Some queries of the network have a defect that makes every
  * second page fail.
  *
  * @param source the source of the records

@@ -157,7 +157,7 @@ function applyMarketCommand(
     default:
       return command.case === undefined
         ? "the transaction has no command"
-        : `the local node does not carry out ${command.case} commands`;
+        : `the local node does not execute ${command.case} commands`;
   }
 }
 

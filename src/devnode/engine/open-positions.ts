@@ -74,7 +74,7 @@ export function settleToMark(market: MarketState, partyId: string): bigint {
 }
 
 /**
- * Applies a trade to a party's position, as the data node computes it: closed volume realises the difference to the
+ * Applies a trade to a party's position, as the data node computes it: closed volume realizes the difference to the
  * average entry price, and opened volume moves that price.
  *
  * @param market the market, whose positions change

@@ -267,7 +267,7 @@ function unsupportedReason(change: ProposedChange): string | undefined {
   const isTerminated =
     change.case === "updateMarketState" && change.value.changes?.updateType === MarketStateUpdateType.TERMINATE;
   return isTerminated || (change.case !== undefined && UNSUPPORTED_CHANGES.includes(change.case))
-    ? `the local node does not carry out ${isTerminated ? "terminations of markets" : `${change.case} proposals`}`
+    ? `the local node does not execute ${isTerminated ? "terminations of markets" : `${change.case} proposals`}`
     : undefined;
 }
 

@@ -248,7 +248,7 @@ export function generatedPosition({ time }: Pick<Block, "time">, k: number): Pos
 }
 
 /**
- * Neighbouring parties hold opposite volumes. The last party, which has no neighbour, holds none, and nobody does on a
+ * Neighboring parties hold opposite volumes. The last party, which has no neighbor, holds none, and nobody does on a
  * settled market.
  */
 function volume(market: number, party: number): number {

@@ -98,7 +98,7 @@ export const journalContract: readonly JournalCase[] = [
     }),
   },
   {
-    name: "identifiers and entries are kept as they are",
+    name: "identifiers and entries are stored unchanged",
     async run({ openJournal }) {
       const ids = ["..", "a/b", "A", "a", 'quo"te', "naïve ☃ 🙂", " ", "x".repeat(200), "__proto__", "constructor"];
       const entry = `{"text":"\\\\ 'it''s' ${"ü".repeat(20_000)}"}`;

@@ -43,7 +43,7 @@ const PIECES = [1, 2, 3, 5, 64, 1000, 30_000];
  *
  * @param table the table
  * @param first the number of its first segment, from 1 on
- * @param options its last segment, the schema version, and what tells another history
+ * @param options its last segment, the schema version, and what distinguishes another history
  * @returns the unit
  */
 export function unitAt(

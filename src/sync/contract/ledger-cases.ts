@@ -165,7 +165,7 @@ export const coverageCases: readonly SinkCase[] = [
     });
   }),
 
-  sinkCase("tells how much of a range it has", async (host) => {
+  sinkCase("reports how much of a range it has", async (host) => {
     await withOpened(host, TABLES, async ({ sink }) => {
       if (sink.coverage === undefined) {
         return;

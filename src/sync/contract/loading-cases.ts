@@ -25,7 +25,7 @@ export const openingCases: readonly SinkCase[] = [
     await sink[Symbol.asyncDispose]();
   }),
 
-  sinkCase("opens a new place, and again what is there", async (host) => {
+  sinkCase("opens a new place, and an existing one", async (host) => {
     strictEqual(await inspected(host), undefined);
     for (const _ of ["new", "again"]) {
       await withOpened(host, ["trades", "orders"], async ({ sink }) => {

@@ -59,7 +59,7 @@ export const schemaCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, csv));
   }),
 
-  sinkCase("adds columns that are not known as text, and tells of them", async (host) => {
+  sinkCase("adds columns that are not known as text, and reports them", async (host) => {
     const [before, after] = [generateCsv(TABLE, { from: 100 }), generateCsv(TABLE, { from: 200 })];
     await withOpened(host, [TABLE], async ({ sink, reported }) => {
       await sink.load(unitAt(TABLE, 1), fetchOf(before).fetch, loadOptions());
@@ -93,7 +93,7 @@ export const schemaCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, generateCsv(TABLE)));
   }),
 
-  sinkCase("keeps enum values that are not known, and tells of them", async (host) => {
+  sinkCase("keeps enum values that are not known, and reports them", async (host) => {
     const [before, csv] = [generateCsv("deposits", { from: 100 }), withUnknownValue()];
     await withOpened(host, ["deposits"], async ({ sink, reported }) => {
       await sink.load(unitAt("deposits", 1), fetchOf(before).fetch, loadOptions());

@@ -159,7 +159,7 @@ export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[],
   const busy = nodes.map(() => 0);
 
   async function tryEnter(candidates?: ReadonlySet<number>): Promise<Admission | undefined> {
-    // The node with the fewest calls of this worker is tried first; ties are broken at random.
+    // The node with the fewest calls of this worker comes first; ties are broken at random.
     const order = nodes
       .map((node, index) => ({ node, index, rank: (busy[index] ?? 0) + randomFraction() }))
       .filter(({ index }) => candidates?.has(index) ?? true)

@@ -5,15 +5,15 @@ import { jobsInState } from "./queue-contents.js";
 import { executorOf, isQueueInstalled, openQueueDatabase, type QueueDatabase, targetOfSink } from "./queue-database.js";
 import { QUEUE_TIMINGS } from "./queue-options.js";
 
-/** Dead letters that one transaction puts back. */
+/** Dead letters that one transaction returns to the queue. */
 const BATCH = 500;
 
 /**
  * Puts the dead letters back into the queue, where workers try them again with all attempts.
  *
- * @param sink the sink beside which the queue is; it need not be open, and is not closed
- * @param options `attempts`: how often each unit is tried, 5 times by default
- * @returns how many units were put back
+ * @param sink the sink whose database has the queue; it need not be open, and is not closed
+ * @param options `attempts`: maximum number of attempts for each unit, 5 by default
+ * @returns how many units were returned to the queue
  * @throws {@link SinkError} if the database cannot be used
  *
  * @example

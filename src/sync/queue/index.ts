@@ -1,4 +1,4 @@
-// Many machines on one sync: planners that fill a queue beside a PostgreSQL sink, and workers that empty it.
+// Many machines on one sync: planners that fill a queue in the database of a PostgreSQL sink, and workers that empty it.
 
 export type { DeadLetter } from "./dead-letter.js";
 export { retryFailed } from "./dead-letters.js";

@@ -19,7 +19,7 @@ export interface JobData extends Omit<Unit, "fromBlock" | "toBlock" | "schemaVer
 /** A job that a worker has claimed. */
 export type Job = PgBoss.JobWithMetadata<JobData>;
 
-/** How often, and after which delays, a queued unit is tried. */
+/** How often, and after which delays, a queued unit is attempted. */
 export interface RetryPolicy {
   readonly replace: boolean;
   /** Maximum number of attempts. */
@@ -42,7 +42,7 @@ const MAX_RETRY_SECONDS = 86_400;
  * block.
  *
  * @param unit the unit
- * @param retryPolicy how it is tried
+ * @param retryPolicy how it is retried
  * @returns the job, for pg-boss's `insert`
  */
 export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: RetryPolicy): PgBoss.JobInsert<JobData> {

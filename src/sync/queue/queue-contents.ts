@@ -88,7 +88,7 @@ export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> 
       id,
       unit: unitOfJob(data).unit,
       tries: attemptedBefore(data) + tries,
-      error: typeof message === "string" ? message : "it was under way for too long",
+      error: typeof message === "string" ? message : "it was in flight for too long",
       advice: typeof advice === "string" ? advice : "Look into the logs of the workers.",
       code: typeof code === "number" ? code : 0,
       node: typeof node === "string" ? node : undefined,
@@ -173,7 +173,7 @@ export async function jobsInState(
 export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
   const [first] = deadLetters;
   if (first !== undefined && deadLetters.length >= MAX_DEAD_LETTERS) {
-    throw new SinkError(`${MAX_DEAD_LETTERS} units were tried too often, the first one for: ${first.error}`, {
+    throw new SinkError(`${MAX_DEAD_LETTERS} units failed in all attempts, the first one with: ${first.error}`, {
       code: Code.FailedPrecondition,
       advice: `It is not the units that are wrong. ${first.advice} Then put them back with --retry-failed.`,
     });
@@ -200,7 +200,7 @@ export function reportDeadLetters(
   }
 }
 
-/** Returns whether a range overlaps one of the sorted ranges. These may overlap each other if they were planned anew. */
+/** Returns whether a range overlaps one of the sorted ranges. These may overlap each other if they were planned again. */
 function overlapsAny(ranges: readonly BlockRange[], { fromBlock, toBlock }: BlockRange): boolean {
   let [low, high] = [0, ranges.length];
   while (low < high) {

@@ -222,7 +222,7 @@ function configOf({ pool }: Target): PoolConfig {
 /** Ten years, in minutes: waiting units and dead letters are retained until they are processed. */
 const KEEP_MINUTES = 10 * 366 * 24 * 60;
 
-/** The queue's own tables, beside pg-boss's. */
+/** The queue's own tables, in addition to pg-boss's. */
 const tables = (schema: string) => `
 CREATE TABLE IF NOT EXISTS ${schema}.tradewire_queue (
   only_one bool PRIMARY KEY DEFAULT true CHECK (only_one),

@@ -64,7 +64,7 @@ const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM
 /**
  * Returns the state of a queue. Nothing is changed.
  *
- * @param sink the sink beside which the queue is; it need not be open, and is not closed
+ * @param sink the sink whose database has the queue; it need not be open, and is not closed
  * @returns the waiting, claimed and failed units, the workers and the nodes; `undefined` if there is no queue
  * @throws `SinkError` if the database cannot be read
  *

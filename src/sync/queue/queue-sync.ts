@@ -21,7 +21,7 @@ import { type ParsedQueueOptions, parseQueueOptions, type QueueOptions, type Que
 import { storePlan } from "./stored-plan.js";
 
 /**
- * Fills a queue beside the sink with the units that the sink lacks, for workers to load. One of several planners leads; the
+ * Fills a queue in the sink's database with the units that the sink lacks, for workers to load. One of several planners leads; the
  * others wait, and one of them takes over however the leader ends.
  *
  * A unit that has failed in all attempts becomes a dead letter; the others are loaded. If the histories of the sink and
@@ -222,6 +222,6 @@ function loadedSince(first: readonly TableSummary[], last: readonly TableSummary
 
 function failedUnit({ unit, error, advice, code, tries }: DeadLetter): FailedUnit {
   const known = Code[code] === undefined ? Code.Unknown : code;
-  const summary = `${error} (tried ${tries} times by workers)`;
+  const summary = `${error} (${tries} attempts by workers)`;
   return { unit, error: new SinkError(summary, { code: known, advice }) };
 }

@@ -8,7 +8,7 @@ import type { QueueDatabase } from "./queue-database.js";
 import { jittered, type QueueTimings } from "./queue-options.js";
 
 /**
- * Stores the result of the leader's comparison, so that workers can report it without a comparison of their own.
+ * Stores the result of the leader's comparison, so that workers can report it without comparing again.
  *
  * @param db the queue
  * @param client the connection that holds the leadership

@@ -114,7 +114,7 @@ function emptyRows(tables: readonly TableName[]): Rows {
   return new Map(tables.map((table) => [table, new Float64Array(MAX_COLUMNS)]));
 }
 
-/** Returns the columns of a history of which nothing is known to be covered. */
+/** Returns the columns of a history without any known coverage. */
 function emptyGrid(tables: readonly TableName[], range: BlockRange, blocks: number): Grid {
   const segments = (Number(range.toBlock - range.fromBlock) + 1) / blocks;
   const width = blocks * Math.ceil(segments / MAX_COLUMNS);

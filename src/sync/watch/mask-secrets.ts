@@ -15,7 +15,7 @@ const QUERY_NAME = "(?:key|sig|signature|x-amz-signature|x-amz-credential|code|a
 
 /** What ends a name, and begins its value: `=`, `:`, `": "`, `%3D`, `=>`, `: [`. */
 const SEPARATOR = `\\d{0,3}(?:[-_]?(?:value|hash))?\\\\*["'\\]]*\\s*(?:=>|=|:|%3D|%3A)\\s*\\[?\\s*`;
-/** A value in quotes, which may be escaped, or whose end was cut off. */
+/** A value in quotes, which may be escaped, or whose end is missing. */
 const QUOTED = `(?:\\\\+"[^"]*"?|"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?)`;
 /** A value without quotes. Signs that may end it belong to it if more than the end of a text or list follows. */
 const BARE = `(?:[^\\s&;,"'<})\\]]|&(?![\\w.-]+=)|<(?!/[\\w:.-]+>)|[;,"'})\\]](?![;,"'})\\]]{0,20}(?:\\s|$)))+`;
@@ -63,7 +63,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
  * @returns the text with `***` in place of each of them
  */
 export function maskSecrets(text: string): string {
-  // A secret that is cut off may lack what it is known by.
+  // A truncated secret may lack what identifies it.
   const end = text.length > MAX_LENGTH ? text.lastIndexOf(" ", MAX_LENGTH) : -1;
   const start = text.slice(0, end === -1 ? MAX_LENGTH : end);
   return RULES.reduce((before, [form, mask]) => before.replace(form, mask), start);

@@ -65,7 +65,7 @@ export interface ErrorReport {
   readonly message: string;
   /** What to do. */
   readonly advice: string;
-  /** How often this error has occurred, also with other units, of which the last is shown. */
+  /** How often this error has occurred, also with other units; the last of them is shown. */
   readonly count: number;
   /** The unit that failed; absent if node or sink are unreachable. */
   readonly unit?: BlockRange & { readonly table: TableName };

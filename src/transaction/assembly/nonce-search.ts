@@ -5,9 +5,9 @@ import { LANE, permute, STATE_LANES } from "./keccak";
 const RATE: usize = 136;
 const RATE_LANES: usize = 17;
 
-/** The most bytes of a message that can come before the nonce: PREFIX_CAPACITY of ../nonce-search.ts. */
+/** The maximum number of bytes of a message that can come before the nonce: PREFIX_CAPACITY of ../nonce-search.ts. */
 const prefixCapacity: usize = 32768;
-/** Where the caller writes them; behind them is room for the nonce and the padding. */
+/** Where the caller writes them; after them there is space for the nonce and the padding. */
 export const prefixAddress: usize = memory.data((prefixCapacity + 2 * RATE) as i32, 16);
 
 /** The state that is permuted. */

@@ -74,7 +74,7 @@ export function haltingProblem(command: Command): Problem | undefined {
  * it. Networks have parameters of their own, so the network is asked.
  *
  * @param command the command
- * @param hasParameter tells whether the network has a parameter; what it throws is thrown unchanged
+ * @param hasParameter returns whether the network has a parameter; what it throws is thrown unchanged
  * @returns what is wrong with it; `undefined` for all others, for which nothing is asked
  */
 export async function unknownParameterProblem(

@@ -96,7 +96,7 @@ function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<P
   }
 }
 
-/** The commands that a network knows beside those of the specification (2.4). Here is no rule for them. */
+/** The commands that a network knows in addition to those that this module checks. */
 const BESIDE_SPECIFICATION: ReadonlySet<Command["case"]> = new Set([
   "proposalSubmission",
   "batchProposalSubmission",

@@ -52,7 +52,7 @@ export interface Sessions {
 
 interface Session {
   readonly http2: ClientHttp2Session;
-  /** The connection. It is lost before `http2` knows: Node tells that some steps later. */
+  /** The connection. It is lost before `http2` knows: Node reports that some steps later. */
   readonly socket: Socket;
   streams: number;
   /** The time at which bytes last arrived, by `monotonicMs()`. */
@@ -266,7 +266,7 @@ function tooManyStreams(url: string): ConnectionError {
   return new ConnectionError(`the server takes no more streams on ${MAX_SESSIONS} connections`, {
     code: Code.ResourceExhausted,
     notes: [url],
-    advice: "Nothing was sent. End some of the streams that are open, or give a part of them a client of its own.",
+    advice: "Nothing was sent. End some of the streams that are open, or open some of them with another client.",
     connected: false,
   });
 }

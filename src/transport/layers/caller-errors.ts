@@ -39,7 +39,7 @@ export function markInterceptorErrors(interceptor: Interceptor): Interceptor {
 }
 
 /**
- * Returns a transport whose calls fail with the very error that their requests throw.
+ * Returns a transport whose calls fail with the same error that their requests throw.
  *
  * @param transport the transport that makes the calls
  * @returns the transport; closing it closes `transport`

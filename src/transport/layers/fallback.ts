@@ -250,7 +250,7 @@ function candidatesFor(
 
 /**
  * Makes a call over one candidate after the other, until one succeeds; `send` gets the remaining candidates. One in its
- * cooldown is tried only if the others lost the connection. That it is still unreachable says nothing new, so it is the
+ * cooldown is used only if the others lost the connection. That it is still unreachable says nothing new, so it is the
  * call's failure only if all candidates are in their cooldown.
  */
 async function callInTurn<T>(
@@ -310,7 +310,7 @@ async function callInTurn<T>(
  * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream
  * breaks off and there is another transport, it is consumed from its start over that one.
  *
- * @param consume makes the call with the given context values, and consumes the stream
+ * @param consume makes the call with the context values, and consumes the stream
  * @returns the result of `consume`
  * @throws the error of `consume` if no transport remains to start over with
  */
@@ -375,7 +375,7 @@ export interface FailedMember {
 }
 
 /**
- * Adds the failures over the transports that were tried before to a call's last failure.
+ * Adds the failures over the transports that were used before to a call's last failure.
  *
  * @param reason the last failure, as its transport threw it
  * @param error the library's error for it

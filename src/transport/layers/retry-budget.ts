@@ -3,7 +3,7 @@ export interface RetryBudget {
   /** Returns whether a call that was sent may be retried. */
   allowsRetry(): boolean;
   onSuccess(): void;
-  /** Records an attempt that was sent and that failed in a way that a retry could mend. */
+  /** Records an attempt that was sent and that failed in a way that a retry could fix. */
   onFailure(): void;
 }
 

@@ -19,7 +19,7 @@ export type RetryOptions = Pick<RetryConfig, "tries" | "baseMs" | "maxMs"> & Par
 
 /**
  * Returns an interceptor that retries calls if the node could not serve a call or the connection was lost, as long as no
- * message has arrived: calls that may be repeated, and any call of which nothing was sent. The wait is a random part of a
+ * message has arrived: calls that may be repeated, and any call that was not sent. The wait is a random part of a
  * time that doubles with each attempt; the node's `retry-after` or `grpc-retry-pushback-ms` replaces it. No wait begins that
  * would exceed the call's deadline or ten minutes. All calls share a retry budget, as in gRPC's proposal A6.
  *

@@ -70,7 +70,7 @@ export function isSuccess(status: number | undefined): boolean {
 }
 
 /**
- * Returns whether a response has status 204 or 205, and thus no body (RFC 9110, 15.3.5 and 15.3.6): its message is empty.
+ * Returns whether a response has status 204 or 205, and therefore no body (RFC 9110, 15.3.5 and 15.3.6): its message is empty.
  *
  * @param response the response
  * @returns whether it has no body

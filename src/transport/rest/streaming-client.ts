@@ -158,7 +158,7 @@ const onRead: OpenOptions["onRead"] = {
   },
 };
 
-/** Returns a part of a body in memory of its own, in case Node's parser has not copied it. */
+/** Returns a part of a body in its own memory, in case Node's parser has not copied it. */
 function ownedPart(part: Buffer): Buffer {
   return part.buffer === readBuffer.buffer ? Buffer.from(part) : part;
 }

@@ -90,7 +90,7 @@ export function createWebSocketClient(
   const openSockets = new Set<(reason: Error) => void>();
   let isClosed = false;
 
-  /** Opens a connection, which is given up if the signal is aborted or the client is closed. */
+  /** Opens a connection, which is abandoned if the signal is aborted or the client is closed. */
   async function connect(signal: AbortSignal): Promise<Socket> {
     const opening = new AbortController();
     const fail = (reason: Error) => opening.abort(reason);

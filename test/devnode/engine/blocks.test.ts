@@ -224,7 +224,7 @@ test("a batch leaves a market alone whose margin mode it could not change", () =
 test("a command that the engine does not know fails with a word, and its party is there", () => {
   const exchange = openExchange();
   const { outcome, events } = exchange.send(ann, { case: "issueSignatures", value: create(IssueSignaturesSchema) });
-  expect(outcome).toEqual(failure("the local node does not carry out issueSignatures commands"));
+  expect(outcome).toEqual(failure("the local node does not execute issueSignatures commands"));
   expect(events).toMatchObject([{ case: "party", value: { id: ann } }]);
   expect(exchange.send(bob, { case: undefined }).outcome).toEqual(failure("the transaction has no command"));
 });

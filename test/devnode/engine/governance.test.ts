@@ -438,7 +438,7 @@ test("a market is changed, suspended and let go on by proposals", () => {
   expect(valuesOf(resumed, "trade")).toMatchObject([{ price: "100", size: 5n }]);
   expect(valuesOf(resumed, "marketUpdated")).toMatchObject([{ state: Market_State.ACTIVE }]);
   expect(propose(exchange, update(MarketStateUpdateType.TERMINATE), { close: 40n, enact: 41n }).outcome).toEqual(
-    failure("the local node does not carry out terminations of markets"),
+    failure("the local node does not execute terminations of markets"),
   );
 });
 

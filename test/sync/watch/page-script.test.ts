@@ -113,7 +113,7 @@ it("shows how far the tables are, what was loaded, and how often an error came",
   expect(page("about")).toBe("tradewire sync · blocks 1–4,000 · 4 segments · node-a");
   expect(page("underway", "ul")).toMatch(/^orders\|2,001–3,000\|\|60\|?.*B\|0 s$/u);
   expect(page("errors", "ul")).toMatch(
-    /^SinkError ABORTED\|2 times, last at \d\d:\d\d:\d\d\|deadlock detected\|Wait\.\|trades, blocks 3,001–4,000 · tried 2 times, given up$/u,
+    /^SinkError ABORTED\|2 times, last at \d\d:\d\d:\d\d\|deadlock detected\|Wait\.\|trades, blocks 3,001–4,000 · attempt 2, failed$/u,
   );
 });
 

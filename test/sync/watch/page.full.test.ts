@@ -88,14 +88,14 @@ inBrowser("shows the figures, and the coverage as a picture, and follows what ha
   expect(await page.locator("#underway li").textContent()).toContain("1,001–2,000");
   expect(await page.locator("#queue li").textContent()).toBe("created42");
   expect(await page.locator("#errors li").textContent()).toMatch(
-    /trades, blocks 2,001–3,000 · tried 3 times, given up/,
+    /trades, blocks 2,001–3,000 · attempt 3, failed/,
   );
   expect(await coloursAt("trades", [0.1, 0.4, 0.6, 0.9])).toEqual([THERE, UNDER_WAY, FAILED, MISSING]);
   expect(await coloursAt("orders", [0.1, 0.4, 0.6, 0.9])).toEqual([THERE, THERE, MISSING, MISSING]);
 
   loadOf("trades", 1).slice(1).forEach(state.take);
   await page.locator("#done", { hasText: "50.0%" }).waitFor();
-  await page.getByText("Nothing is under way.").waitFor();
+  await page.getByText("Nothing is in flight.").waitFor();
   expect(await coloursAt("trades", [0.4])).toEqual([THERE]);
   expect(await page.title()).toBe("50.0 % · watched-chain");
 

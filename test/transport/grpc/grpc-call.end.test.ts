@@ -36,7 +36,7 @@ function callOver(name: (typeof names)[number], { url }: TestServer) {
 describe.each(names)("over %s", (name) => {
   it("ends a call whose stream is reset as if nothing were wrong", async () => {
     const transport = callOver(name, await serve((stream) => stream.close(constants.NGHTTP2_NO_ERROR)));
-    const cause = { summary: expect.stringMatching(/^the response was cut short/) };
+    const cause = { summary: expect.stringMatching(/^the response was truncated/) };
     const unary = transport.unary(read, undefined, undefined, undefined, {});
     await expect(unary).rejects.toMatchObject({ code: Code.Internal, cause });
     const observed = async () => {

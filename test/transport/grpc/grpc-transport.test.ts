@@ -225,15 +225,15 @@ describe("failures over gRPC", () => {
       "a stream cut inside a message",
       { pieces: [PART, PART.subarray(0, 7)], ending: OK },
       Code.DataLoss,
-      "the response was cut short",
+      "the response was truncated",
     ],
     [
       "a stream cut inside a frame's head",
       { pieces: [PART, PART.subarray(0, 3)], ending: OK },
       Code.DataLoss,
-      "the response was cut short",
+      "the response was truncated",
     ],
-    ["missing trailers", { pieces: [PART], ending: "end" }, Code.DataLoss, "the response was cut short"],
+    ["missing trailers", { pieces: [PART], ending: "end" }, Code.DataLoss, "the response was truncated"],
     [
       "a stream reset",
       { pieces: [PART], ending: "reset" },
@@ -245,7 +245,7 @@ describe("failures over gRPC", () => {
       "a status in front of a body, and none behind it",
       { headers: OK, pieces: [PART], ending: "end" },
       Code.DataLoss,
-      "the response was cut short",
+      "the response was truncated",
     ],
     ["a status that is none", { ending: { "grpc-status": "x" } }, Code.Unknown, ""],
     [

@@ -89,7 +89,7 @@ describe("a failure that the transport names", () => {
 
   it("of a response without a status has the code that its method's answers ask for", () => {
     const error = new CallError({ kind: "missing status" });
-    const cut = { name: "ProtocolError", summary: `the response was cut short ${WHERE}`, isTruncated: true };
+    const cut = { name: "ProtocolError", summary: `the response was truncated ${WHERE}`, isTruncated: true };
     expect(ofCall(error)).toMatchObject({ ...cut, code: Code.DataLoss });
     expect(ofCall(error, { hasSingleResponse: true })).toMatchObject({ ...cut, code: Code.Internal });
   });
@@ -261,12 +261,12 @@ describe("a broken answer", () => {
   });
 
   it.each<[string, string, Code]>([
-    ["missing status", "the response was cut short", Code.DataLoss],
-    ["protocol error: missing status", "the response was cut short", Code.DataLoss],
-    ["protocol error: promised 5 bytes in enveloped message, got 3 bytes", "the response was cut short", Code.DataLoss],
-    ["protocol error: promised 512 bytes", "the response was cut short", Code.DataLoss],
-    ["premature end of input", "the response was cut short", Code.DataLoss],
-    ["protocol error: incomplete envelope", "the response was cut short", Code.DataLoss],
+    ["missing status", "the response was truncated", Code.DataLoss],
+    ["protocol error: missing status", "the response was truncated", Code.DataLoss],
+    ["protocol error: promised 5 bytes in enveloped message, got 3 bytes", "the response was truncated", Code.DataLoss],
+    ["protocol error: promised 512 bytes", "the response was truncated", Code.DataLoss],
+    ["premature end of input", "the response was truncated", Code.DataLoss],
+    ["protocol error: incomplete envelope", "the response was truncated", Code.DataLoss],
     ["protocol error: missing output message for unary method", "the response is empty", Code.Unimplemented],
     ["message is larger than configured", "a message is larger than the limit", Code.ResourceExhausted],
     ["Received message Larger Than max", "a message is larger than the limit", Code.ResourceExhausted],

@@ -88,7 +88,7 @@ describe("streams of envelopes over REST", () => {
     ["data of a chunk is not base64 (RFC 4648, section 4, with padding)", '{"result":{"data":"UE"}}'],
     ["a chunk has both a result and an error; its fields are: result, error", '{"result":{},"error":{"code":5}}'],
     ["a chunk has neither a result nor an error; its fields are: contentType, data", '{"contentType":"a","data":""}'],
-    ["the stream ended at byte 10, inside a JSON object: it was cut short", '{"result":'],
+    ["the stream ended at byte 10, inside a JSON object: it was truncated", '{"result":'],
     ['a JSON object was expected at byte 0, but there is "[{}]"', "[{}]"],
     ["a message is larger than the limit", result("x".repeat(1000))],
     ["the JSON object that ends at byte 11 is not valid JSON", '{"result":}'],

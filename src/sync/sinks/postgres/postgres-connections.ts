@@ -61,7 +61,7 @@ export async function openConnections(
   const pool = own ?? (target.pool as Pool);
   if (pool.options.max < 2) {
     throw new RequestError("the pool for PostgreSQL has a single connection", {
-      advice: "Give a pool with `max` of 2 or more: one connection is kept for short changes.",
+      advice: "Give a pool with `max` of 2 or more: one connection is reserved for short changes.",
     });
   }
   const { loading, spare } = slotsOf(pool);

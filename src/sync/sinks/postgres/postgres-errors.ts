@@ -14,7 +14,7 @@ export interface ServerError {
 }
 
 const LATER =
-  "Wait until PostgreSQL is reachable; the sync then continues by itself, and fetches again what was not committed.";
+  "Wait until PostgreSQL is reachable; the sync then continues automatically, and fetches again what was not committed.";
 const AGAIN = "Retry at once: other transactions conflicted with this one.";
 const RIGHTS = "Check the user, the password and the user's privileges.";
 

@@ -43,7 +43,7 @@ function percentText(done, all) {
   return (done === all ? "100" : Math.min(99.9, Math.floor(share * 10) / 10).toFixed(1)) + " %";
 }
 
-/** What is there fills a column from below; what is under way or failed takes all of its height. */
+/** Loaded units fill a column from below; units in flight or failed take its full height. */
 function draw() {
   if (picture === undefined) return;
   const [there, missing, underway, failed] = ["there", "missing", "underway", "failed"].map(colour);
@@ -97,7 +97,7 @@ function showTip(event) {
   const percent = row.there[column];
   tip.textContent = row.table + "\nblocks " + blocksText(from, to) + "\n"
     + (percent === 0 ? "missing" : percent === 100 ? "there" : percent + " % there")
-    + (near(row.underWay) ? ", under way" : "") + (near(row.failed) ? ", failed" : "");
+    + (near(row.underWay) ? ", in flight" : "") + (near(row.failed) ? ", failed" : "");
   const left = Math.max(8, Math.min(window.innerWidth - tip.offsetWidth - 8, event.clientX - tip.offsetWidth / 2));
   const above = box.top - tip.offsetHeight - 8;
   tip.style.transform = "translate(" + left + "px," + (above < 8 ? box.bottom + 8 : above) + "px)";

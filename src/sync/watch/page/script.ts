@@ -59,8 +59,8 @@ function showErrors(errors, errorCounts) {
   byId("errors").querySelector("h2").textContent = all > errors.length ? "Last " + errors.length + " of " + whole.format(all) + " errors" : "Last errors";
   list("errors", errors.map((error) => {
     const { kind, at, unit, message, advice, attempt, againAt, count } = error;
-    const tries = unit === undefined ? "" : (attempt > 1 ? "tried " + attempt + " times, " : "")
-      + (againAt === undefined ? "given up" : "tried again at " + clock(againAt));
+    const tries = unit === undefined ? "" : (attempt > 1 ? "attempt " + attempt + ", " : "")
+      + (againAt === undefined ? "failed" : "next attempt at " + clock(againAt));
     return element("li", "", line(element("span", "kind small", kind), element("span", "small soft", (count > 1 ? whole.format(count) + " times, last at " : "") + clock(at))),
       element("div", "", message), soft(advice),
       ...(unit ? [soft(unit.table + ", blocks " + blocksText(unit.fromBlock, unit.toBlock) + (tries && " · " + tries))] : []));
@@ -92,9 +92,9 @@ function show(state) {
     element("span", "soft small where", nodes.length > 1 ? unit.node.replace(/^https?:[/][/]/, "") : ""),
     element("span", "number", sizeText(unit.bytes).join(" ")), element("span", "number soft", timeText(unit.seconds).join(" ")))),
     ...(underWay.length > MOST_UNITS ? [element("li", "soft", "and " + whole.format(underWay.length - MOST_UNITS) + " more")] : []),
-  ], "Nothing is under way.");
+  ], "Nothing is in flight.");
   list("nodes", nodes.length < 2 ? [] : nodes.map(({ name, rows, bytes, underWay: now }) => element("li", "",
-    line(element("span", "", name), element("span", "", sizeText(Number(bytes)).join(" "))), soft(short(rows) + " rows loaded, " + now + " under way"))));
+    line(element("span", "", name), element("span", "", sizeText(Number(bytes)).join(" "))), soft(short(rows) + " rows loaded, " + now + " in flight"))));
   list("queue", Object.entries(queue ?? {}).map(([name, number]) => element("li", "", line(element("span", "", name), element("span", "", whole.format(number))))));
   showErrors(state.errors, state.errorCounts);
   list("unknown", unknown.map(({ table, column, value }) => element("li", "", line(element("span", "", table + "." + column), ...(value === undefined ? [] : [element("span", "soft", value)])))));
