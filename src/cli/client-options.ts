@@ -138,7 +138,7 @@ function parseTransports(text: string): readonly string[] {
 
 const oneOrMore = (value: unknown) => (Array.isArray(value) ? oneOrAll(value.map(String)) : value);
 
-/** The source of a configuration besides the options, the environment variables; and who is told the configuration. */
+/** The source of a configuration besides the options, the environment variables; and the receiver of the configuration. */
 type ConfigContext = Pick<Streams, "environment" | "onConfig">;
 
 /** How a configuration is loaded. */
@@ -154,7 +154,7 @@ export interface ConfigPurpose {
  * over files.
  *
  * @param options the values of the options
- * @param context the environment variables, and the function that is told the configuration
+ * @param context the environment variables, and the function that receives the configuration
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration
  * @throws {@link RequestError} if the configuration is invalid
@@ -168,7 +168,7 @@ export function clientConfig(options: ClientOptions, context: ConfigContext, pur
  * Loads the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
  * @param options the values of the options
- * @param context the environment variables, and the function that is told the configuration
+ * @param context the environment variables, and the function that receives the configuration
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is invalid

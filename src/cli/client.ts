@@ -10,7 +10,7 @@ export interface LineWriter {
   write(text: string): unknown;
 }
 
-/** The receivers of a client's reports and configuration, and the environment variables of the latter. */
+/** The receivers of a client's reports and configuration, and the environment variables of the configuration. */
 export interface Reports extends Pick<Streams, "environment" | "onConfig"> {
   readonly notes: LineWriter;
 }

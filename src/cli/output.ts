@@ -22,7 +22,7 @@ export interface Streams {
   readonly notes: Output;
   /** The environment variables, which also decide on widths and colors. */
   readonly environment: CommandEnvironment;
-  /** Is told each configuration of a client that was loaded. */
+  /** Receives each loaded configuration of a client. */
   readonly onConfig: (loaded: LoadedConfig) => void;
 }
 

@@ -67,8 +67,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "timeouts.callMs": "the maximum duration of a call that does not stream, including the wait for its turn and retries",
   "timeouts.idleMs":
     "the maximum idle time of a stream. Every byte counts; with `grpc-js`, every message. The default is a minute for downloads such as exports, and no limit for streams that observe",
-  "retry.tries":
-    "the maximum number of attempts of a call that may be repeated or that was not sent; 1 for no retries",
+  "retry.tries": "the maximum number of attempts of a call that may be repeated or that was not sent; 1 for no retries",
   "retry.baseMs":
     "the maximum wait before the first retry. It doubles with each retry, and the wait is a random part of it",
   "retry.maxMs": "the maximum wait before any retry",

@@ -273,7 +273,7 @@ export const ERROR_CODES = {
     title: "The CSV file is invalid",
     cause:
       "The file does not follow PostgreSQL's CSV format, is truncated or not UTF-8, or has a row that does not match the header. The first line names the file, line and column.",
-    advice: "Fetch the file again. Raise `maxRowBytes` (`--max-row-bytes`) for very long rows.",
+    advice: "Fetch the file again. Raise `maxRowBytes` (`--max-row-bytes`) for long rows.",
     example: "trades.csv, line 12, field 3 (column price): text after a closing quote",
   },
   TW_TOO_LARGE: {

@@ -135,10 +135,13 @@ function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly stri
     return takeField(field.message, isJsonObject(inner) ? inner : {}, rest);
   }
   if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
-    throw new RequestError(`${fieldPath.join(".")} of ${desc.typeName} cannot be part of a path: it is not a scalar field`, {
-      errorCode: "TW_NOT_OVER_REST",
-      advice: "Call this method over gRPC.",
-    });
+    throw new RequestError(
+      `${fieldPath.join(".")} of ${desc.typeName} cannot be part of a path: it is not a scalar field`,
+      {
+        errorCode: "TW_NOT_OVER_REST",
+        advice: "Call this method over gRPC.",
+      },
+    );
   }
   const value = json[field.jsonName] ?? defaultOf(field);
   delete json[field.jsonName];

@@ -217,7 +217,8 @@ function unusableBook(marketId: string, result: LoadResult, sequenceNumber: bigi
         `the node's order book of market ${marketId} stays behind state ${sequenceNumber}, which it sent before`,
         {
           code: Code.FailedPrecondition,
-          advice: "The node's chain has started over, or the address leads to several nodes and one of them lags. Start over, too.",
+          advice:
+            "The node's chain has started over, or the address leads to several nodes and one of them lags. Start over, too.",
         },
       );
 }

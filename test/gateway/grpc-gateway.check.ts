@@ -211,7 +211,9 @@ it("refuses, and does not send, what google.api.http has no place for", async ()
   const repeated = unaryMethod(everything, "GetRepeatedQuery");
   const { error } = await outcome(rest, repeated, { pathRepeatedFloatValue: [1, 2] });
   expect(error?.code).toBe(Code.InvalidArgument);
-  expect(error?.message).toMatch(/^path_repeated_float_value of .* cannot be part of a path: it is not a scalar field$/);
+  expect(error?.message).toMatch(
+    /^path_repeated_float_value of .* cannot be part of a path: it is not a scalar field$/,
+  );
   const params = unaryMethod(everything, "CheckGetQueryParams");
   const map = await outcome(rest, params, { singleNested: { name: "a" }, mappedStringValue: { a: "b" } });
   expect(map.error?.message).toBe("mappedStringValue is a map, which a query string cannot contain");

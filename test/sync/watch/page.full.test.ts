@@ -87,9 +87,7 @@ inBrowser("shows the figures, and the coverage as a picture, and follows what ha
   expect(await page.locator("#lag").textContent()).toBe("3,000blocks");
   expect(await page.locator("#underway li").textContent()).toContain("1,001–2,000");
   expect(await page.locator("#queue li").textContent()).toBe("created42");
-  expect(await page.locator("#errors li").textContent()).toMatch(
-    /trades, blocks 2,001–3,000 · attempt 3, failed/,
-  );
+  expect(await page.locator("#errors li").textContent()).toMatch(/trades, blocks 2,001–3,000 · attempt 3, failed/);
   expect(await coloursAt("trades", [0.1, 0.4, 0.6, 0.9])).toEqual([THERE, UNDER_WAY, FAILED, MISSING]);
   expect(await coloursAt("orders", [0.1, 0.4, 0.6, 0.9])).toEqual([THERE, THERE, MISSING, MISSING]);
 
