@@ -189,7 +189,7 @@ describe("writeCall", () => {
   it.each(["/{inner}", "/{tags}", "/{labels}", "/{nothing}", "/{name.more}", "/{inner.nothing}", "/{at_time}"])(
     "refuses a rule whose path %s names no scalar field",
     (path) => {
-      expect(() => write(ruleOf(shapeMethod({ get: path })), { name: "n" })).toThrow("it is no scalar field");
+      expect(() => write(ruleOf(shapeMethod({ get: path })), { name: "n" })).toThrow("it is not a scalar field");
     },
   );
 
