@@ -3,7 +3,7 @@ import { onAbort } from "./abort.js";
 
 /** What ends a task early. */
 export interface Ending {
-  /** Is aborted when the time is up, or when one of this signals is aborted. */
+  /** Is aborted when the time is up, or when one of the signals is aborted. */
   readonly signal: AbortSignal;
   /** Returns whether the time was up before a given signal was aborted. */
   isTimeUp(): boolean;
