@@ -8,7 +8,8 @@ import { type Extension, readTarget } from "../file/save-target.js";
 import { monotonicMs } from "../runtime/index.js";
 import { openPipe } from "../zip/archive-source.js";
 import { size } from "./formatting.js";
-import { type CommandContext, json, printable } from "./output.js";
+import { type CommandContext, printable } from "./output.js";
+import { type OutputFormat, printReport } from "./output-format.js";
 import { printTable } from "./table.js";
 
 /** The argument that names standard input or standard output in place of a file. */
@@ -85,27 +86,29 @@ export function parseOutPath(path: string, extension: Extension): Promise<string
 }
 
 /**
- * Prints the result of saving an archive: the path on standard output, with a note about the rest, or a JSON object.
+ * Prints the result of saving an archive: in a table, the path on standard output and a note about the rest.
  *
  * @param saved the archive
- * @param options `start`, when the work began, in milliseconds of `monotonicMs()`; `asJson`, whether to print a JSON object
+ * @param options `start`, when the work began, in milliseconds of `monotonicMs()`; `format`, the chosen format
  * @param context the streams
  */
-export function printSavedArchive(
+export async function printSavedArchive(
   saved: SavedArchive,
-  { start, asJson }: { readonly start: number; readonly asJson: boolean },
-  { out, notes, environment }: CommandContext,
-): void {
-  if (asJson) {
-    out.write(json(saved));
-    return;
-  }
-  out.write(`${saved.path}\n`);
-  const seconds = (monotonicMs() - start) / 1000;
-  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} verified\n`);
-  printTable(
-    ["file", "bytes"],
-    saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
-    { out: notes, notes, environment },
-  );
+  { start, format }: { readonly start: number; readonly format: OutputFormat },
+  context: CommandContext,
+): Promise<void> {
+  const { out, notes, environment } = context;
+  const table = () => {
+    out.write(`${saved.path}\n`);
+    const seconds = (monotonicMs() - start) / 1000;
+    notes.write(
+      `${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} verified\n`,
+    );
+    printTable(
+      ["file", "bytes"],
+      saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
+      { out: notes, notes, environment },
+    );
+  };
+  await printReport({ table, object: () => saved }, format, context);
 }

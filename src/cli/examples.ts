@@ -13,7 +13,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire export": [
     ["tradewire export --table trades --from-block 1 --to-block 3000", "Save an archive to the current folder"],
     [
-      "tradewire export --table orders --from-block 10 --to-block 2500 --snap --format jsonl | jq .price",
+      "tradewire export --table orders --from-block 10 --to-block 2500 --snap --output jsonl | jq .price",
       "Print rows of all segments that a range touches",
     ],
     [
@@ -39,7 +39,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   "tradewire trades": [
     ["tradewire trades --market M0 --limit 20", "List the last trades of a market"],
-    ["tradewire trades --format jsonl | jq .decimals.price", "Print prices as decimal numbers"],
+    ["tradewire trades --output jsonl | jq .decimals.price", "Print prices as decimal numbers"],
   ],
   "tradewire positions": [["tradewire positions --party PUBLIC_KEY", "List the positions of a party"]],
   "tradewire accounts": [["tradewire accounts --party PUBLIC_KEY", "List the balances of a party"]],
@@ -87,15 +87,15 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["tradewire schema --dialect postgres --from 115 --to 116", "Print SQL that migrates tables to a newer version"],
   ],
   "tradewire rows": [
-    ["tradewire rows chain-1-trades-1-3000.zip --format table", "Show an archive as a table"],
+    ["tradewire rows chain-1-trades-1-3000.zip --output table", "Show an archive as a table"],
     [
-      "tradewire rows chain-1-trades-1-3000.zip --format csv --columns id,price > prices.csv",
+      "tradewire rows chain-1-trades-1-3000.zip --output csv --columns id,price > prices.csv",
       "Save two columns as CSV",
     ],
   ],
   "tradewire inspect": [["tradewire inspect chain-1-trades-1-3000.zip", "Show what is in an archive, and verify it"]],
   "tradewire merge": [
-    ["tradewire merge chain-1-trades-1-1000.zip chain-1-trades-1001-2000.zip -o merged/", "Merge two archives"],
+    ["tradewire merge chain-1-trades-1-1000.zip chain-1-trades-1001-2000.zip --out merged/", "Merge two archives"],
   ],
   "tradewire assemble": [
     ["tradewire assemble capture.json --out archives/", "Build the archive from the output of grpcurl"],
@@ -107,14 +107,14 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire stop-orders": [
     ["tradewire stop-orders --status pending --limit 20", "List the newest stop orders that wait for their trigger"],
     [
-      "tradewire stop-orders --from 2024-01-01 --to 2024-02-01 --format csv > orders.csv",
+      "tradewire stop-orders --from 2024-01-01 --to 2024-02-01 --output csv > orders.csv",
       "Save the stop orders of a month as CSV",
     ],
   ],
   "tradewire stop-order": [["tradewire stop-order ID", "Show a stop order with all its fields"]],
   "tradewire ledger": [
     ["tradewire ledger --party PUBLIC_KEY --from 2024-01-01", "Save a party's ledger as CSV"],
-    ["tradewire ledger --party PUBLIC_KEY --format table --limit 20", "Show the first rows as a table"],
+    ["tradewire ledger --party PUBLIC_KEY --output table --limit 20", "Show the first rows as a table"],
   ],
   "tradewire events": [
     [
@@ -122,7 +122,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "Print orders and trades of a party as they happen",
     ],
     [
-      "tradewire events --type transactionResult --format jsonl --limit 10",
+      "tradewire events --type transactionResult --output jsonl --limit 10",
       "Print ten results, one JSON object per line",
     ],
   ],

@@ -5,8 +5,8 @@ import { type CommandContext, isColored, styled } from "./output.js";
 import { fullName, usageError } from "./usage-error.js";
 
 /**
- * Adds what all commands have to a command and its subcommands: the options `--quiet` and `--verbose`, examples, and errors of usage
- * in the form of all errors.
+ * Adds what all commands have to a command and its subcommands: the options `--quiet`, `--verbose` and `--no-color`, examples,
+ * and errors of usage in the form of all errors.
  *
  * @param command the command, with its options
  * @param context the streams of the command
@@ -17,6 +17,7 @@ export function finish(command: Command, context: CommandContext): void {
   if (isRun) {
     addCommonOptions(command);
   }
+  command.addOption(new Option(NO_COLOR, "print no colors, like the environment variable NO_COLOR"));
   for (const option of command.options) {
     nameInErrors(option);
   }
@@ -41,6 +42,9 @@ export function finish(command: Command, context: CommandContext): void {
     finish(below, context);
   }
 }
+
+/** The flag that turns colours off, for help and errors of usage as well. */
+export const NO_COLOR = "--no-color";
 
 function addCommonOptions(command: Command): void {
   const common = [

@@ -1,20 +1,19 @@
-import { once } from "node:events";
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { encodeCsv } from "../csv/index.js";
 import { parseEnumValue } from "../input/message-init.js";
 import { isJsonObject } from "../json/json-values.js";
 import { messageToJson } from "../json/message-json.js";
 import { enumName } from "../json/protobuf-json.js";
-import { choice, flag, type OptionValues, parsed, repeated } from "./declarations.js";
-import { type CommandContext, json, printable } from "./output.js";
+import { flag, type OptionValues, parsed, repeated } from "./declarations.js";
+import { type CommandContext, json, printable, writeOut } from "./output.js";
+import { type OutputFormat, recordsFormat, recordsOutput } from "./output-format.js";
 import { parseCount } from "./parsers.js";
 import { createProgress } from "./progress.js";
 import { LISTED, printTable } from "./table.js";
 
 /** The options that choose how a listing is printed. */
 export const listingOptions = {
-  json: flag("print one JSON object", { conflicts: ["format"] }),
-  format: choice("<format>", "print records as they arrive: one JSON object per line, or CSV", ["jsonl", "csv"]),
+  ...recordsOutput,
   limit: parsed(
     "<count>",
     `maximum number of records (default: ${LISTED} on a terminal, otherwise no limit)`,
@@ -56,8 +55,8 @@ export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext
 }
 
 /** Returns whether only the first records are listed, which is the default on a terminal. */
-function isShort({ json: asJson, format, all }: ListingOptions, out: CommandContext["out"]): boolean {
-  return out.isTTY === true && asJson !== true && format === undefined && all !== true;
+function isShort(options: ListingOptions, out: CommandContext["out"]): boolean {
+  return out.isTTY === true && recordsFormat(options, { out }) === "table" && options.all !== true;
 }
 
 /**
@@ -75,16 +74,14 @@ export async function printListing<M extends DescMessage>(
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
-  const { out, signal } = context;
+  const format = recordsFormat(options, context);
   const max = options.limit ?? Number.POSITIVE_INFINITY;
-  if (options.format === undefined && options.json !== true) {
+  if (format === "table") {
     await printRecords(upTo(maxRecords(options, context) ?? max, nodes), type, options, context);
     return;
   }
-  for await (const text of formatRecords(upTo(max, nodes), type, options)) {
-    if (!out.write(text)) {
-      await once(out, "drain", { signal });
-    }
+  for await (const text of formatRecords(upTo(max, nodes), type, format)) {
+    await writeOut(context, text);
   }
 }
 
@@ -123,27 +120,39 @@ async function printRecords<M extends DescMessage>(
   }
 }
 
+/**
+ * Converts a record to JSON, with its decimal numbers.
+ *
+ * @param type its message type
+ * @param node the record
+ * @returns the record as the node sent it, with the member `decimals` if it has decimal numbers
+ */
+export function recordJson<M extends DescMessage>(
+  { desc, decimals }: Pick<ListingType<M>, "desc" | "decimals">,
+  node: MessageShape<M>,
+): JsonValue {
+  const object = messageToJson(desc, node);
+  const numbers = decimals?.(node);
+  return numbers !== undefined && isJsonObject(object) ? { ...object, decimals: numbers } : object;
+}
+
 async function* formatRecords<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { desc, name, decimals }: ListingType<M>,
-  options: ListingOptions,
+  type: ListingType<M>,
+  format: Exclude<OutputFormat, "table">,
 ): AsyncGenerator<string | Uint8Array> {
-  const toJson = (node: MessageShape<M>): JsonValue => {
-    const object = messageToJson(desc, node);
-    const numbers = decimals?.(node);
-    return numbers !== undefined && isJsonObject(object) ? { ...object, decimals: numbers } : object;
-  };
-  if (options.format === "csv") {
+  const { desc, name } = type;
+  if (format === "csv") {
     const columns = leaves(desc);
     yield* encodeCsv(columns.map(pathText), rowsOf(nodes, desc, columns));
-  } else if (options.format === "jsonl") {
+  } else if (format === "jsonl") {
     for await (const node of nodes) {
-      yield json(toJson(node));
+      yield json(recordJson(type, node));
     }
   } else {
     const list: JsonValue[] = [];
     for await (const node of nodes) {
-      list.push(toJson(node));
+      list.push(recordJson(type, node));
     }
     yield json({ [name]: list });
   }
@@ -187,14 +196,17 @@ export function pathText(path: readonly DescField[]): string {
  *
  * @param json a message as Protobuf's JSON
  * @param path the fields from the outermost to the innermost
- * @returns the value as text, or null if it is not set
+ * @returns the value as text, a list as JSON, or null if it is not set
  */
 export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
   const value = path.reduce<JsonValue | undefined>(
     (inner, { jsonName }) => (isJsonObject(inner) ? inner[jsonName] : undefined),
     json,
   );
-  return value === undefined ? null : String(value);
+  if (value === undefined) {
+    return null;
+  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 /**

@@ -5,14 +5,15 @@ import { ProtocolError, RequestError } from "../errors/index.js";
 import { wait } from "../signal/wait.js";
 import { flag, type OptionValues, parsed, text } from "./declarations.js";
 import { type CommandContext, styled, writeOut } from "./output.js";
+import type { OutputFormat } from "./output-format.js";
 import { parseInteger, parseList } from "./parsers.js";
-import { createRowFormat, type RowFormat, type RowFormatName } from "./row-format.js";
+import { createRowFormat, type RowFormat } from "./row-format.js";
 import { LISTED, widthOf } from "./table.js";
 
 /** The option for the largest row that is read. */
 export const maxRowBytesOption = parsed("<count>", "maximum row size in bytes (default: 64 MiB)", parseInteger);
 
-/** The options that choose which rows are printed, and how; commands declare their own `--format`. */
+/** The options that choose which rows are printed, and how; commands declare their own `--output`. */
 export const printRowsOptions = {
   columns: parsed("<names>", "columns to print, in this order, separated by commas", parseList),
   limit: parsed(
@@ -36,15 +37,15 @@ export type PrintRowsOptions = OptionValues<typeof printRowsOptions>;
  * @param format the format of the rows
  * @throws {@link RequestError} if a column is named twice or is empty, or the text for NULL does not fit the format
  */
-export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: RowFormatName): void {
+export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: OutputFormat): void {
   if (columns.includes("") || new Set(columns).size < columns.length) {
     throw new RequestError(`--columns ${columns.join(",")} contains a duplicate or empty column name`, {
       advice: "Name each column once, separated by commas.",
     });
   }
-  if (nullText !== undefined && format === "jsonl") {
+  if (nullText !== undefined && (format === "json" || format === "jsonl")) {
     throw new RequestError("--null is for csv and table; in JSON, NULL is always null", {
-      advice: "Remove it, or choose another --format.",
+      advice: "Remove it, or choose another --output.",
     });
   }
   nullStringOf({ nullString: format === "csv" ? nullText : undefined });
@@ -75,7 +76,7 @@ const WRITE_SIZE = 64 * 1024;
  */
 export async function printRows(
   files: AsyncIterable<RowsFile>,
-  options: PrintRowsOptions & { readonly format: RowFormatName },
+  options: PrintRowsOptions & { readonly format: OutputFormat },
   context: Pick<CommandContext, "out" | "notes" | "environment" | "signal">,
   allColumns?: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
@@ -104,7 +105,7 @@ export async function printRows(
     if (context.signal.aborted) {
       await writeBriefly(context.out, format.broken());
     } else {
-      output.append(format.end() + format.broken());
+      output.append(format.broken());
       await output.flush();
     }
     throw reason;
@@ -247,7 +248,7 @@ function checkHeader(header: readonly string[], { name, columns }: RowsFile): vo
   if (further.length > 0) {
     throw new ProtocolError(
       `${JSON.stringify(name)} has columns that are missing in the earlier files and the header: ${further.join(", ")}`,
-      { advice: "The database schema changes here. Use --columns or --format jsonl, or save the archive first." },
+      { advice: "The database schema changes here. Use --columns or --output jsonl, or save the archive first." },
     );
   }
 }

@@ -5,7 +5,7 @@ import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/ind
 import { monotonicMs } from "../runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { addArguments } from "./declarations.js";
-import { finish } from "./finish.js";
+import { finish, NO_COLOR } from "./finish.js";
 import { flagNames } from "./option-names.js";
 import {
   type CommandContext,
@@ -17,6 +17,7 @@ import {
   Reported,
   type Streams,
 } from "./output.js";
+import { isJsonRequested } from "./output-format.js";
 import { COMPLETE } from "./shells.js";
 import { fullName } from "./usage-error.js";
 import { watchConfig } from "./used-config.js";
@@ -108,7 +109,7 @@ async function execute(args: readonly string[], { version, context, silence, adv
       return interruptedCode(signal);
     }
     const wording = reason instanceof TradewireError ? wordingFor(reason, running, adviceOn) : undefined;
-    if (args.includes("--json")) {
+    if (isJsonRequested(args)) {
       out.write(errorJson(reason, wording));
     } else {
       err.write(
@@ -173,13 +174,16 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
  * @returns the exit code
  */
 export async function runCommand(run: CommandRun): Promise<number> {
-  const { args, version } = run;
+  const { args, version, environment } = run;
+  if (args.includes(NO_COLOR)) {
+    environment["NO_COLOR"] = "1";
+  }
   const notes = createNotes(run.err);
   const { onConfig, adviceOn } = watchConfig({
     get notes() {
       return notes.stream;
     },
-    environment: run.environment,
+    environment,
   });
   const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
@@ -191,7 +195,7 @@ export async function runCommand(run: CommandRun): Promise<number> {
     get notes() {
       return notes.stream;
     },
-    environment: run.environment,
+    environment,
     onConfig,
     signal: run.signal,
   };

@@ -1,12 +1,8 @@
 import { csvLine } from "../csv/encode-csv.js";
 import type { CsvRow } from "../csv/index.js";
 import { escapedJson, printable } from "./output.js";
+import type { OutputFormat } from "./output-format.js";
 import { describeOmissions, type Layout, layOut, tableLine, widthsOf } from "./table.js";
-
-/** The formats in which rows can be printed. */
-export const rowFormats = ["jsonl", "csv", "table"] as const;
-
-export type RowFormatName = (typeof rowFormats)[number];
 
 /** A format that turns rows into text. */
 export interface RowFormat {
@@ -14,9 +10,12 @@ export interface RowFormat {
   readonly header: boolean;
   /** Formats rows with these columns. The header precedes the first rows. */
   text(columns: readonly string[], rows: readonly CsvRow[]): string;
-  /** Returns the remaining text after the last row. */
+  /** Returns the remaining text after the last row of all. */
   end(): string;
-  /** Returns the text that marks the rows before it as incomplete, for a reader that does not learn of the failure. */
+  /**
+   * Returns the remaining text after the last row before a failure. It marks the rows as incomplete, for a reader that does
+   * not learn of the failure.
+   */
   broken(): string;
 }
 
@@ -39,8 +38,10 @@ const UNLIMITED: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) =>
  * @param terminal the width that a table has to fit into, and the receiver of what does not fit; by default unlimited
  * @returns the format, for one output
  */
-export function createRowFormat(name: RowFormatName, nullText: string | undefined, terminal = UNLIMITED): RowFormat {
+export function createRowFormat(name: OutputFormat, nullText: string | undefined, terminal = UNLIMITED): RowFormat {
   switch (name) {
+    case "json":
+      return jsonArray();
     case "jsonl":
       return jsonLines();
     case "csv":
@@ -74,6 +75,25 @@ function jsonLines(): RowFormat {
     },
     end: () => "",
     broken: () => "",
+  };
+}
+
+/** Formats all rows as one JSON array, which a failure leaves open. */
+function jsonArray(): RowFormat {
+  const lines = jsonLines();
+  let isEmpty = true;
+  return {
+    header: false,
+    text(columns, rows) {
+      let text = "";
+      for (const row of rows) {
+        text += `${isEmpty ? "[\n" : ",\n"}${lines.text(columns, [row]).trimEnd()}`;
+        isEmpty = false;
+      }
+      return text;
+    },
+    end: () => (isEmpty ? "[]\n" : "\n]\n"),
+    broken: () => (isEmpty ? "" : "\n"),
   };
 }
 
@@ -145,6 +165,10 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
     return `${[terminal.header(rowLine(header, layout)), ...rows.map((cells) => rowLine(cells, layout))].join("\n")}\n`;
   }
 
+  function restOfSample(): string {
+    return state.status === "sampling" && state.header.length > 0 ? layOutSample(state.header, state.rows) : "";
+  }
+
   return {
     header: true,
     text(columns, rows) {
@@ -161,18 +185,18 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
       return isSampled ? layOutSample(state.header, state.rows) : "";
     },
     end() {
-      const text = state.status === "sampling" && state.header.length > 0 ? layOutSample(state.header, state.rows) : "";
+      const text = restOfSample();
       if (state.status === "formatting") {
         const { header, layout, isShortened } = state;
         const tables = [{ header, layout: { ...layout, isShortened } }];
-        const omissions = describeOmissions(tables, "Choose with --columns, or print all with --format csv.");
+        const omissions = describeOmissions(tables, "Choose with --columns, or print all with --output csv.");
         if (omissions !== "") {
           terminal.onOmission(omissions);
         }
       }
       return text;
     },
-    broken: () => "",
+    broken: restOfSample,
   };
 }
 

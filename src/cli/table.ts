@@ -57,6 +57,18 @@ export function layOut(natural: readonly number[], width: number, ranked: readon
 }
 
 /**
+ * Ranks the columns of a table.
+ *
+ * @param header the names of the columns
+ * @param ranked the names of the most important columns, the most important first
+ * @returns the indexes of these columns, and then of all others from left to right
+ */
+export function rankedPlaces(header: readonly string[], ranked: readonly string[]): number[] {
+  const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
+  return [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
+}
+
+/**
  * Formats a line of a table.
  *
  * @param cells the cells of all columns, safe for a terminal
@@ -265,8 +277,7 @@ export function createTables(
   const styleHeader = (line: string) => styled(out, "bold", line, environment);
   return {
     format(header, rows, { ranked = [], indent = "" } = {}) {
-      const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
-      const places = [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
+      const places = rankedPlaces(header, ranked);
       const fitted = fitTable(header, rows, { width: widthOf(streams) - indent.length, ranked: places, styleHeader });
       formatted.push(fitted);
       return fitted.text.replaceAll(/^(?=.)/gm, indent);

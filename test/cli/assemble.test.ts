@@ -47,14 +47,17 @@ describe("tradewire assemble", () => {
 
   it("prints a JSON object, and replaces a file only when forced to", async () => {
     const capture = bodies.map((body) => JSON.stringify(body)).join("\n");
-    const first = await assembled(capture, "--json", "-o", "a.zip");
+    const first = await assembled(capture, "--json", "--out", "a.zip");
     expect(JSON.parse(first.out)).toMatchObject({
       path: join(folder, "a.zip"),
       bytes: archive.length,
       entries: [{ name: "chain-1-trades-1-3000.csv", size: 408_004 }],
     });
-    expect(await assembled(capture, "-o", "a.zip")).toMatchObject({ code: 1, err: expect.stringContaining("exists") });
-    expect(await assembled(capture, "-o", "a.zip", "--force")).toMatchObject({ code: 0 });
+    expect(await assembled(capture, "--out", "a.zip")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("exists"),
+    });
+    expect(await assembled(capture, "--out", "a.zip", "--force")).toMatchObject({ code: 0 });
   });
 
   it("reads standard input and writes standard output", async () => {

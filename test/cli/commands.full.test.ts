@@ -21,7 +21,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   devnode: [2, "--segments", "0"],
   explain: [0, "TW_BANNED"],
   events: [2, "--type", "ordr", "NODE"],
-  export: [0, "--table", "trades", "--from-block", "1", "--to-block", "10", "--format", "csv", "--limit", "2", "NODE"],
+  export: [0, "--table", "trades", "--from-block", "1", "--to-block", "10", "--output", "csv", "--limit", "2", "NODE"],
   follow: [0, "--table", "trades", "--limit", "2", "NODE"],
   inspect: [0, "a.zip"],
   keys: [0, "show", "key"],

@@ -49,13 +49,13 @@ async function refused(csv: string): Promise<void> {
 
 describe("CSV that a database reads", () => {
   it("is taken where it is whole", async () => {
-    const { code, out } = await run(["rows", join(folder, "good.zip"), "--format", "csv"]);
+    const { code, out } = await run(["rows", join(folder, "good.zip"), "--output", "csv"]);
     expect(code).toBe(0);
     expect(await copied(out)).toEqual({ rows: ROWS, error: undefined });
   });
 
   it.each(["wrong.zip", "no.zip"])("is refused where the archive is broken: %s", async (name) => {
-    const { code, out } = await run(["rows", join(folder, name), "--format", "csv"]);
+    const { code, out } = await run(["rows", join(folder, name), "--output", "csv"]);
     expect(code).toBe(1);
     expect(out.endsWith('\n"')).toBe(true);
     await refused(out);
@@ -67,7 +67,7 @@ describe("CSV that a database reads", () => {
     await using server = await serveExport("raw", { chunks, end, pieceSize: 20_000 });
     const range = ["--table", "trades", "--from-block", "1", "--to-block", "1000"];
     const node = ["--transport", "rest", "--rest-url", server.url];
-    const { code, out, err } = await run(["export", ...node, ...range, "--format", "csv", "--out", "-"]);
+    const { code, out, err } = await run(["export", ...node, ...range, "--output", "csv", "--out", "-"]);
     expect(code).toBe(1);
     expect(err).toContain("the node answered INTERNAL: no segment");
     expect(out.split("\n").length).toBeGreaterThan(100);
@@ -77,7 +77,7 @@ describe("CSV that a database reads", () => {
 
   it("is refused where the command is interrupted", async () => {
     const input = new PassThrough();
-    const { interrupt, firstLine, ended } = startCommand(["rows", "-", "--format", "csv"], { input });
+    const { interrupt, firstLine, ended } = startCommand(["rows", "-", "--output", "csv"], { input });
     input.write(good.subarray(0, good.length / 2)); // Nothing more comes.
     await firstLine;
     interrupt("SIGTERM");

@@ -19,7 +19,7 @@ const exported = async ({ grpcUrl }: CommandNode, from: number, to: number) =>
   (
     await run([
       ...["export", "--table", "trades", "--from-block", String(from), "--to-block", String(to)],
-      ...["--format", "csv", "--transport", "grpc", "--grpc-url", grpcUrl],
+      ...["--output", "csv", "--transport", "grpc", "--grpc-url", grpcUrl],
     ])
   ).out;
 

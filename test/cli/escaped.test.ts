@@ -29,7 +29,7 @@ describe("what a node sends", () => {
   });
   afterAll(() => node.close());
 
-  it.each([[[]], [["--json"]], [["--format", "jsonl"]]])("is shown escaped: params %j", async (options) => {
+  it.each([[[]], [["--json"]], [["--output", "jsonl"]]])("is shown escaped: params %j", async (options) => {
     const outcome = await run(["params", "--transport", "rest", "--rest-url", node.restUrl, ...options]);
     expect(outcome.code).toBe(0);
     expect(outcome.out).toContain("key");
@@ -50,7 +50,7 @@ describe("what a node sends", () => {
 it("rows as lines of JSON are escaped, and mean the same", async () => {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-escaped-"));
   await writeFile(join(folder, "a.zip"), rawZip([{ name: "c-trades-1-10.csv", content: `a\n${SNEAKY.join("")}\n` }]));
-  const { out } = await run(["rows", join(folder, "a.zip"), "--format", "jsonl"]);
+  const { out } = await run(["rows", join(folder, "a.zip"), "--output", "jsonl"]);
   await rm(folder, { recursive: true });
   expect(out).not.toMatch(RAW);
   expect(JSON.parse(out)).toMatchObject({ a: SNEAKY.join("") });

@@ -78,7 +78,7 @@ describe("tradewire events", () => {
 
   it("prints a line for a person, safe for a terminal", async () => {
     await using node = await start(all);
-    const { code, out } = await run([...node.args, "--format", "table", "--limit", "4"]);
+    const { code, out } = await run([...node.args, "--output", "table", "--limit", "4"]);
     expect(code).toBe(0);
     expect(out.split("\n")).toEqual([
       "       7  order              C3C3C3C3…  ACTIVE BUY 10 @ 100.50 remaining=5 LIMIT GTC id=0d0d0d0d… party=a1a1a1a1… market=b2b2b2b2…",
@@ -87,7 +87,7 @@ describe("tradewire events", () => {
       "       8  endBlock           tx-8-2     height=8",
       "",
     ]);
-    expect((await run([...node.args, "--format", "table", "--limit", "1", "--wide"])).out).toContain(
+    expect((await run([...node.args, "--output", "table", "--limit", "1", "--wide"])).out).toContain(
       `id=${id} party=${party}`,
     );
   });
@@ -108,11 +108,11 @@ describe("tradewire events", () => {
       yield* quiet(signal);
     });
     const args = [...node.args, "--type", "order"];
-    const joined = await run([...args, "--lifecycle", "--format", "table", "--limit", "2"]);
+    const joined = await run([...args, "--lifecycle", "--output", "table", "--limit", "2"]);
     expect(joined).toMatchObject({ code: 0, err: "" });
     expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 10 @ 100\.50/);
     const note = "tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n";
-    const table = [...args, "--format", "table", "--limit", "1"];
+    const table = [...args, "--output", "table", "--limit", "1"];
     expect((await run(table)).err).toBe(note);
     expect((await run([...table, "--quiet"])).err).toBe("");
     expect((await run([...table, "--type", "cancelledOrders", "--type", "expiredOrders"])).err).toBe("");
@@ -153,7 +153,7 @@ describe("tradewire events", () => {
     [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
     [["--party", "x"], '--party must be 64 hex digits (got "x")'],
     [["--limit", "0"], "--limit: 0 is too small"],
-    [["--format", "csv"], "Allowed choices are table, jsonl"],
+    [["--output", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {
     const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);
     expect(code).toBe(2);

@@ -95,7 +95,7 @@ describe("tradewire export in parts", () => {
 
   it.each([
     ["--parallel", "2", "--out", "-"],
-    ["--resume", "parts", "--format", "csv"],
+    ["--resume", "parts", "--output", "csv"],
   ])("refuses %s %s with %s %s", async (...more) => {
     const outcome = await run(
       args(...more).filter((each) => each !== "--json"),

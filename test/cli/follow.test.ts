@@ -55,7 +55,7 @@ function printedBy(running: Running): (count: number) => Promise<void> {
 
 describe("tradewire follow", () => {
   it("prints the rows of the segments, a JSON object a line, each with the columns of its own schema", async () => {
-    const { code, out, err } = await run(args("--from-block", "1", "--to-block", "40", "--format", "jsonl"));
+    const { code, out, err } = await run(args("--from-block", "1", "--to-block", "40", "--output", "jsonl"));
     expect([code, err]).toEqual([0, ""]);
     expect(linesOf(out)).toEqual(await all(4));
     const columns = linesOf(out).map((line) => Object.keys(JSON.parse(line)).length);

@@ -63,15 +63,15 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
 
   it("prints rows in each format", async () => {
     expect(await ledger(good, "--out", "-")).toMatchObject({ code: 0, out: body.toString(), err: "" });
-    expect(await ledger(good, "--format", "jsonl", "--columns", "note,quantity")).toMatchObject({
+    expect(await ledger(good, "--output", "jsonl", "--columns", "note,quantity")).toMatchObject({
       code: 0,
       out: '{"note":null,"quantity":"12"}\n{"note":"a, \\"b\\"","quantity":"-3"}\n',
     });
-    expect(await ledger(good, "--format", "csv", "--null", "NULL", "--limit", "1")).toMatchObject({
+    expect(await ledger(good, "--output", "csv", "--null", "NULL", "--limit", "1")).toMatchObject({
       code: 0,
       out: "vega_time,quantity,note\n2024-01-01 00:00:00+00,12,NULL\n",
     });
-    expect((await ledger(good, "--format", "table")).out).toBe(
+    expect((await ledger(good, "--output", "table")).out).toBe(
       'vega_time               quantity  note\n2024-01-01 00:00:00+00        12  NULL\n2024-01-01 00:00:01+00        -3  a, "b"\n',
     );
     expect(await readdir(folder)).toEqual([]);
@@ -81,7 +81,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
     const { code, out, err } = await ledger(failing, "--out", "-");
     expect([code, out]).toEqual([1, 'vega_time,quantity,note\n2024-01-01 00:00:00+00,12,\n"']);
     expect(err).toContain("tradewire: the node answered INTERNAL: no ledger");
-    const rows = await ledger(failing, "--format", "jsonl", "--columns", "quantity");
+    const rows = await ledger(failing, "--output", "jsonl", "--columns", "quantity");
     expect([rows.code, rows.out]).toEqual([1, '{"quantity":"12"}\n']);
   });
 
@@ -104,7 +104,7 @@ describe("tradewire ledger", () => {
     [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
     [["--from", "9999999999999999999"], "--from is 9999999999999999999, which is no time"],
     [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
-    [["--format", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
+    [["--output", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
     [["--out", "-", "--force"], "--out, --force and --json apply only to a file, but rows are printed"],
   ])("refuses %j", async (args, message) => {
     const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], { cwd: folder });

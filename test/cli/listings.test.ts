@@ -13,13 +13,15 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     run([...args, "--transport", transport, `--${transport}-url`, transport === "grpc" ? node.grpcUrl : node.restUrl]);
 
   it("params prints all parameters, one, or those of a pattern", async () => {
-    const all = await ask("params");
+    const lines = await ask("params", "spam.pow.d*");
+    expect(lines.out).toBe('{"key":"spam.pow.difficulty","value":"15"}\n');
+    const all = await ask("params", "--output", "table");
     expect(all).toMatchObject({ code: 0, err: "" });
     expect(all.out.split("\n").length).toBeGreaterThan(100);
     expect(all.out).toMatch(/^key +value\nblockchains\.ethereumConfig +\{/);
     const one = await ask("params", "snapshot.interval.length", "--json");
     expect(JSON.parse(one.out)).toEqual({ networkParameters: [{ key: "snapshot.interval.length", value: "10" }] });
-    const some = await ask("params", "spam.p?w.*", "--format", "csv");
+    const some = await ask("params", "spam.p?w.*", "--output", "csv");
     expect(some.out).toBe(
       "key,value\nspam.pow.difficulty,15\nspam.pow.hashFunction,sha3_24_rounds\nspam.pow.increaseDifficulty,1\n" +
         "spam.pow.numberOfPastBlocks,100\nspam.pow.numberOfTxPerBlock,2\n",
@@ -32,7 +34,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
   });
 
   it("stop-orders prints a table", async () => {
-    const { code, out } = await ask("stop-orders", "--limit", "3");
+    const { code, out } = await ask("stop-orders", "--limit", "3", "-o", "table");
     expect(code).toBe(0);
     const [header, ...rows] = out
       .trimEnd()
@@ -45,7 +47,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       expect(row).toMatch(/ 2023-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z /);
       expect(row).not.toContain("STATUS_");
     }
-    const wide = await ask("stop-orders", "--limit", "1", "--wide");
+    const wide = await ask("stop-orders", "--limit", "1", "--wide", "-o", "table");
     expect(wide.out).toMatch(/\n[0-9a-f]{64} /);
   });
 
@@ -54,7 +56,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     const { createdAt, partyId, marketId } = orders[0].stopOrder;
     const filtered = await ask(
       ...["stop-orders", "--status", "PENDING", "--status", "STATUS_EXPIRED", "--party", partyId, "--market", marketId],
-      ...["--from", createdAt, "--to", String(BigInt(createdAt) + 1n), "--live", "--format", "jsonl"],
+      ...["--from", createdAt, "--to", String(BigInt(createdAt) + 1n), "--live", "--output", "jsonl"],
     );
     expect(
       filtered.out
@@ -67,7 +69,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
   });
 
   it("stop-orders writes CSV as it comes", async () => {
-    const { out } = await ask("stop-orders", "--format", "csv", "--limit", "1500");
+    const { out } = await ask("stop-orders", "--output", "csv", "--limit", "1500");
     expect(out).toMatch(/^submission\.marketId,.*,stopOrder\.id,.*,stopOrder\.trailingPercentOffset\n/);
     expect(out.match(/,STATUS_[A-Z]+,/g)).toHaveLength(1500);
   });
@@ -95,7 +97,7 @@ it.each([
 });
 
 it("options that exclude each other are bad usage, told as JSON where that is asked for", async () => {
-  const { code, out, err } = await run(["stop-orders", "--json", "--format", "csv"]);
+  const { code, out, err } = await run(["stop-orders", "--json", "--output", "csv"]);
   expect([code, err]).toEqual([2, ""]);
   expect(JSON.parse(out)).toMatchObject({ error: { message: expect.stringContaining("cannot be used with option") } });
 });

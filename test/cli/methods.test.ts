@@ -3,19 +3,20 @@ import { run } from "../support/command.js";
 
 describe("methods", () => {
   it("lists every method on a line of its own", async () => {
-    const { code, out, err } = await run(["methods"]);
+    const { code, out, err } = await run(["methods", "--output", "table"]);
     expect([code, err]).toEqual([0, ""]);
-    const lines = out.trimEnd().split("\n");
+    const [header, ...lines] = out.trimEnd().split("\n");
+    expect(header).toMatch(/^method +kind +http +service$/);
     expect(lines).toHaveLength(150);
     expect(new Set(lines.map((line) => line.split(" ")[0])).size).toBe(150);
     const cells = lines.map((line) => line.split(/ {2,}/));
     for (const expected of [
-      ["datanode.api.v2.TradingDataService/ListMarkets", "unary", "GET /api/v2/markets"],
-      ["datanode.api.v2.TradingDataService/ObserveTrades", "server streaming", "GET /api/v2/stream/trades"],
-      ["datanode.api.v2.TradingDataService/Ping", "unary"],
-      ["vega.api.v1.CoreService/ObserveEventBus", "bidi streaming", "GET /stream/event/bus"],
-      ["vega.api.v1.CoreService/SubmitTransaction", "unary", "POST /transaction"],
-      ["vega.api.v1.CoreStateService/ListAccounts", "unary", "GET /accounts"],
+      ["TradingDataService/ListMarkets", "unary", "GET /api/v2/markets", "datanode.api.v2.TradingDataService"],
+      ["ObserveTrades", "server streaming", "GET /api/v2/stream/trades", "datanode.api.v2.TradingDataService"],
+      ["Ping", "unary", "datanode.api.v2.TradingDataService"],
+      ["CoreService/ObserveEventBus", "bidi streaming", "GET /stream/event/bus", "vega.api.v1.CoreService"],
+      ["SubmitTransaction", "unary", "POST /transaction", "vega.api.v1.CoreService"],
+      ["CoreStateService/ListAccounts", "unary", "GET /accounts", "vega.api.v1.CoreStateService"],
     ]) {
       expect(cells).toContainEqual(expected);
     }

@@ -55,7 +55,7 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
     run(["segments", "--transport", transport, `--${transport}-url`, urls[`${transport}Url`], ...more]);
 
   it("prints a table", async () => {
-    const outcome = await ask();
+    const outcome = await ask("--output", "table");
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, err: "" });
     const [list = "", summary] = outcome.out.split("\n\n");

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => node.close());
 
 it("shows each node, and why one is not used", async () => {
-  const { code, out, err } = await run(["nodes", "--grpc-url", node.grpcUrl, "--grpc-url", down]);
+  const { code, out, err } = await run(["nodes", "--output", "table", "--grpc-url", node.grpcUrl, "--grpc-url", down]);
   expect(code).toBe(0);
   const rows = out.split("\n").map((line) => line.trim().split(/ {2,}/));
   expect(rows[0]).toEqual(["node", "state", "chain", "height", "behind", "latency", "version"]);
@@ -23,11 +23,13 @@ it("shows each node, and why one is not used", async () => {
 
 it("prints an object for each node as JSON", async () => {
   const { out } = await run(["nodes", "--json", "--rest-url", node.restUrl]);
-  expect(JSON.parse(out)).toMatchObject({ name: "rest", url: node.restUrl, state: "usable", height: "10" });
+  expect(JSON.parse(out)).toMatchObject({
+    nodes: [{ name: "rest", url: node.restUrl, state: "usable", height: "10" }],
+  });
 });
 
 it("fails if no node can be used", async () => {
-  const { code, out } = await run(["nodes", "--json", "--grpc-url", down]);
+  const { code, out } = await run(["nodes", "--grpc-url", down]);
   expect(code).toBe(1);
   expect(JSON.parse(out)).toMatchObject({ state: "unreachable", error: expect.stringContaining("refused") });
 });

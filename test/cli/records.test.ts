@@ -15,7 +15,7 @@ afterAll(() => node.close());
 
 const ask = (...args: string[]) => run([...args, "--grpc-url", node.grpcUrl]);
 const lines = async (...args: string[]) =>
-  (await ask(...args, "--format", "jsonl")).out
+  (await ask(...args)).out
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line));
@@ -29,7 +29,7 @@ function scaled(units: string, decimals: number): string {
 
 describe("markets", () => {
   it("prints a table with codes and decimal prices, and JSON with both forms", async () => {
-    const { code, out } = await ask("markets");
+    const { code, out } = await ask("markets", "--output", "table");
     expect(code).toBe(0);
     const [header, ...rows] = out.trimEnd().split("\n");
     expect(header).toMatch(/^code +id +state +mode +mark +bid +offer +open_interest +name$/);
@@ -83,13 +83,13 @@ describe("orders and trades", () => {
 
 describe("positions and accounts", () => {
   it("show codes, and amounts in the decimals of their asset", async () => {
-    const positions = await ask("positions", "--market", "M0", "--limit", "3");
+    const positions = await ask("positions", "--market", "M0", "--limit", "3", "--output", "table");
     expect(positions.out).toMatch(/^market +party +open_volume +entry_price [\s\S]*\nM0 +[0-9a-f]{8}… +-?\d/);
     const [{ owner, asset, balance, decimals }] = await lines("accounts", "--limit", "1");
     await using client = createClient({ grpc: { url: node.grpcUrl } });
     const found = await client.service(TradingDataService).getAsset({ assetId: asset });
     expect(decimals.balance).toBe(scaled(balance, Number(found.asset?.details?.decimals)));
-    const ofParty = await ask("accounts", "--party", owner);
+    const ofParty = await ask("accounts", "--party", owner, "--output", "table");
     expect(ofParty.out).toContain(`  ${found.asset?.details?.symbol}  `);
   });
 });

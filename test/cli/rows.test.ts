@@ -44,21 +44,21 @@ describe("tradewire rows", () => {
     [["--columns", "note,id", "--limit", "1"], "note,id\n,1\n"],
     [["--limit", "0"], "id,note\n"],
   ])("prints CSV with %j", async (options, out) => {
-    expect(await run(["rows", path("one.zip"), "--format", "csv", ...options])).toEqual({ code: 0, err: "", out });
+    expect(await run(["rows", path("one.zip"), "--output", "csv", ...options])).toEqual({ code: 0, err: "", out });
   });
 
   it("prints an aligned table", async () => {
-    const { out } = await run(["rows", path("one.zip"), "--format", "table"]);
+    const { out } = await run(["rows", path("one.zip"), "--output", "table"]);
     expect(out).toBe('id  note\n 1  NULL\n 2  ""\n 3  a,"b"\\u{d}\\u{a}c\n');
   });
 
   it("prints nothing that steers a terminal in a table", async () => {
-    const { out } = await run(["rows", path("hostile.zip"), "--format", "table"]);
+    const { out } = await run(["rows", path("hostile.zip"), "--output", "table"]);
     expect(out).toBe("id  no\\u{1b}[2Jte\n 1  \\u{1b}[31m\n");
   });
 
   it("prints the header alone of an empty table, and no line in JSON", async () => {
-    const print = async (format: string) => (await run(["rows", path("empty.zip"), "--format", format])).out;
+    const print = async (format: string) => (await run(["rows", path("empty.zip"), "--output", format])).out;
     expect([await print("csv"), await print("table"), await print("jsonl")]).toEqual(["id,note\n", "id  note\n", ""]);
   });
 
@@ -75,8 +75,8 @@ describe("tradewire rows", () => {
       [[file, "--columns", "id,"], 2, "--columns id, contains a duplicate or empty column name"],
       [[file, "--limit", "-1"], 2, '"-1" is not a whole number'],
       [[file, "--null", "x"], 2, "--null is for csv and table"],
-      [[file, "--null", ",", "--format", "csv"], 2, 'the NULL string "," cannot be written to a CSV file'],
-      [[file, "--format", "xml"], 2, "Allowed choices are jsonl, csv, table"],
+      [[file, "--null", ",", "--output", "csv"], 2, 'the NULL string "," cannot be written to a CSV file'],
+      [[file, "--output", "xml"], 2, "Allowed choices are table, json, jsonl, csv"],
       [[], 2, "missing required argument 'file'"],
     ] as const) {
       const outcome = await run(["rows", ...args]);
@@ -94,8 +94,8 @@ describe("tradewire rows over a change of the schema", () => {
   });
 
   it("prints the columns of all files in CSV, NULL where a file lacks one", async () => {
-    expect((await run(["rows", path("two.zip"), "--format", "csv"])).out).toBe("id,note,fee\n1,x,\n2,,7\n");
-    expect((await run(["rows", path("less.zip"), "--format", "csv"])).out).toBe("id,note\n1,x\n2,\n");
+    expect((await run(["rows", path("two.zip"), "--output", "csv"])).out).toBe("id,note,fee\n1,x,\n2,,7\n");
+    expect((await run(["rows", path("less.zip"), "--output", "csv"])).out).toBe("id,note\n1,x\n2,\n");
   });
 
   it("prints the columns that it is told to, in every file", async () => {
@@ -106,10 +106,10 @@ describe("tradewire rows over a change of the schema", () => {
 
   it("ends CSV with an error where a stream comes to columns that its header does not have", async () => {
     const input = await readFile(path("two.zip"));
-    const outcome = await run(["rows", "-", "--format", "csv"], { input });
+    const outcome = await run(["rows", "-", "--output", "csv"], { input });
     expect(outcome).toMatchObject({ code: 1, out: 'id,note\n1,x\n"' });
     expect(outcome.err).toContain(`"${NEW}" has columns that are missing in the earlier files and the header: fee\n`);
-    const named = await run(["rows", "-", "--format", "csv", "--columns", "id"], { input });
+    const named = await run(["rows", "-", "--output", "csv", "--columns", "id"], { input });
     expect(named).toEqual({ code: 0, err: "", out: "id\n1\n2\n" });
     const unknown = await run(["rows", "-", "--columns", "fee"], { input });
     expect(unknown).toMatchObject({ code: 2, out: "" });
@@ -119,7 +119,7 @@ describe("tradewire rows over a change of the schema", () => {
 
 describe("tradewire rows with a large archive", () => {
   it.each(["jsonl", "csv", "table"])("prints every row as %s", async (format) => {
-    const { code, out } = await run(["rows", path("large.zip"), "--format", format]);
+    const { code, out } = await run(["rows", path("large.zip"), "--output", format]);
     expect(code).toBe(0);
     expect(out.split("\n")).toHaveLength(ROWS + (format === "jsonl" ? 1 : 2));
     expect(out).toContain(`row number ${ROWS - 1}`);

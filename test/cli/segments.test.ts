@@ -58,7 +58,7 @@ describe("tradewire segments", () => {
       listAllNetworkHistorySegments: () => ({ segments: [segment(31n, 2n), segment(1n, 1n), segment(11n, 2n)] }),
     });
     const ask = (...more: string[]) => run(["segments", "--transport", "grpc", "--grpc-url", gappy.grpcUrl, ...more]);
-    expect((await ask()).out).toBe(
+    expect((await ask("-o", "table")).out).toBe(
       [
         "from  to  schema  chain  segment",
         "   1  10       1  c      s",
@@ -75,6 +75,12 @@ describe("tradewire segments", () => {
         "",
       ].join("\n"),
     );
+    expect((await ask()).out.split("\n").map((line) => /^\{"fromHeight":"(\d+)"/.exec(line)?.[1])).toEqual([
+      "1",
+      "11",
+      "31",
+      undefined,
+    ]);
     expect(JSON.parse((await ask("--json")).out)).toMatchObject({
       spans: [
         { fromBlock: "1", toBlock: "20", segments: 2 },
@@ -108,11 +114,11 @@ describe("tradewire export", () => {
     expect(err).toContain("\nRange widened from 5-12 to 1-20 (--snap).\n");
     const machine = await run(on("export", ...range(5, 12), "--snap", "--json", "--out", join(folder, "json.zip")));
     expect(JSON.parse(machine.out)).toMatchObject({ fromBlock: "1", toBlock: "20" });
-    expect((await run(on("export", ...range(1, 20), "--snap", "--format", "csv", "--limit", "0"))).err).toBe("");
+    expect((await run(on("export", ...range(1, 20), "--snap", "--output", "csv", "--limit", "0"))).err).toBe("");
   });
 
   it("prints rows as they arrive", async () => {
-    const { code, out, err } = await run(on("export", ...range(21, 40), "--format", "jsonl"));
+    const { code, out, err } = await run(on("export", ...range(21, 40), "--output", "jsonl"));
     expect([code, err]).toEqual([0, ""]);
     const rows = out.trimEnd().split("\n");
     expect(rows).toHaveLength(40);
@@ -120,16 +126,16 @@ describe("tradewire export", () => {
       ...Array.from({ length: 20 }, () => false),
       ...Array.from({ length: 20 }, () => true),
     ]);
-    const csv = await run(on("export", ...range(21, 40), "--format", "csv", "--columns", "seq_num", "--limit", "3"));
+    const csv = await run(on("export", ...range(21, 40), "--output", "csv", "--columns", "seq_num", "--limit", "3"));
     expect(csv).toEqual({ code: 0, err: "", out: "seq_num\n5\n6\n5\n" });
   });
 
   it.each([
     [["--columns", "id"], "--columns applies to rows"],
-    [["--format", "csv", "--json"], "--resume, --force and --json apply only to an archive"],
-    [["--format", "csv", "--out", "x.csv"], "--resume, --force and --json apply only to an archive"],
+    [["--output", "csv", "--json"], "--resume, --force and --json apply only to an archive"],
+    [["--output", "csv", "--out", "x.csv"], "--resume, --force and --json apply only to an archive"],
     [["--out", "-", "--force"], "--resume, --force and --json apply only to an archive"],
-    [["--format", "jsonl", "--null", "x"], "--null is for csv and table"],
+    [["--output", "jsonl", "--null", "x"], "--null is for csv and table"],
   ])("refuses %j", async (options, said) => {
     const outcome = await run(on("export", ...range(1, 20), ...options), { cwd: folder });
     expect(outcome.code).toBe(2);

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-import { run } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
+import { eventually } from "../support/eventually.js";
 
 let node: Devnode;
 let other: Devnode;
@@ -152,7 +153,23 @@ describe("tradewire sync --dry-run", () => {
   });
 });
 
+it("a sync from a node that does not answer has no share of its history yet", async () => {
+  const args = ["sync", "--grpc-url", "http://127.0.0.1:1", "--to", "duckdb:none.duckdb"];
+  const running = startCommand(args, { cwd: folder });
+  await eventually(() => /^\S+Z waiting: .*refused/m.test(running.said()));
+  running.interrupt("SIGINT");
+  expect((await running.ended).err).not.toContain("%");
+});
+
 describe("tradewire sync status and verify", () => {
+  it.each(["duckdb:absent.duckdb", "parquet:absent"])("status of %s, which does not exist, is an error", async (to) => {
+    expect(await below("status", "--to", to)).toEqual({
+      code: 1,
+      out: "",
+      err: `tradewire: "${to.replace(/^.*:/, "")}": no such file or folder\nCheck --to, or create it with \`tradewire sync\`.\n`,
+    });
+  });
+
   it("tell what is there, with the node and without", async () => {
     await sync("--to", "duckdb:status.duckdb", "--table", "trades", "--to-block", "20");
     const beside = await below("status", "--to", "duckdb:status.duckdb", ...two);

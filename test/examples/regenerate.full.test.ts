@@ -120,10 +120,10 @@ describe("the command takes the fork's definitions without regenerating", () => 
 
   it("to list and to describe", async () => {
     const proto = join(folder, "image.binpb");
-    expect((await run(["methods", "--proto", proto])).out.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
-      ["datanode.api.v2.TradingDataService/GetNetworkParameter", "unary", "GET /api/v2/network/parameters/{key}"],
-      ["datanode.api.v2.TradingDataService/GetMarketNote", "unary", "GET /api/v2/market/{market_id}/note"],
-      [""],
+    expect((await run(["methods", "--proto", proto, "--output", "csv"])).out.split("\n").slice(1)).toEqual([
+      expect.stringMatching(/^datanode\.api\.v2\.TradingDataService\/GetNetworkParameter,unary,/),
+      expect.stringMatching(/^datanode\.api\.v2\.TradingDataService\/GetMarketNote,unary,/),
+      "",
     ]);
     expect(JSON.parse((await run(["describe", "NetworkParameter", "--proto", proto, "--json"])).out)).toMatchObject({
       kind: "message",

@@ -104,7 +104,7 @@ export function archiveCases({ root, folder, tools, clients: { grpc } }) {
     const rows = await expected();
     assert.deepEqual(await all(openArchive(path).rows()), rows);
     assert.deepEqual(await all(openArchive(createReadStream(path)).rows()), rows);
-    const lines = (await command("rows", path, "--format", "jsonl")).trim().split("\n");
+    const lines = (await command("rows", path, "--output", "jsonl")).trim().split("\n");
     assert.deepEqual(
       lines.map((line) => JSON.parse(line)),
       rows,
@@ -130,7 +130,7 @@ export function archiveCases({ root, folder, tools, clients: { grpc } }) {
       "bsdtar",
       written("bsdtar", "bsdtar", (path, paths) =>
         run("bsdtar", [
-          "--format",
+          "--output",
           "zip",
           "-cf",
           path,

@@ -22,7 +22,7 @@ export function databaseCases({ root, folder, clients: { grpc }, onEnd }) {
         const { columns } = tableSchema(table, NEWEST_SCHEMA_VERSION);
         const { path } = await grpc.exportNetworkHistory({ table, ...range }).saveTo(`${folder}/database/`);
         const csv = `${path}.csv`;
-        await writeFile(csv, await command("rows", path, "--format", "csv"));
+        await writeFile(csv, await command("rows", path, "--output", "csv"));
         return { table, columns, csv, expected: await figures(path, table, columns) };
       }),
     ),

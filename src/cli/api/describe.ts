@@ -34,6 +34,21 @@ export function describables(definitions: Definitions): Named<Describable>[] {
 }
 
 /**
+ * Names methods as briefly as `call` accepts them: by the method alone if no other has its name, else with the service.
+ *
+ * @param methods all methods of the definitions
+ * @returns the function that names one of them
+ */
+export function shortMethodNames(methods: readonly DescMethod[]): (method: DescMethod) => string {
+  const counts = new Map<string, number>();
+  for (const { name } of methods) {
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return (method) =>
+    !yields(method) && counts.get(method.name) === 1 ? method.name : `${method.parent.name}/${method.name}`;
+}
+
+/**
  * Describes a method as a line of a table.
  *
  * @param method the method
@@ -85,6 +100,27 @@ export function describedObject(desc: Describable): object {
       return { kind: "message", name: desc.typeName, ...comment(desc), fields: desc.fields.map(fieldObject) };
     case "enum":
       return { kind: "enum", name: desc.typeName, ...comment(desc), values: desc.values.map(valueObject) };
+  }
+}
+
+/**
+ * Lists the parts of a service, a method, a message or an enum as plain objects.
+ *
+ * @param desc the descriptor
+ * @returns the methods of a service, the fields of a message, the values of an enum; of a method, the fields of both messages
+ */
+export function describedRecords(desc: Describable): object[] {
+  switch (desc.kind) {
+    case "service":
+      return desc.methods.map(methodObject);
+    case "rpc":
+      return [desc.input, desc.output].flatMap(({ typeName, fields }) =>
+        fields.map((field) => ({ message: typeName, ...fieldObject(field) })),
+      );
+    case "message":
+      return desc.fields.map(fieldObject);
+    case "enum":
+      return desc.values.map(valueObject);
   }
 }
 
@@ -240,12 +276,7 @@ function pathOf(desc: Commented): number[] {
  */
 export async function completeMethods(): Promise<CompletionValues> {
   const methods = methodsOf(await loadDefinitions({}, new AbortController().signal));
-  const counts = new Map<string, number>();
-  for (const { name } of methods) {
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  const isUnique = (method: DescMethod) => !yields(method) && counts.get(method.name) === 1;
-  return { values: methods.map((method) => (isUnique(method) ? method.name : `${method.parent.name}/${method.name}`)) };
+  return { values: methods.map(shortMethodNames(methods)) };
 }
 
 /**

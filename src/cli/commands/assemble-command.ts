@@ -9,15 +9,14 @@ import { extensionsOption, profileOption } from "../client-options.js";
 import { parseOutPath, printSavedArchive, readBytes, STANDARD } from "../command-files.js";
 import { addOptions, flag, type OptionValues, text } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
+import { resultFormat, resultOutput } from "../output-format.js";
 
 const assembleOptions = {
-  out: text("<path>", "folder or file to save to, or - for standard output (default: the capture's name with .zip)", {
-    short: "-o",
-  }),
+  out: text("<path>", "folder or file to save to, or - for standard output (default: the capture's name with .zip)"),
   extensions: extensionsOption,
   profile: profileOption,
   force: flag("overwrite an existing file"),
-  json: flag("print the result as a JSON object"),
+  ...resultOutput,
 };
 
 type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
@@ -58,7 +57,7 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
     fileName: () => name ?? "export.zip",
     signal,
   });
-  printSavedArchive(saved, { start, asJson: options.json === true }, context);
+  await printSavedArchive(saved, { start, format: resultFormat(options) }, context);
 }
 
 async function* archiveOf(

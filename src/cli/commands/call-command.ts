@@ -33,9 +33,19 @@ import { type RequestsInput, readRequest, readRequests } from "../api/requests.j
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
 import { STANDARD } from "../command-files.js";
-import { addOptions, flag, type OptionValues, parsed, repeatedText, text, withDefault } from "../declarations.js";
+import {
+  addOptions,
+  choice,
+  flag,
+  type OptionValues,
+  parsed,
+  repeatedText,
+  text,
+  withDefault,
+} from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
+import { OUTPUT } from "../output-format.js";
 import { parseCount, parseDuration } from "../parsers.js";
 
 const callOptions = {
@@ -60,7 +70,8 @@ const callOptions = {
   out: text("<file>", "write the bytes of the response (google.api.HttpBody) to a file, or - for standard output"),
   force: flag("overwrite an existing file"),
   ...definitionsOptions,
-  json: flag("print the response on one line, and errors as JSON"),
+  output: choice("<format>", "print the response on one line, even on a terminal", ["json"], OUTPUT),
+  json: flag("short for --output json; errors are JSON, too", { conflicts: ["output"] }),
   ...clientOptions,
 };
 
@@ -117,7 +128,7 @@ async function runCall(
     );
     return;
   }
-  const isForPerson = context.out.isTTY === true && options.json !== true && method.methodKind === "unary";
+  const isForPerson = context.out.isTTY === true && !isJson(options) && method.methodKind === "unary";
   let left = options.limit ?? Number.POSITIVE_INFINITY;
   for await (const message of messages) {
     const response = responseJson(method.output, message, registry);
@@ -128,6 +139,8 @@ async function runCall(
     }
   }
 }
+
+const isJson = ({ json: isShort, output }: CallOptions) => isShort === true || output === "json";
 
 function namedMethods(definitions: Definitions): Named<DescMethod>[] {
   return methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
@@ -358,7 +371,7 @@ async function writeBody(
     return;
   }
   const saved = await saveUnverified(bytes, { target: out, fileName: () => noName(out), force });
-  if (options.json === true) {
+  if (isJson(options)) {
     context.out.write(json(saved));
   } else {
     context.out.write(`${saved.path}\n`);

@@ -3,12 +3,13 @@ import { type ConfigKey, configKeys, valueAt } from "../../config/config-schema.
 import { maskProxy } from "../../config/proxy.js";
 import type { LoadedConfig } from "../../index.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json, printable } from "../output.js";
+import { addOptions, type OptionValues } from "../declarations.js";
+import { type CommandContext, printable } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { printTable } from "../table.js";
 import { originOf } from "../used-config.js";
 
-const configOptions = { json: flag("print one JSON object"), ...clientOptions };
+const configOptions = { ...resultOutput, ...clientOptions };
 
 /**
  * Defines the command `config`, which prints the effective configuration and the source of each value.
@@ -17,20 +18,20 @@ const configOptions = { json: flag("print one JSON object"), ...clientOptions };
  * @param context the streams of the command
  */
 export function addConfig(command: Command, context: CommandContext): void {
-  const { out } = context;
-  addOptions(command, configOptions).action((options: OptionValues<typeof configOptions>) => {
+  addOptions(command, configOptions).action(async (options: OptionValues<typeof configOptions>) => {
     const loaded = loadClientConfig(options, context);
     const entries = configEntries(loaded);
-    if (options.json === true) {
-      out.write(json(Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry]))));
-      return;
-    }
     const rows = entries.map(({ key, value, found }) => [
       key,
       printable(text(value)),
       printable(`${originOf(loaded, key)}${found === true ? " (found)" : ""}`),
     ]);
-    printTable(["key", "value", "source"], rows, context);
+    const report = {
+      table: () => printTable(["key", "value", "source"], rows, context),
+      object: () => Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry])),
+      records: () => entries,
+    };
+    await printReport(report, resultFormat(options), context);
   });
 }
 

@@ -25,6 +25,7 @@ import {
   withDefault,
 } from "../declarations.js";
 import { type CommandContext, json, printable } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseInteger, parseList } from "../parsers.js";
 
 const devnodeOptions = {
@@ -71,12 +72,13 @@ const devnodeOptions = {
     "<name>",
     "with --admin: additional hostname of this node, such as a container's; may be repeated",
   ),
-  json: flag("print the URLs, chain ID and keys as a JSON object"),
+  ...resultOutput,
 };
 
 type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
   readonly quiet?: boolean;
   readonly verbose?: boolean;
+  readonly color?: boolean;
 };
 
 /**
@@ -93,7 +95,8 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       if (unknown !== undefined) {
         devnode.error(`error: unknown command '${unknown}'`);
       }
-      const { genesis: files, json: asJson, quiet, verbose, adminName: adminNames, ...options } = commandOptions;
+      const { json: _, output: __, quiet, verbose, color, ...nodeOptions } = commandOptions;
+      const { genesis: files, adminName: adminNames, ...options } = nodeOptions;
       // Loaded lazily, because the commands that control a node do not need it.
       const { startDevnode } = await import("../../devnode/index.js");
       await using node = await startDevnode({
@@ -106,13 +109,15 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
         },
       });
       const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
-      if (asJson === true) {
-        out.write(json({ grpcUrl, restUrl, chainId, mnemonic, keys }));
-      } else {
-        out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
-        context.notes.write(`Keys with balances, from the publicly known mnemonic "${mnemonic}":\n`);
-        context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
-      }
+      const report = {
+        table() {
+          out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+          context.notes.write(`Keys with balances, from the publicly known mnemonic "${mnemonic}":\n`);
+          context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
+        },
+        object: () => ({ grpcUrl, restUrl, chainId, mnemonic, keys }),
+      };
+      await printReport(report, resultFormat(commandOptions), context);
       context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
       if (!signal.aborted) {
         await once(signal, "abort");

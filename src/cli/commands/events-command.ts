@@ -23,9 +23,10 @@ import { messageToJson } from "../../json/message-json.js";
 import { parseEventType } from "../../live/event-types.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, choice, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
+import { addOptions, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
 import { valueName } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
+import { eventsOutput } from "../output-format.js";
 import { parseCount } from "../parsers.js";
 
 const eventsOptions = {
@@ -38,11 +39,11 @@ const eventsOptions = {
   party: text("<id>", "only events of this party"),
   market: text("<id>", "only events of this market"),
   lifecycle: flag("with --type order: also print cancelled and expired orders, as order events"),
-  format: choice(
-    "<format>",
-    "one readable line or one JSON object per event (default: table on a terminal, otherwise jsonl)",
-    ["table", "jsonl"],
-  ),
+  ...eventsOutput,
+  output: {
+    ...eventsOutput.output,
+    description: "one readable line or one JSON object per event (default: table on a terminal, otherwise jsonl)",
+  },
   wide: flag("print full IDs"),
   limit: parsed("<count>", "stop after this many events", parseCount),
   reconnect: negatedFlag("exit with an error when the connection is lost"),
@@ -65,7 +66,8 @@ export function addEvents(command: Command, context: CommandContext): void {
 async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
   const { type: types, party: partyId, market: marketId, limit = Number.POSITIVE_INFINITY, reconnect } = options;
   const lifecycle = options.lifecycle === true;
-  const format = options.format ?? (context.out.isTTY === true ? "table" : "jsonl");
+  const isTable = options.output === undefined ? context.out.isTTY === true : options.output === "table";
+  const format = isTable && options.json !== true ? "table" : "jsonl";
   if (format === "table" && !lifecycle && types !== undefined && missesEnds(types)) {
     context.notes.write("tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n");
   }

@@ -2,10 +2,9 @@ import type { Command } from "commander";
 import { ERROR_CODES, type ErrorCode } from "../../errors/error-codes.js";
 import { closestName } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json, writeOut } from "../output.js";
-
-const explainOptions = { json: flag("print the explanation as a JSON object") };
+import { addOptions } from "../declarations.js";
+import { type CommandContext, writeOut } from "../output.js";
+import { type OutputOptions, printReport, type Report, resultFormat, resultOutput } from "../output-format.js";
 
 /**
  * Defines the command `explain`, which explains the code of an error.
@@ -14,16 +13,22 @@ const explainOptions = { json: flag("print the explanation as a JSON object") };
  * @param context the streams of the command
  */
 export function addExplain(command: Command, context: CommandContext): void {
-  addOptions(command, explainOptions).action(
-    async (given: string | undefined, options: OptionValues<typeof explainOptions>) => {
-      if (given === undefined) {
-        await writeOut(context, options.json === true ? json(ERROR_CODES) : listText());
-        return;
-      }
-      const code = parseCode(given);
-      await writeOut(context, options.json === true ? json({ code, ...ERROR_CODES[code] }) : explanation(code));
-    },
-  );
+  addOptions(command, resultOutput).action(async (given: string | undefined, options: OutputOptions) => {
+    const report = given === undefined ? listReport(context) : codeReport(parseCode(given), context);
+    await printReport(report, resultFormat(options), context);
+  });
+}
+
+function listReport(context: CommandContext): Report {
+  return {
+    table: () => writeOut(context, listText()),
+    object: () => ERROR_CODES,
+    records: () => Object.entries(ERROR_CODES).map(([code, about]) => ({ code, ...about })),
+  };
+}
+
+function codeReport(code: ErrorCode, context: CommandContext): Report {
+  return { table: () => writeOut(context, explanation(code)), object: () => ({ code, ...ERROR_CODES[code] }) };
 }
 
 function explanation(code: ErrorCode): string {

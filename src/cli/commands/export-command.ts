@@ -21,10 +21,10 @@ import {
   withDefault,
 } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
+import { OUTPUT, outputFormats } from "../output-format.js";
 import { parseBlockHeight, parseInteger } from "../parsers.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
-import { rowFormats } from "../row-format.js";
 
 const exportOptions = {
   table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
@@ -35,8 +35,8 @@ const exportOptions = {
     parsed("<height>", "last block of the range; without --snap, the last block of a segment", parseBlockHeight),
   ),
   snap: flag("widen the range to the boundaries of its first and last segment"),
-  format: withDefault(
-    choice("<name>", "save the archive, or print its rows as they arrive", ["zip", ...rowFormats]),
+  output: withDefault(
+    choice("<format>", "save the archive, or print its rows as they arrive", ["zip", ...outputFormats], OUTPUT),
     "zip",
   ),
   out: withDefault(text("<path>", "folder to save to, path of the file, or - for standard output"), "."),
@@ -48,7 +48,7 @@ const exportOptions = {
   parallel: parsed("<count>", "number of parts to fetch in parallel (default: 1)", parseInteger),
   resume: text("<folder>", "keep partial downloads in this folder and resume from them"),
   force: flag("overwrite an existing file"),
-  json: flag("print the result as a JSON object"),
+  json: flag("with zip: describe the saved archive as a JSON object"),
   ...printRowsOptions,
   ...clientOptions,
 };
@@ -66,10 +66,10 @@ export function addExport(command: Command, context: CommandContext): void {
 }
 
 async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
-  checkFormat(options);
+  checkOutput(options);
   const { signal } = context;
   await using client = commandClient(options, context);
-  const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
+  const toTerminal = context.out.isTTY === true && (options.output !== "zip" || options.out === STANDARD);
   const progress = createProgress(context);
   let hasArrived = false;
   const request = { table: readTable(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
@@ -103,24 +103,24 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
 }
 
 /** Checks that the options of the output fit together. */
-function checkFormat(options: ExportCommandOptions): void {
-  const { format, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
-  if (format === "zip") {
+function checkOutput(options: ExportCommandOptions): void {
+  const { output, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
+  if (output === "zip") {
     const rowOption = (["columns", "limit", "all", "null", "maxRowBytes"] as const).find(
       (name) => rows[name] !== undefined,
     );
     if (rowOption !== undefined) {
       throw new RequestError(`${flagOf(rowOption)} applies to rows, but the output is an archive`, {
-        advice: `Choose a row format with --format: ${rowFormats.join(", ")}.`,
+        advice: `Choose a format of rows with --output: ${outputFormats.join(", ")}.`,
       });
     }
   } else {
-    checkPrintRowsOptions(rows, format);
+    checkPrintRowsOptions(rows, output);
   }
-  const toFile = format === "zip" && out !== STANDARD;
+  const toFile = output === "zip" && out !== STANDARD;
   const inParts = parallel !== undefined || resume !== undefined;
   const forFile = verify !== undefined || inParts || force === true || asJson === true;
-  if (!toFile && (forFile || (format !== "zip" && ![".", STANDARD].includes(out)))) {
+  if (!toFile && (forFile || (output !== "zip" && ![".", STANDARD].includes(out)))) {
     throw new RequestError(
       "--out, --verify, --parallel, --resume, --force and --json apply only to an archive that is saved to a file",
       { advice: "Remove them: the output goes to standard output." },
@@ -134,9 +134,9 @@ async function runTarget(
   context: CommandContext,
   progress: ProgressLine,
 ): Promise<void> {
-  const { format, out: target } = options;
-  if (format !== "zip") {
-    await printRows(exported.files(), { ...options, format }, context);
+  const { output, out: target } = options;
+  if (output !== "zip") {
+    await printRows(exported.files(), { ...options, format: output }, context);
   } else if (target === STANDARD) {
     for await (const part of exported.bytes()) {
       await writeOut(context, part);
@@ -151,7 +151,7 @@ async function runTarget(
       resume,
     });
     progress.end();
-    printSavedArchive(saved, { start, asJson: options.json === true }, context);
+    await printSavedArchive(saved, { start, format: options.json === true ? "json" : "table" }, context);
   }
 }
 

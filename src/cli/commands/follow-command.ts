@@ -9,6 +9,7 @@ import { type CursorFile, openCursorFile } from "../cursor-file.js";
 import { addOptions, choice, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";
 import { grouped } from "../formatting.js";
 import { type CommandContext, isTerminated, printable, writeThrough } from "../output.js";
+import { OUTPUT } from "../output-format.js";
 import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 import { maxRowBytesOption } from "../print-rows.js";
 import { createRowFormat } from "../row-format.js";
@@ -27,7 +28,10 @@ const followOptions = {
   ),
   cursor: text("<text>", "resume after the rows that this cursor covers, instead of --from-block"),
   cursorFile: text("<file>", "resume from the cursor in this file, if it exists, and keep the file up to date"),
-  format: withDefault(choice("<name>", "how to print the rows: one JSON object per line", ["jsonl"]), "jsonl"),
+  output: withDefault(
+    choice("<format>", "how to print the rows: one JSON object per line", ["jsonl"], OUTPUT),
+    "jsonl",
+  ),
   poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
   limit: parsed("<count>", "stop after this many rows", parseInteger),
   extensions: extensionsOption,

@@ -3,9 +3,10 @@ import { type ArchiveFile, openArchive } from "../../archive/index.js";
 import type { CsvRow } from "../../csv/index.js";
 import { TradewireError } from "../../errors/index.js";
 import { assertArchive, STANDARD, standardInput } from "../command-files.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { addOptions, type OptionValues } from "../declarations.js";
 import { size } from "../formatting.js";
-import { type CommandContext, json, printable, Reported } from "../output.js";
+import { type CommandContext, printable, Reported, writeOut } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { maxRowBytesOption } from "../print-rows.js";
 import { createTables, type Tables } from "../table.js";
 
@@ -42,7 +43,7 @@ interface FileReport extends FileProperties {
   readonly columns: readonly ColumnReport[];
 }
 
-const inspectOptions = { maxRowBytes: maxRowBytesOption, json: flag("print one JSON object") };
+const inspectOptions = { maxRowBytes: maxRowBytesOption, ...resultOutput };
 
 type InspectCommandOptions = OptionValues<typeof inspectOptions>;
 
@@ -59,7 +60,7 @@ export function addInspect(command: Command, context: CommandContext): void {
 }
 
 async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
-  const { json: asJson = false, maxRowBytes } = options;
+  const { maxRowBytes } = options;
   if (path !== STANDARD) {
     await assertArchive(path);
   }
@@ -79,22 +80,22 @@ async function runInspect(path: string, options: InspectCommandOptions, context:
   }
   const schemaVersions = [...new Set(files.flatMap(({ schemaVersion }) => schemaVersion ?? []))];
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
-  if (asJson) {
-    context.out.write(
-      json({ file: path, sound: error === undefined, ...(error && { error }), rows, schemaVersions, files }),
-    );
-  } else {
-    const tables = createTables(context);
-    context.out.write(files.map((report) => fileText(report, tables.format)).join(""));
-    context.out.write(
-      error === undefined
-        ? `${count(rows, "row")} in ${count(files.length, "file")}; sizes, checksums and rows are valid.\n`
-        : `${count(rows, "row")} in ${count(files.length, "file")} before the archive is corrupt.\n`,
-    );
-    tables.printOmissions();
-  }
+  const format = resultFormat(options);
+  const report = {
+    async table() {
+      const tables = createTables(context);
+      await writeOut(context, files.map((file) => fileText(file, tables.format)).join(""));
+      const all = `${count(rows, "row")} in ${count(files.length, "file")}`;
+      const verdict = error === undefined ? "; sizes, checksums and rows are valid" : " before the archive is corrupt";
+      await writeOut(context, `${all}${verdict}.\n`);
+      tables.printOmissions();
+    },
+    object: () => ({ file: path, sound: error === undefined, ...(error && { error }), rows, schemaVersions, files }),
+    records: () => files.flatMap(({ name: file, columns }) => columns.map((column) => ({ file, ...column }))),
+  };
+  await printReport(report, format, context);
   if (error !== undefined) {
-    throw asJson ? new Reported() : error;
+    throw format === "json" ? new Reported() : error;
   }
 }
 

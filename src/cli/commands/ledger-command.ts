@@ -8,10 +8,10 @@ import { parseOutPath, STANDARD } from "../command-files.js";
 import { addOptions, choice, flag, flagOf, type OptionValues, parsed, required, text } from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, json } from "../output.js";
+import { OUTPUT, type OutputFormat, outputFormats } from "../output-format.js";
 import { parseTime } from "../parsers.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions, type RowsFile } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
-import { type RowFormatName, rowFormats } from "../row-format.js";
 
 const ledgerOptions = {
   party: required(text("<id>", "public key of the party")),
@@ -23,9 +23,9 @@ const ledgerOptions = {
   ),
   to: parsed("<time>", "end of the date range, which is excluded", parseTime),
   out: text("<path>", "folder to save to, path of the file, or - for standard output (default: the current folder)"),
-  format: choice("<name>", "print the rows as they arrive instead of saving a file", rowFormats),
+  output: choice("<format>", "print the rows as they arrive instead of saving a file", outputFormats, OUTPUT),
   force: flag("overwrite an existing file"),
-  json: flag("print the result as a JSON object"),
+  json: flag("describe the saved file as a JSON object"),
   ...printRowsOptions,
   ...clientOptions,
 };
@@ -44,7 +44,7 @@ export function addLedger(command: Command, context: CommandContext): void {
 
 async function runLedger(options: LedgerCommandOptions, context: CommandContext): Promise<void> {
   const { party, asset, from, to, maxRowBytes } = options;
-  const { format = options.out === STANDARD ? "csv" : undefined } = options;
+  const format = options.output ?? (options.out === STANDARD ? "csv" : undefined);
   checkTarget(options, format);
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && format !== undefined;
@@ -60,12 +60,12 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
 }
 
 /** Checks that the options of the output fit together. */
-function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions, format: RowFormatName | undefined) {
+function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions, format: OutputFormat | undefined) {
   if (format === undefined) {
     const rowOption = (["columns", "limit", "all", "null"] as const).find((name) => rows[name] !== undefined);
     if (rowOption !== undefined) {
       throw new RequestError(`${flagOf(rowOption)} applies to printed rows, but the output is a file`, {
-        advice: `Choose a row format with --format: ${rowFormats.join(", ")}.`,
+        advice: `Choose a format of rows with --output: ${outputFormats.join(", ")}.`,
       });
     }
     return;
@@ -73,7 +73,7 @@ function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions
   checkPrintRowsOptions(rows, format);
   if (force === true || asJson === true || (out !== undefined && out !== STANDARD)) {
     throw new RequestError("--out, --force and --json apply only to a file, but rows are printed", {
-      advice: "Remove them, or remove --format to save the CSV that the node sends.",
+      advice: "Remove them, or remove --output to save the CSV that the node sends.",
     });
   }
 }
@@ -98,7 +98,7 @@ async function save(
 
 async function print(
   ledger: LedgerExport,
-  options: LedgerCommandOptions & { readonly format: RowFormatName },
+  options: LedgerCommandOptions & { readonly format: OutputFormat },
   context: CommandContext,
 ): Promise<void> {
   await printRows(fileOf(ledger), options, context);

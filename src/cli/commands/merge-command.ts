@@ -5,14 +5,15 @@ import { profileOption } from "../client-options.js";
 import { assertArchive, parseOutPath, printSavedArchive } from "../command-files.js";
 import { addOptions, flag, type OptionValues, required, text } from "../declarations.js";
 import type { CommandContext } from "../output.js";
+import { resultFormat, resultOutput } from "../output-format.js";
 import { maxRowBytesOption } from "../print-rows.js";
 
 const mergeOptions = {
-  out: required(text("<path>", "folder or file to save to", { short: "-o" })),
+  out: required(text("<path>", "folder or file to save to")),
   profile: profileOption,
   maxRowBytes: maxRowBytesOption,
   force: flag("overwrite an existing file"),
-  json: flag("print the result as a JSON object"),
+  ...resultOutput,
 };
 
 /**
@@ -29,6 +30,6 @@ export function addMerge(command: Command, context: CommandContext): void {
     const { profile, maxRowBytes } = options;
     const target = await parseOutPath(options.out, ".zip");
     const saved = await mergeArchives(files, target, { force, profile, maxRowBytes, signal: context.signal });
-    printSavedArchive(saved, { start, asJson: options.json === true }, context);
+    await printSavedArchive(saved, { start, format: resultFormat(options) }, context);
   });
 }

@@ -1,17 +1,29 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { RequestError } from "../../errors/index.js";
 import { type Definitions, definitionsOptions, loadDefinitions, methodsOf } from "../api/definitions.js";
-import { describables, describedObject, describedText, methodCells, methodObject } from "../api/describe.js";
+import {
+  describables,
+  describedObject,
+  describedRecords,
+  describedText,
+  methodCells,
+  methodObject,
+  shortMethodNames,
+} from "../api/describe.js";
 import { addNodeDefinitions, findDefined } from "../api/node-definitions.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json, printable, writeOut } from "../output.js";
+import { type CommandContext, printable, writeOut } from "../output.js";
+import { printReport, recordsFormat, recordsOutput, resultFormat, resultOutput } from "../output-format.js";
 import { parsePattern } from "../parsers.js";
-import { createTables, fitTable, printTable } from "../table.js";
+import { createTables, printTable } from "../table.js";
 
-const describeOptions = { ...definitionsOptions, json: flag("print one JSON object"), ...clientOptions };
+const describeOptions = { ...definitionsOptions, ...resultOutput, ...clientOptions };
 const methodsOptions = {
-  ...describeOptions,
+  ...definitionsOptions,
+  ...recordsOutput,
+  ...clientOptions,
   reflection: flag("also list the methods that the node offers with gRPC server reflection", { conflicts: ["proto"] }),
 };
 
@@ -27,22 +39,31 @@ type MethodsOptions = OptionValues<typeof methodsOptions> & ClientOptions;
 export function addMethods(command: Command, context: CommandContext): void {
   addOptions(command, methodsOptions).action(async (pattern: string | undefined, options: MethodsOptions) => {
     const matches = matcher(pattern);
-    const methods = methodsOf(await listedDefinitions(options, context)).filter((method) => {
+    const all = methodsOf(await listedDefinitions(options, context));
+    const methods = all.filter((method) => {
       const { name, http } = methodObject(method);
       return [name, method.name, ...http.map((rule) => rule.replace(/^\S+ /, ""))].some(matches);
     });
-    if (options.json === true) {
-      await writeOut(context, json({ methods: methods.map(methodObject) }));
-      return;
-    }
-    const rows = methods.map((method) => methodCells(method).map(printable));
-    if (context.out.isTTY === true) {
-      printTable(["method", "kind", "http"], rows, context, { ranked: ["method", "http", "kind"] });
-      return;
-    }
-    const { text } = fitTable(["method", "kind", "http"], rows);
-    await writeOut(context, text.slice(text.indexOf("\n") + 1));
+    const report = {
+      table: () => printMethods(methods, shortMethodNames(all), context),
+      object: () => ({ methods: methods.map(methodObject) }),
+      records: () => methods.map(methodObject),
+    };
+    await printReport(report, recordsFormat(options, context), context);
   });
+}
+
+/** Prints methods by the names that `call` takes. The service, which most of them share, is the first column to be hidden. */
+function printMethods(
+  methods: readonly DescMethod[],
+  nameOf: (method: DescMethod) => string,
+  context: CommandContext,
+): void {
+  const rows = methods.map((method) => {
+    const [, kind, http] = methodCells(method);
+    return [nameOf(method), kind, http, method.parent.typeName].map(printable);
+  });
+  printTable(["method", "kind", "http", "service"], rows, context, { ranked: ["method", "http", "kind"] });
 }
 
 /**
@@ -55,13 +76,16 @@ export function addDescribe(command: Command, context: CommandContext): void {
   addOptions(command, describeOptions).action(async (name: string, options: DescribeOptions) => {
     const kind = "method, service, message or enum";
     const { item: found } = await findDefined(name, kind, describables, options, context);
-    if (options.json === true) {
-      await writeOut(context, json(describedObject(found)));
-      return;
-    }
-    const tables = createTables(context);
-    await writeOut(context, describedText(found, tables.format));
-    tables.printOmissions();
+    const report = {
+      async table() {
+        const tables = createTables(context);
+        await writeOut(context, describedText(found, tables.format));
+        tables.printOmissions();
+      },
+      object: () => describedObject(found),
+      records: () => describedRecords(found),
+    };
+    await printReport(report, resultFormat(options), context);
   });
 }
 

@@ -2,11 +2,12 @@ import type { Command } from "commander";
 import type { NodeStatus } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json, printable, Reported } from "../output.js";
+import { addOptions, type OptionValues } from "../declarations.js";
+import { type CommandContext, printable, Reported } from "../output.js";
+import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
 import { printTable } from "../table.js";
 
-const nodesOptions = { json: flag("print one JSON object for each node"), ...clientOptions };
+const nodesOptions = { ...recordsOutput, ...clientOptions };
 
 /**
  * Defines the command `nodes`, which shows how each node of the configuration answers, and whether it is used.
@@ -15,32 +16,32 @@ const nodesOptions = { json: flag("print one JSON object for each node"), ...cli
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addNodes(command: Command, context: CommandContext): void {
-  const { out, signal } = context;
+  const { signal } = context;
   addOptions(command, nodesOptions).action(async (options: OptionValues<typeof nodesOptions>) => {
     await using client = commandClient(options, context);
     const nodes = await client.status({ signal });
-    if (options.json === true) {
-      for (const { error, ...node } of nodes) {
-        out.write(json({ ...node, ...(error && { error: error.summary }) }));
-      }
-    } else {
-      const header = ["node", "state", "chain", "height", "behind", "latency", "version"];
-      printTable(
-        header,
-        nodes.map((node) => cellsOf(node).map(printable)),
-        context,
-      );
-      for (const { name, refusal, error } of nodes) {
-        const reason = refusal ?? error?.summary;
-        if (reason !== undefined) {
-          context.notes.write(`${printable(name)}: ${printable(reason)}\n`);
-        }
-      }
-    }
+    const records = nodes.map(({ error, ...node }) => ({ ...node, ...(error && { error: error.summary }) }));
+    const report = {
+      table: () => printNodes(nodes, context),
+      object: () => ({ nodes: records }),
+      records: () => records,
+    };
+    await printReport(report, recordsFormat(options, context), context);
     if (!nodes.some(({ state }) => state === "usable" || state === "unchecked")) {
       throw new Reported();
     }
   });
+}
+
+function printNodes(nodes: readonly NodeStatus[], context: CommandContext): void {
+  const rows = nodes.map((node) => cellsOf(node).map(printable));
+  printTable(["node", "state", "chain", "height", "behind", "latency", "version"], rows, context);
+  for (const { name, refusal, error } of nodes) {
+    const reason = refusal ?? error?.summary;
+    if (reason !== undefined) {
+      context.notes.write(`${printable(name)}: ${printable(reason)}\n`);
+    }
+  }
 }
 
 function cellsOf({ name, url, state, chainId, height, behindBlocks, latencyMs, version }: NodeStatus): string[] {

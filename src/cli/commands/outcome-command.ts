@@ -5,8 +5,9 @@ import { RequestError } from "../../errors/index.js";
 import type { Outcome } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, parsed, text } from "../declarations.js";
-import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
+import { addOptions, type OptionValues, parsed, text } from "../declarations.js";
+import { type CommandContext, EXIT, printable, Reported } from "../output.js";
+import { type OutputFormat, printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseDuration } from "../parsers.js";
 import { readTransactionInput } from "../transaction-input.js";
 
@@ -14,7 +15,7 @@ const outcomeOptions = {
   signed: text("<file>", "the signed transaction, as `sign` prints it; also finds the records that it created, by ID"),
   wait: parsed("<duration>", "maximum time in total, such as 10s, 2m (default: 30s)", parseDuration),
   chainId: text("<id>", "chain that the node must be on"),
-  json: flag("print one JSON object"),
+  ...resultOutput,
   ...clientOptions,
 };
 
@@ -31,7 +32,7 @@ export function addOutcome(command: Command, context: CommandContext): void {
     const sent = await sentTransaction(hash, options, context);
     await using client = commandClient(options, context);
     const outcome = await client.outcome(sent, { timeoutMs: options.wait, signal: context.signal });
-    printOutcome(outcome, context, options);
+    await printOutcome(outcome, context, { format: resultFormat(options) });
   });
 }
 
@@ -59,15 +60,21 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
  *
  * @param outcome the outcome
  * @param context standard output
- * @param options `json`: whether to print a JSON object; `more`: its members besides the outcome
+ * @param options `format`: the chosen format; `more`: the members of the JSON object besides the outcome
  * @throws {@link Reported} if it was not executed completely: with exit code 1, or 3 if that is unknown
  */
-export function printOutcome(
+export async function printOutcome(
   outcome: Outcome,
-  { out }: Pick<CommandContext, "out">,
-  { json: asJson = false, more = {} }: { readonly json?: boolean | undefined; readonly more?: object } = {},
-): void {
-  out.write(asJson ? json({ ...more, ...outcome }) : outcomeText(outcome));
+  context: Pick<CommandContext, "out" | "signal">,
+  { format, more = {} }: { readonly format: OutputFormat; readonly more?: object },
+): Promise<void> {
+  const report = {
+    table() {
+      context.out.write(outcomeText(outcome));
+    },
+    object: () => ({ ...more, ...outcome }),
+  };
+  await printReport(report, format, context);
   if (outcome.status !== "executed") {
     throw new Reported(outcome.status === "unknown" ? EXIT.unknown : EXIT.failure);
   }

@@ -2,13 +2,13 @@ import type { Command } from "commander";
 import { openArchive } from "../../archive/index.js";
 import { archiveColumns } from "../../archive/open-archive.js";
 import { assertArchive, STANDARD, standardInput } from "../command-files.js";
-import { addOptions, choice, type OptionValues } from "../declarations.js";
+import { addOptions, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
+import { recordsFormat, recordsOutput } from "../output-format.js";
 import { checkPrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
-import { rowFormats } from "../row-format.js";
 
 const rowsOptions = {
-  format: choice("<name>", "how to print the rows (default: table on a terminal, otherwise jsonl)", rowFormats),
+  ...recordsOutput,
   ...printRowsOptions,
 };
 
@@ -27,7 +27,7 @@ export function addRows(command: Command, context: CommandContext): void {
 }
 
 async function runRows(file: string, input: RowsCommandOptions, context: CommandContext): Promise<void> {
-  const options = { ...input, format: input.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
+  const options = { ...input, format: recordsFormat(input, context) };
   checkPrintRowsOptions(options, options.format);
   const { signal } = context;
   const { maxRowBytes } = options;

@@ -16,7 +16,8 @@ import { readTable, type TableName, tableNames } from "../../schema/table-names.
 import { type Partitioning, syncScript } from "../../sync/sinks/postgres/postgres-tables.js";
 import { completeTables } from "../client-options.js";
 import { addOptions, choice, flag, type OptionValues, parsed, repeated, text, withDefault } from "../declarations.js";
-import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
+import { type CommandContext, indentedJson, writeOut } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
 import { createTables, type Tables } from "../table.js";
 
@@ -52,7 +53,8 @@ const schemaOptions = {
     "number of partitions; an additional one takes all other rows (default: 36)",
     parseInteger,
   ),
-  json: flag("print one JSON object", { conflicts: ["dialect"] }),
+  output: { ...resultOutput.output, conflicts: ["dialect", "forSync"] },
+  json: { ...resultOutput.json, conflicts: ["output", "dialect"] },
 };
 
 type SchemaOptions = OptionValues<typeof schemaOptions>;
@@ -65,9 +67,17 @@ type SchemaOptions = OptionValues<typeof schemaOptions>;
  */
 export function addSchema(command: Command, context: CommandContext): void {
   addOptions(command, schemaOptions).action(async (options: SchemaOptions) => {
-    const tables = createTables(context);
-    await writeOut(context, schemaText(options, tables.format));
-    tables.printOmissions();
+    const schemas = () => (options.table ?? tableNames).map((name) => tableSchema(name, options.schemaVersion));
+    const report = {
+      async table() {
+        const tables = createTables(context);
+        await writeOut(context, schemaText(options, tables.format));
+        tables.printOmissions();
+      },
+      object: () => ({ tables: schemas() }),
+      records: () => schemas().flatMap(({ table, columns }) => columns.map((column) => ({ table, ...column }))),
+    };
+    await printReport(report, resultFormat(options), context);
   });
 }
 
@@ -108,9 +118,7 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   if (dialect === "typescript") {
     return schemas.map(rowInterface).join("\n");
   }
-  return options.json === true
-    ? json({ tables: schemas })
-    : schemas.map((schema) => columnList(schema, format)).join("\n");
+  return schemas.map((schema) => columnList(schema, format)).join("\n");
 }
 
 /** The maximum number of partitions of a table. */

@@ -3,6 +3,7 @@ import {
   type BlockRange,
   contiguousSpans,
   gapsBetween,
+  type HistorySegment,
   type SegmentHeights,
   type SegmentSpan,
   schemaSpans,
@@ -10,11 +11,12 @@ import {
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, json, printable, writeOut } from "../output.js";
+import { type CommandContext, printable, writeOut } from "../output.js";
+import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
 import { createTables, LISTED } from "../table.js";
 
 const segmentsOptions = {
-  json: flag("print one JSON object"),
+  ...recordsOutput,
   all: flag(`list all segments, even on a terminal, which shows the last ${LISTED} by default`),
   ...clientOptions,
 };
@@ -34,39 +36,58 @@ export function addSegments(command: Command, context: CommandContext): void {
     const spans = contiguousSpans(segments);
     const gaps = gapsBetween(spans);
     const schemas = schemaSpans(segments);
-    if (options.json === true) {
-      context.out.write(json({ segments, spans: spans.map(withCount), gaps, schemas: schemas.map(withCount) }));
-      return;
-    }
-    const isShort = context.out.isTTY === true && options.all !== true && segments.length > LISTED;
-    const tables = createTables(context);
-    const listed = isShort ? segments.slice(-LISTED) : segments;
-    const rows = mapped(listed, ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
-      String(fromHeight),
-      String(toHeight),
-      String(databaseVersion),
-      printable(chainId),
-      printable(historySegmentId),
-    ]);
-    await tables.write(context, ["from", "to", "schema", "chain", "segment"], rows);
-    if (isShort) {
-      context.notes.write(`Showing the last ${LISTED} of ${segments.length} segments. Use --all to list all.\n`);
-    }
-    const row = (what: string, { fromBlock, toBlock }: BlockRange, count: string) => [
-      what,
-      String(fromBlock),
-      String(toBlock),
-      count,
-    ];
-    const ranges = joined(
-      mapped(spans, (span) => row("contiguous", span, String(span.segments.length))),
-      mapped(gaps, (gap) => row("gap", gap, "")),
-      mapped(schemas, (span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
-    );
-    await writeOut(context, "\n");
-    await tables.write(context, ["", "from", "to", "segments"], ranges);
-    tables.printOmissions();
+    const report = {
+      table: () => printSegments({ segments, spans, gaps, schemas }, options.all === true, context),
+      object: () => ({ segments, spans: spans.map(withCount), gaps, schemas: schemas.map(withCount) }),
+      records: () => segments,
+    };
+    await printReport(report, recordsFormat(options, context), context);
   });
+}
+
+type Segment = Pick<HistorySegment, "fromHeight" | "toHeight" | "databaseVersion" | "chainId" | "historySegmentId">;
+
+/** The segments of a node, and what they cover. */
+interface Coverage {
+  readonly segments: readonly Segment[];
+  readonly spans: readonly SegmentSpan<Segment>[];
+  readonly gaps: readonly BlockRange[];
+  readonly schemas: ReturnType<typeof schemaSpans<Segment>>;
+}
+
+async function printSegments(
+  { segments, spans, gaps, schemas }: Coverage,
+  listsAll: boolean,
+  context: CommandContext,
+): Promise<void> {
+  const isShort = context.out.isTTY === true && !listsAll && segments.length > LISTED;
+  const tables = createTables(context);
+  const listed = isShort ? segments.slice(-LISTED) : segments;
+  const rows = mapped(listed, ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
+    String(fromHeight),
+    String(toHeight),
+    String(databaseVersion),
+    printable(chainId),
+    printable(historySegmentId),
+  ]);
+  await tables.write(context, ["from", "to", "schema", "chain", "segment"], rows);
+  if (isShort) {
+    context.notes.write(`Showing the last ${LISTED} of ${segments.length} segments. Use --all to list all.\n`);
+  }
+  const row = (what: string, { fromBlock, toBlock }: BlockRange, count: string) => [
+    what,
+    String(fromBlock),
+    String(toBlock),
+    count,
+  ];
+  const ranges = joined(
+    mapped(spans, (span) => row("contiguous", span, String(span.segments.length))),
+    mapped(gaps, (gap) => row("gap", gap, "")),
+    mapped(schemas, (span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
+  );
+  await writeOut(context, "\n");
+  await tables.write(context, ["", "from", "to", "segments"], ranges);
+  tables.printOmissions();
 }
 
 /** Maps a list lazily, each time that it is iterated: a node may have hundreds of thousands of segments. */

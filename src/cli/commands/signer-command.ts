@@ -16,8 +16,9 @@ import {
 import { namedChain, requireChain } from "../../transaction/signing-chain.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
-import { addArguments, addOptions, flag, type OptionValues, text } from "../declarations.js";
-import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
+import { addArguments, addOptions, type OptionValues, text } from "../declarations.js";
+import { type CommandContext, EXIT, printable, Reported } from "../output.js";
+import { eventsOutput, printReport, printsJsonLines, resultFormat, resultOutput } from "../output-format.js";
 import { createSignerLog } from "../signer-log.js";
 import { commandSigner, keyFileOption } from "../transaction-input.js";
 
@@ -27,15 +28,13 @@ const signerOptions = {
   admin: text("<socket>", "path of another Unix socket, over which the operator can also loosen the mode"),
   keyFile: keyFileOption,
   chainId: chainIdOption,
-  json: flag("print a JSON object for each event"),
+  ...eventsOutput,
   ...clientOptions,
 };
 
 type SignerOptions = OptionValues<typeof signerOptions>;
 
-const controlOptions = { json: flag("print the result as a JSON object") };
-
-type ControlOptions = OptionValues<typeof controlOptions>;
+type ControlOptions = OptionValues<typeof resultOutput>;
 
 /** Maximum size of a policy. */
 const MAX_POLICY_BYTES = 1024 * 1024;
@@ -77,7 +76,7 @@ async function runSigner(options: SignerOptions, context: CommandContext): Promi
   // What a process before this one has signed may be on its way; a program's node may be a block ahead.
   const shared = withSharedCount(key, { afterBlock: height + 1n });
   await using guard = await client.guard({ signer: shared, policy, chainId, signal });
-  const log = createSignerLog(context, options.json === true);
+  const log = createSignerLog(context, printsJsonLines(options));
   await using _ = await serveSigner({ guard, chainId, listen, admin, onEvent: log.event, signal });
   log.ready({ publicKey: guard.publicKey, chainId, mode: guard.mode, policy: policyFile, socket: listen, admin });
   notes.write("Ctrl-C stops the signer.\n");
@@ -110,26 +109,30 @@ function addControls(signer: Command, context: CommandContext): void {
     );
   const modes: readonly GuardMode[] = ["active", "reducing", "halted"];
   addArguments(mode, [socket, { name: "[mode]", description: "the new mode", choices: modes }]);
-  addOptions(mode, controlOptions).action(
-    async (path: string, next: GuardMode | undefined, options: ControlOptions) => {
-      await using remote = await connectSigner(path, { signal });
-      if (next !== undefined) {
-        await remote.setMode(next);
-      }
-      const now = await remote.mode();
-      out.write(options.json === true ? json({ mode: now }) : `${now}\n`);
-    },
-  );
+  addOptions(mode, resultOutput).action(async (path: string, next: GuardMode | undefined, options: ControlOptions) => {
+    await using remote = await connectSigner(path, { signal });
+    if (next !== undefined) {
+      await remote.setMode(next);
+    }
+    const now = await remote.mode();
+    const table = () => {
+      out.write(`${now}\n`);
+    };
+    await printReport({ table, object: () => ({ mode: now }) }, resultFormat(options), context);
+  });
   const kill = signer
     .command("kill")
     .description(
       "Halt a signer for all programs, and cancel all orders and stop orders of its key, until there are none.",
     );
   addArguments(kill, [socket]);
-  addOptions(kill, controlOptions).action(async (path: string, options: ControlOptions) => {
+  addOptions(kill, resultOutput).action(async (path: string, options: ControlOptions) => {
     await using remote = await connectSigner(path, { signal });
     const report = await remote.kill({ signal });
-    out.write(options.json === true ? json(report) : `${reportLines(report)}\n`);
+    const table = () => {
+      out.write(`${reportLines(report)}\n`);
+    };
+    await printReport({ table, object: () => report }, resultFormat(options), context);
     if (!report.isClear) {
       throw new Reported(EXIT.failure);
     }

@@ -28,7 +28,8 @@ import {
   textAt,
   valueName,
 } from "../listing.js";
-import { type CommandContext, json, printable } from "../output.js";
+import { type CommandContext, printable } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseTime } from "../parsers.js";
 import { printTable } from "../table.js";
 
@@ -85,7 +86,7 @@ function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
     name: "orders",
     header: "id status trigger side size price type tif expires at_expiry created updated party market".split(" "),
     ranked: "id status trigger side size price created type expires party market tif at_expiry updated".split(" "),
-    advice: "Use --json or --format to print all, and --wide for full IDs.",
+    advice: "Use --output json, jsonl or csv to print all, and --wide for full IDs.",
     cells({ stopOrder: order, submission }) {
       if (order === undefined) {
         return [];
@@ -117,7 +118,7 @@ function triggerText({ trigger, triggerDirection }: StopOrder): string {
     : `${direction} ${trigger.value ?? ""}`;
 }
 
-const stopOrderOptions = { json: flag("print one JSON object"), ...clientOptions };
+const stopOrderOptions = { ...resultOutput, ...clientOptions };
 
 /**
  * Defines the command `stop-order`, which shows all fields of a stop order that are set (specification, 2.4).
@@ -126,21 +127,18 @@ const stopOrderOptions = { json: flag("print one JSON object"), ...clientOptions
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addStopOrder(command: Command, context: CommandContext): void {
-  const { out, signal } = context;
+  const { signal } = context;
   addOptions(command, stopOrderOptions).action(async (id: string, options: OptionValues<typeof stopOrderOptions>) => {
     await using client = commandClient(options, context);
     const order = messageToJson(StopOrderEventSchema, await client.stopOrder(id, { signal }));
-    if (options.json === true) {
-      out.write(json(order));
-      return;
-    }
     // The fields of the stop order come first, then those of the order that it submits when it triggers.
     const paths = leaves(StopOrderEventSchema).toSorted(([a], [b]) => (b?.number ?? 0) - (a?.number ?? 0));
     const rows = paths.flatMap((path) => {
       const text = textAt(order, path);
       return text === null ? [] : [[pathText(path), printable(readable(path.at(-1), text))]];
     });
-    printTable(["field", "value"], rows, context);
+    const report = { object: () => order, table: () => printTable(["field", "value"], rows, context) };
+    await printReport(report, resultFormat(options), context);
   });
 }
 

@@ -32,6 +32,7 @@ import { STANDARD } from "../command-files.js";
 import { addOptions, choice, flag, flagOf, type OptionValues, parsed, text, withDefault } from "../declarations.js";
 import { span } from "../formatting.js";
 import { type CommandContext, EXIT, json, printable, Reported } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { durationParser } from "../parsers.js";
 import {
   commandSigner,
@@ -81,7 +82,7 @@ const submitOptions = {
     { conflicts: ["dryRun", "check", "wait", "type"] },
   ),
   intent: text("<id>", "the identifier of the command in the journal: the same one never executes it twice"),
-  json: flag("print the result as a JSON object"),
+  ...resultOutput,
   ...signOptions,
 };
 
@@ -188,12 +189,16 @@ async function submit(task: SubmitTask): Promise<void> {
     throw noteUnsent(reason, isUnsent(reason), context);
   });
   notes.write(hashDifference(result));
-  out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
-  if (options.json !== true) {
-    // With any other type, a node may respond before it has checked the transaction.
-    const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
-    notes.write(isChecked ? "Accepted into the mempool.\n" : "Sent, but not yet checked by the node.\n");
-  }
+  const report = {
+    table() {
+      out.write(`${printable(result.txHash)}\n`);
+      // With any other type, a node may respond before it has checked the transaction.
+      const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
+      notes.write(isChecked ? "Accepted into the mempool.\n" : "Sent, but not yet checked by the node.\n");
+    },
+    object: () => ({ ...result, tid }),
+  };
+  await printReport(report, resultFormat(options), context);
 }
 
 /** Submits a command as an intent, and prints how it ended. */
@@ -217,7 +222,13 @@ async function submitIntent({ client, input, options, context }: SubmitTask): Pr
   const { status, txHash, block, evidence, reason } = settled;
   const where = block === undefined ? "" : ` in block ${block}`;
   const why = reason === undefined ? "" : `: ${printable(reason)}`;
-  out.write(options.json === true ? json(settled) : `${status}${where} (${evidence})${why}\n${txHash}\n`);
+  const report = {
+    table() {
+      out.write(`${status}${where} (${evidence})${why}\n${txHash}\n`);
+    },
+    object: () => settled,
+  };
+  await printReport(report, resultFormat(options), context);
   if (status !== "executed") {
     throw new Reported(EXIT.failure);
   }
@@ -242,7 +253,7 @@ async function submitAndWait(task: SubmitTask): Promise<void> {
     throw noteUnsent(reason, !isSending || isUnsent(reason), context);
   });
   notes.write(hashDifference(sent));
-  printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
+  await printOutcome(sent.outcome, context, { format: resultFormat(options), more: { tid } });
 }
 
 /** Signs a transaction, unless it is already signed, and notes which one is submitted, and to which node. */
@@ -312,8 +323,9 @@ async function check(
   request: SubmitTransactionRequest,
   isFirst: boolean,
   options: SubmitOptions,
-  { out, signal }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
+  const { out, signal } = context;
   const { success, code, data, log } = await client.checkTransaction(request.tx ?? {}, { signal });
   if (!success && !isRefusalCode(code)) {
     throw responseError(inconclusiveSubmission({ code, data, log }));
@@ -323,7 +335,13 @@ async function check(
     throw new TransactionError({ success, txHash, code, data, log, height: 0n }, { isFirst });
   }
   const { tid = "" } = request.tx?.pow ?? {};
-  out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would accept it.\n");
+  const report = {
+    table() {
+      out.write("The node would accept it.\n");
+    },
+    object: () => ({ success, code, data, log, tid }),
+  };
+  await printReport(report, resultFormat(options), context);
 }
 
 /** Returns the URL that a command calls first. */

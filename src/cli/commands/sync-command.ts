@@ -27,6 +27,7 @@ import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped, size, span } from "../formatting.js";
 import { type CommandContext, errorText, isTerminated, json, printable, Reported } from "../output.js";
+import { eventsOutput, printsJsonLines } from "../output-format.js";
 import { createReporter, type Reporter, summaryObject } from "../sync/reporter.js";
 import {
   callsPerSecondOption,
@@ -55,7 +56,7 @@ const syncCommandOptions = {
   callsPerSecond: callsPerSecondOption,
   ...listenOptions,
   dryRun: flag("show what would be fetched, and change nothing"),
-  json: flag("print a JSON object for each event, and a last one for the summary"),
+  ...eventsOutput,
   ...clientOptions,
 };
 
@@ -102,7 +103,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
   const queued = checkQueue(options, target);
   const state = createSyncState(how);
   await using watch = await startStatusServer(options, state, { signal, queue: queued && (() => queueCounts(queued)) });
-  const reporter = createReporter(state, options.json === true, context);
+  const reporter = createReporter(state, printsJsonLines(options), context);
   const startedAt = monotonicMs();
   let summary: SyncSummary;
   try {
@@ -234,16 +235,16 @@ async function load(
 function reportInterruption(
   reason: CanceledError,
   loaded: { readonly units: bigint; readonly rows: bigint },
-  { follow, json: asJson }: SyncCommandOptions,
+  options: SyncCommandOptions,
   { out, notes, signal }: CommandContext,
 ): void {
-  if (asJson === true) {
+  if (printsJsonLines(options)) {
     out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
   } else {
     const did = `${grouped(loaded.units)} units were loaded; units in flight were cancelled and rolled back.`;
     notes.write(`Interrupted: ${did}\nRun the same command again to continue.\n`);
   }
-  if (follow !== true || !isTerminated(signal)) {
+  if (options.follow !== true || !isTerminated(signal)) {
     throw reason;
   }
 }
@@ -255,11 +256,11 @@ function reportSummary(
     name,
     beyond,
   }: { readonly seconds: number; readonly name: string; readonly beyond: BlockRange | undefined },
-  { json: asJson }: SyncCommandOptions,
+  options: SyncCommandOptions,
   { out, err }: CommandContext,
 ): void {
   const { units, rows, bytes, tables, failed } = summary;
-  if (asJson === true) {
+  if (printsJsonLines(options)) {
     out.write(json(summaryObject(summary)));
   } else {
     const did = `${grouped(rows)} rows of ${grouped(units)} units, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
@@ -267,7 +268,7 @@ function reportSummary(
     out.write(`Loaded ${did}. The ledger of ${printable(name)} has ${all} rows.\n`);
   }
   if (beyond !== undefined) {
-    if (asJson !== true) {
+    if (!printsJsonLines(options)) {
       const { fromBlock, toBlock } = beyond;
       err.write(
         `tradewire: the node has no segment between --from-block and --to-block; its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
@@ -276,7 +277,7 @@ function reportSummary(
     throw new Reported();
   }
   if (failed.length > 0) {
-    if (asJson !== true) {
+    if (!printsJsonLines(options)) {
       err.write(failedText(failed));
     }
     throw new Reported();
@@ -307,7 +308,7 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
   const sink = sinkOf(target, options);
   await using nodes = openClients(options, context);
   const plan = await planHistory(nodes.clients, { ...how, retryForMs: 0, sink, signal });
-  if (options.json === true) {
+  if (printsJsonLines(options)) {
     out.write(json({ event: "plan", ...plan, sql: tablesSql(target, how.tables ?? tableNames) }));
   } else {
     const tables = createTables(context);
@@ -315,7 +316,7 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
     tables.printOmissions();
   }
   if (plan.divergence !== undefined) {
-    if (options.json !== true) {
+    if (!printsJsonLines(options)) {
       err.write(errorText(divergenceError(sink.name, plan.divergence)));
     }
     throw new Reported();

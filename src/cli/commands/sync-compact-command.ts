@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import { RequestError } from "../../errors/index.js";
 import { compactParquet } from "../../sync/index.js";
-import { addOptions, flag, type OptionValues, parsed, text } from "../declarations.js";
+import { addOptions, type OptionValues, parsed, text } from "../declarations.js";
 import { grouped } from "../formatting.js";
-import { type CommandContext, json, printable } from "../output.js";
+import { type CommandContext, printable } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
 import { rangeOf, rangeOptions } from "../sync/sync-options.js";
 import { readTarget, targetOptions } from "../sync/target.js";
@@ -12,7 +13,7 @@ const compactOptions = {
   to: text("<target>", "parquet:FOLDER", { completions: targetOptions.to.completions }),
   table: rangeOptions.table,
   rowsPerFile: parsed("<count>", "maximum number of rows per merged file (default: 1000000)", parseInteger),
-  json: flag("print one JSON object"),
+  ...resultOutput,
 };
 
 /**
@@ -41,6 +42,12 @@ export function addSyncCompact(sync: Command, context: CommandContext): void {
     const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows were merged into ${grouped(BigInt(files))}`;
     const nothing = joined === 0 && busy === 0;
     const text = nothing ? "No files to merge" : what;
-    out.write(options.json === true ? json(found) : `${text} in parquet:${printable(place)}.${left}\n`);
+    const report = {
+      table() {
+        out.write(`${text} in parquet:${printable(place)}.${left}\n`);
+      },
+      object: () => found,
+    };
+    await printReport(report, resultFormat(options), context);
   });
 }

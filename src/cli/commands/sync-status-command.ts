@@ -4,15 +4,16 @@ import { describeLag } from "../../history/data-node-lag.js";
 import { divergenceError } from "../../sync/divergence.js";
 import { type QueueStatus, queueStatus, type SyncStatus, syncStatus, type Unit } from "../../sync/index.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
+import { addOptions, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
-import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
+import { type CommandContext, errorText, printable, Reported } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { openClients, type RangeOptions, rangeOf, rangeOptions } from "../sync/sync-options.js";
-import { postgresOf, readTarget, type SyncTarget, sinkOf, targetOptions } from "../sync/target.js";
+import { assertTargetExists, postgresOf, readTarget, type SyncTarget, sinkOf, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 
 const statusOptions = {
-  json: flag("print one JSON object"),
+  ...resultOutput,
   ...targetOptions,
   ...rangeOptions,
   ...clientOptions,
@@ -39,24 +40,29 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
     .description("Show which segments are loaded, which are missing, and where the history diverges from the node's.");
   addOptions(command, statusOptions).action(async (options: StatusCommandOptions) => {
     const { out, err } = context;
+    const format = resultFormat(options);
     const target = readTarget(options, context);
+    await assertTargetExists(target);
     const found = await readStatus(options, context);
     const { status, nodeError } = found;
     const { name } = sinkOf(target);
     const queue = await findQueue(target);
-    if (options.json === true) {
-      out.write(json({ ...status, ...(nodeError && { node: { error: nodeError } }), ...(queue && { queue }) }));
-    } else {
-      const tables = createTables(context);
-      out.write(statusText(found, name, options, tables.format));
-      out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
-      tables.printOmissions();
-      if (nodeError !== undefined) {
-        err.write(`Not compared with a node: ${printable(nodeError.summary)}\n`);
-      }
-    }
+    const report = {
+      table() {
+        const tables = createTables(context);
+        out.write(statusText(found, name, options, tables.format));
+        out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
+        tables.printOmissions();
+        if (nodeError !== undefined) {
+          err.write(`Not compared with a node: ${printable(nodeError.summary)}\n`);
+        }
+      },
+      object: () => ({ ...status, ...(nodeError && { node: { error: nodeError } }), ...(queue && { queue }) }),
+      records: () => status.tables,
+    };
+    await printReport(report, format, context);
     if (status.divergence !== undefined) {
-      if (options.json !== true) {
+      if (format !== "json") {
         err.write(errorText(divergenceError(name, status.divergence)));
       }
       throw new Reported();

@@ -12,7 +12,8 @@ import {
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
-import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
+import { type CommandContext, errorText, printable, Reported } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { createDisplay } from "../progress.js";
 import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
@@ -20,7 +21,7 @@ import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 const verifyOptions = {
   deep: flag("fetch each unit again, and compare every value"),
   repair: flag("reload units that do not match from the node"),
-  json: flag("print one JSON object"),
+  ...resultOutput,
   ...targetOptions,
   ...rangeOptions,
   ...clientOptions,
@@ -82,17 +83,20 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
           signal,
         })
       : undefined;
-  if (options.json === true) {
-    const { listed, ...counts } = found;
-    const failed = repaired?.failed.map(({ unit, error }) => ({ unit, error }));
-    out.write(json({ ...counts, listed, ...(repaired && { repaired: { ...repaired, failed } }) }));
-  } else {
-    out.write(foundText(found, sink.name, options.deep === true));
-    out.write(repaired === undefined ? "" : repairedText(repaired));
-    if (found.divergence !== undefined) {
-      err.write(errorText(divergenceError(sink.name, found.divergence)));
-    }
-  }
+  const report = {
+    table() {
+      out.write(foundText(found, sink.name, options.deep === true));
+      out.write(repaired === undefined ? "" : repairedText(repaired));
+      if (found.divergence !== undefined) {
+        err.write(errorText(divergenceError(sink.name, found.divergence)));
+      }
+    },
+    object() {
+      const failed = repaired?.failed.map(({ unit, error }) => ({ unit, error }));
+      return { ...found, ...(repaired && { repaired: { ...repaired, failed } }) };
+    },
+  };
+  await printReport(report, resultFormat(options), context);
   const isRepaired = repaired !== undefined && repaired.failed.length === 0 && BigInt(repaired.units) === found.unsound;
   if (found.chainId === undefined || (found.unsound > 0n && !isRepaired) || found.divergence !== undefined) {
     throw new Reported();

@@ -2,9 +2,10 @@ import type { Command } from "commander";
 import { CanceledError } from "../../errors/index.js";
 import { createSyncState, refreshCoverage, runWorker } from "../../sync/index.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";
+import { addOptions, type OptionValues, parsed } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, isTerminated, json } from "../output.js";
+import { eventsOutput, printsJsonLines } from "../output-format.js";
 import { parseInteger } from "../parsers.js";
 import { createReporter } from "../sync/reporter.js";
 import {
@@ -23,7 +24,7 @@ const workerOptions = {
   exportsPerNode: parsed("<count>", "concurrent exports per node, of all workers together (default: 4)", parseInteger),
   callsPerSecond: callsPerSecondOption,
   ...listenOptions,
-  json: flag("print a JSON object for each event, and a last one for the summary"),
+  ...eventsOutput,
   ...clientOptions,
 };
 
@@ -51,7 +52,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
   const sink = postgresOf(readTarget(options, context), "sync worker");
   const state = createSyncState();
   await using watch = await startStatusServer(options, state, { signal });
-  const reporter = createReporter(state, options.json === true, context, { worker: true });
+  const reporter = createReporter(state, printsJsonLines(options), context, { worker: true });
   try {
     if (watch !== undefined) {
       reporter.notes.write(`Status page: ${watch.url}\n`);
@@ -70,7 +71,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     reporter.end();
     const what = `${grouped(done.rows)} rows of ${grouped(done.units)} units, ${size(Number(done.bytes))} of CSV`;
     out.write(
-      options.json === true
+      printsJsonLines(options)
         ? json({ event: "summary", ...done })
         : `Stopped. Loaded ${what}; units in flight were returned to the queue.\n`,
     );

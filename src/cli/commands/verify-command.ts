@@ -8,13 +8,14 @@ import type { BlockTask, Problem } from "../../transaction/index.js";
 import { requireChain } from "../../transaction/signing-chain.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify-transaction.js";
 import { chainIdOption, chainIdPrefixOption, clientConfig, clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues } from "../declarations.js";
-import { type CommandContext, EXIT, json, Reported } from "../output.js";
+import { addOptions, type OptionValues } from "../declarations.js";
+import { type CommandContext, EXIT, Reported } from "../output.js";
+import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { readTransactionInput } from "../transaction-input.js";
 
 const verifyOptions = {
   chainIdPrefix: chainIdPrefixOption("whether the chain ID is submitted before the input data, or only signed"),
-  json: flag("print the result as a JSON object"),
+  ...resultOutput,
   chainId: chainIdOption,
   ...clientOptions,
 };
@@ -52,18 +53,30 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   const { pow, from } = request.tx;
   const publicKey = from.value ?? "";
   if (unchecked !== undefined) {
-    out.write(
-      options.json === true
-        ? json({ valid: null, chainId, publicKey, tid: pow?.tid, unchecked: { path: "tx.pow", reason: unchecked } })
-        : `Signature for chain ${chainId}, prefix and command of ${publicKey} are valid.\nThe proof of work could not be checked: ${unchecked}.\n`,
-    );
+    const report = {
+      table() {
+        out.write(
+          `Signature for chain ${chainId}, prefix and command of ${publicKey} are valid.\nThe proof of work could not be checked: ${unchecked}.\n`,
+        );
+      },
+      object: () => ({
+        valid: null,
+        chainId,
+        publicKey,
+        tid: pow?.tid,
+        unchecked: { path: "tx.pow", reason: unchecked },
+      }),
+    };
+    await printReport(report, resultFormat(options), context);
     throw new Reported(EXIT.unknown);
   }
-  out.write(
-    options.json === true
-      ? json({ valid: true, chainId, publicKey, tid: pow?.tid })
-      : `Valid: signature for chain ${chainId}, prefix, command and proof of work of ${publicKey}.\n`,
-  );
+  const report = {
+    table() {
+      out.write(`Valid: signature for chain ${chainId}, prefix, command and proof of work of ${publicKey}.\n`);
+    },
+    object: () => ({ valid: true, chainId, publicKey, tid: pow?.tid }),
+  };
+  await printReport(report, resultFormat(options), context);
 }
 
 /** What a check has found. */

@@ -242,7 +242,11 @@ export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }
   if (total.segments === 0 && node !== undefined) {
     return `${time} none of the node's segments, blocks ${node.fromBlock} to ${node.toBlock}, is within the range`;
   }
-  const share = total.segments === 0 ? "100.0" : ((total.done / total.segments) * 100).toFixed(1);
+  if (total.segments === 0) {
+    return `${time} ${waiting === undefined ? "the node has no segments yet" : `waiting: ${printable(waiting.message)}`}`;
+  }
+  // Rounded down, so that only a complete history has 100.0 %.
+  const share = (Math.floor((total.done / total.segments) * 1000) / 10).toFixed(1);
   const parts = [
     `${grouped(total.done)} of ${grouped(total.segments)} segments (${share} %)`,
     `${grouped(total.there.rows)} rows`,

@@ -1,5 +1,7 @@
+import { stat } from "node:fs/promises";
 import { closestName, quoted } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
+import { fileError } from "../../errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
 import { choice, flag, type OptionValues, repeatedText, text } from "../declarations.js";
 import type { Streams } from "../output.js";
@@ -95,6 +97,20 @@ export function readTarget(
     throw new RequestError(`--schema is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
   }
   return { kind, place: rest };
+}
+
+/**
+ * Checks that the file or folder of a target exists. Databases on a server are not checked.
+ *
+ * @param target the target
+ * @throws {@link FileError} if it does not exist, or cannot be accessed
+ */
+export async function assertTargetExists({ kind, place }: SyncTarget): Promise<void> {
+  if (kind !== "postgres") {
+    await stat(place).catch((reason: unknown) => {
+      throw fileError(reason, place, { ENOENT: "Check --to, or create it with `tradewire sync`." });
+    });
+  }
 }
 
 /**

@@ -1,0 +1,166 @@
+import { once } from "node:events";
+import type { JsonValue } from "@bufbuild/protobuf";
+import { encodeCsv } from "../csv/index.js";
+import { isJsonObject, jsonReplacer } from "../json/json-values.js";
+import { choice, flag, type OptionSettings, type OptionValues } from "./declarations.js";
+import { type CommandContext, json } from "./output.js";
+
+/** The formats in which records and results are printed. */
+export const outputFormats = ["table", "json", "jsonl", "csv"] as const;
+
+/** A format in which records and results are printed. */
+export type OutputFormat = (typeof outputFormats)[number];
+
+/** The short flag of the option `--output`, which every command has that prints records or a result. */
+export const OUTPUT: OptionSettings = { short: "-o" };
+
+/** The short form of `--output json`. */
+const jsonFlag = flag("short for --output json; errors are JSON, too", { conflicts: ["output"] });
+
+/** The options of commands that list records. */
+export const recordsOutput = {
+  output: choice(
+    "<format>",
+    "how to print the records (default: table on a terminal, otherwise jsonl)",
+    outputFormats,
+    OUTPUT,
+  ),
+  json: jsonFlag,
+};
+
+/** The options of commands that print one result. */
+export const resultOutput = {
+  output: choice("<format>", "how to print the result (default: table)", outputFormats, OUTPUT),
+  json: jsonFlag,
+};
+
+/** The options of commands that report events until they end. */
+export const eventsOutput = {
+  output: choice("<format>", "how to print events (default: table, a text for people)", ["table", "jsonl"], OUTPUT),
+  json: flag("short for --output jsonl; errors are JSON, too", { conflicts: ["output"] }),
+};
+
+/** The values of {@link eventsOutput}. */
+export type EventsOutputOptions = OptionValues<typeof eventsOutput>;
+
+/**
+ * Returns whether each event is printed as a line of JSON.
+ *
+ * @param options the values of the options
+ * @returns whether it is
+ */
+export function printsJsonLines({ output, json: isJson }: EventsOutputOptions): boolean {
+  return isJson === true || output === "jsonl";
+}
+
+/** The values of {@link recordsOutput} and of {@link resultOutput}. */
+export type OutputOptions = OptionValues<typeof recordsOutput>;
+
+/**
+ * Returns the format of a list of records.
+ *
+ * @param options the values of the options
+ * @param context standard output
+ * @returns the chosen format, or a table on a terminal and lines of JSON elsewhere
+ */
+export function recordsFormat(options: OutputOptions, { out }: Pick<CommandContext, "out">): OutputFormat {
+  return options.json === true ? "json" : (options.output ?? (out.isTTY === true ? "table" : "jsonl"));
+}
+
+/**
+ * Returns the format of one result.
+ *
+ * @param options the values of the options
+ * @returns the chosen format, by default a table: the text for people
+ */
+export function resultFormat(options: OutputOptions): OutputFormat {
+  return options.json === true ? "json" : (options.output ?? "table");
+}
+
+/**
+ * Returns whether the arguments of a command ask for JSON, so that errors are printed as JSON as well. It is known before the
+ * arguments are parsed, because the parser has errors, too.
+ *
+ * @param args the arguments
+ * @returns whether they have `--json` or `--output json`
+ */
+export function isJsonRequested(args: readonly string[]): boolean {
+  return args.some(
+    (arg, at) =>
+      ["--json", "--output=json", "-ojson"].includes(arg) ||
+      (arg === "json" && ["-o", "--output"].includes(args[at - 1] ?? "")),
+  );
+}
+
+/** What a command prints. */
+export interface Report {
+  /** Prints it for a person. */
+  table(): void | Promise<void>;
+  /** Returns all of it as one object. */
+  object(): object;
+  /** Returns its records, each a line of JSON or of CSV; by default the object is the only one. */
+  records?(): Iterable<object>;
+}
+
+/**
+ * Prints the result of a command.
+ *
+ * @param report the result
+ * @param format the chosen format
+ * @param context standard output, and the signal that ends the printing
+ */
+export async function printReport(
+  { table, object, records = () => [object()] }: Report,
+  format: OutputFormat,
+  { out, signal }: Pick<CommandContext, "out" | "signal">,
+): Promise<void> {
+  // What a command has done is printed even if it is interrupted at that moment.
+  const write = async (part: string | Uint8Array) => {
+    if (!out.write(part)) {
+      await once(out, "drain", { signal });
+    }
+  };
+  switch (format) {
+    case "table":
+      await table();
+      break;
+    case "json":
+      await write(json(object()));
+      break;
+    case "jsonl":
+      for (const record of records()) {
+        await write(json(record));
+      }
+      break;
+    case "csv":
+      for await (const part of csvOf(records())) {
+        await write(part);
+      }
+      break;
+  }
+}
+
+/** Formats records as CSV. The columns are the paths of all members of all records, joined by dots. */
+function csvOf(records: Iterable<object>): AsyncIterable<Uint8Array> {
+  const rows = [...records].map((record) => {
+    const value: JsonValue = JSON.parse(JSON.stringify(record, jsonReplacer));
+    return new Map(membersOf(value, ""));
+  });
+  const columns = [...new Set(rows.flatMap((row) => [...row.keys()]))];
+  // Records without members have no columns, and CSV has at least one.
+  return encodeCsv(
+    columns.length === 0 ? ["value"] : columns,
+    rows.map((row) => columns.map((column) => row.get(column) ?? null)),
+  );
+}
+
+/** Yields the members of an object, and of the objects in it, with their paths. Lists are JSON text. */
+function* membersOf(value: JsonValue, path: string): Generator<[path: string, text: string | null]> {
+  if (isJsonObject(value)) {
+    for (const [name, inner] of Object.entries(value)) {
+      yield* membersOf(inner, path === "" ? name : `${path}.${name}`);
+    }
+    return;
+  }
+  yield [path, value === null ? null : typeof value === "string" ? value : JSON.stringify(value)];
+}
