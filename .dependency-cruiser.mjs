@@ -79,7 +79,7 @@ const innerModulesOfCommand = {
   file: ["atomic-file", "bounded-file", "save-target", "trusted-file"],
   history: ["data-node-lag", "export-request", "segments"],
   listing: ["paging-method"],
-  live: ["event-types", "follow-cursor"],
+  live: ["event-types", "follow-cursor", "reconnect"],
   schema: ["profile", "table-names"],
   zip: ["archive-source"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.

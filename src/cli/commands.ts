@@ -131,7 +131,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     "stop-order": {
       group: GROUPS.records,
       description: "Show a stop order, and the order it submits when triggered.",
-      arguments: [{ name: "<id>", description: "ID of the stop order" }],
+      arguments: [{ name: "<id>", description: "ID of the stop order, or the start of it" }],
       load: async () => (await import("./commands/stop-orders-command.js")).addStopOrder,
     },
     ledger: {

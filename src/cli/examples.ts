@@ -13,11 +13,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire export": [
     ["tradewire export --table trades --from-block 1 --to-block 3000", "Save an archive to the current folder"],
     [
-      "tradewire export --table orders --from-block 10 --to-block 2500 --snap --output jsonl | jq .price",
+      "tradewire export --table orders --from-block 1 --to-block 2500 --snap -o jsonl",
       "Print rows of all segments that a range touches",
     ],
     [
-      "tradewire export --table trades --from-block 1 --to-block 300000 --parallel 4 --resume parts/",
+      "tradewire export --table trades --from-block 1 --to-block 90000 --resume parts/",
       "Fetch a long range in parts; run it again to resume after an interruption",
     ],
   ],
@@ -27,19 +27,17 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   "tradewire nodes": [
     ["tradewire nodes", "Show whether the node answers"],
-    [
-      "tradewire nodes --grpc-url https://a.example:3007 --grpc-url https://b.example:3007",
-      "Compare two nodes of a network",
-    ],
+    ["tradewire nodes --rest-url https://a.example --rest-url https://b.example", "Compare two nodes of a network"],
   ],
   "tradewire markets": [["tradewire markets", "List all open markets"]],
   "tradewire orders": [
     ["tradewire orders --party PUBLIC_KEY --live", "List the live orders of a party"],
+    ["tradewire orders --party PUBLIC_KEY --live --watch", "Watch the live orders of a party"],
     ["tradewire orders --market M0 --status filled --limit 20", "List the last filled orders of a market"],
   ],
   "tradewire trades": [
     ["tradewire trades --market M0 --limit 20", "List the last trades of a market"],
-    ["tradewire trades --output jsonl | jq .decimals.price", "Print prices as decimal numbers"],
+    ["tradewire trades | jq .decimals.price", "Print prices as decimal numbers"],
   ],
   "tradewire positions": [["tradewire positions --party PUBLIC_KEY", "List the positions of a party"]],
   "tradewire accounts": [["tradewire accounts --party PUBLIC_KEY", "List the balances of a party"]],
@@ -87,16 +85,11 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["tradewire schema --dialect postgres --from 115 --to 116", "Print SQL that migrates tables to a newer version"],
   ],
   "tradewire rows": [
-    ["tradewire rows chain-1-trades-1-3000.zip --output table", "Show an archive as a table"],
-    [
-      "tradewire rows chain-1-trades-1-3000.zip --output csv --columns id,price > prices.csv",
-      "Save two columns as CSV",
-    ],
+    ["tradewire rows chain-1-trades-1-3000.zip -o table", "Show an archive as a table"],
+    ["tradewire rows chain-1-trades-1-3000.zip -o csv --columns id,price > a.csv", "Save two columns as CSV"],
   ],
   "tradewire inspect": [["tradewire inspect chain-1-trades-1-3000.zip", "Show what is in an archive, and verify it"]],
-  "tradewire merge": [
-    ["tradewire merge chain-1-trades-1-1000.zip chain-1-trades-1001-2000.zip --out merged/", "Merge two archives"],
-  ],
+  "tradewire merge": [["tradewire merge trades-1-1000.zip trades-1001-2000.zip --out merged/", "Merge two archives"]],
   "tradewire assemble": [
     ["tradewire assemble capture.json --out archives/", "Build the archive from the output of grpcurl"],
   ],
@@ -107,24 +100,21 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire stop-orders": [
     ["tradewire stop-orders --status pending --limit 20", "List the newest stop orders that wait for their trigger"],
     [
-      "tradewire stop-orders --from 2024-01-01 --to 2024-02-01 --output csv > orders.csv",
+      "tradewire stop-orders --from 2024-01-01 --to 2024-02-01 -o csv > orders.csv",
       "Save the stop orders of a month as CSV",
     ],
   ],
   "tradewire stop-order": [["tradewire stop-order ID", "Show a stop order with all its fields"]],
   "tradewire ledger": [
     ["tradewire ledger --party PUBLIC_KEY --from 2024-01-01", "Save a party's ledger as CSV"],
-    ["tradewire ledger --party PUBLIC_KEY --output table --limit 20", "Show the first rows as a table"],
+    ["tradewire ledger --party PUBLIC_KEY -o table --limit 20", "Show the first rows as a table"],
   ],
   "tradewire events": [
     [
       "tradewire events --type order --type trade --party PUBLIC_KEY",
       "Print orders and trades of a party as they happen",
     ],
-    [
-      "tradewire events --type transactionResult --output jsonl --limit 10",
-      "Print ten results, one JSON object per line",
-    ],
+    ["tradewire events --type transactionResult -o jsonl --limit 10", "Print ten results, one JSON object per line"],
   ],
   "tradewire keys new": [["tradewire keys new trading.key", "Create a key"]],
   "tradewire keys show": [["tradewire keys show trading.key", "Print the public key, which is not secret"]],
@@ -135,24 +125,22 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
       "Ask the node to check a command before you submit it",
     ],
     [
-      "tradewire submit order.json --key-file trading.key --journal orders.journal --intent rebalance-17",
+      "tradewire submit order.json --key-file my.key --journal my.log --intent buy-17",
       "Submit a command that is executed once at most, however often you repeat this",
     ],
     ["tradewire submit order.json --key-file trading.key --wait", "Submit a command, and wait for its outcome"],
   ],
   "tradewire signer": [
     [
-      "tradewire signer --policy policy.json --listen /run/user/1000/tradewire.sock --key-file trading.key",
+      "tradewire signer --policy policy.json --listen signer.sock --key-file my.key",
       "Hold the key, and sign for other programs what the policy allows",
     ],
-    ["tradewire submit order.json --signer /run/user/1000/tradewire.sock", "Sign through it, in another terminal"],
+    ["tradewire submit order.json --signer signer.sock", "Sign through it, in another terminal"],
   ],
   "tradewire signer mode": [
-    ["tradewire signer mode /run/user/1000/tradewire.sock reducing", "Sign only what reduces exposure from now on"],
+    ["tradewire signer mode signer.sock reducing", "Sign only what reduces exposure from now on"],
   ],
-  "tradewire signer kill": [
-    ["tradewire signer kill /run/user/1000/tradewire.sock", "Stop all programs, and cancel all orders"],
-  ],
+  "tradewire signer kill": [["tradewire signer kill signer.sock", "Stop all programs, and cancel all orders"]],
   "tradewire outcome": [
     ["tradewire outcome HASH --wait 2m", "Find the outcome of a transaction that was submitted earlier"],
   ],

@@ -114,7 +114,7 @@ async function printRecords<M extends DescMessage>(
     progress.end();
   }
   const shown = options.limit === undefined && isShort(options, out) ? rows.slice(0, LISTED) : rows;
-  printTable(header, shown, context, { ranked, advice });
+  printTable(header, shown, context, { ranked, prefers: "values", advice });
   if (shown.length < rows.length) {
     notes.write(`Showing the first ${LISTED}. Use --all to list all records, or --limit to change the number.\n`);
   }

@@ -2,7 +2,7 @@ import { csvLine } from "../csv/encode-csv.js";
 import type { CsvRow } from "../csv/index.js";
 import { escapedJson, printable } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
-import { describeOmissions, type Layout, layOut, tableLine, widthsOf } from "./table.js";
+import { describeOmissions, type Layout, layOut, rankedPlaces, tableLine, widthsOf } from "./table.js";
 
 /** A format that turns rows into text. */
 export interface RowFormat {
@@ -130,6 +130,9 @@ const SAMPLE_SIZE = 1024 * 1024;
 /** The maximum width of a column. Where the output is not a terminal, a longer value shifts the rest of its row. */
 const MAX_WIDTH = 80;
 
+/** The columns of the network's tables that a narrow terminal shows first. */
+const IMPORTANT_COLUMNS = "id height market_id market side aggressor price size status party_id vega_time".split(" ");
+
 /**
  * The state of a table: it collects its first rows as a sample, which decides on the layout, and then formats each row as it
  * comes.
@@ -160,7 +163,10 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
     const needed = widthsOf([header, ...rows], header.length);
     const widths = needed.map((width) => Math.min(MAX_WIDTH, width));
     // On a terminal, a cell that is wider than those of the sample is shortened; elsewhere it shifts the rest of its row.
-    const layout = { ...layOut(widths, terminal.width, [...header.keys()]), isShortened: isTerminal };
+    const layout = {
+      ...layOut(widths, terminal.width, rankedPlaces(header, IMPORTANT_COLUMNS)),
+      isShortened: isTerminal,
+    };
     state = { status: "formatting", header, layout, isShortened: isTooWide(needed, layout) };
     return `${[terminal.header(rowLine(header, layout)), ...rows.map((cells) => rowLine(cells, layout))].join("\n")}\n`;
   }

@@ -29,20 +29,32 @@ export interface LaidOut {
 }
 
 /**
+ * What a table that is too wide keeps. `columns`: as many columns as possible, with long cells shortened. `values`: whole
+ * values; the least important columns are omitted, and only the last one that is left may be shortened.
+ */
+export type Preference = "columns" | "values";
+
+/**
  * Lays out the columns of a table in the width of a terminal. If they are too wide, long cells are shortened, in the least
  * important columns first; then the least important columns are omitted.
  *
  * @param natural the width that each column needs
  * @param width the width of the terminal; infinite if the output is not a terminal
  * @param ranked the indexes of all columns, the most important first
+ * @param prefers what a table that is too wide keeps
  * @returns the layout, with at least the first of `ranked`
  */
-export function layOut(natural: readonly number[], width: number, ranked: readonly number[]): Layout {
+export function layOut(
+  natural: readonly number[],
+  width: number,
+  ranked: readonly number[],
+  prefers: Preference = "columns",
+): Layout {
   for (let count = ranked.length; count > 0; count -= 1) {
     const chosen = ranked.slice(0, count);
     const widths = [...natural];
     let excess = chosen.reduce((sum, place) => sum + (widths[place] ?? 0) + GAP.length, -GAP.length) - width;
-    for (const place of chosen.toReversed()) {
+    for (const place of prefers === "columns" ? chosen.toReversed() : chosen.slice(-1)) {
       const before = widths[place] ?? 0;
       const reduction = Math.max(0, Math.min(excess, before - (count === 1 ? 1 : MIN_CELL)));
       widths[place] = before - reduction;
@@ -118,7 +130,7 @@ export function describeOmissions(tables: readonly LaidOut[], advice: string): s
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal
  * @param fit `width`, infinite by default; `ranked`, the indexes of all columns, the most important first, by default
- *   from left to right; `styleHeader`, which styles the header
+ *   from left to right; `prefers`, what a table that is too wide keeps; `styleHeader`, which styles the header
  * @returns lines of text, and their layout
  */
 export function fitTable(
@@ -127,6 +139,7 @@ export function fitTable(
   fit: {
     readonly width?: number;
     readonly ranked?: readonly number[] | undefined;
+    readonly prefers?: Preference | undefined;
     readonly styleHeader?: (line: string) => string;
   } = {},
 ): LaidOut & { readonly text: string } {
@@ -147,16 +160,16 @@ export function fitLines(
   rows: Iterable<readonly string[]>,
   fit: Parameters<typeof fitTable>[2] = {},
 ): LaidOut & { readonly lines: Iterable<string> } {
-  const { width = Number.POSITIVE_INFINITY, ranked = [...header.keys()], styleHeader = (line) => line } = fit;
+  const { width = Number.POSITIVE_INFINITY, ranked = [...header.keys()], prefers, styleHeader = (line) => line } = fit;
   const widths = widthsOf([header], header.length);
   const numeric = header.map(() => true);
   for (const row of rows) {
     widen(widths, row);
     for (const place of header.keys()) {
-      numeric[place] &&= /^[\d.,]*$/.test(row[place] ?? "");
+      numeric[place] &&= /^-?[\d.,]*$/.test(row[place] ?? "");
     }
   }
-  const layout = layOut(widths, width, ranked);
+  const layout = layOut(widths, width, ranked, prefers);
   const line = (cells: readonly string[]) => tableLine(cells, layout, (_, place) => numeric[place] === true);
   function* lines(): Generator<string> {
     yield `${styleHeader(line(header))}\n`;
@@ -228,6 +241,13 @@ export function widthOf({ out: { isTTY, columns }, environment }: Pick<Streams, 
   return Number.isSafeInteger(columnsVariable) && columnsVariable > 0 ? columnsVariable : columns || COLUMNS;
 }
 
+/** How a table is fitted into the width of a terminal. */
+export interface TableFit {
+  /** The names of columns, the most important first, before all others. */
+  readonly ranked?: readonly string[] | undefined;
+  readonly prefers?: Preference | undefined;
+}
+
 /** The tables of one output. */
 export interface Tables {
   /**
@@ -235,14 +255,14 @@ export interface Tables {
    *
    * @param header the names of the columns
    * @param rows the cells of each row, safe for a terminal
-   * @param how `ranked`, the names of columns, the most important first, before all others; `indent`, the text
-   *   before each line
+   * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, what
+   *   a table that is too wide keeps; `indent`, the text before each line
    * @returns lines of text
    */
   format(
     header: readonly string[],
     rows: readonly (readonly string[])[],
-    how?: { readonly ranked?: readonly string[] | undefined; readonly indent?: string },
+    how?: TableFit & { readonly indent?: string },
   ): string;
   /**
    * Writes a table in the width of the terminal, line by line, so that it may have any number of rows.
@@ -276,9 +296,10 @@ export function createTables(
   const formatted: LaidOut[] = [];
   const styleHeader = (line: string) => styled(out, "bold", line, environment);
   return {
-    format(header, rows, { ranked = [], indent = "" } = {}) {
+    format(header, rows, { ranked = [], prefers, indent = "" } = {}) {
       const places = rankedPlaces(header, ranked);
-      const fitted = fitTable(header, rows, { width: widthOf(streams) - indent.length, ranked: places, styleHeader });
+      const width = widthOf(streams) - indent.length;
+      const fitted = fitTable(header, rows, { width, ranked: places, prefers, styleHeader });
       formatted.push(fitted);
       return fitted.text.replaceAll(/^(?=.)/gm, indent);
     },
@@ -311,15 +332,16 @@ export function createTables(
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal
  * @param streams the streams of the table and the note
- * @param how `ranked`, the names of columns, the most important first, before all others; `advice`, how to see everything
+ * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, what a table
+ *   that is too wide keeps; `advice`, how to see everything
  */
 export function printTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   streams: Pick<Streams, "out" | "notes" | "environment">,
-  { ranked, advice }: { readonly ranked?: readonly string[] | undefined; readonly advice?: string | undefined } = {},
+  { advice, ...fit }: TableFit & { readonly advice?: string | undefined } = {},
 ): void {
   const tables = createTables(streams, advice);
-  streams.out.write(tables.format(header, rows, { ranked }));
+  streams.out.write(tables.format(header, rows, fit));
   tables.printOmissions();
 }

@@ -41,7 +41,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   segments: [0, "NODE"],
   sign: [2, "command.json", "NODE"],
   signer: [2, "--listen", "s.sock", "NODE"],
-  "stop-order": [1, "0a", "NODE"],
+  "stop-order": [2, "0a", "NODE"],
   "stop-orders": [0, "--limit", "2", "NODE"],
   submit: [2, "command.json", "NODE"],
   sync: [0, "--to", "duckdb:h.duckdb", "--table", "trades", "--dry-run", "NODE"],

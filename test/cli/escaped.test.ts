@@ -40,7 +40,15 @@ describe("what a node sends", () => {
   });
 
   it.each([[[]], [["--json"]]])("is cut in errors: stop-order %j", async (options) => {
-    const outcome = await run(["stop-order", "0a", "--transport", "rest", "--rest-url", node.restUrl, ...options]);
+    const outcome = await run([
+      "stop-order",
+      "0a".repeat(32),
+      "--transport",
+      "rest",
+      "--rest-url",
+      node.restUrl,
+      ...options,
+    ]);
     expect(outcome.code).toBe(1);
     expect(outcome.out.length + outcome.err.length).toBeLessThan(5000);
     expect(outcome.out + outcome.err).toContain("mmm…");

@@ -151,7 +151,7 @@ describe("tradewire events", () => {
 
   it.each([
     [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
-    [["--party", "x"], '--party must be 64 hex digits (got "x")'],
+    [["--party", "x"], 'no party has the ID "x"'],
     [["--limit", "0"], "--limit: 0 is too small"],
     [["--output", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {

@@ -60,16 +60,6 @@ describe("rows as one JSON array", () => {
     expect(JSON.parse((await ask(...range, "json")).out)).toEqual(rows);
     expect((await ask(...range, "json", "--limit", "0")).out).toBe("[]\n");
   });
-
-  it("are no complete array if the node fails among them", async () => {
-    await using failing = await startDevnode({ segments: 2, blocksPerSegment: 10, blockMs: 0 });
-    failing.failNext({ method: "ExportNetworkHistory", with: "cut", afterBytes: 1500 });
-    const { code, out } = await run([...range, "json", "--grpc-url", failing.grpcUrl]);
-    expect(code).toBe(1);
-    expect(() => JSON.parse(out)).toThrow();
-    const last = linesOf(out).at(-1) ?? "";
-    expect(JSON.parse(last)).toMatchObject({ error: { name: expect.any(String) } });
-  });
 });
 
 it.each([["--json"], ["--output=json"], ["-ojson"], ["-o", "json"], ["--output", "json"]])(

@@ -18,6 +18,10 @@ it("aligns columns by the width that a terminal gives characters", () => {
   expect(fitTable(["a", "b"], rows).text).toBe("a     b\n高い  x\nabcd  y\n");
 });
 
+it("aligns numbers to the right, also negative ones", () => {
+  expect(fitTable(["pnl"], [["-1.5"], ["12.25"]]).text).toBe("  pnl\n -1.5\n12.25\n");
+});
+
 it("shortens cells of the lowest rank first, and then leaves columns out", () => {
   const fitted = (width: number, ranked?: number[]) => {
     const table = fitTable(["id", "size", "note"], ROWS, { width, ranked });
@@ -30,6 +34,8 @@ it("shortens cells of the lowest rank first, and then leaves columns out", () =>
   const narrow = fitted(32, [2, 0, 1]);
   expect(narrow.text.split("\n")[0]).toBe("id                    note");
   expect(narrow.leftOut).toContain("hidden to fit the terminal: size. ");
+  const whole = fitTable(["id", "size", "note"], ROWS, { width: 44, prefers: "values" });
+  expect(whole.text.split("\n")[1]).toBe(`${ID}     7`);
   const one = fitted(6, [2, 0, 1]);
   expect(one.text).toBe("note\n値段…\nlow\n");
 });

@@ -28,6 +28,8 @@ export interface Running {
   readonly stdout: Readable;
   /** Its environment variables, as it has left them so far. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Returns what it has written to standard output so far. */
+  printed(): string;
   /** The first line of its standard output. */
   readonly firstLine: Promise<string>;
   /** Returns what it has written to standard error so far. */
@@ -40,6 +42,8 @@ export interface RunOptions {
   readonly cwd?: string | undefined;
   /** Further environment variables. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** The size of the terminal that standard output is; by default it is none. */
+  readonly terminal?: { readonly columns: number; readonly rows: number };
   /** Standard input; empty by default. */
   readonly input?: string | Uint8Array | Readable;
 }
@@ -52,7 +56,7 @@ export interface RunOptions {
  * @returns the running command
  */
 export function startCommand(args: readonly string[], options: RunOptions = {}): Running {
-  const { cwd, input = "" } = options;
+  const { cwd, input = "", terminal } = options;
   const environment = { ...process.env, ...options.environment };
   const interrupted = new AbortController();
   const [out, err] = [captured(), captured()];
@@ -61,7 +65,7 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
       args,
       version,
       in: input instanceof Readable ? input : Readable.from([Buffer.from(input)]),
-      out: out.stream,
+      out: terminal === undefined ? out.stream : Object.assign(out.stream, { isTTY: true, ...terminal }),
       err: err.stream,
       environment,
       signal: interrupted.signal,
@@ -74,6 +78,7 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
       .finally(() => setImmediate(() => out.passed.end())),
     stdout: out.passed,
     environment,
+    printed: () => out.text(),
     firstLine: out.firstLine,
     said: () => err.text(),
   };

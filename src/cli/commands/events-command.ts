@@ -28,6 +28,7 @@ import { valueName } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { eventsOutput } from "../output-format.js";
 import { parseCount } from "../parsers.js";
+import { createNames } from "../records/record-names.js";
 
 const eventsOptions = {
   type: repeated(
@@ -36,8 +37,8 @@ const eventsOptions = {
     parseEventType,
     { completions: () => ({ values: eventTypes }) },
   ),
-  party: text("<id>", "only events of this party"),
-  market: text("<id>", "only events of this market"),
+  party: text("<id>", "only events of this party: its ID, or the start of it"),
+  market: text("<market>", "only events of this market: its code, its ID, or the start of its ID"),
   lifecycle: flag("with --type order: also print cancelled and expired orders, as order events"),
   ...eventsOutput,
   output: {
@@ -64,7 +65,7 @@ export function addEvents(command: Command, context: CommandContext): void {
 }
 
 async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
-  const { type: types, party: partyId, market: marketId, limit = Number.POSITIVE_INFINITY, reconnect } = options;
+  const { type: types, party, market, limit = Number.POSITIVE_INFINITY, reconnect } = options;
   const lifecycle = options.lifecycle === true;
   const isTable = options.output === undefined ? context.out.isTTY === true : options.output === "table";
   const format = isTable && options.json !== true ? "table" : "jsonl";
@@ -74,6 +75,9 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   // Without events nothing else would show that the connection is lost.
   await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });
   const { signal } = context;
+  const names = createNames(client, options.wide === true, signal);
+  const partyId = party && (await names.party(party));
+  const marketId = market && (await names.market(market));
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {

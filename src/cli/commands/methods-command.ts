@@ -63,7 +63,10 @@ function printMethods(
     const [, kind, http] = methodCells(method);
     return [nameOf(method), kind, http, method.parent.typeName].map(printable);
   });
-  printTable(["method", "kind", "http", "service"], rows, context, { ranked: ["method", "http", "kind"] });
+  printTable(["method", "kind", "http", "service"], rows, context, {
+    ranked: ["method", "http", "kind"],
+    prefers: "values",
+  });
 }
 
 /**

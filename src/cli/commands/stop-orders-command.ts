@@ -10,6 +10,7 @@ import {
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
 } from "../../../gen/client/vega/vega_pb.js";
+import type { Client } from "../../index.js";
 import { messageToJson } from "../../json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
@@ -31,13 +32,14 @@ import {
 import { type CommandContext, printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseTime } from "../parsers.js";
+import { createNames, findId, MAX_NAMED } from "../records/record-names.js";
 import { printTable } from "../table.js";
 
 const stopOrdersOptions = {
   status: enumOption("<status>", StopOrder_StatusSchema),
   expiryStrategy: enumOption("<strategy>", StopOrder_ExpiryStrategySchema),
-  party: repeatedText("<id>", "only stop orders of this party; may be repeated"),
-  market: repeatedText("<id>", "only stop orders on this market; may be repeated"),
+  party: repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated"),
+  market: repeatedText("<market>", "only this market: its code, its ID, or the start of its ID; may be repeated"),
   from: parsed("<time>", "start of the date range: ISO 8601 or Unix nanoseconds", parseTime),
   to: parsed("<time>", "end of the date range, which is excluded", parseTime),
   live: flag("only live stop orders"),
@@ -61,11 +63,12 @@ export function addStopOrders(command: Command, context: CommandContext): void {
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
   await using client = commandClient(options, context);
   const { status, expiryStrategy, party, market, from, to, live } = options;
+  const names = createNames(client, options.wide === true, context.signal);
   const filter = {
     statuses: status,
     expiryStrategies: expiryStrategy,
-    partyIds: party,
-    marketIds: market,
+    partyIds: party && (await Promise.all(party.map(names.party))),
+    marketIds: market && (await Promise.all(market.map(names.market))),
     dateRange: from === undefined && to === undefined ? undefined : { startTimestamp: from, endTimestamp: to },
     liveOnly: live,
   };
@@ -130,7 +133,13 @@ export function addStopOrder(command: Command, context: CommandContext): void {
   const { signal } = context;
   addOptions(command, stopOrderOptions).action(async (id: string, options: OptionValues<typeof stopOrderOptions>) => {
     await using client = commandClient(options, context);
-    const order = messageToJson(StopOrderEventSchema, await client.stopOrder(id, { signal }));
+    const full = await findId(
+      id,
+      stopOrderIds(client, signal),
+      "stop order",
+      "List them with `tradewire stop-orders`.",
+    );
+    const order = messageToJson(StopOrderEventSchema, await client.stopOrder(full, { signal }));
     // The fields of the stop order come first, then those of the order that it submits when it triggers.
     const paths = leaves(StopOrderEventSchema).toSorted(([a], [b]) => (b?.number ?? 0) - (a?.number ?? 0));
     const rows = paths.flatMap((path) => {
@@ -140,6 +149,12 @@ export function addStopOrder(command: Command, context: CommandContext): void {
     const report = { object: () => order, table: () => printTable(["field", "value"], rows, context) };
     await printReport(report, resultFormat(options), context);
   });
+}
+
+async function* stopOrderIds(client: Client, signal: AbortSignal): AsyncGenerator<string> {
+  for await (const { node } of client.stopOrders({ limit: MAX_NAMED + 1, signal })) {
+    yield node.stopOrder?.id ?? "";
+  }
 }
 
 /** Shortens enum values by their prefix, and formats fields whose names end in `At` as times unless they are 0. */

@@ -59,7 +59,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
     [units, rows] = [units + 1n, rows + verified.rows];
     if (monotonicMs() - drawn > DRAW_MS) {
       drawn = monotonicMs();
-      display?.draw([`${grouped(units)} units, ${grouped(rows)} rows verified`]);
+      display?.draw([`${grouped(units)} ${units === 1n ? "unit" : "units"}, ${grouped(rows)} rows verified`]);
     }
   };
   await using nodes = openClients(options, {

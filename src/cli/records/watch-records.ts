@@ -1,0 +1,336 @@
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { ConnectionError, RequestError, TradewireError } from "../../errors/index.js";
+import { reactionTo } from "../../errors/reaction.js";
+import { reconnect } from "../../live/reconnect.js";
+import { startTimer, unixMs } from "../../runtime/index.js";
+import { linkedController } from "../../signal/abort.js";
+import { createFlag } from "../../signal/flag.js";
+import { backoffMs, wait } from "../../signal/wait.js";
+import type { LineWriter } from "../client.js";
+import { clock } from "../formatting.js";
+import { type ListingType, recordJson } from "../listing.js";
+import { type CommandContext, json, printable, writeOut } from "../output.js";
+import { type OutputOptions, recordsFormat } from "../output-format.js";
+import { createDisplay, type Display, sizeOf } from "../progress.js";
+import { describeOmissions, fitTable, type LaidOut, rankedPlaces } from "../table.js";
+
+/** Records that change, and the streams of their changes. */
+export interface WatchedRecords<M extends DescMessage> {
+  readonly type: ListingType<M>;
+  /** Lists the records, as many as the command shows, after the decimals of their markets were loaded. */
+  list(signal: AbortSignal): AsyncIterable<MessageShape<M>>;
+  /**
+   * The streams of changes. Each is opened again after a lost connection. `relist` asks for another listing, for a change
+   * of a record that the stream does not contain.
+   */
+  readonly streams: readonly ((
+    connection: AbortSignal,
+    relist: () => void,
+  ) => AsyncIterable<readonly MessageShape<M>[]>)[];
+  /** Identifies a record. */
+  key(record: MessageShape<M>): string;
+  /** The time of the last change, in nanoseconds, where records have one. */
+  changedAt?(record: MessageShape<M>): bigint;
+  /** The time of creation, in nanoseconds, if the newest records come first. */
+  createdAt?(record: MessageShape<M>): bigint;
+  /** Returns whether a changed record is still among those that the user asked for. */
+  matches(record: MessageShape<M>): boolean;
+  /** The maximum number of records that are remembered and shown. */
+  readonly limit: number;
+}
+
+/** How changes are printed: a table that is redrawn in place, or lines of JSON. */
+export type WatchOutput =
+  | { readonly kind: "table"; readonly notes: LineWriter; readonly display: Display }
+  | { readonly kind: "jsonl"; readonly notes: LineWriter };
+
+/**
+ * Creates the output of a command that watches records.
+ *
+ * @param options the values of the options
+ * @param context the streams
+ * @returns the table that is redrawn, if the output is a terminal
+ * @throws {@link RequestError} if the chosen format does not fit
+ */
+export function createWatchOutput(options: OutputOptions, context: CommandContext): WatchOutput {
+  const format = recordsFormat(options, context);
+  if (format === "csv" || (format === "table" && context.out.isTTY !== true)) {
+    throw new RequestError(`--watch does not print ${format === "csv" ? "CSV" : "a table, which needs a terminal"}`, {
+      advice: "Give --output jsonl: each change is then a line of JSON.",
+    });
+  }
+  if (format !== "table") {
+    return { kind: "jsonl", notes: context.notes };
+  }
+  const display = createDisplay(context.out);
+  return { kind: "table", notes: display, display };
+}
+
+/** Milliseconds between two updates of the table. */
+const DRAW_MS = 200;
+
+/** The time after a connection is opened at which the records are listed once more: changes before it are not streamed. */
+const SECOND_LISTING_MS = 1000;
+
+/** A connection that was open for this long counts as working, in milliseconds, even if nothing changed. */
+const STABLE_MS = 10_000;
+
+/**
+ * Prints records and then each of their changes, until the signal is aborted.
+ *
+ * A node's streams contain only changes, and a lost connection loses some of them. The records are therefore listed after
+ * each connection is opened, and what differs is a change.
+ *
+ * @param watched the records
+ * @param output how they are printed
+ * @param context the streams, and the signal that ends the watch
+ * @throws what a listing or a stream throws that a new connection cannot fix
+ */
+export async function watchRecords<M extends DescMessage>(
+  watched: WatchedRecords<M>,
+  output: WatchOutput,
+  context: CommandContext,
+): Promise<void> {
+  const ending = linkedController(context.signal);
+  const { signal } = ending;
+  const records = createRecords(watched);
+  const [isListingDue, isDrawingDue] = [createFlag(), createFlag()];
+  let problem = "";
+
+  async function take(record: MessageShape<M>, from: Origin): Promise<void> {
+    const change = records.take(record, from);
+    if (change !== undefined) {
+      isDrawingDue.raise();
+      if (output.kind === "jsonl") {
+        await writeOut(context, change);
+      }
+    }
+  }
+
+  async function readStream(open: WatchedRecords<M>["streams"][number]): Promise<void> {
+    let stopTimer = (): void => {};
+    const stream = reconnect<readonly MessageShape<M>[]>(
+      {
+        stableMs: STABLE_MS,
+        open(connection) {
+          isListingDue.raise();
+          stopTimer();
+          stopTimer = startTimer(isListingDue.raise, SECOND_LISTING_MS, { ref: false });
+          return open(connection, isListingDue.raise);
+        },
+        onEnd({ failures, ...end }) {
+          const error = lossOf(end);
+          signal.throwIfAborted();
+          if (error.summary !== problem) {
+            problem = error.summary;
+            output.notes.write(`tradewire: ${printable(problem)}; reconnecting\n`);
+          }
+          return { kind: "reconnect", delayMs: backoffMs(failures.total) };
+        },
+      },
+      signal,
+    );
+    try {
+      for await (const changed of stream.messages) {
+        stream.progressed();
+        for (const record of changed) {
+          await take(record, "stream");
+        }
+      }
+    } finally {
+      stopTimer();
+    }
+  }
+
+  async function readListings(): Promise<void> {
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
+      await isListingDue.lowered();
+      signal.throwIfAborted();
+      records.beginListing();
+      try {
+        for await (const record of watched.list(signal)) {
+          await take(record, "listing");
+        }
+        if (problem !== "") {
+          problem = "";
+          output.notes.write("tradewire: connected again; the records were listed again\n");
+        }
+        isDrawingDue.raise();
+      } catch (reason) {
+        // The stream of the lost connection reports the loss, and asks for a listing when it is opened again.
+        if (isFirst || signal.aborted || !isLoss(reason)) {
+          throw reason;
+        }
+        isListingDue.raise();
+        await wait(SECOND_LISTING_MS, signal);
+      }
+    }
+  }
+
+  async function draw({ display }: WatchOutput & { readonly kind: "table" }): Promise<void> {
+    const { out, notes } = context;
+    let drawn: LaidOut | undefined;
+    out.on("resize", isDrawingDue.raise);
+    try {
+      for (;;) {
+        await isDrawingDue.lowered();
+        if (signal.aborted) {
+          break;
+        }
+        const state = problem === "" ? "Ctrl-C ends" : `${problem}; reconnecting`;
+        const table = tableOf(watched, records.shown(), state, sizeOf(out));
+        drawn = table.laidOut;
+        display.draw(table.lines);
+        await wait(DRAW_MS, signal).catch(() => undefined);
+      }
+    } finally {
+      out.off("resize", isDrawingDue.raise);
+      const omissions = drawn === undefined ? "" : describeOmissions([drawn], "Use --output jsonl to print all.");
+      notes.write(omissions === "" ? "" : `${omissions}\n`);
+    }
+  }
+
+  signal.addEventListener("abort", () => {
+    isListingDue.raise();
+    isDrawingDue.raise();
+  });
+  const tasks = [
+    ...watched.streams.map(readStream),
+    readListings(),
+    ...(output.kind === "table" ? [draw(output)] : []),
+  ];
+  // The first task that fails ends the others.
+  await Promise.allSettled(
+    tasks.map((task) =>
+      task.catch((reason: unknown) => {
+        ending.abort(reason);
+        throw reason;
+      }),
+    ),
+  );
+  context.signal.throwIfAborted();
+  throw signal.reason;
+}
+
+/** Where a record comes from. */
+type Origin = "listing" | "stream";
+
+/** The latest state of each record. */
+interface Records<M extends DescMessage> {
+  beginListing(): void;
+  /** Stores a record, and returns its line of JSON; undefined if it is not new. */
+  take(record: MessageShape<M>, from: Origin): string | undefined;
+  /** The records in the order of the listing. */
+  shown(): MessageShape<M>[];
+}
+
+/** Listings have microseconds and streams nanoseconds (v0.78.0, datanode/entities/orders.go): PostgreSQL stores no more. */
+const NANOSECONDS = 1000n;
+
+function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Records<M> {
+  const { type, key, changedAt, createdAt, matches, limit } = watched;
+  const latest = new Map<string, { readonly record: MessageShape<M>; readonly text: string }>();
+  /** The records that the streams changed since the listing began: they are newer than in the listing. */
+  let streamed = new Set<string>();
+
+  function isOutdated(record: MessageShape<M>, known: MessageShape<M>, from: Origin): boolean {
+    if (changedAt === undefined) {
+      return false;
+    }
+    const [next, before] = [changedAt(record) / NANOSECONDS, changedAt(known) / NANOSECONDS];
+    return from === "listing" ? next <= before : next < before;
+  }
+
+  /** Makes room for a record; returns whether there is some. */
+  function makeRoom(record: MessageShape<M>): boolean {
+    if (latest.size < limit) {
+      return true;
+    }
+    if (createdAt === undefined) {
+      return false;
+    }
+    let [oldest, time] = ["", createdAt(record)];
+    for (const [id, each] of latest) {
+      if (createdAt(each.record) < time) {
+        [oldest, time] = [id, createdAt(each.record)];
+      }
+    }
+    return latest.delete(oldest);
+  }
+
+  return {
+    beginListing() {
+      streamed = new Set();
+    },
+    take(record, from) {
+      const id = key(record);
+      const known = latest.get(id);
+      if (from === "stream") {
+        streamed.add(id);
+      } else if (streamed.has(id)) {
+        return undefined;
+      }
+      if (known !== undefined && isOutdated(record, known.record, from)) {
+        return undefined;
+      }
+      const text = json(recordJson(type, record));
+      if (known?.text === text) {
+        return undefined;
+      }
+      if (!matches(record)) {
+        // Its last state is a change of a record that was listed.
+        return latest.delete(id) ? text : undefined;
+      }
+      if (known !== undefined || makeRoom(record)) {
+        latest.set(id, { record, text });
+      }
+      return text;
+    },
+    shown() {
+      const all = Array.from(latest.values(), ({ record }) => record);
+      return createdAt === undefined ? all : all.toSorted((a, b) => (createdAt(a) < createdAt(b) ? 1 : -1));
+    },
+  };
+}
+
+/** Formats as many records as fit the terminal, with a line about the state of the watch. */
+function tableOf<M extends DescMessage>(
+  { type: { header, ranked, cells, name } }: WatchedRecords<M>,
+  records: readonly MessageShape<M>[],
+  state: string,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
+): { readonly lines: string[]; readonly laidOut: LaidOut } {
+  // The header, the state and the line of the cursor take their place.
+  const shown = records.slice(0, Math.max(1, rows - 3));
+  const { text, ...laidOut } = fitTable(
+    header,
+    shown.map((record) => cells(record).map(printable)),
+    { width: columns - 1, ranked: rankedPlaces(header, ranked ?? []), prefers: "values" },
+  );
+  const hidden = records.length - shown.length;
+  const count = `${records.length} ${name}${hidden === 0 ? "" : `, ${hidden} of them below`}`;
+  const time = clock(new Date(unixMs()).toISOString());
+  return { lines: [...text.trimEnd().split("\n"), printable(`${time}  ${count}; ${state}`)], laidOut };
+}
+
+/** How a stream ended. */
+type StreamEnd = { readonly kind: "completed" } | { readonly kind: "failed"; readonly error: unknown };
+
+/** Returns the failure of a lost connection; throws a failure that a new connection cannot fix. */
+function lossOf(end: StreamEnd): TradewireError {
+  if (end.kind === "completed") {
+    return new ConnectionError("the node ended the stream", {
+      code: Code.Unavailable,
+      advice: "Such streams have no end: the node may have dropped it, or have been stopped.",
+    });
+  }
+  if (isLoss(end.error)) {
+    return end.error;
+  }
+  throw end.error;
+}
+
+function isLoss(reason: unknown): reason is TradewireError {
+  return reason instanceof TradewireError && reactionTo(reason).resume;
+}

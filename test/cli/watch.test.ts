@@ -1,0 +1,157 @@
+import { stripVTControlCharacters } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createClient, Order_TimeInForce, Order_Type, Side, signerFromMnemonic } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { type Running, run, startCommand } from "../support/command.js";
+import { openMarket } from "../support/devnode.js";
+import { eventually } from "../support/eventually.js";
+import { startForwarder } from "../support/forwarder.js";
+import { freePort } from "../support/free-port.mjs";
+
+let node: Devnode;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 1, blocksPerSegment: 20, blockMs: 0, activity: 3 });
+});
+afterAll(() => node.close());
+
+/** Starts a command that watches, and returns it with the lines that it has printed so far. */
+function watch(args: readonly string[], url = node.grpcUrl) {
+  const running = startCommand([...args, "--watch", "--grpc-url", url]);
+  let text = "";
+  running.stdout.on("data", (bytes: Buffer) => {
+    text += bytes.toString();
+  });
+  return { running, lines: () => text.split("\n").slice(0, -1) };
+}
+
+/** Makes blocks until the command has printed more lines. */
+async function untilMore(lines: () => readonly string[], count: number): Promise<void> {
+  for (let made = 0; lines().length <= count && made < 5; made += 1) {
+    await node.makeBlock();
+  }
+  await eventually(() => lines().length > count);
+}
+
+async function interrupted(running: Running): Promise<void> {
+  running.interrupt("SIGINT");
+  expect(await running.ended).toMatchObject({ code: 130, err: "" });
+}
+
+describe("--watch in a pipe", () => {
+  it.each([["trades", "--market", "M0"], ["orders", "--market", openMarket.slice(0, 8)], ["positions"]])(
+    "prints the records of %s, and then each change as a line",
+    async (...args) => {
+      const { running, lines } = watch([...args, "--limit", "3"]);
+      await eventually(() => lines().length >= 3);
+      await untilMore(lines, 5);
+      const records = lines().map((line) => JSON.parse(line));
+      expect(records.every(({ decimals }) => decimals !== undefined)).toBe(true);
+      expect(new Set(lines()).size).toBe(lines().length);
+      await interrupted(running);
+    },
+  );
+
+  it("prints a market when an order changes its prices", async () => {
+    await using client = createClient({ grpc: { url: node.grpcUrl } });
+    const signer = await signerFromMnemonic(node.mnemonic, { index: 1 });
+    const { running, lines } = watch(["markets"]);
+    const found = () =>
+      lines()
+        .map((line) => JSON.parse(line))
+        .filter(({ id }) => id === openMarket);
+    await eventually(() => found().length > 0);
+    const units = await client.marketUnits(openMarket);
+    const limit = { side: Side.BUY, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC };
+    const order = units.order({ ...limit, price: found()[0].decimals.bestOfferPrice, size: "1" });
+    await client.sendCommand(order, { signer });
+    await node.makeBlock();
+    await eventually(() => found().length > 1);
+    expect(found()[1].decimals).not.toEqual(found()[0].decimals);
+    await interrupted(running);
+  });
+
+  it("prints balances of the parties that the starts of their IDs name", async () => {
+    const [{ buyer }] = (await run(["trades", "--limit", "1", "--grpc-url", node.grpcUrl])).out
+      .split("\n", 1)
+      .map((line) => JSON.parse(line));
+    const { running, lines } = watch(["accounts", "--party", `${buyer.slice(0, 8)}…`]);
+    await eventually(() => lines().length > 0);
+    const before = lines().length;
+    await untilMore(lines, before);
+    expect(new Set(lines().map((line) => JSON.parse(line).owner))).toEqual(new Set([buyer]));
+    await interrupted(running);
+  });
+
+  it("prints how live orders end", async () => {
+    await using client = createClient({ grpc: { url: node.grpcUrl } });
+    const signer = await signerFromMnemonic(node.mnemonic, { index: 2 });
+    const { running, lines } = watch(["orders", "--live", "--party", signer.publicKey]);
+    const statuses = () => lines().map((line) => JSON.parse(line).status);
+    const units = await client.marketUnits(openMarket);
+    const limit = { side: Side.BUY, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC };
+    await client.sendCommand(units.order({ ...limit, price: "1", size: "1" }), { signer });
+    await node.makeBlock();
+    await eventually(() => statuses().includes("STATUS_ACTIVE"));
+    const [{ id: orderId }] = lines().map((line) => JSON.parse(line));
+    const cancellation = { case: "orderCancellation", value: { marketId: openMarket, orderId } } as const;
+    await client.sendCommand(cancellation, { signer });
+    await node.makeBlock();
+    await eventually(() => statuses().at(-1) === "STATUS_CANCELLED");
+    await interrupted(running);
+  });
+
+  it("says that the connection was lost, and has what changed meanwhile when it is back", async () => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const first = await startForwarder("127.0.0.1", port, node.grpcUrl);
+    const { running, lines } = watch(["trades", "--limit", "5"], url);
+    await eventually(() => lines().length >= 5);
+    await untilMore(lines, 5);
+    await first[Symbol.asyncDispose]();
+    await eventually(() => running.said().includes("; reconnecting\n"));
+    const before = lines().length;
+    for (let made = 0; made < 3; made += 1) {
+      await node.makeBlock();
+    }
+    await using _ = await startForwarder("127.0.0.1", port, node.grpcUrl);
+    await eventually(() => lines().length > before);
+    await eventually(() => running.said().includes("connected again; the records were listed again\n"));
+    running.interrupt("SIGTERM");
+    expect((await running.ended).code).toBe(143);
+  });
+});
+
+describe("--watch on a terminal", () => {
+  it("redraws the table in place, in its width, and names the columns that it hides at the end", async () => {
+    const running = startCommand(["trades", "--watch", "--limit", "4", "--grpc-url", node.grpcUrl], {
+      terminal: { columns: 60, rows: 10 },
+    });
+    const drawn = () => running.printed().split("\x1b[?7l").slice(1);
+    await eventually(() => drawn().length > 0 && (drawn().at(-1) ?? "").includes("4 trades; Ctrl-C ends"));
+    const count = drawn().length;
+    await node.makeBlock();
+    await eventually(() => drawn().length > count);
+    running.interrupt("SIGINT");
+    const { code, err } = await running.ended;
+    expect(code).toBe(130);
+    expect(err).toMatch(/^Columns hidden to fit the terminal: .*buyer.*\. Use --output jsonl to print all\.\n$/);
+    const lines = stripVTControlCharacters(drawn().at(-1) ?? "")
+      .trimEnd()
+      .split("\n");
+    expect(lines).toHaveLength(6);
+    expect(lines[0]?.replace("\r", "")).toMatch(/^id +market +price +size +aggressor/);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(60);
+  });
+});
+
+it.each([
+  [["accounts", "--watch"], "accounts --watch needs a party"],
+  [["trades", "--watch", "--output", "csv"], "--watch does not print CSV"],
+  [["trades", "--watch", "--output", "table"], "--watch does not print a table, which needs a terminal"],
+  [["orders", "--party", "0123"], 'no party has the ID "0123"'],
+  [["orders", "--party", "somebody"], 'no party has the ID "somebody"'],
+])("%j is bad usage", async (args, message) => {
+  const { code, out, err } = await run([...args, "--grpc-url", node.grpcUrl]);
+  expect([code, out]).toEqual([2, ""]);
+  expect(err).toContain(`tradewire: ${message}`);
+});
