@@ -1,5 +1,5 @@
-import { type FileHandle, open } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { type FileHandle, open, realpath } from "node:fs/promises";
+import { dirname } from "node:path";
 import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { quoted } from "../errors/error-text.js";
@@ -51,8 +51,11 @@ interface Pending {
  */
 export async function openFileJournal(path: string): Promise<Journal> {
   assertText("path", path, "orders.journal");
-  const lock = await takeLock(`${path}.lock`).catch((reason: unknown) => {
-    throw fileError(reason, `${path}.lock`);
+  const realPath = await createdFile(path).catch((reason: unknown) => {
+    throw fileError(reason, path);
+  });
+  const lock = await takeLock(`${realPath}.lock`).catch((reason: unknown) => {
+    throw fileError(reason, `${realPath}.lock`);
   });
   if (!lock.held) {
     const by = lock.pid === undefined ? "another process" : `process ${lock.pid}`;
@@ -63,17 +66,24 @@ export async function openFileJournal(path: string): Promise<Journal> {
   }
   let file: FileHandle | undefined;
   try {
-    file = await open(path, "a+", 0o600);
+    file = await open(realPath, "a+", 0o600);
     const { intents, size } = await readLines(file, path);
     await file.truncate(size);
     await file.sync();
-    await syncFolder(dirname(resolve(path)));
+    await syncFolder(dirname(realPath));
     return createFileJournal({ path, file, lock, intents, size });
   } catch (reason) {
     await file?.close();
     await lock[Symbol.asyncDispose]();
     throw toFileError(reason, path);
   }
+}
+
+/** Creates a file unless it exists, and returns its path without symbolic links: all paths to a file share its lock. */
+async function createdFile(path: string): Promise<string> {
+  const file = await open(path, "a", 0o600);
+  await file.close();
+  return realpath(path);
 }
 
 /** Reads the lines of a file, up to the last line feed. */

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
@@ -57,6 +57,17 @@ describe("a journal in a file", () => {
       name: "FileError",
       summary: `${path} is in use by process ${process.pid}`,
     });
+  });
+
+  it("is used by one process at a time, also where it has another name", async () => {
+    const other = join(path, "..", "current.journal");
+    await symlink("orders.journal", other);
+    {
+      await using _ = await openFileJournal(other); // It creates the file that the link names.
+      await expect(openFileJournal(path)).rejects.toThrow(`${path} is in use by process ${process.pid}`);
+    }
+    await using _ = await openFileJournal(path);
+    await expect(openFileJournal(other)).rejects.toThrow(`${other} is in use by process ${process.pid}`);
   });
 
   it("takes no entries once it is closed, or its lock is lost", async () => {
