@@ -229,7 +229,7 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
   const { listRecords, ...paging } = createPaging(calls.unary, failing, requireOrder);
   const core = serviceClient(CoreService);
   const chain = { chainId: checked.chainId, isLoopback: staysOnLoopback(checked) };
-  const { prepare, ...transactions } = createTransactions(core, {
+  const { prepare, lastHeight, ...transactions } = createTransactions(core, {
     serviceClient,
     ...chain,
     chainIdPrefix,
@@ -330,21 +330,20 @@ export function createClient(config: ClientConfig | Config, options: TransportOp
     ...createBooks({ ...live, service: serviceClient }),
     ...events,
     ...transactions,
-    ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }, checked.chainId),
+    ...createOutcomes({ ...transactions, prepare, lastHeight }, { watch, service: serviceClient }, checked.chainId),
 
     orders: (ordersOptions) =>
       createOrders(
-        { transactions: { ...transactions, prepare }, node: { watch, service: serviceClient } },
+        { transactions: { ...transactions, prepare, lastHeight }, node: { watch, service: serviceClient } },
         ordersOptions,
       ),
 
     leases: (leasesOptions) =>
       createLeases(
         {
-          transactions: { ...transactions, prepare },
+          transactions: { ...transactions, prepare, lastHeight },
           node: { watch, service: serviceClient },
           accounts: client,
-          recentBlocks,
         },
         leasesOptions,
       ),

@@ -18,7 +18,6 @@ import type { Outcome } from "../live/transaction-outcome.js";
 import { linkedController, onAbort } from "../signal/abort.js";
 import { backoffMs, wait } from "../signal/wait.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
-import { requireChain } from "../transaction/signing-chain.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { transactionHash } from "../transaction/transaction-hash.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
@@ -206,8 +205,7 @@ function overtaken(id: string): ConnectionError {
 async function sendAgain({ transactions, node }: IntentServices, intent: Intent, signal: AbortSignal): Promise<Step> {
   const { transaction, lastBlock } = intent.signed;
   const sent = sentTransaction(transaction);
-  const { height, chainId } = await transactions.lastBlockHeight({ signal });
-  requireChain(chainId, intent.chainId);
+  const height = await transactions.lastHeight(intent.chainId, signal);
   if (height >= lastBlock) {
     return { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }) };
   }

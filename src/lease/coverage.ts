@@ -70,7 +70,7 @@ export type PositionCoverage =
  * @returns the coverage
  */
 export function coverageOf(state: LeaseState, settings: LeaseSettings): LeaseCoverage {
-  const { view, chainTime, isBehind } = state;
+  const { view, clock, isBehind } = state;
   const others = [
     ...(view?.orders ?? []),
     ...(view?.positions ?? []).filter(({ openVolume }) => openVolume !== 0n),
@@ -78,7 +78,7 @@ export function coverageOf(state: LeaseState, settings: LeaseSettings): LeaseCov
   const markets = [...new Set([...marketsOf(state, settings), ...others])].sort();
   return {
     state: view?.state ?? "starting",
-    chainTime,
+    chainTime: clock.latest(),
     isBehind,
     markets: markets.map((marketId) => marketCoverage(state, marketId, settings)),
   };

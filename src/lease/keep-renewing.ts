@@ -9,9 +9,8 @@ import type { LeaseSettings } from "./lease-options.js";
 import { dropExpiredStops } from "./lease-results.js";
 import type { LeaseSender } from "./lease-sender.js";
 import type { LeaseDataService, LeaseEvents, LeaseLimits } from "./lease-services.js";
-import { type LeaseState, marketsOf, noteChainTime, volumeOf } from "./lease-state.js";
+import { type LeaseState, marketsOf, volumeOf } from "./lease-state.js";
 import { type LeaseBatch, planRenewals } from "./renewal-plan.js";
-import { readChainTime } from "./send-batch.js";
 
 /** What renews leases. */
 export interface RenewalServices extends LeaseEvents {
@@ -56,9 +55,8 @@ export function keepRenewing(
   let lastTime = 0n;
 
   async function renewOnce(): Promise<void> {
-    const time = await readChainTime(services.node, stop);
-    noteChainTime(state, time);
-    if (time <= lastTime && !isWoken) {
+    const time = await state.clock.read(services.node, stop);
+    if (time === lastTime && !isWoken) {
       return; // No block was made since, so nothing has come closer to its expiry.
     }
     isWoken = false;

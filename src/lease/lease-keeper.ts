@@ -21,12 +21,12 @@ import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
 import { createLeaseSender, type LeaseSender, type SentBatch } from "./lease-sender.js";
 import { createLimits } from "./lease-services.js";
-import { createLeaseState, type LeaseState, type LeaseTrigger, noteChainTime, volumeOf } from "./lease-state.js";
+import { createLeaseState, type LeaseState, type LeaseTrigger, volumeOf } from "./lease-state.js";
 import { type LeaseBatch, type WantedStop, wantedStops } from "./renewal-plan.js";
 import type { SendingServices } from "./send-batch.js";
 
 /** What leases need of the client. */
-export interface LeaseServices extends Omit<SendingServices, "limits"> {
+export interface LeaseServices extends SendingServices {
   readonly accounts: Accounts;
 }
 
@@ -81,7 +81,7 @@ export function keepLeases(
   const data = node.service(TradingDataService);
   const limits = createLimits(data);
   const own = { node, data, accounts, emit, limits };
-  const sender = createLeaseSender(state, { ...services, limits }, settings, own);
+  const sender = createLeaseSender(state, services, settings, own);
   const renewing = linkedController(closing);
   const renewals = keepRenewing(state, { ...own, sender, sending: closing }, settings, renewing.signal);
   void followAccount(state, own, settings, renewals.wake, closing);
@@ -93,7 +93,7 @@ export function keepLeases(
     },
     ended(_, time) {
       if (time !== undefined) {
-        noteChainTime(state, time);
+        state.clock.note(time);
       }
     },
   });

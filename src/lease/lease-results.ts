@@ -193,7 +193,8 @@ async function checkOrder(
     (answer) => answer.order?.status ?? "missing",
     (error: unknown) => (isNotFound(error) ? "missing" : "unread"), // The next renewal finds out.
   );
-  const isExpired = state.chainTime !== undefined && state.chainTime > order.expiresAt;
+  const chainTime = state.clock.latest();
+  const isExpired = chainTime !== undefined && chainTime > order.expiresAt;
   if (status !== "missing" && status !== "unread" && !isLive(status)) {
     endOrder(state, orderId, status, services);
   } else if (status === "missing" && isExpired) {
@@ -242,7 +243,7 @@ export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }
  * @param services read the records of stop orders
  */
 export async function dropExpiredStops(state: LeaseState, services: ResultServices): Promise<void> {
-  const { chainTime } = state;
+  const chainTime = state.clock.latest();
   const expired = [...state.stops.values()].filter(
     (stop) => chainTime !== undefined && after(stop.expiresAt, EVENT_GRACE_MS) < chainTime,
   );

@@ -63,6 +63,7 @@ export function createLeaseSender(
         resolveSigned = resolve;
       });
       const sending = {
+        readTime: (signal: AbortSignal) => state.clock.read(services.node, signal),
         build,
         onSigned(parts: readonly CommandPart[], time: bigint) {
           signed = parts;

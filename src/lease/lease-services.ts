@@ -21,15 +21,12 @@ export interface LeaseLimits {
   readonly batchSize: number;
   /** The maximum number of stop orders of a party on a market. */
   readonly stopOrders: number;
-  /** How many blocks back the network takes transactions that are tied to one. */
-  readonly pastBlocks: number;
 }
 
 /** The names and defaults of the limits (v0.78.0, core/netparams/keys.go and defaults.go). */
 const LIMITS = {
   batchSize: { key: "spam.protection.max.batchSize", otherwise: 15 },
   stopOrders: { key: "spam.protection.max.stopOrdersPerMarket", otherwise: 4 },
-  pastBlocks: { key: "spam.pow.numberOfPastBlocks", otherwise: 100 },
 } as const;
 
 /** For how long limits are believed, in milliseconds. */
@@ -62,12 +59,11 @@ export function createLimits(data: LeaseDataService): (signal: AbortSignal) => P
 }
 
 async function readLimits(data: LeaseDataService, signal: AbortSignal): Promise<LeaseLimits> {
-  const [batchSize, stopOrders, pastBlocks] = await Promise.all([
+  const [batchSize, stopOrders] = await Promise.all([
     readParameter(data, LIMITS.batchSize, signal),
     readParameter(data, LIMITS.stopOrders, signal),
-    readParameter(data, LIMITS.pastBlocks, signal),
   ]);
-  return { batchSize: Math.max(batchSize, 2), stopOrders, pastBlocks };
+  return { batchSize: Math.max(batchSize, 2), stopOrders };
 }
 
 async function readParameter(

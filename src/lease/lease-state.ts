@@ -1,5 +1,6 @@
 import { type Order, Order_TimeInForce, Side } from "../../gen/vega/vega_pb.js";
 import type { AccountView } from "../market/account-state.js";
+import { type ChainClock, createChainClock } from "./chain-clock.js";
 import type { LeaseSettings } from "./lease-options.js";
 
 /** An order that is kept alive by renewals. */
@@ -47,8 +48,8 @@ export interface LeaseState {
   readonly auctions: Set<string>;
   /** The account as last seen; `undefined` before it is known. */
   view: AccountView | undefined;
-  /** The time of the latest known block, in Unix nanoseconds. */
-  chainTime: bigint | undefined;
+  /** The time of the chain. */
+  readonly clock: ChainClock;
   /** Whether the last renewals took longer than the time between two. */
   isBehind: boolean;
 }
@@ -66,16 +67,9 @@ export function createLeaseState(): LeaseState {
     refusals: new Map(),
     auctions: new Set(),
     view: undefined,
-    chainTime: undefined,
+    clock: createChainClock(),
     isBehind: false,
   };
-}
-
-/** Notes the time of a block; an older one, for example of a node that is behind, changes nothing. */
-export function noteChainTime(state: LeaseState, time: bigint): void {
-  if (state.chainTime === undefined || time > state.chainTime) {
-    state.chainTime = time;
-  }
 }
 
 /** Returns the open volume of a market; negative if it is short, 0 if it is not known. */

@@ -21,6 +21,32 @@ export function unixMs(): number {
   return current.unixMs();
 }
 
+/** A moment by both clocks. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly unixMs: number;
+}
+
+/**
+ * Returns the present moment.
+ *
+ * @returns the moment, for {@link passedMs}
+ */
+export function moment(): Moment {
+  return { monotonicMs: monotonicMs(), unixMs: unixMs() };
+}
+
+/**
+ * Returns the time that has passed since a moment, with that in which the machine was suspended: the monotonic clock stands
+ * still then. If the system clock was set ahead meanwhile, that counts too.
+ *
+ * @param since the moment
+ * @returns the time, in milliseconds
+ */
+export function passedMs(since: Moment): number {
+  return Math.max(monotonicMs() - since.monotonicMs, unixMs() - since.unixMs);
+}
+
 /** The maximum time of a timer, in milliseconds. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 

@@ -6,6 +6,7 @@ import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import { wait } from "../signal/wait.js";
+import { readLastBlock } from "./last-block.js";
 import type { BlockTask } from "./proof-of-work.js";
 import { requireAffordable } from "./proof-of-work.js";
 import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
@@ -17,8 +18,19 @@ import { minValidity, type Validity } from "./validity.js";
 /** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
 
+/** A validity of about a time: as few blocks as possible that are enough for it. */
+export interface ShortestValidity {
+  /**
+   * The time, in milliseconds. If the blocks that this client has seen do not allow it, the shortest possible validity is
+   * chosen, or the longest one as long as the interval between blocks is not known.
+   */
+  readonly aboutMs: number;
+}
+
 /** Whose transaction is to be tied to a block, and within which limits. */
-export interface TakeOptions extends Validity {
+export type TakeOptions = TakeSettings & (Validity | ShortestValidity);
+
+interface TakeSettings {
   /** 64 hex digits. */
   readonly publicKey: string;
   /** Counts the transactions of all programs that share the key; by default, those of this client are counted. */
@@ -129,16 +141,22 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
   return {
     async take({ publicKey, takeShare, chainId: named, maxDifficulty, headers, signal, ...validity }) {
       const until = monotonicMs() + MAX_WAIT_MS;
+      let wanted: Validity | ShortestValidity = validity;
       for (;;) {
-        const block = await service.lastBlockHeight({}, toConnectOptions({ signal, headers }));
-        requireChain(block.chainId, named);
-        requireAffordable(block.spamPowDifficulty, maxDifficulty);
-        recent.add(block);
+        const block = await readLastBlock(async () => {
+          const answer = await service.lastBlockHeight({}, toConnectOptions({ signal, headers }));
+          requireChain(answer.chainId, named);
+          requireAffordable(answer.spamPowDifficulty, maxDifficulty);
+          return answer;
+        }, recent);
         const { chainId, spamPowHashFunction: hashFunction, spamPowNumberOfPastBlocks: pastBlocks } = block;
         const last = recent.last()?.height ?? block.height;
         const validForBlocks = (tied: KnownBlock) => pastBlocks - Number(last - tied.height);
         const isBehind = pastBlocks > 0 && validForBlocks(block) < minValidity(pastBlocks);
-        const tied = isBehind ? undefined : blockToTie({ block, last, pastBlocks }, validity, recent);
+        const chain = { block, last, pastBlocks };
+        // Once it is known in blocks it stays, so that a block that has served its transactions is followed by the next one.
+        wanted = "aboutMs" in wanted ? { validForBlocks: blocksOfAbout(chain, wanted, recent) } : wanted;
+        const tied = isBehind ? undefined : blockToTie(chain, wanted, recent);
         const served = tied && (await raceAbort(servedBy(tied, { publicKey, headers }), signal));
         const share =
           served && (takeShare === undefined ? countOne(served) : await takeSharedBy(takeShare, tied, signal));
@@ -215,6 +233,22 @@ function blockToTie({ block, last, pastBlocks }: Chain, validity: Validity, rece
     });
   }
   return tied;
+}
+
+/** The validity in blocks of about a time, by the blocks that are known now; `undefined` if they allow no limit yet. */
+function blocksOfAbout(
+  { last, pastBlocks }: Omit<Chain, "block">,
+  { aboutMs }: ShortestValidity,
+  recent: RecentBlocks,
+): number | undefined {
+  const averageMs = recent.averageMs();
+  const min = minValidity(pastBlocks);
+  const oldest = recent.oldestIn(last - BigInt(pastBlocks - min), last);
+  if (averageMs === undefined || oldest === undefined) {
+    return undefined;
+  }
+  const shortest = pastBlocks - Number(last - oldest.height);
+  return Math.min(Math.max(Math.ceil(aboutMs / averageMs), shortest), pastBlocks);
 }
 
 /** The validity in blocks; `undefined` if the caller does not limit it. */

@@ -1,4 +1,4 @@
-import { monotonicMs } from "../runtime/index.js";
+import { type Moment, moment, passedMs } from "../runtime/index.js";
 import { setBounded } from "../signal/collections.js";
 
 /** A block that a transaction can be tied to. */
@@ -15,20 +15,30 @@ export interface LastKnownBlock {
   readonly pastBlocks: number;
   /** How long ago a node named it, in milliseconds. */
   readonly ageMs: number;
+  /** How many blocks the network may have made since, at twice the pace of the blocks before. */
+  readonly laterBlocks: number;
 }
 
-/** The latest blocks that a node has named, with their hashes. */
+/**
+ * The latest blocks that nodes have named, with their hashes.
+ *
+ * One wrong answer must not decide which block is the last one: transactions would be tied to a block that does not exist, and
+ * all real blocks would look old. A height counts at once if it is at most 10 above the highest one that counts. Any other one,
+ * and the first one, counts once the next reading confirms it: that names a block from 10 before it to 10 after it, and up to
+ * 100 more for each second between the two, up to 5 seconds.
+ */
 export interface RecentBlocks {
   /**
-   * Adds a block. One without a proper hash is ignored, as no proof of work can be made for it.
+   * Adds a reading: a block that a node has named. One without a proper hash is not kept, as no proof of work can be made for it.
    *
    * @param block the block, and the network's `spam.pow.numberOfPastBlocks` if it is known
    * @param time its time, in Unix nanoseconds; `undefined` if that is not known
+   * @returns whether it counts; otherwise the next reading may confirm it
    */
-  add(block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number }, time?: bigint): void;
+  add(block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number }, time?: bigint): boolean;
   /**
-   * Returns the highest block that was named in the last minute. A node that replays blocks names older ones, so the last
-   * answer alone is not enough; after a minute, a network may have started over.
+   * Returns the highest block that counts, if it was named in the last minute. A node that replays blocks names older ones, so
+   * the last answer alone is not enough; after a minute, a network may have started over.
    */
   last(): LastKnownBlock | undefined;
   /**
@@ -51,6 +61,27 @@ const MAX_BLOCKS = 500;
 /** For how long the highest block is remembered while nodes name lower ones, in milliseconds. */
 const MAX_AGE_MS = 60_000;
 
+/** How many blocks a reading may be above the highest one that counts. A client that follows blocks sees each of them. */
+const MAX_STEP = 10;
+
+/** How many blocks a network makes in a millisecond at most, and for how long that may explain a difference, in milliseconds. */
+const MAX_BLOCKS_PER_MS = 0.1;
+const MAX_CONFIRMING_MS = 5_000;
+
+/** From how many readings at most the pace of a network is known, and over which time at least, in milliseconds. */
+const MAX_READINGS = 100;
+const MIN_READING_MS = 500;
+
+/** The pace until it is known, in milliseconds: on a busy machine, a validator of v0.78.0 made 10 blocks in 250 ms. */
+const UNKNOWN_PACE_MS = 50;
+
+/** A block that a node has named, and when. */
+interface Reading {
+  readonly block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number };
+  readonly time: bigint | undefined;
+  readonly at: Moment;
+}
+
 /**
  * Creates an empty list of recent blocks.
  *
@@ -62,24 +93,60 @@ export function createRecentBlocks(): RecentBlocks {
   const inRange = (min: bigint, max: bigint) =>
     [...blocks.values()].filter(({ height }) => height >= min && height <= max).sort(byHeight);
 
-  let highest = { height: 0n, at: Number.NEGATIVE_INFINITY };
+  let highest: { readonly height: bigint; readonly at: Moment } | undefined;
+  let readings: { readonly height: bigint; readonly at: Moment }[] = [];
+  let unconfirmed: Reading | undefined;
   let pastBlocks = 0;
 
+  const fresh = () => (highest === undefined || passedMs(highest.at) > MAX_AGE_MS ? undefined : highest);
+
+  function count({ block, time = blocks.get(block.height)?.time, at }: Reading): void {
+    const { height, hash, spamPowNumberOfPastBlocks = pastBlocks } = block;
+    if (/^[0-9a-f]{64}$/i.test(hash)) {
+      setBounded(blocks, height, { height, hash, time }, MAX_BLOCKS);
+    }
+    pastBlocks = spamPowNumberOfPastBlocks;
+    const known = fresh();
+    if (known === undefined || height >= known.height) {
+      highest = { height, at };
+      readings = [...(known === undefined ? [] : readings.slice(1 - MAX_READINGS)), highest];
+    }
+  }
+
+  /** The time between two blocks, in milliseconds, by the readings. */
+  function paceMs(): number {
+    const [first, last] = [readings[0], readings.at(-1)];
+    if (first === undefined || last === undefined) {
+      return UNKNOWN_PACE_MS;
+    }
+    const ms = last.at.monotonicMs - first.at.monotonicMs;
+    return ms < MIN_READING_MS ? UNKNOWN_PACE_MS : ms / Number(last.height - first.height);
+  }
+
   return {
-    add({ height, hash, spamPowNumberOfPastBlocks = pastBlocks }, time = blocks.get(height)?.time) {
-      if (/^[0-9a-f]{64}$/i.test(hash)) {
-        setBounded(blocks, height, { height, hash, time }, MAX_BLOCKS);
-        pastBlocks = spamPowNumberOfPastBlocks;
-        const at = monotonicMs();
-        if (height >= highest.height || at - highest.at > MAX_AGE_MS) {
-          highest = { height, at };
-        }
+    add(block, time) {
+      const reading = { block, time, at: moment() };
+      const known = fresh();
+      const isNext = known !== undefined && block.height <= known.height + BigInt(MAX_STEP);
+      const confirmed = isNext || unconfirmed === undefined || !confirms(block, unconfirmed) ? undefined : unconfirmed;
+      if (!isNext && confirmed === undefined) {
+        unconfirmed = reading;
+        return false;
       }
+      for (const each of confirmed === undefined ? [reading] : [confirmed, reading]) {
+        count(each);
+      }
+      unconfirmed = undefined;
+      return true;
     },
 
     last() {
-      const ageMs = monotonicMs() - highest.at;
-      return ageMs > MAX_AGE_MS ? undefined : { height: highest.height, pastBlocks, ageMs };
+      const known = fresh();
+      if (known === undefined) {
+        return undefined;
+      }
+      const ageMs = passedMs(known.at);
+      return { height: known.height, pastBlocks, ageMs, laterBlocks: Math.floor((2 * ageMs) / paceMs()) };
     },
 
     newestIn: (min, max) => inRange(min, max).at(-1),
@@ -97,6 +164,13 @@ export function createRecentBlocks(): RecentBlocks {
       return ms > 0 ? ms : undefined;
     },
   };
+}
+
+/** Returns whether a block confirms a reading: both nodes, or the same one twice, name about the same height. */
+function confirms({ height }: KnownBlock, { block, at }: Reading): boolean {
+  const ms = passedMs(at);
+  const later = MAX_STEP + Math.floor(Math.min(ms, MAX_CONFIRMING_MS) * MAX_BLOCKS_PER_MS);
+  return ms <= MAX_AGE_MS && height >= block.height - BigInt(MAX_STEP) && height <= block.height + BigInt(later);
 }
 
 /** Compares blocks: several nodes may name them in any order. */

@@ -19,13 +19,14 @@ import {
 } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
 import { setBounded } from "../signal/collections.js";
-import { createBlockAllowance, type Share } from "./block-allowance.js";
+import { createBlockAllowance, type Share, type ShortestValidity } from "./block-allowance.js";
 import { withTimeout } from "./deadline.js";
 import { hasParameter, type ServiceClients } from "./halting-transaction.js";
 import type { CommandSource } from "./input-data.js";
+import { readLastBlock } from "./last-block.js";
 import type { RecentBlocks } from "./recent-blocks.js";
 import type { Signer } from "./signer.js";
-import { type ChainSettings, namedChain } from "./signing-chain.js";
+import { type ChainSettings, namedChain, requireChain } from "./signing-chain.js";
 import {
   type Submission,
   type SubmissionType,
@@ -80,10 +81,22 @@ export interface PreparedCommand extends Share {
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
+/** How to create a transaction that is submitted later. */
+export type PrepareOptions = Omit<SignCommandOptions, keyof Validity> & (Validity | ShortestValidity);
+
 /** What makes and sends transactions in two steps. */
 export interface CommandPreparation {
   /** Creates a signed transaction of a command, to be submitted later. It throws what `signCommand` throws. */
-  prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<PreparedCommand>;
+  prepare(command: CommandSource, options: PrepareOptions, signal: AbortSignal): Promise<PreparedCommand>;
+  /**
+   * Reads the height of the last block of the node, which is asked until its answer counts.
+   *
+   * @param chainId the chain
+   * @param signal ends it
+   * @returns the height
+   * @throws {@link RequestError} if the node is on another chain
+   */
+  lastHeight(chainId: string, signal: AbortSignal): Promise<bigint>;
 }
 
 /**
@@ -260,24 +273,18 @@ export function createTransactions(
     }
   }
 
-  async function prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal) {
+  async function prepare(command: CommandSource, options: PrepareOptions, signal: AbortSignal) {
     const { readCommand } = await import("./input-data.js");
     const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
     await requireKnownParameters(read, toConnectOptions({ headers: options.headers, signal }));
-    const {
-      signer,
-      maxDifficulty = MAX_DIFFICULTY,
-      headers,
-      version,
-      tid,
-      nonce,
-      validForBlocks,
-      validForMs,
-    } = options;
+    const { signer, maxDifficulty = MAX_DIFFICULTY, headers, version, tid, nonce } = options;
     const chainIdPrefix = options.chainIdPrefix ?? settings.chainIdPrefix;
     const form = { signer, maxDifficulty, version, tid, nonce, chainIdPrefix };
     const chainId = namedChain(options.chainId, settings);
-    const validity = { validForBlocks, validForMs };
+    const validity =
+      "aboutMs" in options
+        ? { aboutMs: options.aboutMs }
+        : { validForBlocks: options.validForBlocks, validForMs: options.validForMs };
     const { publicKey } = signer;
     const takeShare = signer.takeShare?.bind(signer);
     const share = await allowance.take({ publicKey, takeShare, chainId, maxDifficulty, headers, signal, ...validity });
@@ -306,6 +313,15 @@ export function createTransactions(
 
   return {
     prepare,
+
+    async lastHeight(chainId, signal) {
+      const { height } = await readLastBlock(async () => {
+        const last = await service.lastBlockHeight({}, toConnectOptions({ signal }));
+        requireChain(last.chainId, chainId);
+        return last;
+      }, settings.recentBlocks);
+      return height;
+    },
 
     submitTransaction: (request, options = {}) => submitOnce(service, request, options, { wasChecked: seen.submitted }),
 

@@ -3,7 +3,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, isMessage } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
@@ -17,7 +17,7 @@ import {
 } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { SubmitTransactionResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { LastBlockHeightResponseSchema, SubmitTransactionResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
@@ -144,6 +144,28 @@ describe("an intent", () => {
       summary: expect.stringContaining('nothing shows what became of intent "one"'),
     });
     expect(await journal.open()).toEqual(["one"]);
+  });
+
+  it("is not tied to a block that does not exist as a node gave one wrong answer, nor kept waiting by it", async () => {
+    await using started = await start();
+    const { node, journal } = started;
+    let lies = 0;
+    const lie: Interceptor = (next) => async (req) => {
+      const response = await next(req);
+      if (lies > 0 && !response.stream && isMessage(response.message, LastBlockHeightResponseSchema)) {
+        lies -= 1;
+        response.message.height = 2n ** 40n;
+      }
+      return response;
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lie] });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using orders = client.orders({ signer, journal });
+    for (const id of ["first", "second", "third"]) {
+      lies = 1;
+      expect(await orders.submit(order(id), { id, timeoutMs: 20_000 })).toMatchObject({ status: "executed" });
+      expect(lies).toBe(0);
+    }
   });
 
   it("is written to disk before it is sent", async () => {

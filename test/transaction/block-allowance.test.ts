@@ -97,7 +97,7 @@ describe("a transaction", () => {
       difficulty: 10,
       hashFunction: "sha3_24_rounds",
     });
-    expect(signals).toEqual([signal]);
+    expect(signals).toEqual([signal, signal]); // The first answer counts once the second one confirms it.
   });
 
   it("is refused on another chain than the one that was named", async () => {
@@ -271,14 +271,49 @@ describe("the wait for the next block", () => {
     await runtime.pass(0);
     runtime.skip(60_000);
     await runtime.pass(0);
-    expect(signals).toHaveLength(2);
+    expect(signals).toHaveLength(3);
     node.block = { ...last, height: 9n };
     expect(await runtime.until(failure)).toMatchObject({
       name: "RequestError",
       summary: "block 9 has served its transactions, and no next one came in a minute",
       advice: "Check that the network makes blocks; nothing was sent.",
     });
-    expect(signals).toHaveLength(3);
+    expect(signals).toHaveLength(4);
+  });
+});
+
+describe("a wrong last block", () => {
+  it.each([
+    ["first", [2n ** 40n, 100n, 100n]],
+    ["later", [100n, 100n, 2n ** 40n, 101n]],
+  ])("that a node names %s is not used, and neither ties a transaction nor delays one", async (_, heights) => {
+    const { node, take, recent } = allowanceAt({ ...last, spamPowNumberOfPastBlocks: 100 });
+    const answers = [...heights];
+    Object.defineProperty(node, "block", {
+      get: () => ({
+        ...last,
+        spamPowNumberOfPastBlocks: 100,
+        height: answers.length > 1 ? answers.shift() : answers[0],
+      }),
+    });
+    for (let count = 0; count < 3; count += 1) {
+      expect((await take()).block.height).toBeLessThanOrEqual(101n);
+    }
+    expect(answers).toHaveLength(1);
+    expect(recent.last()?.height).toBe(heights.at(-1));
+  });
+
+  it("is an error where no two answers fit together", async () => {
+    const { node, take } = allowanceAt();
+    const heights = [1n, 1000n, 2000n, 3000n, 4000n];
+    Object.defineProperty(node, "block", { get: () => ({ ...last, height: heights.shift() ?? 0n }) });
+    expect(await reasonOf(take())).toMatchObject({
+      name: "ConnectionError",
+      connected: false,
+      summary: expect.stringMatching(
+        /^the node has named last blocks that do not fit together: 1, 1000, 2000, 3000, 4000$/,
+      ),
+    });
   });
 });
 
@@ -361,6 +396,29 @@ describe("the validity of a transaction", () => {
     });
   });
 
+  it.each([
+    [13_000, all, 97, 7],
+    [1000, all, 95, 5],
+    [60_000, all, 100, 10],
+    [13_000, [94, 98, 99], 98, 8], // Block 97 is not known, and 94 leaves fewer than 5 blocks.
+    [13_000, [95, 98, 99], 95, 5],
+    [13_000, [], 100, 10], // The interval between blocks is not known.
+  ])("of about %i ms is as short as the known blocks %j allow", async (aboutMs, known, tied, blocks) => {
+    const { block: task, validForBlocks } = await at(100, ...known).take({ aboutMs });
+    expect([task.height, validForBlocks]).toEqual([BigInt(tied), blocks]);
+  });
+
+  it("of about a time ties to the next block once one has served its transactions", async () => {
+    const { node, take } = at(100, 98, 99);
+    for (let count = 0; count < 8; count += 1) {
+      expect((await take({ aboutMs: 1000 })).block.height).toBe(98n);
+    }
+    const next = take({ aboutMs: 1000 });
+    await runtime.pass(0);
+    node.block = block(101);
+    expect((await runtime.until(next)).block.height).toBe(99n);
+  });
+
   it("of a time needs the times of two blocks", async () => {
     expect(await reasonOf(at(100, 99).take({ validForMs: 5000 }))).toMatchObject({
       summary: "the interval between blocks is not known, so a time cannot be converted to blocks",
@@ -413,5 +471,90 @@ describe("the validity of a transaction", () => {
     const { take, recent } = at(100);
     recent.add({ height: 96n, hash: "../../etc" });
     await expect(take({ validForBlocks: 6 })).rejects.toThrow("no block is known that is old enough");
+  });
+});
+
+const named = (height: bigint) => ({ height, hash: height.toString(16).padStart(64, "0") });
+const LIE = 2n ** 40n;
+
+describe("a block that a node names", () => {
+  it("counts once the next one confirms it, as the first one may be wrong", () => {
+    const recent = createRecentBlocks();
+    expect(recent.add(named(LIE))).toBe(false);
+    expect(recent.last()).toBeUndefined();
+    expect(recent.add(named(100n))).toBe(false);
+    expect(recent.add(named(101n))).toBe(true);
+    expect(recent.last()?.height).toBe(101n);
+    expect(recent.newestIn(1n, LIE)?.height).toBe(101n);
+    expect(recent.oldestIn(1n, LIE)?.height).toBe(100n);
+  });
+
+  it("counts at once up to 10 blocks above the last one, and at any height below it", () => {
+    const recent = createRecentBlocks();
+    for (const height of [100n, 100n, 110n]) {
+      recent.add(named(height));
+    }
+    expect(recent.last()?.height).toBe(110n);
+    expect(recent.add(named(20n))).toBe(true);
+    expect(recent.last()?.height).toBe(110n);
+    expect(recent.add(named(121n))).toBe(false);
+    expect(recent.last()?.height).toBe(110n);
+  });
+
+  it("does not decide where it is wrong again and again, with right ones in between", () => {
+    const recent = createRecentBlocks();
+    for (const height of [100n, 100n, LIE, 101n, LIE, 102n, LIE]) {
+      recent.add(named(height));
+    }
+    expect(recent.last()?.height).toBe(102n);
+  });
+
+  it.each([
+    [0, 290n, true],
+    [0, 289n, false],
+    [0, 310n, true],
+    [0, 311n, false],
+    [1000, 410n, true],
+    [1000, 411n, false],
+    [60_000, 810n, true],
+    [60_000, 811n, false],
+    [60_001, 300n, false],
+  ])("is confirmed by the next one %i ms later: 300 by %i: %s", (ms, height, isConfirmed) => {
+    const recent = createRecentBlocks();
+    recent.add(named(300n));
+    runtime.skip(ms);
+    expect(recent.add(named(height))).toBe(isConfirmed);
+  });
+
+  it("is forgotten a minute later, also of a machine that was suspended", () => {
+    const recent = createRecentBlocks();
+    for (const height of [100n, 100n]) {
+      recent.add(named(height));
+    }
+    runtime.setUnixMs(runtime.unixMs() + 60_000);
+    expect(recent.last()).toMatchObject({ height: 100n, ageMs: 60_000 });
+    runtime.skip(1);
+    expect(recent.last()).toBeUndefined();
+  });
+});
+
+describe("how many blocks there may be by now", () => {
+  it("is estimated by twice the pace of those before", () => {
+    const recent = createRecentBlocks();
+    for (let height = 100n; height <= 110n; height += 1n) {
+      recent.add(named(height));
+      runtime.skip(200);
+    }
+    runtime.skip(400);
+    expect(recent.last()?.laterBlocks).toBe(6);
+  });
+
+  it("is estimated by the fastest blocks of a validator until the pace is known", () => {
+    const recent = createRecentBlocks();
+    for (const height of [100n, 101n]) {
+      recent.add(named(height));
+      runtime.skip(250);
+    }
+    expect(recent.last()?.laterBlocks).toBe(10);
   });
 });

@@ -1,0 +1,91 @@
+import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
+import { ProtocolError } from "../errors/index.js";
+import { toConnectOptions } from "../input/call-options.js";
+import type { ObservedNode } from "../live/execution.js";
+import { type Moment, moment, passedMs } from "../runtime/index.js";
+
+/** How far the time of the chain may differ from what is expected, in milliseconds: blocks may come late, and nodes be behind. */
+const TOLERANCE_MS = 60_000;
+
+/** How often a node is asked for the first time of a chain at most. */
+const MAX_READINGS = 5;
+
+/**
+ * The time of the chain, as far as it is known: that of its latest block, in Unix nanoseconds.
+ *
+ * One wrong answer must not decide it: leases would end early, or only after years. The first reading counts once the next one
+ * confirms it. A later one counts if it is at most a minute ahead of the clock since, at twice its pace, and at most a minute
+ * behind the latest one.
+ */
+export interface ChainClock {
+  /** Returns the latest time that counts; `undefined` if none does yet. */
+  latest(): bigint | undefined;
+  /** Adds the time of a block, and returns whether it counts. An older one changes nothing. */
+  note(time: bigint): boolean;
+  /**
+   * Asks a node for the time, and adds it.
+   *
+   * @param node the node
+   * @param signal ends the call
+   * @returns the latest time that counts
+   * @throws {@link ProtocolError} if the node's time does not count
+   */
+  read(node: ObservedNode, signal: AbortSignal): Promise<bigint>;
+}
+
+/** A time of the chain, and when it was read first. */
+interface ClockReading {
+  readonly time: bigint;
+  readonly at: Moment;
+}
+
+/**
+ * Creates a clock that knows no time yet.
+ *
+ * @returns the clock
+ */
+export function createChainClock(): ChainClock {
+  let known: ClockReading | undefined;
+  let unconfirmed: ClockReading | undefined;
+
+  function note(time: bigint): boolean {
+    const reference = known ?? unconfirmed;
+    if (reference === undefined || !follows(time, reference)) {
+      unconfirmed = known === undefined ? { time, at: moment() } : undefined;
+      return false;
+    }
+    if (known === undefined || time > known.time) {
+      known = { time, at: moment() };
+    }
+    return true;
+  }
+
+  return {
+    latest: () => known?.time,
+    note,
+    async read({ service }, signal) {
+      for (let readings = 1; ; readings += 1) {
+        const { timestamp } = await service(CoreService).getVegaTime({}, toConnectOptions({ signal }));
+        if (timestamp > 0n && note(timestamp) && known !== undefined) {
+          return known.time;
+        }
+        if (known !== undefined || readings === MAX_READINGS) {
+          throw wrongTime(timestamp, known?.time);
+        }
+      }
+    },
+  };
+}
+
+/** Returns whether a time may follow a reading. */
+function follows(time: bigint, { time: before, at }: ClockReading): boolean {
+  const aheadMs = Number(time - before) / 1e6;
+  return aheadMs >= -TOLERANCE_MS && aheadMs <= TOLERANCE_MS + 2 * passedMs(at);
+}
+
+function wrongTime(time: bigint, known: bigint | undefined): ProtocolError {
+  const compared = known === undefined ? "which no second answer confirms" : `but the one before was ${known}`;
+  return new ProtocolError(`the time of the chain is ${time} by the node, ${compared}`, {
+    advice: "Try another node, and report it to who runs this one.",
+  });
+}
