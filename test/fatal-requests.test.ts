@@ -1,5 +1,9 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError, createClient as createConnectClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient as createConnectClient, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import {
   type Client,
@@ -9,9 +13,12 @@ import {
   NodeError,
   Order_TimeInForce,
   Order_Type,
+  openFileJournal,
   RequestError,
   Side,
+  signerFromMnemonic,
 } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleResponseSchema,
@@ -20,8 +27,12 @@ import {
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { InputDataSchema, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { startCuttingProxy } from "./support/cutting-proxy.js";
+import { openMarket } from "./support/devnode.js";
+import { eventually } from "./support/eventually.js";
 import { serveNode, serveNodeOf } from "./support/node.js";
 import { craft, sender, stopOrder } from "./support/transactions.js";
+import { nodeRuntime, useRuntime } from "./support/virtual-runtime.js";
 
 const builtin = "ab".repeat(32);
 const erc20 = "cd".repeat(32);
@@ -370,6 +381,154 @@ describe("a transaction that a market may delay", () => {
     });
   });
 
+  /** A node whose last block changes, and which keeps what is submitted. */
+  async function serveBlocks() {
+    const state = { height: block.height, submitted: 0 };
+    const node = await serveNode(
+      {},
+      {
+        lastBlockHeight: () => ({
+          ...block,
+          height: state.height,
+          spamPowDifficulty: 1,
+          spamPowHashFunction: block.hashFunction,
+          spamPowNumberOfPastBlocks: 30,
+        }),
+        submitTransaction() {
+          state.submitted += 1;
+          return { success: true, txHash: "AB" };
+        },
+      },
+    );
+    return { node, state };
+  }
+  const tooLate = { name: "ConnectionError", summary: expect.stringMatching(/^the transaction expires in 3 blocks/) };
+
+  test.each(["grpc", "grpc-js", "rest"] as const)(
+    "is not sent after a wait for its turn that lasted 8 of its 11 blocks, over %s",
+    async (transport) => {
+      const { node, state } = await serveBlocks();
+      await using _ = node;
+      const [tx] = await expiringIn(11n, delayed);
+      let suspendedMs = 0;
+      using __ = useRuntime({ unixMs: () => Date.now() + suspendedMs });
+      const wait: Interceptor = (next) => (req) => {
+        if (req.method.name === "SubmitTransaction" && suspendedMs === 0) {
+          suspendedMs = 8000; // The machine is suspended: only the system clock goes on.
+          state.height += 8n;
+        }
+        return next(req);
+      };
+      await using client = createClient(
+        { transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } },
+        { interceptors: [wait] },
+      );
+      expect(await failure(client.submitTransaction({ tx }))).toMatchObject(tooLate);
+      expect(state.submitted).toBe(0);
+    },
+  );
+
+  test.each(["grpc", "rest"] as const)(
+    "is not sent after a wait for a connection that lasted 8 of its 11 blocks, over %s",
+    async (transport) => {
+      const { node, state } = await serveBlocks();
+      await using _ = node;
+      await using proxy = await startCuttingProxy(transport === "grpc" ? node.grpcUrl : node.restUrl);
+      const [tx] = await expiringIn(11n, delayed);
+      let suspendedMs = 0;
+      const sockets: Socket[] = [];
+      using __ = useRuntime({
+        unixMs: () => Date.now() + suspendedMs,
+        connect(options) {
+          if (sockets.length > 0 && suspendedMs === 0) {
+            suspendedMs = 8000;
+            state.height += 8n;
+          }
+          const socket = nodeRuntime.connect(options);
+          sockets.push(socket);
+          return socket;
+        },
+      });
+      const cut: Interceptor = (next) => async (req) => {
+        if (req.method.name === "SubmitTransaction" && suspendedMs === 0) {
+          const closed = Promise.all(
+            sockets.map((socket) => new Promise<void>((resolve) => void socket.once("close", () => resolve()))),
+          );
+          proxy.cut();
+          await closed;
+        }
+        return next(req);
+      };
+      await using client = createClient(
+        { transport, grpc: { url: proxy.url }, rest: { url: proxy.url } },
+        { interceptors: [cut] },
+      );
+      expect(await failure(client.submitTransaction({ tx }))).toMatchObject(tooLate);
+      expect(suspendedMs).toBe(8000);
+      expect(state.submitted).toBe(0);
+    },
+  );
+
+  test("is sent after a wait that left it enough blocks", async () => {
+    const { node, state } = await serveBlocks();
+    await using _ = node;
+    const [tx] = await expiringIn(19n, delayed);
+    let suspendedMs = 0;
+    using __ = useRuntime({ unixMs: () => Date.now() + suspendedMs });
+    const wait: Interceptor = (next) => (req) => {
+      if (req.method.name === "SubmitTransaction" && suspendedMs === 0) {
+        suspendedMs = 8000;
+        state.height += 8n;
+      }
+      return next(req);
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [wait] });
+    expect(await client.submitTransaction({ tx })).toMatchObject({ success: true });
+    expect(state.submitted).toBe(1);
+  });
+
+  test("is not sent by a client that knows the last block only from the blocks that it follows", async () => {
+    await using node = await startDevnode({ blockMs: 0 });
+    const config = { transport: "grpc", grpc: { url: node.grpcUrl } } as const;
+    await using signing = createClient(config);
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const value = { ...order, marketId: openMarket };
+    const tx = await signing.signCommand({ case: "orderSubmission", value }, { signer });
+    const { height, spamPowNumberOfPastBlocks: past } = await signing.lastBlockHeight();
+    let seen = 0;
+    const watch: Interceptor = (next) => async (req) => {
+      const response = await next(req);
+      if (!response.stream) {
+        return response;
+      }
+      async function* counted<T>(messages: AsyncIterable<T>) {
+        for await (const message of messages) {
+          seen += 1;
+          yield message;
+        }
+      }
+      return { ...response, message: counted(response.message) };
+    };
+    await using following = createClient(config, { interceptors: [watch] });
+    const folder = await mkdtemp(join(tmpdir(), "tradewire-late-"));
+    await using __ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+    await using journal = await openFileJournal(join(folder, "orders.journal"));
+    await using _ = following.orders({ signer, journal });
+    await eventually(async () => {
+      await node.makeBlock();
+      return seen > 0;
+    });
+    while ((await signing.lastBlockHeight()).height < height + BigInt(past) - 5n) {
+      await node.makeBlock();
+    }
+    const before = seen;
+    await node.makeBlock();
+    await eventually(() => seen > before);
+    expect(await failure(following.submitTransaction({ tx }))).toMatchObject({
+      summary: expect.stringMatching(/^the transaction expires in 4 blocks/),
+    });
+  });
+
   test("is sent where the node does not tell its last block", async () => {
     const [tx] = await expiringIn(1n, delayed);
     await using node = await serveNode({}, { submitTransaction: () => ({ success: true, txHash: "AB" }) });
@@ -392,7 +551,9 @@ describe("a batch of proposals that updates parameters", () => {
     await eachTransport(async (client, called) => {
       await client.sendCommand(command, { signer: await sender, chainId: "test-1" });
       const asked = ["getNetworkParameter", "getNetworkParameter"];
-      expect(called).toEqual([...asked, "lastBlockHeight", ...asked, "submitTransaction"]);
+      // The first answer counts once the second one confirms it.
+      const last = ["lastBlockHeight", "lastBlockHeight"];
+      expect(called).toEqual([...asked, ...last, ...asked, "submitTransaction"]);
     });
   });
 

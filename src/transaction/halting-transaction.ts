@@ -12,7 +12,8 @@ import { type Transaction, TransactionSchema } from "../../gen/client/vega/comma
 import type { BatchMarketInstructions } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, ConnectionError, type TradewireError } from "../errors/index.js";
-import type { RecentBlocks } from "./recent-blocks.js";
+import { readLastBlock } from "./last-block.js";
+import type { LastKnownBlock, RecentBlocks } from "./recent-blocks.js";
 import { sendMargin } from "./validity.js";
 
 const { submitTransaction, submitRawTransaction, checkTransaction, checkRawTransaction } = CoreService.method;
@@ -25,6 +26,12 @@ export const TRANSACTION_METHODS: readonly string[] = [
   checkRawTransaction,
 ].map(({ name }) => `${CoreService.typeName}/${name}`);
 
+/** A transaction that may be sent for a while. */
+export interface Clearance {
+  /** Returns whether it still may; otherwise it is to be checked again. */
+  isValid(): boolean;
+}
+
 /** For how long the last block that is known is recent enough to tell how soon a transaction expires, in milliseconds. */
 const FRESH_MS = 500;
 
@@ -36,7 +43,8 @@ const FRESH_MS = 500;
  *   updates, and for the last block
  * @param recent the blocks that are known; the last one is added if the node is asked for it
  * @param options of these calls
- * @returns the error; `undefined` for all others, and if its input data cannot be read
+ * @returns the error; `undefined` for all others, and if its input data cannot be read. One that expires is to be checked again
+ *   directly before it is sent.
  * @throws the error of a call that failed
  */
 export async function haltingTransaction(
@@ -44,7 +52,7 @@ export async function haltingTransaction(
   clientOf: ServiceClients,
   recent: RecentBlocks,
   options: CallOptions,
-): Promise<TradewireError | undefined> {
+): Promise<TradewireError | Clearance | undefined> {
   const transaction = carriedTransaction(request);
   if (transaction === undefined) {
     return undefined;
@@ -62,28 +70,40 @@ export async function haltingTransaction(
   return problem ? new CommandError([problem]) : soonExpired(inputData, clientOf, recent, options);
 }
 
-/** Finds out whether a market may delay a transaction beyond its expiry: see {@link sendMargin}. */
+/**
+ * Finds out whether a market may delay a transaction beyond its expiry: see {@link sendMargin}. If it may not, the time until it
+ * is sent must not be too long either.
+ */
 async function soonExpired(
   { command, blockHeight }: InputData,
   clientOf: ServiceClients,
   recent: RecentBlocks,
   options: CallOptions,
-): Promise<ConnectionError | undefined> {
+): Promise<ConnectionError | Clearance | undefined> {
   if (!isDelayable(command)) {
     return undefined;
   }
   const known = recent.last();
   // Followed blocks do not say how many past blocks the network takes.
   if (known === undefined || known.ageMs > FRESH_MS || known.pastBlocks === 0) {
-    const last = await clientOf(CoreService).lastBlockHeight({}, options).catch(undefinedIfAbsent);
-    if (last !== undefined) {
-      recent.add(last);
+    const problem = await readLastBlock(() => clientOf(CoreService).lastBlockHeight({}, options), recent).then(
+      () => undefined,
+      (reason: unknown) => (reason instanceof ConnectionError ? reason : undefinedIfAbsent(reason)),
+    );
+    if (problem !== undefined) {
+      return problem;
     }
   }
-  const { height = 0n, pastBlocks = 0 } = recent.last() ?? {};
-  const left = blockHeight + BigInt(pastBlocks) - height;
-  // The network refuses what has expired already.
-  return left > 0n && left <= BigInt(sendMargin(pastBlocks))
+  const leftAfter = ({ height, pastBlocks }: LastKnownBlock) => blockHeight + BigInt(pastBlocks) - height;
+  const last = recent.last();
+  if (last === undefined) {
+    return undefined; // The node does not offer the method.
+  }
+  const left = leftAfter(last);
+  if (left <= 0n) {
+    return undefined; // The network refuses what has expired already.
+  }
+  return left <= BigInt(sendMargin(last.pastBlocks))
     ? new ConnectionError(
         `the transaction expires in ${left} blocks, and a market that delays orders may still hold it then`,
         {
@@ -93,7 +113,12 @@ async function soonExpired(
           connected: false,
         },
       )
-    : undefined;
+    : {
+        isValid() {
+          const now = recent.last();
+          return now !== undefined && leftAfter(now) - BigInt(now.laterBlocks) > BigInt(sendMargin(now.pastBlocks));
+        },
+      };
 }
 
 /** Whether a market with `enableTransactionReordering` executes a command a block later (v0.78.0, `prepareProposal`). */

@@ -1,6 +1,6 @@
 // The values that a call carries between the layers, in its context values. The entry for OpenTelemetry needs one of the
 // keys, so this file loads nothing but clocks: the keys are written out instead of made by Connect's `createContextKey`.
-import type { ContextKey, ContextValues } from "@connectrpc/connect";
+import type { ConnectError, ContextKey, ContextValues } from "@connectrpc/connect";
 import { monotonicMs } from "../runtime/index.js";
 
 /** An endpoint that a call was sent to. */
@@ -13,6 +13,12 @@ export interface SentTo {
 
 /** The key of a call's id. */
 export const callIdKey: ContextKey<number | undefined> = { id: Symbol("call id"), defaultValue: undefined };
+
+/** The key of a function that is called directly before a call is sent, after all waits. The call fails with what it returns. */
+export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
+  id: Symbol("called directly before the call is sent"),
+  defaultValue: () => undefined,
+};
 
 /** The key of the time at which a call must have ended, by `monotonicMs()`. */
 export const deadlineKey: ContextKey<number | undefined> = { id: Symbol("call deadline"), defaultValue: undefined };

@@ -1,7 +1,7 @@
 import type { GrpcConfig } from "../../config/config-schema.js";
 import { knownTypes } from "../../json/any.js";
 import { isHttpBody } from "../../json/message-json.js";
-import { receiveListener } from "../call-context.js";
+import { beforeSendKey, receiveListener } from "../call-context.js";
 import { formatTimeout } from "../grpc-timeout.js";
 import { createMessageTransport, jsonCodec, protoCodec } from "../message-call.js";
 import type { ClosableTransport, TransportSettings } from "../transport-types.js";
@@ -33,11 +33,19 @@ export function createRawGrpcTransport(
     codec: config.codec === "json" ? jsonCodec(registry) : protoCodec,
     open(method, { header, timeoutMs, contextValues, onEnd }) {
       const onBytes = receiveListener(contextValues);
+      const beforeSend = contextValues.get(beforeSendKey);
       // Compression makes an archive no smaller, and a server may compress what it sends like what it receives.
       const isDownload = isHttpBody(method.output);
       const compression = isDownload ? "none" : config.compression;
       return startGrpcCall({
-        open: (headers, isWanted) => sessions.request(headers, isWanted),
+        open: (headers, isWanted) =>
+          sessions.request(headers, () => {
+            const outdated = beforeSend(); // To connect may have taken long.
+            if (outdated !== undefined) {
+              throw outdated;
+            }
+            return isWanted();
+          }),
         headers: {
           "user-agent": USER_AGENT,
           ...Object.fromEntries(header),

@@ -3,7 +3,7 @@ import { Code, ConnectError, type ContextValues, createContextValues } from "@co
 import { BannedError } from "../../errors/index.js";
 import { monotonicMs, type StopTimer, startTimer, unixMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
-import { callId } from "../call-context.js";
+import { beforeSendKey, callId } from "../call-context.js";
 import { addFacts, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method.js";
@@ -350,6 +350,10 @@ export function paced(
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
     const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
     try {
+      const outdated = contextValues?.get(beforeSendKey)();
+      if (outdated !== undefined) {
+        throw outdated;
+      }
       const response = await send(leftMs);
       onResponse(response.header.has("ratelimit-remaining") ? response.header : response.trailer);
       return response;

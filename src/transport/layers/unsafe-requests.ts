@@ -1,13 +1,16 @@
 import { create, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleRequestSchema,
   TradingDataService,
 } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { RequestError, type TradewireError } from "../../errors/index.js";
+import { RequestError, TradewireError } from "../../errors/index.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { beforeSendKey } from "../call-context.js";
 import { streamOf } from "../message-streams.js";
 import { methodName } from "../method.js";
+import { withOwnContextValue } from "../own-context-value.js";
 import type { ClosableTransport, HeaderInit } from "../transport-types.js";
 
 /** A call before it is sent. */
@@ -18,19 +21,27 @@ export interface UnsentCall {
   readonly contextValues: ContextValues | undefined;
 }
 
+/** A request that may be sent for a while. */
+export interface Clearance {
+  /** Returns whether it still may; otherwise it is checked again. */
+  isValid(): boolean;
+}
+
 /**
  * Checks whether a request must not be sent.
  *
  * @param request the request's message
  * @param call the call that it belongs to
  * @param transport makes other calls to the same node
- * @returns the error that the call fails with; `undefined` if the request may be sent
+ * @returns the error that the call fails with; `undefined` if the request may be sent, or for how long it may
  */
 export type RequestCheck = (
   request: unknown,
   call: UnsentCall,
   transport: Transport,
-) => Promise<TradewireError | undefined> | TradewireError | undefined;
+) => Promise<CheckResult> | CheckResult;
+
+type CheckResult = TradewireError | Clearance | undefined;
 
 /**
  * Returns a transport that checks requests before it sends them.
@@ -43,20 +54,42 @@ export function withRequestChecks(
   transport: ClosableTransport,
   checks: ReadonlyMap<string, RequestCheck>,
 ): ClosableTransport {
-  async function requireSafe(check: RequestCheck, request: unknown, call: UnsentCall): Promise<void> {
-    const error = await check(request, call, transport);
-    if (error !== undefined) {
-      throw new ConnectError(error.summary, error.code, undefined, undefined, error);
+  async function requireSafe(check: RequestCheck, request: unknown, call: UnsentCall): Promise<Clearance | undefined> {
+    const result = await check(request, call, transport);
+    if (result instanceof TradewireError) {
+      throw new ConnectError(result.summary, result.code, undefined, undefined, result);
     }
+    return result;
   }
 
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues) {
       const check = checks.get(methodName(method));
-      if (check !== undefined) {
-        await requireSafe(check, create(method.input, message), { signal, timeoutMs, header, contextValues });
+      if (check === undefined) {
+        return transport.unary(method, signal, timeoutMs, header, message, contextValues);
       }
-      return transport.unary(method, signal, timeoutMs, header, message, contextValues);
+      const request = create(method.input, message);
+      const startedAt = monotonicMs();
+      for (;;) {
+        const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+        const leftMs = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - startedAt)), 1) : timeoutMs;
+        const clearance = await requireSafe(check, request, { signal, timeoutMs: leftMs, header, contextValues });
+        let isOutdated = false;
+        const values = withOwnContextValue(contextValues ?? createContextValues(), beforeSendKey, () => {
+          if (clearance?.isValid() === false) {
+            isOutdated = true;
+            return outdatedError();
+          }
+          return undefined;
+        });
+        try {
+          return await transport.unary(method, signal, leftMs, header, message, values);
+        } catch (reason) {
+          if (!isOutdated || signal?.aborted === true) {
+            throw reason;
+          }
+        }
+      }
     },
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
@@ -75,6 +108,14 @@ export function withRequestChecks(
 
     close: () => transport.close(),
   };
+}
+
+/** The failure of an attempt that was not sent, as its check was too long ago. It is made again. */
+function outdatedError(): ConnectError {
+  const cause = new RequestError("the request waited so long that it has to be checked again", {
+    advice: "Nothing was sent.",
+  });
+  return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
 }
 
 const { exportNetworkHistory, getAsset, getERC20ListAssetBundle } = TradingDataService.method;

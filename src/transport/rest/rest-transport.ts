@@ -7,13 +7,13 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, createContextValues, type StreamRequest } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createContextValues, type StreamRequest } from "@connectrpc/connect";
 import type { RestConfig } from "../../config/client-config.js";
 import { REQUESTS_STREAM_ALONE, responseError } from "../../errors/call-errors.js";
 import { RequestError } from "../../errors/index.js";
 import { createFirstHttpCall } from "../../http-rule/http-call.js";
 import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
-import { receiveListener } from "../call-context.js";
+import { beforeSendKey, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { formatTimeout } from "../grpc-timeout.js";
 import { methodName } from "../method.js";
@@ -130,6 +130,7 @@ export function createRawRestTransport(
       timeoutMs: number | undefined,
       header: HeaderInit,
       message: MessageInitShape<I>,
+      contextValues?: ContextValues,
     ) {
       return runCancelable(signal, timeoutMs, async (cancellation) => {
         const { rule, isRaw, verb, target, headers, body } = write(
@@ -144,6 +145,7 @@ export function createRawRestTransport(
           headers,
           body,
           cancellation,
+          beforeSend: contextValues?.get(beforeSendKey) ?? (() => undefined),
           bodyLimit: (status, fields) => (isSuccess(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
         });
         const response = openCompleteResponse(received);

@@ -19,6 +19,8 @@ const MAX_IDLE = 256;
 /** A request whose response is read completely. */
 export interface UnaryRequest extends Omit<HttpRequest, "signal"> {
   readonly cancellation: Cancellation;
+  /** Called directly before the request is sent. The call fails with what it returns. */
+  beforeSend(): Error | undefined;
   /**
    * Returns the maximum number of bytes to read of a response's body. The rest is not waited for; if it is negative, no
    * body is read.
@@ -213,7 +215,13 @@ function createExchange(
     connection.client.dispatch(
       { path, method, headers, body },
       {
-        onRequestStart() {},
+        onRequestStart() {
+          const outdated = request.beforeSend(); // To connect may have taken long.
+          if (outdated !== undefined) {
+            fail(outdated);
+            throw outdated;
+          }
+        },
         onResponseStart(_, status, fields) {
           if (status >= 200 && state.kind === "waiting") {
             const header = headersOf(fields);
