@@ -118,7 +118,7 @@ export interface Client
    *
    * @param options a signal, and a time limit for the versions
    * @returns the state of each node, in the order of the configuration; nodes that do not answer are no error
-   * @throws {@link CanceledError} if the signal was aborted
+   * @throws {@link CanceledError} if the signal was aborted; {@link RequestError} if your function for headers fails
    *
    * @example
    * for (const { name, state, height } of await client.status()) console.log(name, state, height);

@@ -3,7 +3,8 @@ import { Code } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import type { Config } from "../config/config-schema.js";
-import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../errors/index.js";
+import { ConnectionError, ProtocolError, RequestError, type TradewireError } from "../errors/index.js";
+import { failureKind } from "../errors/reaction.js";
 import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
 import { isChainId } from "../input/assert.js";
 import type { CallOptions } from "../input/call-options.js";
@@ -25,12 +26,13 @@ export interface NodeStatus {
   /**
    * - `usable`: calls may go to it.
    * - `unreachable`: it did not answer; see `error`.
+   * - `failing`: it answered the check with an error, or with a chain that has no valid identifier; see `error`.
    * - `other chain`: its chain is not that of the configuration or, without one, of the first node that answered.
    * - `behind`: it is more than `fallback.maxLagBlocks` behind the others, or its data node is behind its core.
-   * - `unchecked`: it does not say which chain and height it has; see `error`. Calls may go to it.
+   * - `unchecked`: it does not offer the method that returns its chain and height; see `error`. Calls may go to it.
    */
-  readonly state: "usable" | "unreachable" | "other chain" | "behind" | "unchecked";
-  /** Why calls do not go to it; absent if they may. */
+  readonly state: "usable" | "unreachable" | "failing" | "other chain" | "behind" | "unchecked";
+  /** Why calls do not go to it, for `other chain` and `behind`. */
   readonly refusal?: string;
   readonly chainId?: string;
   /** The height of its last block. */
@@ -46,21 +48,38 @@ export interface NodeStatus {
   readonly error?: TradewireError;
 }
 
-/** What the last check of a node found. */
+/** What a node answered to its check. */
+interface Answer {
+  readonly chainId: string;
+  readonly height: bigint;
+  readonly lag: DataNodeLag | undefined;
+  readonly latencyMs: number;
+}
+
+/** What the last check of a node found, at a time by `monotonicMs()`. */
 type Health =
+  /** `hasFailedOnce`: the next check failed. A second failure in a row counts. */
+  | { readonly kind: "answered"; readonly answer: Answer; readonly at: number; readonly hasFailedOnce: boolean }
   | {
-      readonly kind: "answered";
-      readonly chainId: string;
-      readonly height: bigint;
-      readonly lag: DataNodeLag | undefined;
-      readonly latencyMs: number;
-    }
-  | { readonly kind: "unchecked" | "unreachable"; readonly error: TradewireError; readonly at: number };
+      readonly kind: "unchecked" | "failing" | "unreachable";
+      readonly error: TradewireError;
+      readonly at: number;
+    };
 
 /** What is wrong with a node. */
 interface Verdict {
   readonly state: "other chain" | "behind";
   readonly refusal: string;
+}
+
+/** A node, and what is known about it. */
+interface WatchedNode {
+  readonly node: OpenNode;
+  /** `undefined` until it was checked, and again once its connection was lost. */
+  health: Health | undefined;
+  /** The check in progress. */
+  check: Promise<Health> | undefined;
+  verdict: Verdict | undefined;
 }
 
 /** The nodes of a client: which of them may be used, and how each answers. */
@@ -78,13 +97,13 @@ const CHECK_MS = 5000;
 /** How long the first call waits for the heights of all nodes, in milliseconds. */
 const FIRST_CHECK_MS = 1000;
 
-/** How long a node counts as unreachable without another attempt, in milliseconds. */
-const UNREACHABLE_MS = 1000;
+/** How long a node whose check failed is not checked again, in milliseconds. */
+const FAILED_MS = 1000;
 
 /**
  * Watches the nodes of a client. They are checked with the first call, and every five seconds in which calls are made. None
  * is used before it was checked: one of another chain would answer, with the state of another network. Heights are compared
- * with the second highest if there are three nodes or more, so that one node that claims too much excludes no other.
+ * with the second highest if at least three nodes have answered, so that one node that claims too much excludes no other.
  *
  * @param nodes the nodes, the preferred one first
  * @param config the chain, and how far a node may be behind
@@ -96,162 +115,189 @@ export function watchNodes(
   { chainId, fallback: { maxLagBlocks } }: Pick<Config, "chainId" | "fallback">,
   { onNodeChange }: Pick<Hooks, "onNodeChange">,
 ): Nodes {
-  const healths = new Map<string, Health>();
-  const checks = new Map<string, Promise<Health>>();
-  const verdicts = new Map<string, Verdict>();
+  const all = nodes.map((node): WatchedNode => ({ node, health: undefined, check: undefined, verdict: undefined }));
+  const byName = new Map(all.map((watched) => [watched.node.name, watched]));
   let expectedChain = chainId;
-  let round: Promise<void> | undefined;
+  let round: Promise<PromiseSettledResult<Health>[]> | undefined;
   let roundAt = Number.NEGATIVE_INFINITY;
   let firstRound: Promise<unknown> | undefined;
+  /** Whether the first call has waited for the other nodes: before, a single answer would stand for all. */
+  let isComparing = false;
 
-  function check(node: OpenNode): Promise<Health> {
-    const running = checks.get(node.name);
-    if (running !== undefined) {
-      return running;
-    }
-    const started = checkNode(node).then((health) => {
-      checks.delete(node.name);
-      // A node that answers something else for once is still what it was.
-      const isKept = health.kind === "unchecked" && healths.get(node.name)?.kind === "answered";
-      if (!isKept) {
-        healths.set(node.name, health);
-      }
-      return health;
-    });
-    checks.set(node.name, started);
-    return started;
+  function check(watched: WatchedNode): Promise<Health> {
+    watched.check ??= checkNode(watched.node)
+      .then((found) => {
+        const health = healthAfter(watched.health, found);
+        watched.health = health;
+        if (isComparing) {
+          compare();
+        }
+        return health;
+      })
+      .finally(() => {
+        watched.check = undefined;
+      });
+    return watched.check;
   }
 
-  function startRound(): Promise<void> {
-    roundAt = monotonicMs();
-    round ??= Promise.all(nodes.map(check)).then(() => {
-      round = undefined;
-      judge();
-    });
+  function startRound(): Promise<PromiseSettledResult<Health>[]> {
+    if (round === undefined) {
+      roundAt = monotonicMs();
+      round = Promise.allSettled(all.map(check)).finally(() => {
+        round = undefined;
+      });
+    }
     return round;
   }
 
-  function answeredNodes() {
-    return nodes.flatMap(({ name, url }) => {
-      const health = healths.get(name);
-      return health?.kind === "answered" ? [{ name, url, ...health }] : [];
-    });
-  }
+  const answers = () => all.flatMap(({ health }) => (health?.kind === "answered" ? [health.answer] : []));
 
   /** Returns the height that nodes are compared with. */
-  const bestHeight = () => comparedHeight(answeredNodes().filter((node) => node.chainId === expectedChain));
+  const bestHeight = () => comparedHeight(answers().filter((answer) => answer.chainId === expectedChain));
 
-  /** Compares all nodes that have answered. */
-  function judge(): void {
-    const answered = answeredNodes();
-    expectedChain ??= answered[0]?.chainId;
+  /** Compares the nodes that were checked in the latest round or after it. The others have made blocks since. */
+  function compare(): void {
+    isComparing = true;
+    expectedChain ??= answers()[0]?.chainId;
     const best = bestHeight();
-    for (const node of answered) {
-      const verdict = verdictOn(node, best);
-      const before = verdicts.get(node.name)?.refusal;
-      if (verdict === undefined) {
-        verdicts.delete(node.name);
-      } else {
-        verdicts.set(node.name, verdict);
-      }
-      if ((before === undefined) !== (verdict === undefined)) {
-        const { name, url } = node;
-        onNodeChange?.({ name, ...(url !== undefined && { url }), ...(verdict && { refusal: verdict.refusal }) });
+    for (const watched of all) {
+      const { health } = watched;
+      if (health !== undefined && health.at >= roundAt) {
+        if (health.kind === "answered") {
+          setVerdict(watched, verdictOn(health.answer, best));
+        } else if (health.kind === "unchecked") {
+          setVerdict(watched, undefined);
+        }
       }
     }
   }
 
-  function verdictOn(node: { chainId: string; height: bigint; lag: DataNodeLag | undefined }, best: bigint) {
-    if (node.chainId !== expectedChain) {
-      const refusal = `it is on the chain ${node.chainId}, not on ${expectedChain}`;
-      return { state: "other chain", refusal } satisfies Verdict;
+  function setVerdict(watched: WatchedNode, verdict: Verdict | undefined): void {
+    const before = watched.verdict;
+    watched.verdict = verdict;
+    if ((before === undefined) !== (verdict === undefined)) {
+      const { name, url } = watched.node;
+      onNodeChange?.({ name, ...(url !== undefined && { url }), ...(verdict && { refusal: verdict.refusal }) });
     }
-    if (best - node.height > maxLagBlocks) {
-      return { state: "behind", refusal: `it is ${best - node.height} blocks behind` } satisfies Verdict;
+  }
+
+  function verdictOn({ chainId, height, lag }: Answer, best: bigint): Verdict | undefined {
+    if (chainId !== expectedChain) {
+      return { state: "other chain", refusal: `it is on the chain ${chainId}, not on ${expectedChain}` };
     }
-    if (node.lag?.state === "lagging") {
-      const seconds = Math.round((node.lag.behindCoreMs ?? 0) / 1000);
-      return { state: "behind", refusal: `its data node is ${seconds} s behind its core` } satisfies Verdict;
+    if (best - height > maxLagBlocks) {
+      return { state: "behind", refusal: `it is ${best - height} blocks behind` };
+    }
+    if (lag?.state === "lagging") {
+      const seconds = Math.round((lag.behindCoreMs ?? 0) / 1000);
+      return { state: "behind", refusal: `its data node is ${seconds} s behind its core` };
     }
     return undefined;
   }
 
-  async function firstHeights(): Promise<void> {
-    let stop = () => {};
-    const late = new Promise<void>((resolve) => {
-      stop = startTimer(resolve, FIRST_CHECK_MS);
-    });
-    await Promise.race([startRound(), late]);
-    stop();
-    judge();
-  }
-
-  function nodeOf(name: string): OpenNode {
-    const node = nodes.find((each) => each.name === name);
-    if (node === undefined) {
+  function watchedOf(name: string): WatchedNode {
+    const watched = byName.get(name);
+    if (watched === undefined) {
       throw new Error(`there is no node ${name}`);
     }
-    return node;
+    return watched;
   }
 
-  async function healthOf(name: string): Promise<Health> {
-    const health = healths.get(name);
-    const isOld = health?.kind === "unreachable" && monotonicMs() - health.at > UNREACHABLE_MS;
-    return health === undefined || isOld ? await check(nodeOf(name)) : health;
+  /** Waits for the first heights of all nodes, and compares those that have arrived. */
+  async function awaitFirstRound(signal: AbortSignal | undefined, limitMs: number | undefined): Promise<void> {
+    firstRound ??= atMost(startRound(), FIRST_CHECK_MS);
+    await raceAbort(atMost(firstRound, limitMs), signal);
+    compare();
   }
 
   return {
-    async refusal(name, signal) {
-      firstRound ??= firstHeights();
-      await raceAbort(firstRound, signal);
+    async refusal(name, signal, limitMs) {
+      const watched = watchedOf(name);
+      const endsAt = limitMs === undefined ? undefined : monotonicMs() + limitMs;
+      if (!isComparing) {
+        await awaitFirstRound(signal, limitMs && limitMs / 2);
+      }
       if (monotonicMs() - roundAt > CHECK_EVERY_MS) {
         void startRound();
       }
-      const health = await raceAbort(healthOf(name), signal);
-      if (health.kind === "unreachable") {
-        throw health.error;
+      let { health } = watched;
+      if (health === undefined || needsCheck(health)) {
+        const leftMs = endsAt && Math.max(Math.ceil(endsAt - monotonicMs()), 1);
+        health = await raceAbort(atMost(check(watched), leftMs), signal);
       }
-      if (!verdicts.has(name) && health.kind === "answered" && health.chainId !== expectedChain) {
-        judge();
+      switch (health?.kind) {
+        case undefined:
+          throw unansweredCheck(watched.node);
+        case "failing":
+        case "unreachable":
+          throw health.error;
+        case "unchecked":
+        case "answered":
+          return watched.verdict?.refusal;
       }
-      return verdicts.get(name)?.refusal;
     },
 
-    onLost: (name) => {
-      healths.delete(name);
+    onLost(name) {
+      watchedOf(name).health = undefined;
     },
 
-    hasAnswered: (name) => healths.get(name)?.kind === "answered",
+    hasAnswered: (name) => watchedOf(name).health?.kind === "answered",
 
     async status({ signal, timeoutMs }) {
-      const checked = startRound();
-      firstRound ??= checked;
-      const [versions] = await raceAbort(
-        Promise.all([Promise.all(nodes.map((node) => versionOf(node, signal, timeoutMs))), checked]),
+      const [checks, versions] = await raceAbort(
+        Promise.all([startRound(), Promise.all(nodes.map((node) => versionOf(node, signal, timeoutMs)))]),
         signal,
       );
+      for (const check of checks) {
+        if (check.status === "rejected") {
+          throw check.reason;
+        }
+      }
+      compare();
       const best = bestHeight();
-      return nodes.map(({ name, url }, at): NodeStatus => {
-        const health = healths.get(name);
+      return all.map(({ node: { name, url }, health, verdict }, at): NodeStatus => {
         const version = versions[at];
         const shared = { name, ...(url !== undefined && { url }), ...(version !== undefined && { version }) };
         if (health?.kind !== "answered") {
           const { kind = "unreachable", error } = health ?? {};
           return { ...shared, state: kind, ...(error && { error }) };
         }
-        const { kind: _, lag, ...answered } = health;
-        const behind = best - health.height;
+        const { lag, ...answer } = health.answer;
+        const behind = best - answer.height;
         return {
           ...shared,
-          ...answered,
+          ...answer,
           ...(lag && { lag }),
-          ...(health.chainId === expectedChain && { behindBlocks: behind > 0n ? Number(behind) : 0 }),
+          ...(answer.chainId === expectedChain && { behindBlocks: behind > 0n ? Number(behind) : 0 }),
           state: "usable",
-          ...verdicts.get(name),
+          ...verdict,
         };
       });
     },
   };
+}
+
+/** Returns what is known about a node after a check. A node that fails a check once is still what it was. */
+function healthAfter(before: Health | undefined, found: Health): Health {
+  const mayPass = found.kind === "unchecked" || (found.kind === "failing" && !(found.error instanceof ProtocolError));
+  return mayPass && before?.kind === "answered" && !before.hasFailedOnce ? { ...before, hasFailedOnce: true } : found;
+}
+
+/** Returns whether a node must be checked before it is used: its last check failed, and not just now. */
+function needsCheck({ kind, at }: Health): boolean {
+  return (kind === "failing" || kind === "unreachable") && monotonicMs() - at > FAILED_MS;
+}
+
+/** Waits for a promise at most for a time; without one, until it is settled. Returns `undefined` if the time is up first. */
+async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
+  if (ms === undefined) {
+    return promise;
+  }
+  let stop = () => {};
+  const late = new Promise<undefined>((resolve) => {
+    stop = startTimer(() => resolve(undefined), ms);
+  });
+  return await Promise.race([promise, late]).finally(() => stop());
 }
 
 /** Returns the height that nodes are compared with; 0 without any. */
@@ -260,26 +306,54 @@ function comparedHeight(nodes: readonly { readonly height: bigint }[]): bigint {
   return heights[heights.length >= 3 ? 1 : 0] ?? 0n;
 }
 
-/** Asks a node for its chain, its height and how its data node lags. Never throws. */
+/**
+ * Asks a node for its chain, its height and how its data node lags.
+ *
+ * @throws {@link RequestError} if the caller's own function for headers fails; the node is not to blame for it
+ */
 async function checkNode(node: OpenNode): Promise<Health> {
   const core = serviceOf(node, CoreService);
-  const options = { timeoutMs: CHECK_MS };
   const startedAt = monotonicMs();
+  const options = () => ({ timeoutMs: Math.max(Math.ceil(startedAt + CHECK_MS - monotonicMs()), 1) });
   try {
-    const { chainId, height } = await core.lastBlockHeight({}, options);
+    const { chainId, height } = await core.lastBlockHeight({}, options());
     const latencyMs = monotonicMs() - startedAt;
     if (!isChainId(chainId)) {
       throw new ProtocolError("the node's chain has no valid identifier", { advice: "Check the node.", notes: [] });
     }
     const data = serviceOf(node, TradingDataService);
-    const lag = await measureLag({ core, data }, options).catch(() => undefined);
-    return { kind: "answered", chainId, height, lag, latencyMs };
+    const lag = await measureLag({ core, data }, options()).catch(() => undefined);
+    return { kind: "answered", answer: { chainId, height, lag, latencyMs }, at: monotonicMs(), hasFailedOnce: false };
   } catch (reason) {
     const error = errorOf(reason, node, methodName(CoreService.method.lastBlockHeight));
-    const isUnreachable =
-      error instanceof ConnectionError || (error instanceof NodeError && error.code === Code.Unavailable);
-    return { kind: isUnreachable ? "unreachable" : "unchecked", error, at: monotonicMs() };
+    if (error instanceof RequestError) {
+      throw error;
+    }
+    return { kind: kindOf(error), error, at: monotonicMs() };
   }
+}
+
+/** Returns what a failed check says about a node. */
+function kindOf(error: TradewireError): "unchecked" | "failing" | "unreachable" {
+  switch (failureKind(error)) {
+    case "node: unimplemented":
+    case "node: not found": // So answers a gateway for a path that it does not have.
+    case "answer: foreign":
+      return "unchecked";
+    case "node: unavailable":
+      return "unreachable";
+    default:
+      return error instanceof ConnectionError ? "unreachable" : "failing";
+  }
+}
+
+/** Returns the error of a node that has not answered its check within a call's share of time. */
+function unansweredCheck({ name }: OpenNode): ConnectionError {
+  return new ConnectionError(`${name} has not answered its check in time`, {
+    code: Code.DeadlineExceeded,
+    advice: "Nothing was sent. Check why the node is slow, or allow more time.",
+    connected: false,
+  });
 }
 
 async function versionOf(node: OpenNode, signal: AbortSignal | undefined, timeoutMs = CHECK_MS) {

@@ -427,13 +427,15 @@ export class BannedError extends TradewireError {
    * a proxy in front of the node may have answered.
    */
   readonly isRefusal: boolean;
+  /** Whether a part of the call may have been sent: the response to it announced the ban. Otherwise nothing was sent. */
+  readonly mayHaveBeenSent: boolean;
 
   /**
    * @param until the end of the ban
    * @param cause the response that announced the ban
-   * @param isRefusal see {@link BannedError.isRefusal}
+   * @param refusedBy who refused the call: this client, since it knew of the ban; the node; or something in front of it
    */
-  constructor(until: Date, cause?: unknown, isRefusal = true) {
+  constructor(until: Date, cause?: unknown, refusedBy: "client" | "node" | "unknown" = "client") {
     super(`the node has banned this address for too many calls, until ${until.toISOString()}`, {
       code: Code.PermissionDenied,
       advice: "Wait until then: calls before are not sent. If others share the address, set limits.callsPerSecond.",
@@ -441,7 +443,8 @@ export class BannedError extends TradewireError {
       errorCode: "TW_BANNED",
     });
     this.until = until;
-    this.isRefusal = isRefusal;
+    this.isRefusal = refusedBy !== "unknown";
+    this.mayHaveBeenSent = refusedBy !== "client";
   }
 
   override toJSON() {

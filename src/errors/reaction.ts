@@ -179,10 +179,10 @@ export function reactionTo(error: unknown): Reaction {
  * made again.
  *
  * @param error what was thrown
- * @returns whether no connection was made for the call
+ * @returns whether no connection was made for the call, or the call was not sent because of a ban
  */
 export function wasNeverSent(error: unknown): boolean {
-  return error instanceof ConnectionError && !error.connected;
+  return error instanceof BannedError ? !error.mayHaveBeenSent : error instanceof ConnectionError && !error.connected;
 }
 
 /**

@@ -57,12 +57,13 @@ export function createTlsSource(config: TlsConfig = {}): TlsSource {
   let current = hasFunctions ? undefined : toMaterial(readFiles(config), config);
 
   async function load(signal: AbortSignal): Promise<TlsMaterial> {
-    const before = versions;
-    versions = fileVersions(files);
-    if (current !== undefined && before === versions && !hasFunctions) {
+    const found = fileVersions(files);
+    if (current !== undefined && found === versions && !hasFunctions) {
       return current;
     }
-    const loaded = toMaterial({ ...readFiles(config), ...(await callFunctions(config, signal)) }, config);
+    const read = readFiles(config);
+    versions = found; // Files that could not be read are read again for the next connection.
+    const loaded = toMaterial({ ...read, ...(await callFunctions(config, signal)) }, config);
     return current !== undefined && isSame(current, loaded) ? current : loaded;
   }
 

@@ -4,7 +4,16 @@ import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "@jest/globals";
-import { ConnectionError, createClient, fallback, type NodeChange, OutcomeUnknownError } from "tradewire";
+import {
+  BannedError,
+  type Client,
+  ConnectionError,
+  createClient,
+  fallback,
+  type NodeChange,
+  OutcomeUnknownError,
+  RequestError,
+} from "tradewire";
 import { CoreService, TradingDataService } from "tradewire/api";
 import { startDevnode } from "tradewire/devnode";
 import { createGrpcTransport } from "tradewire/transport";
@@ -12,18 +21,18 @@ import { startBreakingProxy } from "../support/breaking-proxy.js";
 import { eventually } from "../support/eventually.js";
 import { startForwarder } from "../support/forwarder.js";
 import { freePort } from "../support/free-port.mjs";
-import { serveNode, unanswered } from "../support/node.js";
+import { serveNode, serveNodeOf, unanswered } from "../support/node.js";
 import { craft } from "../support/transactions.js";
 import { nodeRuntime, useRuntime, useVirtualRuntime } from "../support/virtual-runtime.js";
 
-/** What a node says, and the code with which it fails instead. */
+/** What a node says, and the error with which it fails instead. */
 interface Says {
   chainId: string;
   height: bigint;
   behindCoreMs: number;
-  fails: Code | undefined;
-  /** Whether it does not offer the method for its chain and height. */
-  hidesHeight: boolean;
+  fails: ConnectError | undefined;
+  /** With what it answers instead of its chain and height. */
+  failsCheck: Code | undefined;
   /** What it waits for before it says its chain and height; `null` if it never does. */
   after: Promise<unknown> | null | undefined;
 }
@@ -35,7 +44,7 @@ async function saying(what: Partial<Says> = {}) {
     height: 1000n,
     behindCoreMs: 0,
     fails: undefined,
-    hidesHeight: false,
+    failsCheck: undefined,
     after: undefined,
     ...what,
   };
@@ -48,7 +57,7 @@ async function saying(what: Partial<Says> = {}) {
       getNetworkParameter({ key }) {
         calls.parameters += 1;
         if (says.fails !== undefined) {
-          throw new ConnectError("not now", says.fails);
+          throw says.fails;
         }
         return { networkParameter: { key, value: String(says.height) } };
       },
@@ -58,16 +67,16 @@ async function saying(what: Partial<Says> = {}) {
       async lastBlockHeight(request, context) {
         calls.heights += 1;
         await (says.after === null ? unanswered(request, context) : says.after);
-        if (says.hidesHeight) {
-          throw new ConnectError("no such method", Code.Unimplemented);
-        }
-        if (says.fails === Code.Internal) {
-          throw new ConnectError("not now", says.fails);
+        if (says.failsCheck !== undefined) {
+          throw new ConnectError("not now", says.failsCheck);
         }
         return { chainId: says.chainId, height: says.height, hash: "ab".repeat(32) };
       },
       async submitTransaction(_, context) {
         calls.submitted += 1;
+        if (says.fails !== undefined) {
+          throw says.fails;
+        }
         return await unanswered(_, context);
       },
     },
@@ -76,8 +85,37 @@ async function saying(what: Partial<Says> = {}) {
 }
 
 const nobody = async () => `http://127.0.0.1:${await freePort()}`;
-const read = (client: ReturnType<typeof createClient>) =>
-  client.service(TradingDataService).getNetworkParameter({ key: "a.b" });
+const read = (client: Client, timeoutMs?: number) =>
+  client.service(TradingDataService).getNetworkParameter({ key: "a.b" }, timeoutMs === undefined ? {} : { timeoutMs });
+
+/** Another host: nodes limit the calls of an address. */
+const elsewhere = (url: string) => url.replace("127.0.0.1", "localhost");
+
+/** Signs a transaction for the nodes' block. */
+const crafted = () =>
+  craft({
+    block: {
+      chainId: "chain-1",
+      height: 1000n,
+      hash: "ab".repeat(32),
+      difficulty: 1,
+      hashFunction: "sha3_24_rounds",
+    },
+  });
+
+const failureOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => "it did not fail",
+    (reason: unknown) => reason,
+  );
+
+/** A failed call by which a node refuses all calls of an address for ten minutes. */
+const refusal = new ConnectError("too many", Code.ResourceExhausted, {
+  "ratelimit-limit": "20",
+  "ratelimit-remaining": "0",
+  "ratelimit-reset": "600",
+});
+const ban = new ConnectError("banned", Code.PermissionDenied, { "retry-after": "600" });
 
 describe("several nodes", () => {
   it.each(["grpc", "rest", "grpc-js"] as const)(
@@ -118,8 +156,14 @@ describe("several nodes", () => {
       { url: other.grpcUrl, state: "other chain", refusal, chainId: "chain-2" },
       { url: right.grpcUrl, state: "usable", chainId: "chain-1", height: 1000n, behindBlocks: 0, version: "v0.78.0" },
     ]);
-    other.says.fails = Code.Internal; // A check that fails once does not change what is known.
+    other.says.failsCheck = Code.Internal; // A check that fails once does not change what is known.
     expect(await client.status()).toMatchObject([{ state: "other chain", refusal }, { state: "usable" }]);
+    expect(await client.status()).toMatchObject([
+      { state: "failing", error: { code: Code.Internal } },
+      { state: "usable" },
+    ]);
+    await read(client);
+    expect(other.calls.parameters).toBe(0);
   });
 
   it("are those of the first node's chain, where the configuration names none", async () => {
@@ -182,19 +226,133 @@ describe("several nodes", () => {
     expect(honest.calls.parameters).toBe(1);
   });
 
-  it("are used without a check if they do not say which chain and height they have", async () => {
-    await using hiding = await saying({ hidesHeight: true });
-    await using nameless = await saying({ chainId: "" });
+  it("are used without a check if they do not offer the method for it", async () => {
+    await using hiding = await saying({ failsCheck: Code.Unimplemented });
+    await using foreign = await serveNodeOf(() => undefined, []);
     await using right = await saying();
-    for (const unchecked of [hiding, nameless]) {
-      await using client = createClient({ chainId: "chain-1", grpc: { url: [unchecked.grpcUrl, right.grpcUrl] } });
+    const clients = [
+      createClient({ chainId: "chain-1", grpc: { url: [hiding.grpcUrl, right.grpcUrl] } }),
+      createClient({ chainId: "chain-1", grpc: { url: [foreign.grpcUrl, right.grpcUrl] } }),
+      createClient({ chainId: "chain-1", rest: { url: [foreign.restUrl, right.restUrl] } }),
+    ];
+    for (const client of clients) {
+      await using _ = client;
       await read(client);
-      expect([unchecked.calls.parameters, right.calls.parameters]).toEqual([1, 0]);
       expect(await client.status()).toMatchObject([
         { state: "unchecked", error: { name: expect.any(String) } },
         { state: "usable" },
       ]);
     }
+    expect(hiding.calls.parameters).toBe(1);
+  });
+
+  it.each([
+    { failsCheck: Code.Unauthenticated },
+    { failsCheck: Code.PermissionDenied },
+    { failsCheck: Code.ResourceExhausted },
+    { failsCheck: Code.Internal },
+    { chainId: "" },
+    { chainId: "another chain" },
+    { chainId: "x".repeat(51) },
+  ])("are not used if their check fails: %p", async (says) => {
+    await using failing = await saying(says);
+    await using right = await saying();
+    const url = [failing.grpcUrl, elsewhere(right.grpcUrl)];
+    await using client = createClient({ chainId: "chain-1", grpc: { url } });
+    await read(client);
+    expect([failing.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
+    expect(await client.status()).toMatchObject([{ state: "failing", error: expect.anything() }, { state: "usable" }]);
+  });
+
+  it("are not to blame for a function for headers that fails", async () => {
+    await using other = await saying({ chainId: "chain-2" });
+    await using right = await saying();
+    let isFailing = true;
+    const headers = () => {
+      if (isFailing) {
+        throw new Error("no token yet");
+      }
+      return {};
+    };
+    const url = [other.grpcUrl, right.grpcUrl];
+    await using client = createClient({ chainId: "chain-1", grpc: { url, headers } });
+    for (const call of [read(client), client.status()]) {
+      const error = await failureOf(call);
+      expect(error).toBeInstanceOf(RequestError);
+      expect(error).toMatchObject({ headline: "the function headers failed" });
+    }
+    isFailing = false;
+    await read(client);
+    expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
+  });
+
+  it("are all checked to the end, even if one of them refuses calls for minutes", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using limiting = await saying({ fails: refusal });
+    await using other = await saying();
+    const changes: NodeChange[] = [];
+    await using client = createClient(
+      { chainId: "chain-1", grpc: { url: [limiting.grpcUrl, elsewhere(other.grpcUrl)] } },
+      { hooks: { onNodeChange: (change) => changes.push(change) } },
+    );
+    await runtime.until(read(client));
+    const startedAt = runtime.monotonicMs();
+    expect(await runtime.until(client.status())).toMatchObject([
+      { state: "unreachable", error: { code: Code.DeadlineExceeded, connected: false } },
+      { state: "usable" },
+    ]);
+    expect(runtime.monotonicMs() - startedAt).toBeLessThanOrEqual(5000);
+    // Those that answer are compared at once, not only after the last one.
+    other.says.chainId = "chain-2";
+    const checking = client.status();
+    await eventually(() => changes.length > 0);
+    expect(changes).toMatchObject([{ refusal: "it is on the chain chain-2, not on chain-1" }]);
+    await runtime.until(checking);
+  });
+
+  it("leave time for the next one if a check hangs", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using hanging = await saying({ after: null });
+    await using right = await saying({ fails: new ConnectError("no", Code.InvalidArgument) });
+    await using silent = await saying({ after: null });
+    const tx = await crafted();
+    for (const timeoutMs of [200, 4000]) {
+      const connect = (second: string) =>
+        createClient({ chainId: "chain-1", grpc: { url: [hanging.grpcUrl, second] }, retry: { tries: 1 } });
+      await using reading = connect(right.grpcUrl);
+      const answered = { name: "NodeError", code: Code.InvalidArgument };
+      expect(await failureOf(runtime.until(read(reading, timeoutMs)))).toMatchObject(answered);
+      await using sending = connect(right.grpcUrl);
+      const sent = runtime.until(sending.submitTransaction({ tx }, { timeoutMs }));
+      expect(await failureOf(sent)).toMatchObject(answered);
+      await using none = connect(silent.grpcUrl);
+      const error = await failureOf(runtime.until(none.submitTransaction({ tx }, { timeoutMs })));
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error).toMatchObject({ code: Code.DeadlineExceeded, connected: false });
+    }
+    expect([hanging, right, silent].map(({ calls }) => calls.submitted)).toEqual([0, 2, 0]);
+  });
+
+  it("are checked before their first use when they come back", async () => {
+    const lost = await saying();
+    await using other = await saying();
+    await using behind = await saying({ height: 10n });
+    const port = Number(new URL(lost.grpcUrl).port);
+    await using client = createClient({
+      chainId: "chain-1",
+      grpc: { url: [lost.grpcUrl, other.grpcUrl] },
+      fallback: { pauseMs: 1, maxPauseMs: 1 },
+    });
+    await read(client);
+    await lost.close();
+    await read(client);
+    await using _forwarder = await startForwarder("127.0.0.1", port, behind.grpcUrl);
+    await eventually(async () => {
+      await read(client);
+      return behind.calls.heights > 0;
+    });
+    await read(client);
+    expect(behind.calls.parameters).toBe(0);
   });
 
   it("are waited for a second before the first call, and no longer", async () => {
@@ -301,16 +459,42 @@ describe("several nodes", () => {
 
   // Nodes limit the calls of an IP address, over both of their ports: another port of the same host would not help.
   it("are asked instead of one that limits calls, if they have another host", async () => {
-    await using limiting = await saying({ fails: Code.ResourceExhausted });
+    await using limiting = await saying({ fails: new ConnectError("not now", Code.ResourceExhausted) });
     await using other = await saying();
     const retry = { tries: 1 };
     await using same = createClient({ grpc: { url: [limiting.grpcUrl, other.grpcUrl] }, retry });
     await expect(read(same)).rejects.toMatchObject({ code: Code.ResourceExhausted });
     expect(other.calls.parameters).toBe(0);
-    const url = other.grpcUrl.replace("127.0.0.1", "localhost");
+    const url = elsewhere(other.grpcUrl);
     await using further = createClient({ grpc: { url: [limiting.grpcUrl, url] }, retry });
     expect((await read(further)).networkParameter?.value).toBe("1000");
     expect(other.calls.parameters).toBe(1);
+    // The limiting node's REST, which comes before the other node, is left out.
+    const rest = { url: [limiting.restUrl, elsewhere(other.restUrl)] };
+    await using both = createClient({ transport: ["grpc", "rest"], grpc: { url: limiting.grpcUrl }, rest, retry });
+    const before = limiting.calls.parameters;
+    expect((await read(both)).networkParameter?.value).toBe("1000");
+    expect([limiting.calls.parameters - before, other.calls.parameters]).toEqual([1, 2]);
+  });
+
+  it("get a transaction that was not sent because of a ban, but none that was answered with one", async () => {
+    await using banning = await saying({ fails: ban });
+    await using other = await saying();
+    const url = [banning.grpcUrl, elsewhere(other.grpcUrl)];
+    const connect = () => createClient({ chainId: "chain-1", grpc: { url }, timeouts: { callMs: 60_000 } });
+    await using answered = connect();
+    const error = await failureOf(answered.submitTransaction({ tx: await crafted() }));
+    expect(error).toBeInstanceOf(BannedError);
+    expect(error).toMatchObject({ mayHaveBeenSent: true });
+    expect([banning.calls.submitted, other.calls.submitted]).toEqual([1, 0]);
+    await using unsent = connect();
+    await read(unsent); // Learns of the ban.
+    const abort = new AbortController();
+    const sending = failureOf(unsent.submitTransaction({ tx: await crafted() }, { signal: abort.signal }));
+    await eventually(() => other.calls.submitted > 0);
+    abort.abort();
+    expect(await sending).toBeInstanceOf(OutcomeUnknownError);
+    expect([banning.calls.submitted, other.calls.submitted]).toEqual([1, 1]);
   });
 
   it.each(["grpc", "rest"] as const)("get a transaction once, whatever becomes of it (%s)", async (transport) => {
@@ -325,14 +509,7 @@ describe("several nodes", () => {
       chainId: "chain-1",
       timeouts: { callMs: 2000 },
     });
-    const block = {
-      chainId: "chain-1",
-      height: 1000n,
-      hash: "ab".repeat(32),
-      difficulty: 1,
-      hashFunction: "sha3_24_rounds",
-    };
-    const tx = await craft({ block });
+    const tx = await crafted();
     const sending = client.submitTransaction({ tx });
     await eventually(() => first.calls.submitted === 1);
     await first.close(); // It has the transaction, and answers nothing.

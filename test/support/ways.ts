@@ -102,7 +102,8 @@ export async function startWaysNode(): Promise<WaysNode> {
  *
  * @param target the URL of the server behind it
  * @param options its certificate, and the certificates that it asks for
- * @returns its URL, and a function that changes the options for new connections
+ * @returns its URL, the fingerprints of the certificates that clients have shown, and a function that changes the options
+ *   for new connections
  */
 export async function startTlsFront(target: string, options: TlsOptions) {
   const { hostname, port } = new URL(target);
@@ -118,6 +119,8 @@ export async function startTlsFront(target: string, options: TlsOptions) {
     socket.on("close", () => sockets.delete(socket));
   });
   server.on("tlsClientError", () => undefined);
+  const clients: (string | undefined)[] = [];
+  server.on("secureConnection", (socket) => clients.push(socket.getPeerX509Certificate()?.fingerprint256));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address() as AddressInfo;
@@ -129,6 +132,7 @@ export async function startTlsFront(target: string, options: TlsOptions) {
   return {
     url: `https://127.0.0.1:${address.port}`,
     port: address.port,
+    clients,
     cut,
     change: (changed: TlsOptions) => server.setSecureContext(changed),
     async [Symbol.asyncDispose]() {

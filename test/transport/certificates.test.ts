@@ -1,5 +1,7 @@
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { X509Certificate } from "node:crypto";
+import fs, { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { afterAll, beforeAll, describe, expect, it, jest } from "@jest/globals";
 import { type Client, createClient } from "tradewire";
 import { type Authority, createAuthority, type KeyPair } from "../contract/certificates.js";
 import { eventually } from "../support/eventually.js";
@@ -61,6 +63,44 @@ describe.each(ways.map((way) => [way.name, way] as const))("certificates over %s
     await using client = way.connect(front.url, { tls: { caFile: first.caFile, ...pair } });
     await way.call(client);
     replace(pair, second.certify("DNS:client"));
+    front.change(asking(second)); // From now on, it refuses the first pair.
+    front.cut();
+    await eventuallyCalls(way, client);
+  });
+
+  it("are the new ones on the first connection after a change, even if the server takes the old ones", async () => {
+    await using front = await startTlsFront(node.urls[way.server], asking(first));
+    const pair = first.certify("DNS:client");
+    await using client = way.connect(front.url, { tls: { caFile: first.caFile, ...pair } });
+    await way.call(client);
+    replace(pair, first.certify("DNS:client"));
+    const before = front.clients.length;
+    front.cut();
+    await eventuallyCalls(way, client);
+    const { fingerprint256 } = new X509Certificate(read(pair.certFile));
+    expect(new Set(front.clients.slice(before))).toEqual(new Set([fingerprint256]));
+  });
+
+  it("are read again after a change that could not be read", async () => {
+    await using front = await startTlsFront(node.urls[way.server], asking(first));
+    const pair = first.certify("DNS:client");
+    await using client = way.connect(front.url, { tls: { caFile: first.caFile, ...pair } });
+    await way.call(client);
+    using warnings = takeWarnings();
+    replace(pair, second.certify("DNS:client"));
+    // A process that is out of descriptors could open no connections either.
+    const reading = jest.spyOn(fs, "readFileSync").mockImplementationOnce(() => {
+      throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+    });
+    syncBuiltinESMExports();
+    try {
+      front.cut();
+      await eventuallyCalls(way, client);
+    } finally {
+      reading.mockRestore();
+      syncBuiltinESMExports();
+    }
+    expect(warnings.told).toHaveLength(1);
     front.change(asking(second)); // From now on, it refuses the first pair.
     front.cut();
     await eventuallyCalls(way, client);

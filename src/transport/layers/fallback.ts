@@ -15,11 +15,12 @@ import { reactionTo, wasNeverSent } from "../../errors/reaction.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { callId, failedTransportsKey, remainingMs } from "../call-context.js";
+import { toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
-import { callError } from "./library-errors.js";
+import { callError, endUnsent } from "./library-errors.js";
 
 /** One of several transports, and its name in hooks and errors. */
 export type FallbackMember = NamedTransport;
@@ -35,12 +36,14 @@ export interface NodeMember extends FallbackMember {
 /** Decides which members may be used. */
 export interface NodeGate {
   /**
-   * Returns why a member must not be used, or `undefined` if it may. It throws if the member cannot be reached.
+   * Returns why a member must not be used, or `undefined` if it may. It throws if the member cannot be reached, or does not
+   * answer within the limit.
    *
    * @param name the member's name
    * @param signal the signal of the call
+   * @param limitMs the time that the call has for it, in milliseconds; `undefined` without a limit
    */
-  refusal(name: string, signal: AbortSignal | undefined): Promise<string | undefined>;
+  refusal(name: string, signal: AbortSignal | undefined, limitMs: number | undefined): Promise<string | undefined>;
   /** Has a member checked again before its next use: its connection was lost. */
   onLost(name: string): void;
   /** Returns whether a member has answered since its connection was lost. */
@@ -121,11 +124,8 @@ export function betweenNodes(
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
       callInTurn(turns, { method, signal, contextValues }, ({ transport }, remaining) => {
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
-        // A call that may fall back leaves time for that.
-        const mayBeShared = isRepeatable(method, contextValues);
-        const isShared = mayBeShared && remaining.some(({ isCoolingDown }) => !isCoolingDown);
-        const share = leftMs !== undefined && isShared ? leftMs / 2 : leftMs;
-        const limitMs = share && Math.max(Math.ceil(share), 1);
+        // Once it was sent, only a call that may be repeated falls back.
+        const limitMs = shareMs(leftMs, isRepeatable(method, contextValues) ? remaining : []);
         return transport.unary(method, signal, limitMs, header, message, contextValues);
       }),
 
@@ -248,6 +248,13 @@ function candidatesFor(
   ];
 }
 
+/** Returns the part of a call's time that a candidate may use, in milliseconds. It leaves half for the remaining ones. */
+function shareMs(leftMs: number | undefined, remaining: readonly Candidate[]): number | undefined {
+  const isShared = remaining.some(({ isCoolingDown }) => !isCoolingDown);
+  const share = leftMs !== undefined && isShared ? leftMs / 2 : leftMs;
+  return share && Math.max(Math.ceil(share), 1);
+}
+
 /**
  * Makes a call over one candidate after the other, until one succeeds; `send` gets the remaining candidates. One in its
  * cooldown is used only if the others lost the connection. That it is still unreachable says nothing new, so it is the
@@ -260,7 +267,7 @@ async function callInTurn<T>(
   mayFallBack = (error: TradewireError) => wasNeverSent(error) || isRepeatable(method, contextValues),
 ): Promise<T> {
   const { cooldowns, onFallback, gate } = turns;
-  const candidates = candidatesFor(turns, { method, contextValues });
+  let candidates = candidatesFor(turns, { method, contextValues });
   const id = callId(contextValues);
   const earlier: FailedMember[] = [];
   let candidate = candidates.shift() ?? noCandidate();
@@ -270,7 +277,8 @@ async function callInTurn<T>(
     const { member, isCoolingDown } = candidate;
     let refusal: string | undefined;
     try {
-      refusal = gate && (await refusalOf(gate, member, { method, signal }));
+      const limitMs = shareMs(remainingMs(contextValues), candidates);
+      refusal = gate && (await refusalOf(gate, member, { method, signal, limitMs }));
       if (refusal !== undefined) {
         throw notSent(`${member.name} is not used: ${refusal}`);
       }
@@ -280,8 +288,11 @@ async function callInTurn<T>(
     } catch (reason) {
       const error = errorOf(reason, member, method);
       const reaction = reactionTo(error);
-      const isOtherNode = candidates[0]?.member.node !== member.node;
-      const mayGoOn = reaction.fallBack || (isOtherNode && isTooManyCalls(error));
+      const isLimited = isTooManyCalls(error);
+      if (isLimited) {
+        candidates = candidates.filter((other) => other.member.node !== member.node);
+      }
+      const mayGoOn = reaction.fallBack || (isLimited && candidates.length > 0);
       if (signal?.aborted === true || !mayGoOn) {
         throw withEarlierFailures(reason, error, earlier);
       }
@@ -332,15 +343,21 @@ export async function startingOver<T>(consume: (contextValues: ContextValues) =>
 async function refusalOf(
   gate: NodeGate,
   member: NodeMember,
-  { method, signal }: Pick<CallInTurn, "method" | "signal">,
-) {
+  { method, signal, limitMs }: Pick<CallInTurn, "method" | "signal"> & { readonly limitMs: number | undefined },
+): Promise<string | undefined> {
   try {
-    return await gate.refusal(member.name, signal);
+    return await gate.refusal(member.name, signal, limitMs);
   } catch (reason) {
     if (signal?.aborted === true) {
-      throw reason;
+      throw endUnsent(signal.reason, "the node was checked");
     }
     const error = errorOf(reason, member, method);
+    if (error instanceof RequestError) {
+      throw toConnectError(error);
+    }
+    if (error instanceof BannedError) {
+      throw toConnectError(new BannedError(error.until, error)); // The check may have been sent, but the call was not.
+    }
     throw notSent(error.headline, error);
   }
 }
@@ -353,9 +370,13 @@ function notSent(headline: ErrorText, reason?: TradewireError): ConnectError {
   return new ConnectError(cause.summary, code, undefined, undefined, cause);
 }
 
-/** Returns whether a node refuses a call, or all calls of this address, for too many calls. */
-function isTooManyCalls(error: TradewireError): boolean {
-  return error instanceof BannedError || (error instanceof NodeError && error.code === Code.ResourceExhausted);
+/** Returns whether a node refuses a call, its check, or all calls of this address, for too many calls. */
+function isTooManyCalls(error: unknown): boolean {
+  return (
+    error instanceof BannedError ||
+    (error instanceof NodeError && error.code === Code.ResourceExhausted) ||
+    (error instanceof ConnectionError && !error.connected && isTooManyCalls(error.cause))
+  );
 }
 
 function noCandidate(): never {

@@ -1,10 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
 import { BannedError } from "../../errors/index.js";
-import { monotonicMs, type StopTimer, startTimer, unixMs } from "../../runtime/index.js";
+import { MAX_TIMER_MS, monotonicMs, type StopTimer, startTimer, unixMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
 import { beforeSendKey, callId } from "../call-context.js";
-import { addFacts, factsOf } from "../call-failure.js";
+import { addFacts, deadlineError, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
@@ -17,11 +17,18 @@ export interface Pace {
    *
    * @param method the method of the call
    * @param signal ends the wait
+   * @param timeoutMs the time limit of the wait, in milliseconds; 0 or less means no limit
    * @param contextValues the call's context values, which hold the id for `onWait`
    * @returns a function to call once with the response of the call: its headers, or its failure
-   * @throws ConnectError with a {@link BannedError} as its cause while the node bans this address; the signal's reason
+   * @throws ConnectError with a {@link BannedError} as its cause while the node bans this address; one that says that
+   *   nothing was sent if the time is up; the signal's reason
    */
-  turn(method: DescMethod, signal: AbortSignal | undefined, contextValues?: ContextValues): Promise<OnResponse>;
+  turn(
+    method: DescMethod,
+    signal: AbortSignal | undefined,
+    timeoutMs?: number,
+    contextValues?: ContextValues,
+  ): Promise<OnResponse>;
   /** Throws if the node has banned this address, or if the client is closed. */
   checkOpen(): void;
   /** Fails all calls that wait or that come later. */
@@ -141,13 +148,14 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
           return closedError();
         }
         gate = { kind: "banned", end: now + refusal.ms, until, heldUntil: gate.heldUntil };
-        return refusal.ms > 0 ? bannedError(until, error, factsOf(error).isNodeStatus === true) : undefined;
+        const refusedBy = factsOf(error).isNodeStatus === true ? "node" : "unknown";
+        return refusal.ms > 0 ? bannedError(until, error, refusedBy) : undefined;
       }
     }
   }
 
   const pace: Pace = {
-    async turn(method, signal, contextValues = createContextValues()) {
+    async turn(method, signal, timeoutMs, contextValues = createContextValues()) {
       pace.checkOpen();
       signal?.throwIfAborted();
       const { waitMs, reason, isGuess } = delay();
@@ -159,7 +167,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
           const id = callId(contextValues);
           onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
         }
-        await queue.wait(signal);
+        await queue.wait(signal, timeoutMs);
       } else {
         onSend();
       }
@@ -234,8 +242,8 @@ function nodeLimitAfter(
 /** Calls that wait to be sent, in order. */
 interface CallQueue {
   length(): number;
-  /** Waits until it is the call's turn. Throws the signal's reason. */
-  wait(signal: AbortSignal | undefined): Promise<void>;
+  /** Waits until it is the call's turn. Throws the signal's reason, or an error if the time limit is reached. */
+  wait(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<void>;
   /** Sends the calls whose turn has come, and sets a timer for the others. */
   sendNext(): void;
   failAll(reason: () => unknown): void;
@@ -275,20 +283,27 @@ function createCallQueue({ waitMs, onSend }: { waitMs(): number; onSend(): void 
 
   return {
     length: () => waiting.length,
-    wait: (signal) =>
+    wait: (signal, timeoutMs = 0) =>
       new Promise((resolve, reject) => {
-        const stopListening = onAbort(signal, () => {
+        const leave = (reason: unknown) => {
           waiting = waiting.filter((other) => other !== call);
-          reject(signal?.reason);
+          call.fail(reason);
           sendNext();
-        });
+        };
+        const stopListening = onAbort(signal, () => leave(signal?.reason));
+        const onTimeout = () => leave(endUnsent(deadlineError()));
+        const stopTimeout = timeoutMs > 0 ? startTimer(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS)) : undefined;
+        const end = () => {
+          stopListening();
+          stopTimeout?.();
+        };
         const call: WaitingCall = {
           send() {
-            stopListening();
+            end();
             resolve();
           },
           fail(reason) {
-            stopListening();
+            end();
             reject(reason);
           },
         };
@@ -311,8 +326,8 @@ function closedError(): ConnectError {
   return new ConnectError("the transport is closed", Code.Canceled);
 }
 
-function bannedError(until: Date, reason?: unknown, isRefusal = true): ConnectError {
-  const cause = new BannedError(until, reason, isRefusal);
+function bannedError(until: Date, ...response: [reason?: unknown, refusedBy?: "node" | "unknown"]): ConnectError {
+  const cause = new BannedError(until, ...response);
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
 }
 
@@ -344,7 +359,7 @@ export function paced(
     send: (timeoutMs: number | undefined) => Promise<T>,
   ): Promise<T> {
     const start = monotonicMs();
-    const onResponse = await pace.turn(method, signal, contextValues).catch((reason: unknown) => {
+    const onResponse = await pace.turn(method, signal, timeoutMs, contextValues).catch((reason: unknown) => {
       throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
     });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;

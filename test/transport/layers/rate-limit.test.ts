@@ -76,13 +76,26 @@ describe.each(kinds)("a call that nodes count (%s)", (_, make) => {
   it.each([
     [1000, 900],
     [250.5, 151],
-    [50, 1],
+    [101, 1],
     [0, 0],
     [undefined, undefined],
   ])("of %p ms has %p left after a wait of 100", async (timeoutMs, expected) => {
     const { transport, inner } = pacedTransport();
     await left(transport, make, timeoutMs);
     expect(inner.calls[1]?.timeoutMs).toBe(expected);
+  });
+
+  it("is not sent once its time is up", async () => {
+    const { transport, inner } = pacedTransport();
+    await make(transport);
+    const failure = reasonOf(make(transport, { timeoutMs: 50 }));
+    const next = make(transport);
+    await runtime.pass(50);
+    expect(await failure).toMatchObject({ cause: { code: Code.DeadlineExceeded, connected: false } });
+    expect(inner.calls).toHaveLength(1);
+    await runtime.pass(50);
+    await next; // It has moved up.
+    expect(inner.calls).toHaveLength(2);
   });
 
   it("leaves with its signal", async () => {
