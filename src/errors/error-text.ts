@@ -93,19 +93,26 @@ export function describeType(value: unknown): string {
   }
 }
 
+/** The minimum length of a name that may stand for a longer one. */
+const MIN_PART = 3;
+
 /**
- * Returns the name that a misspelled name most likely means.
+ * Returns the name that a misspelled name most likely means: one with few typing errors, or else a longer one that
+ * begins or ends with it, as `grpc.url` does with `url`.
  *
  * @param name the misspelled name
  * @param candidates the names that exist
  * @returns the closest candidate, ignoring case; undefined if none is close
  */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
+  const written = name.toLowerCase();
   const [best] = candidates
-    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ candidate, distance }) => distance * 2 <= name.length + candidate.length)
+    .map((candidate) => ({ candidate, distance: editDistance(written, candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance * 3 <= Math.max(name.length, candidate.length))
     .sort((a, b) => a.distance - b.distance);
-  return best?.candidate;
+  const isPart = (candidate: string) => candidate.startsWith(written) || candidate.endsWith(written);
+  const longer = written.length < MIN_PART ? [] : candidates.filter((each) => isPart(each.toLowerCase()));
+  return best?.candidate ?? longer[0];
 }
 
 /**
@@ -121,18 +128,27 @@ export function suggestNames(name: string, names: readonly string[]): string {
 }
 
 /**
- * Returns the number of insertions and deletions that turn one text into the other. A replacement counts as one of each,
- * so that `GRPC_WINDOW` is closer to `GRPC_WINDOW_BYTES` than to `GRPC_CODEC`.
+ * Returns the number of typing errors that turn one text into the other (Damerau-Levenshtein): characters that are inserted,
+ * left out, replaced, or swapped with the next one.
  */
 function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [index, character] of [...from].entries()) {
-    const next = [index + 1];
-    for (const [column, other] of [...to].entries()) {
-      const replaced = (row[column] ?? 0) + (character === other ? 0 : 2);
-      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
+  let beforeLast: readonly number[] = [];
+  let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row += 1) {
+    const next = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const isSame = from[row - 1] === to[column - 1];
+      const isSwapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      next.push(
+        Math.min(
+          (last[column] ?? 0) + 1,
+          (next[column - 1] ?? 0) + 1,
+          (last[column - 1] ?? 0) + (isSame ? 0 : 1),
+          ...(isSwapped ? [(beforeLast[column - 2] ?? 0) + 1] : []),
+        ),
+      );
     }
-    row = next;
+    [beforeLast, last] = [last, next];
   }
-  return row.at(-1) ?? 0;
+  return last[to.length] ?? 0;
 }

@@ -168,7 +168,9 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toBe(
-      `tradewire: the connection was refused (${url})\nCheck that the node is running, --grpc-url and --rest-url, and the network between.\n`,
+      `tradewire: the connection was refused (${url})\n` +
+        "Check that the node is running, --grpc-url and --rest-url, and the network between. " +
+        `${url} comes from --${transport}-url.\n`,
     );
     expect(await readdir(folder)).toEqual([]);
   });

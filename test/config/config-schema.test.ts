@@ -87,7 +87,7 @@ describe("readConfig", () => {
     [{ grpc: null }, "grpc is null, but must be an object"],
     [{ grpc: GRPC, gprc: GRPC }, "gprc is not known; the nearest is grpc"],
     [{ grpc: { ...GRPC, window: 1 } }, "grpc.window is not known; the nearest is grpc.windowBytes"],
-    [{ grpc: GRPC, timeouts: { zzzzz: 1 } }, "timeouts.zzzzz is not known; the nearest is timeouts"],
+    [{ grpc: GRPC, timeouts: { zzzzz: 1 } }, "timeouts.zzzzz is not known"],
     [
       { transport: "http", grpc: GRPC },
       'transport is "http", but must be one of auto, grpc, grpc-js, rest, or a list of the last three',

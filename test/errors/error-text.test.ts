@@ -7,9 +7,14 @@ it.each([
   ["TRADES", ["orders", "trades"], "trades"],
   // An ending that is left out is nearer than another word.
   ["GRPC_WINDOW", ["GRPC_CODEC", "GRPC_WINDOW_BYTES"], "GRPC_WINDOW_BYTES"],
-  // Half of the characters are the same: the farthest that is still meant.
-  ["abcd", ["abxy"], "abxy"],
-  ["abcd", ["axyz"], undefined],
+  // At most a third of the characters are wrong; two that are swapped count as one.
+  ["abcdef", ["abcdxy"], "abcdxy"],
+  ["abcdef", ["abcxyz"], undefined],
+  ["abdc", ["abcd", "abxy"], "abcd"],
+  ["markets", ["keys"], undefined],
+  ["url", ["transport", "grpc.url"], "grpc.url"],
+  ["stop", ["stop-orders"], "stop-orders"],
+  ["st", ["stop-orders"], undefined],
   ["", ["trades"], undefined],
 ])("takes %j for the nearest of %j", (name, candidates, meant) => {
   expect(closestName(name, candidates)).toBe(meant);
