@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { adviceOnCommand, adviceOnSecret, intendedOption } from "./intentions.js";
 
 /**
  * Converts a usage error of Commander to an error of the library, which suggests the nearest command, option or choice.
@@ -11,11 +12,11 @@ import { RequestError } from "../errors/index.js";
  */
 export function usageError(text: string, command: Command): RequestError {
   const [first = ""] = text.split("\n");
-  const { summary, near, choices } = explain(first.replace(/^error: /, ""), command);
+  const { summary, near, advice } = explain(first.replace(/^error: /, ""), command);
   const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
   return new RequestError(summary, {
     errorCode: "TW_USAGE",
-    advice: `${suggestion}${choices ?? `Try \`${fullName(command)} --help\`.`}`,
+    advice: `${suggestion}${advice ?? `Try \`${fullName(command)} --help\`.`}`,
   });
 }
 
@@ -29,9 +30,11 @@ export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** Returns the option that a name abbreviates, as `--from` does `--from-block`, or else the nearest one. */
+/** Returns the option that a name abbreviates, as `--from` does `--from-block`, or else the one that is meant. */
 function nearestOption(name: string, flags: readonly string[]): string | undefined {
-  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? closestName(name, flags);
+  const words = flags.map((flag) => flag.replace(/^--/, ""));
+  const near = name.startsWith("--") ? closestName(name.slice(2), words) : undefined;
+  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? intendedOption(name, flags) ?? (near && `--${near}`);
 }
 
 /** The explanation of a usage error. */
@@ -39,7 +42,13 @@ interface Explanation {
   readonly summary: string;
   /** What the user probably meant. */
   readonly near?: string | undefined;
-  readonly choices?: string | undefined;
+  /** What to do; without it, the help is recommended. */
+  readonly advice?: string | undefined;
+}
+
+/** Says where the options of commands belong, for options in front of a command. */
+function adviceOnPlace(option: string): string {
+  return `Options follow the command: \`tradewire COMMAND ${option}\`.`;
 }
 
 function explain(text: string, command: Command): Explanation {
@@ -50,15 +59,18 @@ function explain(text: string, command: Command): Explanation {
       .createHelp()
       .visibleCommands(command)
       .map((each) => each.name());
-    return { summary: text, near: closestName(unknownCommand, names) };
+    const advice = command.parent === null ? adviceOnCommand(unknownCommand) : undefined;
+    return { summary: text, near: advice === undefined ? closestName(unknownCommand, names) : undefined, advice };
   }
   // A misspelt option is reported before the required one that it stands for.
   const unknown = command.args.find((arg) => arg.startsWith("-") && arg.length > 1) ?? "";
   if (text.startsWith("unknown option") || (text.startsWith("required option") && unknown !== "")) {
     const [name = ""] = unknown.split("=");
+    const advice = adviceOnSecret(name) ?? (command.parent === null ? adviceOnPlace(name) : undefined);
     return {
       summary: `unknown option '${name}'`,
-      near: name.startsWith("--") ? nearestOption(name, flags) : undefined,
+      near: advice === undefined ? nearestOption(name, flags) : undefined,
+      advice,
     };
   }
   if (text.startsWith("required option")) {
@@ -69,5 +81,5 @@ function explain(text: string, command: Command): Explanation {
   }
   const [, summary = text, value = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
   const [, listed] = /^Allowed choices are (.*)\.$/.exec(choices ?? "") ?? [];
-  return { summary, choices, near: listed === undefined ? undefined : closestName(value, listed.split(", ")) };
+  return { summary, advice: choices, near: listed === undefined ? undefined : closestName(value, listed.split(", ")) };
 }

@@ -10,6 +10,25 @@ afterAll(() => node.close());
 
 it.each([
   [["exprot"], /^tradewire: unknown command 'exprot'\nDid you mean export\? Try `tradewire --help`\.\n$/],
+  [["marktes"], /'marktes'\nDid you mean markets\? /],
+  [["exports"], /\nDid you mean export\? /],
+  [["frobnicate"], /^tradewire: unknown command 'frobnicate'\nTry `tradewire --help`\.\n$/],
+  [["kyz"], /^tradewire: unknown command 'kyz'\nTry `tradewire --help`\.\n$/],
+  [["list"], /\n`tradewire help` lists commands by task, /],
+  [["version"], /\n`tradewire --version` prints the version\.\n$/],
+  [["login"], /\nThere is no login\. /],
+  [["toString"], /\nTry `tradewire --help`\.\n$/],
+  [
+    ["--limit", "markets"],
+    /^tradewire: unknown option '--limit'\nOptions follow the command: `tradewire COMMAND --limit`\.\n$/,
+  ],
+  [["segments", "--format", "csv"], /\nDid you mean --json\? /],
+  [["markets", "--network", "x"], /\nDid you mean --use\? /],
+  [["markets", "--jsno"], /\nDid you mean --json\? /],
+  [["markets", "--url", "x"], /\nDid you mean --grpc-url\? /],
+  [["markets", "-v"], /\nDid you mean --verbose\? /],
+  [["markets", "--token=x"], /^tradewire: unknown option '--token'\nTokens go into `headers` of a configuration file/],
+  [["segments", "--since", "x"], /^tradewire: unknown option '--since'\nTry /],
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
     ["follow", "--table", "trades", "--poll", "0"],
