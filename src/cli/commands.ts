@@ -8,12 +8,17 @@ export interface ListedCommand {
   /** The heading that it is listed under. */
   readonly group: string;
   readonly description: string;
+  /** Whether the short help lists it; otherwise only `help --all` does. */
+  readonly isEveryday?: boolean;
   readonly arguments?: readonly ArgumentDeclaration[];
   /** Whether the list writes `[options]` after its name; true by default. */
   readonly listsOptions?: boolean;
   /** Loads the function that adds the command's options and action. */
   readonly load: () => Promise<(command: Command, context: CommandContext) => void>;
 }
+
+/** The former names of commands, which still work. */
+export const FORMER_NAMES: Readonly<Record<string, string>> = { nodes: "status" };
 
 /** The headings of the list of commands. */
 export const GROUPS = {
@@ -40,6 +45,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
   Object.entries<ListedCommand>({
     export: {
       group: GROUPS.history,
+      isEveryday: true,
       description: "Export one table of network history between two blocks as a ZIP archive of CSV files.",
       load: async () => (await import("./commands/export-command.js")).addExport,
     },
@@ -55,6 +61,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     sync: {
       group: GROUPS.history,
+      isEveryday: true,
       description: "Load network history into tables, each row exactly once, and keep them up to date.",
       load: async () => (await import("./commands/sync-command.js")).addSync,
     },
@@ -89,26 +96,31 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     markets: {
       group: GROUPS.records,
+      isEveryday: true,
       description: "List markets with their state and prices.",
       load: async () => (await import("./commands/records-commands.js")).addMarkets,
     },
     orders: {
       group: GROUPS.records,
+      isEveryday: true,
       description: "List orders, newest first, in the decimals of their markets.",
       load: async () => (await import("./commands/records-commands.js")).addOrders,
     },
     trades: {
       group: GROUPS.records,
+      isEveryday: true,
       description: "List trades, newest first, in the decimals of their markets.",
       load: async () => (await import("./commands/records-commands.js")).addTrades,
     },
     positions: {
       group: GROUPS.records,
+      isEveryday: true,
       description: "List positions with profit and loss, in the decimals of their markets.",
       load: async () => (await import("./commands/records-commands.js")).addPositions,
     },
     accounts: {
       group: GROUPS.records,
+      isEveryday: true,
       description: "List account balances, in the decimals of their assets.",
       load: async () => (await import("./commands/records-commands.js")).addAccounts,
     },
@@ -141,6 +153,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     events: {
       group: GROUPS.records,
+      isEveryday: true,
       description: "Print events as they happen, until Ctrl-C. Reconnects automatically and reports possible gaps.",
       load: async () => (await import("./commands/events-command.js")).addEvents,
     },
@@ -158,6 +171,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     submit: {
       group: GROUPS.transactions,
+      isEveryday: true,
       description: "Sign a command and submit it once, or submit the output of `sign`.",
       arguments: [
         {
@@ -227,6 +241,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     devnode: {
       group: GROUPS.node,
+      isEveryday: true,
       description: "Run a local node with a generated history until interrupted.",
       load: async () => (await import("./commands/devnode-command.js")).addDevnode,
     },
@@ -242,10 +257,17 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       listsOptions: false,
       load: async () => (await import("./commands/completion-command.js")).addCompletion,
     },
-    nodes: {
+    status: {
       group: GROUPS.setup,
+      isEveryday: true,
       description: "Show how each node answers: chain, height, lag, latency and version, and whether it is used.",
-      load: async () => (await import("./commands/nodes-command.js")).addNodes,
+      load: async () => (await import("./commands/status-command.js")).addStatus,
+    },
+    doctor: {
+      group: GROUPS.setup,
+      isEveryday: true,
+      description: "Check the configuration, the connection, certificates, the clock and this machine.",
+      load: async () => (await import("./commands/doctor-command.js")).addDoctor,
     },
     explain: {
       group: GROUPS.setup,

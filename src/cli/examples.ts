@@ -25,9 +25,17 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["tradewire explain TW_UNREACHABLE", "Explain an error"],
     ["tradewire explain", "List all codes"],
   ],
-  "tradewire nodes": [
-    ["tradewire nodes", "Show whether the node answers"],
-    ["tradewire nodes --rest-url https://a.example --rest-url https://b.example", "Compare two nodes of a network"],
+  "tradewire doctor": [
+    ["tradewire doctor --grpc-url https://node.example:3007", "Find out why a node does not answer"],
+    ["tradewire doctor --json | jq '.checks[] | select(.state != \"ok\")'", "Print what needs attention"],
+  ],
+  "tradewire status": [
+    ["tradewire status", "Show whether the node answers"],
+    [
+      "tradewire status --grpc-url https://a.example:3007 --grpc-url https://b.example:3007",
+      "Compare two nodes of a network",
+    ],
+    ["tradewire status --watch 2s", "Watch the height of the node"],
   ],
   "tradewire markets": [["tradewire markets", "List all open markets"]],
   "tradewire orders": [

@@ -3,7 +3,7 @@ import { Command, CommanderError, Help } from "commander";
 import { type ErrorWording, wordingOf } from "../errors/error-text.js";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { monotonicMs } from "../runtime/index.js";
-import { COMMANDS, GROUPS } from "./commands.js";
+import { COMMANDS, FORMER_NAMES, GROUPS } from "./commands.js";
 import { addArguments } from "./declarations.js";
 import { finish, NO_COLOR } from "./finish.js";
 import { flagNames } from "./option-names.js";
@@ -38,7 +38,9 @@ export async function createProgram(
   isLoaded: (name: string) => boolean,
 ): Promise<Command> {
   const program = new Command("tradewire")
-    .description("Network history as archives of CSV, network parameters and stop orders, over gRPC or over REST.")
+    .description(
+      "Reads markets, orders, accounts and history of a trading network, follows its events, and submits transactions.",
+    )
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show this help")
     .exitOverride()
@@ -58,10 +60,29 @@ export async function createProgram(
       addTo(command, context);
     }
   }
-  program.commandsGroup(`${GROUPS.setup}:`).helpCommand("help [command]", "Show the help of a command.");
+  program
+    .commandsGroup(`${GROUPS.setup}:`)
+    .helpCommand("help [command]", "Show the help of a command; --all lists all commands.");
   finish(program, context);
   program.configureHelp({ ...program.configureHelp(), subcommandTerm: listedTerm }); // Set last, so that subcommands do not inherit it.
   return program;
+}
+
+/** The arguments that ask for the help of `tradewire` itself; without any, it is printed too. */
+const HELP: readonly string[] = ["help", "-h", "--help"];
+
+/** The argument that makes this help list all commands. */
+const ALL = "--all";
+
+/** Makes the help list the commands of everyday tasks only. */
+function listEveryday(program: Command): void {
+  const visibleCommands = (command: Command) =>
+    new Help()
+      .visibleCommands(command)
+      .filter((each) => COMMANDS.get(each.name())?.isEveryday ?? each.name() === "help");
+  program
+    .configureHelp({ ...program.configureHelp(), visibleCommands })
+    .addHelpText("after", "\nThese are the most used commands; `tradewire help --all` lists all of them.");
 }
 
 /** The width of help on a stream of unknown width, in characters. */
@@ -87,6 +108,11 @@ async function execute(args: readonly string[], { version, context, silence, adv
   const startedAt = monotonicMs();
   let running: Command | undefined;
   const program = await createProgram(version, context, (name) => args.includes(name));
+  const parsed = args.some((arg) => HELP.includes(arg)) ? args.filter((arg) => arg !== ALL) : args;
+  const isHelp = parsed.every((arg) => HELP.includes(arg));
+  if (isHelp && !args.includes(ALL)) {
+    listEveryday(program);
+  }
   program.hook("preAction", (_, command) => {
     running = command;
     if (command.opts()["quiet"] === true) {
@@ -94,7 +120,7 @@ async function execute(args: readonly string[], { version, context, silence, adv
     }
   });
   try {
-    await program.parseAsync(args, { from: "user" });
+    await program.parseAsync(isHelp ? parsed : args, { from: "user" });
     return EXIT.ok;
   } catch (reason) {
     if (reason instanceof CommanderError) {
@@ -199,8 +225,10 @@ export async function runCommand(run: CommandRun): Promise<number> {
     onConfig,
     signal: run.signal,
   };
-  if (args[0] === COMPLETE) {
-    await answerShell(args.slice(1), version, context);
+  const [first = "", ...others] = run.args;
+  const args = Object.hasOwn(FORMER_NAMES, first) ? [FORMER_NAMES[first] ?? first, ...others] : run.args;
+  if (first === COMPLETE) {
+    await answerShell(others, version, context);
     return EXIT.ok;
   }
   return await execute(args, { version, context, silence: notes.silence, adviceOn });

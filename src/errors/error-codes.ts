@@ -66,7 +66,7 @@ export const ERROR_CODES = {
     cause:
       "The node, the configured `chainId`, the cursor of a follow or the target of a sync belong to different networks. Nothing was signed or written.",
     advice:
-      "Compare the URL with `tradewire nodes`. If you meant to change the network, use another target, cursor or `chainId`.",
+      "Compare the URL with `tradewire status`. If you meant to change the network, use another target, cursor or `chainId`.",
     example: 'the node is on chain "b", but the chain to sign for is "a"',
   },
   TW_INVALID_CURSOR: {
@@ -124,7 +124,7 @@ export const ERROR_CODES = {
     class: "NodeError",
     title: "The node refused the request as invalid",
     cause: "The node does not accept a value of the request. Its message and its details say which.",
-    advice: "Correct the request. If it is valid, the node may have another version: see `tradewire nodes`.",
+    advice: "Correct the request. If it is valid, the node may have another version: see `tradewire status`.",
     example: "the node answered INVALID_ARGUMENT: not a valid market id",
   },
   TW_NODE_NOT_FOUND: {
@@ -145,7 +145,7 @@ export const ERROR_CODES = {
     class: "NodeError",
     title: "The node does not offer the method",
     cause: "The node has another version, the URL leads to a core node instead of a data node, or to another server.",
-    advice: "Check the URL, and the node's version with `tradewire nodes`.",
+    advice: "Check the URL, and the node's version with `tradewire status`.",
     example: "the node answered UNIMPLEMENTED: unknown service datanode.api.v2.TradingDataService",
   },
   TW_NODE_RATE_LIMITED: {
@@ -396,7 +396,7 @@ export const ERROR_CODES = {
     cause:
       "The node is of another network, started over, or its history changed during the sync. `divergence` has the position. Nothing was changed.",
     advice:
-      "Check the node with `tradewire nodes`. To replace the history from block N with the node's, use `--replace-from N`.",
+      "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from N`.",
     example: "the histories diverge at block 2001 of trades",
   },
   TW_CANCELED: {

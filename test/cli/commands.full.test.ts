@@ -33,7 +33,8 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   trades: [0, "--limit", "2", "NODE"],
   merge: [1, "a.zip", "none.zip", "--out", "b.zip"],
   methods: [0, "*stoporders*"],
-  nodes: [1, "--json", "--grpc-url", "http://127.0.0.1:1"], // What a node answers differs in its latency.
+  doctor: [2, "--nosuch"],
+  status: [1, "--json", "--grpc-url", "http://127.0.0.1:1"], // What a node answers differs in its latency.
   outcome: [2, "abc", "NODE"],
   params: [0, "spam.*", "NODE"],
   rows: [0, "a.zip"],

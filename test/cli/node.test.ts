@@ -190,6 +190,13 @@ describe("tradewire", () => {
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, err: "" });
     expect(outcome.out).toMatch(/^Usage: tradewire /);
+    const all = await run(["help", "--all"]);
+    expect(all.code).toBe(0);
+    expect(all.out).toMatch(/^ {2}merge /m);
+    expect(outcome.out).not.toMatch(/^ {2}merge /m);
+    expect(outcome.out).toMatch(/^ {2}markets /m);
+    expect(outcome.out).toContain("`tradewire help --all` lists all of them");
+    expect(Math.max(...outcome.out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
   it.each([[[]], [["unknown"]], [["--unknown"]]])("refuses %j, with nothing on standard output", async (args) => {

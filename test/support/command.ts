@@ -96,12 +96,12 @@ export function run(args: readonly string[], options?: RunOptions): Promise<Outc
 }
 
 /**
- * List the commands as `tradewire --help` does.
+ * List the commands as `tradewire help --all` does.
  *
  * @returns the names of the commands, each with what stands behind it
  */
 export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
-  const [commands = ""] = (await run(["--help"])).out.split("\nExamples:\n");
+  const [commands = ""] = (await run(["help", "--all"])).out.split("\nExamples:\n");
   const [, ...groups] = (commands.split("\nOptions:\n")[1] ?? "").split(/\n\n.*:\n/);
   const terms = groups.flatMap((group) => [...group.matchAll(/^ {2}(\S+)(.*?)(?: {2}|$)/gm)]);
   const listed = terms.map(([, name = "", takes = ""]) => [name, takes.trim()] as const);

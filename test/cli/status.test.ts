@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-import { run } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 import { freePort } from "../support/free-port.mjs";
 
 let node: Devnode;
@@ -12,24 +12,36 @@ beforeAll(async () => {
 afterAll(() => node.close());
 
 it("shows each node, and why one is not used", async () => {
-  const { code, out, err } = await run(["nodes", "--output", "table", "--grpc-url", node.grpcUrl, "--grpc-url", down]);
+  const { code, out, err } = await run(["status", "--output", "table", "--grpc-url", node.grpcUrl, "--grpc-url", down]);
   expect(code).toBe(0);
   const rows = out.split("\n").map((line) => line.trim().split(/ {2,}/));
-  expect(rows[0]).toEqual(["node", "state", "chain", "height", "behind", "latency", "version"]);
+  expect(rows[0]).toEqual(["node", "state", "chain", "height", "behind", "latency", "block age", "version"]);
   expect(rows[1]?.slice(0, 5)).toEqual([`grpc ${node.grpcUrl}`, "usable", "tradewire-devnet", "10", "0"]);
   expect(rows[2]).toEqual([`grpc ${down}`, "unreachable"]);
   expect(err).toBe(`grpc ${down}: the connection was refused (${down})\n`);
 });
 
 it("prints an object for each node as JSON", async () => {
-  const { out } = await run(["nodes", "--json", "--rest-url", node.restUrl]);
+  const { out } = await run(["status", "--json", "--rest-url", node.restUrl]);
   expect(JSON.parse(out)).toMatchObject({
     nodes: [{ name: "rest", url: node.restUrl, state: "usable", height: "10" }],
   });
 });
 
+it("repeats with --watch until it is interrupted, and has another name", async () => {
+  const running = startCommand(["nodes", "--json", "--rest-url", node.restUrl, "--watch", "1ms"]);
+  let lines = 0;
+  for await (const chunk of running.stdout) {
+    lines += String(chunk).split("\n").length - 1;
+    if (lines >= 2) {
+      running.interrupt("SIGINT");
+    }
+  }
+  expect((await running.ended).code).toBe(130);
+});
+
 it("fails if no node can be used", async () => {
-  const { code, out } = await run(["nodes", "--grpc-url", down]);
+  const { code, out } = await run(["status", "--grpc-url", down]);
   expect(code).toBe(1);
   expect(JSON.parse(out)).toMatchObject({ state: "unreachable", error: expect.stringContaining("refused") });
 });

@@ -1,0 +1,22 @@
+import type { TradewireError } from "../../errors/index.js";
+
+/** What a check has found. A `failure` keeps commands from working; after a `warning` they work, for now or not fully. */
+export interface Finding {
+  /** What was checked, such as `TLS https://node.example`. */
+  readonly check: string;
+  readonly state: "ok" | "warning" | "failure";
+  readonly finding: string;
+  /** What to do. */
+  readonly advice?: string | undefined;
+}
+
+/**
+ * Returns the finding of a check that ended with an error.
+ *
+ * @param check what was checked
+ * @param error the error
+ * @returns a failure with the error's summary and advice
+ */
+export function failedCheck(check: string, { summary, advice }: TradewireError): Finding {
+  return { check, state: "failure", finding: summary, advice };
+}

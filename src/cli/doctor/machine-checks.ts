@@ -1,0 +1,99 @@
+import { statfs } from "node:fs/promises";
+import { ownFilePath } from "../../config/config-files.js";
+import type { LoadedConfig } from "../../index.js";
+import { size } from "../formatting.js";
+import type { Streams } from "../output.js";
+import type { Finding } from "./finding.js";
+
+/** The oldest version of Node that the package supports. */
+const OLDEST_NODE = [20, 19] as const;
+
+/**
+ * Checks the version of Node.
+ *
+ * @param version the version, such as `22.1.0`
+ * @returns what was found
+ */
+export function checkNodeVersion(version = process.versions.node): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_NODE;
+  const isSupported = major > oldestMajor || (major === oldestMajor && minor >= oldestMinor);
+  return {
+    check: "Node.js",
+    state: isSupported ? "ok" : "failure",
+    finding: version,
+    ...(!isSupported && { advice: `Install Node.js ${OLDEST_NODE.join(".")} or later.` }),
+  };
+}
+
+/** The free space of the working directory below which exports and syncs soon fail, in bytes. */
+const LOW_BYTES = 1024 ** 3;
+const TOO_FEW_BYTES = 64 * 1024 ** 2;
+
+/**
+ * Checks the free disk space in the working directory, where exports are saved.
+ *
+ * @returns what was found
+ */
+export async function checkDiskSpace(): Promise<Finding> {
+  const { bavail, bsize } = await statfs(process.cwd());
+  const free = bavail * bsize;
+  return {
+    check: "disk space",
+    state: free < TOO_FEW_BYTES ? "failure" : free < LOW_BYTES ? "warning" : "ok",
+    finding: `${size(free)} free in ${process.cwd()}`,
+    ...(free < LOW_BYTES && { advice: "Free some space, or save archives and tables elsewhere." }),
+  };
+}
+
+/** The optional packages, and what needs them. */
+const OPTIONAL_PACKAGES = {
+  "@duckdb/node-api": "syncs into DuckDB and Parquet",
+  pg: "syncs into PostgreSQL",
+  "pg-copy-streams": "syncs into PostgreSQL",
+  "pg-boss": "syncs on many machines",
+  "prom-client": "the status page of a sync",
+} as const;
+
+/**
+ * Lists which optional packages are installed. None of them is needed by every command.
+ *
+ * @returns what was found
+ */
+export function checkPackages(): Finding {
+  const states = Object.entries(OPTIONAL_PACKAGES).map(([name, purpose]) =>
+    isInstalled(name) ? name : `${name} is not installed (for ${purpose})`,
+  );
+  return { check: "optional packages", state: "ok", finding: states.join(", ") };
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    import.meta.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Checks the configuration files: which were read, and whether others can read their secrets. Files that others can change
+ * are never read.
+ *
+ * @param loaded the configuration
+ * @param streams the environment variables, which say where the user's own file would be
+ * @returns what was found, for each file
+ */
+export function checkFiles({ files }: LoadedConfig, { environment }: Pick<Streams, "environment">): Finding[] {
+  if (files.length === 0) {
+    const own = ownFilePath(environment);
+    const finding = own === undefined ? "no file" : `no file; your own would be ${own}`;
+    return [{ check: "configuration", state: "ok", finding }];
+  }
+  return files.map(({ path, kind, network, warning }) => ({
+    check: "configuration",
+    state: warning === undefined ? "ok" : "warning",
+    finding: `${path} (${kind}${network === undefined ? "" : `, network ${network}`})${warning === undefined ? "" : `: ${warning}`}`,
+    ...(warning !== undefined && { advice: `Make it private: chmod 600 ${path}` }),
+  }));
+}

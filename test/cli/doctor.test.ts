@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:tls";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { createAuthority } from "../contract/certificates.js";
+import { run } from "../support/command.js";
+import { freePort } from "../support/free-port.mjs";
+
+let node: Devnode;
+beforeAll(async () => {
+  node = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 10 });
+});
+afterAll(() => node.close());
+
+interface Finding {
+  readonly check: string;
+  readonly state: string;
+  readonly finding: string;
+  readonly advice?: string;
+}
+
+async function doctor(...args: string[]): Promise<{ code: number | null; checks: Map<string, Finding> }> {
+  const { code, out } = await run(["doctor", "--json", ...args]);
+  const checks: Finding[] = JSON.parse(out).checks;
+  return { code, checks: new Map(checks.map((each) => [each.check, each])) };
+}
+
+it("checks the machine, the configuration, each transport and the chain", async () => {
+  const { code, checks } = await doctor("--grpc-url", node.grpcUrl, "--rest-url", node.restUrl);
+  expect(code).toBe(0);
+  for (const check of ["Node.js", "optional packages", "rate limit", "chain", `grpc ${node.grpcUrl}`]) {
+    expect(checks.get(check)).toMatchObject({ state: "ok" });
+  }
+  expect(checks.get(`rest ${node.restUrl}`)).toMatchObject({
+    state: "ok",
+    finding: expect.stringContaining("height 10"),
+  });
+  expect([...checks.keys()]).toEqual(expect.arrayContaining(["disk space", "configuration", "clock"]));
+});
+
+it("warns of a transport in whose place another answers, and fails if none does", async () => {
+  const down = `http://127.0.0.1:${await freePort()}`;
+  const half = await doctor("--grpc-url", down, "--rest-url", node.restUrl);
+  expect([half.code, half.checks.get(`grpc ${down}`)?.state]).toEqual([0, "warning"]);
+  const none = await run(["doctor", "--output", "table", "--grpc-url", down]);
+  expect(none.code).toBe(1);
+  expect(none.out).toMatch(/failure +grpc .*unreachable: the connection was refused .*the URL comes from --grpc-url/);
+  expect(none.out).toContain("Check that the node is running");
+});
+
+it("reports a configuration that is wrong", async () => {
+  const { code, checks } = await doctor("--use", "none");
+  expect([code, checks.get("configuration")?.state]).toEqual([1, "failure"]);
+});
+
+it.each([
+  [-1, "failure", /^the certificate expired on \d{4}-\d\d-\d\d$/],
+  [1, "warning", /^the certificate expires on /],
+  [90, "ok", /^the certificate is trusted, and expires on /],
+])("checks a certificate that ends in %d days", async (days, state, finding) => {
+  using authority = createAuthority();
+  const { certFile, keyFile } = authority.certify("DNS:localhost", days);
+  const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, (socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const { code, checks } = await doctor("--rest-url", url, "--ca-file", authority.caFile);
+    expect(code).toBe(1);
+    expect(checks.get(`TLS ${url}`)).toMatchObject({ state, finding: expect.stringMatching(finding) });
+  } finally {
+    server.close();
+  }
+});
+
+it("reports a certificate of an authority that is not trusted", async () => {
+  using authority = createAuthority();
+  const { certFile, keyFile } = authority.certify("DNS:localhost", 90);
+  const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }, (socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const { checks } = await doctor("--rest-url", url);
+    expect(checks.get(`TLS ${url}`)).toMatchObject({
+      state: "failure",
+      finding: expect.stringContaining("not trusted"),
+    });
+  } finally {
+    server.close();
+  }
+});
