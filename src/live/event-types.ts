@@ -6,7 +6,7 @@ import { ProtocolError, RequestError } from "../errors/index.js";
 type BusEventContent = Extract<BusEvent["event"], { readonly case: string }>;
 
 /** The event types that this release knows, by the names of `BusEvent`'s cases. */
-export type EventType = BusEventContent["case"];
+export type EventType = Exclude<BusEvent["event"]["case"], undefined>;
 
 /** The content of an event: its type, and the message of that type. */
 type EventContent<C = BusEventContent> = C extends BusEventContent

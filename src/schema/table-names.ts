@@ -4,7 +4,7 @@ import { RequestError } from "../errors/index.js";
 import { formatValue } from "../input/assert.js";
 
 /** The name of an export table, as in archives and CSV files: `trades` is `TABLE_TRADES` (specification, 2.8). */
-export type TableName = Lowercase<Exclude<keyof typeof Table, "UNSPECIFIED">>;
+export type TableName = Exclude<Lowercase<keyof typeof Table>, "unspecified">;
 
 const numbers = new Map<string, Table>(
   TableSchema.values

@@ -18,7 +18,7 @@ export interface Ending {
  * @returns what `act` returns
  *
  * @example
- * await withEnding(10_000, [signal, closing], ({ signal: ending }) => load(ending));
+ * await withEnding(10_000, [signal, abort.signal], ({ signal: ending }) => client.status({ signal: ending }));
  */
 export async function withEnding<T>(
   timeoutMs: number,

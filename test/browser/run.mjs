@@ -1,59 +1,14 @@
 // Runs the programs of programs/ in a page of Chromium, and compares what they return with what they return in Node. Chromium is the
 // one that CHROMIUM_PATH names, that is installed, or that npm has as a package for Linux; without any, a line says so.
-import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { isDeepStrictEqual, promisify } from "node:util";
-import { chromium } from "playwright-core";
-import { tsImport } from "tsx/esm/api";
+import { isDeepStrictEqual } from "node:util";
+import { launchChromium } from "../support/launch-chromium.mjs";
 import { bundleProgram, createInput, entries, runHere } from "./programs.mjs";
 
-/** Of the package with Chromium: the last one for Node 20. */
-const VERSION = "147.0.0";
 const RUN_MS = 120_000;
 
-const cache = fileURLToPath(new URL("../../node_modules/.cache/browser/", import.meta.url));
-
-/** Installs the package with Chromium into the cache. Returns the path of the program; undefined if there is none for this machine. */
-async function installChromium() {
-  if (process.platform !== "linux") {
-    return undefined;
-  }
-  await mkdir(cache, { recursive: true });
-  await writeFile(join(cache, "package.json"), "{}");
-  try {
-    const args = ["install", "--no-audit", "--no-fund", `@sparticuz/chromium@${VERSION}`];
-    await promisify(execFile)("npm", args, { cwd: cache });
-    process.env.TMPDIR = cache; // The package unpacks Chromium there.
-    const entry = createRequire(join(cache, "package.json")).resolve("@sparticuz/chromium");
-    const { default: found } = await import(pathToFileURL(entry).href);
-    return await found.executablePath();
-  } catch {
-    return undefined;
-  }
-}
-
-async function launch() {
-  const { findChromium } = await tsImport("../support/chromium.ts", import.meta.url);
-  const executablePath = findChromium() ?? (await installChromium());
-  if (executablePath === undefined) {
-    return undefined;
-  }
-  return chromium.launch({ executablePath, args: ["--no-sandbox"] }).catch(({ message }) => {
-    console.error(message);
-    return undefined;
-  });
-}
-
-const browser = await launch();
-if (browser === undefined) {
-  console.log("left out: no Chromium starts here; install it (apt-get install chromium), or set CHROMIUM_PATH to one");
-  process.exit();
-}
+const browser = await launchChromium();
 const codes = Object.fromEntries(
   await Promise.all(entries.map(async (name) => [`/${name}.js`, await bundleProgram(name)])),
 );

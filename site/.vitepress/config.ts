@@ -1,0 +1,101 @@
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { createLogger } from "vite";
+import { type DefaultTheme, defineConfig } from "vitepress";
+import { places, type Section, sections } from "../pages.js";
+import { description, REPOSITORY, version } from "../repository.js";
+import { createTypesTransformer } from "../twoslash.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const types = await createTypesTransformer(root);
+
+/** The anchors of headings, as GitHub makes them. */
+const slugify = (heading: string) =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+
+async function titleOf(page: string): Promise<string> {
+  const text = await readFile(`${root}${page}`, "utf8");
+  return /^# ([^:\n]*)/m.exec(text)?.[1]?.replaceAll("`", "") ?? page;
+}
+
+const linkTo = (page: string) => `/${(places.get(page) ?? page).replace(/(?:index)?\.md$/, "")}`;
+
+async function sidebarOf({ title, groups }: Section): Promise<DefaultTheme.SidebarItem> {
+  const items = await Promise.all(
+    groups.map(async (group) => {
+      const pages = await Promise.all(
+        group.pages.map(async (page) => ({ text: await titleOf(page), link: linkTo(page) })),
+      );
+      return group.title === title ? pages : [{ text: group.title, collapsed: true, items: pages }];
+    }),
+  );
+  return { text: title, items: items.flat() };
+}
+
+/** The package's entry points, as TypeDoc lists them. */
+const entries = (await readFile(`${root}out/pages/library/index.md`, "utf8")).matchAll(/^\| \[(.*?)\]\((.*?)\.md\)/gm);
+const library = {
+  text: "Library",
+  link: "/library/",
+  collapsed: true,
+  items: [...entries].map(([, text, path]) => ({ text, link: `/library/${path}` })),
+};
+const sidebar = (await Promise.all(sections.map(sidebarOf))).map(({ items = [], ...section }) => ({
+  ...section,
+  items: section.text === "Reference" ? [...items, library] : items,
+}));
+
+export default defineConfig({
+  title: "tradewire",
+  description,
+  lang: "en",
+  srcDir: "../out/pages",
+  outDir: "../out/site",
+  cacheDir: "../node_modules/.cache/vitepress",
+  markdown: {
+    attrs: false,
+    emoji: false,
+    anchor: { slugify },
+    image: { lazyLoading: true },
+    codeTransformers: [types],
+  },
+  vite: {
+    customLogger: {
+      ...createLogger(),
+      warn(message) {
+        throw new Error(message);
+      },
+    },
+    build: { chunkSizeWarningLimit: 16_000 },
+  },
+  themeConfig: {
+    nav: [
+      { text: "Tutorials", link: "/getting-started" },
+      { text: "Guides", link: "/guide" },
+      { text: "Reference", link: "/reference" },
+      { text: "Library", link: "/library/" },
+      { text: "Explanation", link: "/project" },
+      { text: `v${version}`, link: "/changelog" },
+    ],
+    sidebar,
+    outline: { level: [2, 3] },
+    search: {
+      provider: "local",
+      options: {
+        // What is searched needs no colours.
+        _render: (text, environment, markdown) =>
+          markdown.renderAsync(text.replaceAll(/^```[a-z]+$/gm, "```txt"), environment),
+        miniSearch: {
+          searchOptions: {
+            boostDocument: (id: string) => (/^\/(?:library\/|changelog)/.test(id) ? 1 : 3),
+          },
+        },
+      },
+    },
+    socialLinks: [{ icon: "github", link: REPOSITORY, ariaLabel: "Sources" }],
+  },
+});

@@ -1,0 +1,72 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { handWrittenPage, withFacts, withoutFacts } from "./page.js";
+import { description } from "./repository.js";
+
+/** Returns a section of the README, without its heading. */
+function section(text: string, heading: string): string {
+  const [, found] = text.split(`\n## ${heading}\n`);
+  if (found === undefined) {
+    throw new Error(`the README has no section "${heading}"`);
+  }
+  return found.split(/^## /m)[0] ?? "";
+}
+
+/**
+ * Writes the first page of the site, with the README's comparison and its first program.
+ *
+ * @param root the root of the repository
+ * @param pages the folder of the pages' Markdown
+ */
+export async function writeLanding(root: string, pages: string): Promise<void> {
+  const readme = await readFile(join(root, "README.md"), "utf8");
+  const facts = {
+    title: "tradewire",
+    titleTemplate: "Network history and trading, complete and once",
+    description,
+    layout: "home",
+    hero: {
+      name: "tradewire",
+      text: "No row goes missing. No order is sent twice.",
+      tagline:
+        "A TypeScript library, command and local node for the interface of Vega Protocol v0.78 nodes and their forks.",
+      image: {
+        src: "/pictures/export-80.png",
+        width: 710,
+        height: 372,
+        alt: "An export on a terminal, and the first rows of its archive as a table.",
+      },
+      actions: [
+        { theme: "brand", text: "Get started", link: "/getting-started" },
+        { theme: "alt", text: "Guides", link: "/guide" },
+        { theme: "alt", text: "Reference", link: "/reference" },
+      ],
+    },
+    features: [
+      {
+        title: "Load history",
+        details:
+          "Export tables of network history, checked to the last row, into files, PostgreSQL, DuckDB or Parquet.",
+        link: "/exports",
+        linkText: "Export network history",
+      },
+      {
+        title: "Trade",
+        details: "Sign transactions, send each once, and learn whether it was executed, even after a crash.",
+        link: "/intents",
+        linkText: "Submit orders",
+      },
+      {
+        title: "Call any method",
+        details: "All 150 methods of the node, typed, with one interface over gRPC and over REST.",
+        link: "/api",
+        linkText: "Call the node",
+      },
+    ],
+  };
+  const content = handWrittenPage(
+    "README.md",
+    `## Why\n${section(readme, "Why")}## Ten lines\n${section(readme, "Ten lines")}`,
+  );
+  await writeFile(join(pages, "index.md"), withFacts(facts, withoutFacts(content)));
+}

@@ -1,0 +1,51 @@
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { withoutFacts } from "./page.js";
+import { places, sections } from "./pages.js";
+import { description } from "./repository.js";
+
+/** A page as its Markdown says it. */
+interface Page {
+  readonly title: string;
+  readonly description: string;
+  readonly content: string;
+}
+
+async function readPage(path: string): Promise<Page> {
+  const text = await readFile(path, "utf8");
+  const fact = (name: string): string => JSON.parse(new RegExp(`^${name}: (.*)$`, "m").exec(text)?.[1] ?? '""');
+  return {
+    title: fact("title"),
+    description: fact("description"),
+    content: withoutFacts(text),
+  };
+}
+
+/**
+ * Offers the site to language models and other programs: each page as Markdown beside its HTML, llms.txt with a list of all
+ * pages, and llms-full.txt with their content.
+ *
+ * @param pages the folder of the pages' Markdown
+ * @param site the folder of the built site
+ */
+export async function writeTextForModels(pages: string, site: string): Promise<void> {
+  const names = (await readdir(pages, { recursive: true })).filter((name) => name.endsWith(".md"));
+  const read = new Map(
+    await Promise.all(names.sort().map(async (name) => [name, await readPage(join(pages, name))] as const)),
+  );
+  await Promise.all([...read].map(([name, { content }]) => writeFile(join(site, name), content)));
+  await cp(join(pages, "pictures"), join(site, "pictures"), { recursive: true });
+  const library = names.filter((name) => name.startsWith("library/"));
+  const parts = [
+    ...sections.map(({ title, groups }) => ({
+      title,
+      pages: groups.flatMap((group) => group.pages.map((page) => places.get(page) ?? page)),
+    })),
+    { title: "Library", pages: library },
+  ];
+  const line = (name: string) => `- [${read.get(name)?.title}](/${name}): ${read.get(name)?.description}`;
+  const list = parts.map(({ title, pages: own }) => `## ${title}\n\n${own.map(line).join("\n")}\n`);
+  await writeFile(join(site, "llms.txt"), [`# tradewire\n\n> ${description}\n`, ...list].join("\n"));
+  const all = parts.flatMap(({ pages: own }) => own.map((name) => `<!-- /${name} -->\n\n${read.get(name)?.content}`));
+  await writeFile(join(site, "llms-full.txt"), all.join("\n"));
+}

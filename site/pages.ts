@@ -1,0 +1,67 @@
+/** A group of pages in the navigation. */
+export interface Group {
+  readonly title: string;
+  /** Paths from the root of the repository. */
+  readonly pages: readonly string[];
+}
+
+/** A part of the navigation, by what a reader wants. */
+export interface Section {
+  readonly title: string;
+  readonly groups: readonly Group[];
+}
+
+const docs = (...names: string[]): readonly string[] => names.map((name) => `docs/${name}.md`);
+
+/** All pages that are written by hand, in the order of the navigation. The build fails if a page of docs/ is missing. */
+export const sections: readonly Section[] = [
+  {
+    title: "Tutorials",
+    groups: [{ title: "Tutorials", pages: docs("getting-started", "tour", "javascript") }],
+  },
+  {
+    title: "How-to guides",
+    groups: [
+      { title: "How-to guides", pages: docs("guide") },
+      { title: "Load history", pages: docs("exports", "rows", "long-exports", "follow", "ledger") },
+      {
+        title: "Fill tables",
+        pages: docs("sync", "sync-duckdb", "sync-parquet", "sync-queries", "sync-queue", "sync-watch", "sync-large"),
+      },
+      { title: "Trade", pages: docs("transactions", "intents", "leases", "guards", "signer", "decimals") },
+      { title: "Watch", pages: docs("live", "state") },
+      { title: "Call any method", pages: docs("api", "listings", "regenerate", "transport", "curl") },
+      { title: "Run and test", pages: docs("nodes", "observability", "testing") },
+    ],
+  },
+  {
+    title: "Reference",
+    groups: [
+      { title: "Reference", pages: docs("reference", "command", "call", "configuration", "errors", "tables") },
+      { title: "The local node", pages: docs("devnode", "devnode-history") },
+    ],
+  },
+  {
+    title: "Explanation",
+    groups: [
+      {
+        title: "Explanation",
+        pages: [...docs("project", "architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
+      },
+      { title: "Project", pages: ["CONTRIBUTING.md", "CHANGELOG.md"] },
+    ],
+  },
+];
+
+/** Where the site has each page, by its path in the repository. */
+export const places: ReadonlyMap<string, string> = new Map([
+  ["README.md", "index.md"],
+  ...sections
+    .flatMap(({ groups }) => groups.flatMap(({ pages }) => pages))
+    .map((page) => [page, placeOf(page)] as const),
+]);
+
+function placeOf(page: string): string {
+  const path = page.replace(/^docs\//, "").replace(/README\.md$/, "index.md");
+  return page.startsWith("docs/") ? path : path.toLowerCase();
+}
