@@ -200,10 +200,8 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
  * @returns the exit code
  */
 export async function runCommand(run: CommandRun): Promise<number> {
-  const { args, version, environment } = run;
-  if (args.includes(NO_COLOR)) {
-    environment["NO_COLOR"] = "1";
-  }
+  const { version } = run;
+  const environment = run.args.includes(NO_COLOR) ? { ...run.environment, NO_COLOR: "1" } : run.environment;
   const notes = createNotes(run.err);
   const { onConfig, adviceOn } = watchConfig({
     get notes() {

@@ -22,7 +22,7 @@ it.each([
     ["--limit", "markets"],
     /^tradewire: unknown option '--limit'\nOptions follow the command: `tradewire COMMAND --limit`\.\n$/,
   ],
-  [["segments", "--format", "csv"], /\nDid you mean --json\? /],
+  [["segments", "--format", "csv"], /\nDid you mean --output\? /],
   [["markets", "--network", "x"], /\nDid you mean --use\? /],
   [["markets", "--jsno"], /\nDid you mean --json\? /],
   [["markets", "--url", "x"], /\nDid you mean --grpc-url\? /],
