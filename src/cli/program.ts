@@ -99,7 +99,7 @@ interface Execution {
   /** Ends notes and progress. */
   readonly silence: () => void;
   /** Returns what the configuration adds to the advice of an error. */
-  readonly adviceOn: (reason: unknown) => string;
+  readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
 /** Parses the arguments, runs the command that they name, and returns its exit code. */
@@ -134,7 +134,7 @@ async function execute(args: readonly string[], { version, context, silence, adv
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);
     }
-    const wording = reason instanceof TradewireError ? wordingFor(reason, running, adviceOn) : undefined;
+    const wording = reason instanceof TradewireError ? await wordingFor(reason, running, adviceOn) : undefined;
     if (isJsonRequested(args)) {
       out.write(errorJson(reason, wording));
     } else {
@@ -158,13 +158,13 @@ async function execute(args: readonly string[], { version, context, silence, adv
 }
 
 /** Words an error for the user of a command: with its flags, and with what the configuration adds to the advice. */
-function wordingFor(
+async function wordingFor(
   reason: TradewireError,
   running: Command | undefined,
   adviceOn: Execution["adviceOn"],
-): ErrorWording {
+): Promise<ErrorWording> {
   const { summary, advice } = wordingOf(reason.texts, flagNames(running));
-  return { summary, advice: `${advice} ${adviceOn(reason)}`.trimEnd() };
+  return { summary, advice: `${advice} ${await adviceOn(reason)}`.trimEnd() };
 }
 
 /** Prints the completions of the last word for a shell. */

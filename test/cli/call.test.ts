@@ -244,7 +244,7 @@ it("call takes no bytes of which a cut could not be seen", async () => {
   const url = `http://127.0.0.1:${port}`;
   const { code, out, err } = await run(["call", "ExportLedgerEntries", "--out", "-", "--rest-url", url]);
   expect([code, out]).toEqual([1, ""]);
-  expect(err).toMatch(/^tradewire: the response has neither a length nor an end of its own/);
+  expect(err).toMatch(/^tradewire: the response has neither a length nor an end marker/);
   server.close();
 });
 

@@ -9,7 +9,7 @@ it("docs/command.md says what the command's help says (npm run generate:referenc
 });
 
 it("every command has examples, of options that there are", () => {
-  const helps = [...reference.matchAll(/^#+ (tradewire.*)\n\n```\n([^`]*(?:`[^`]+)*)```$/gm)];
+  const helps = [...reference.matchAll(/^#+ (tradewire.*)\n\n```text\n([^`]*(?:`[^`]+)*)```$/gm)];
   const commands = new Map(helps.map(([, name = "", help = ""]) => [name, help]));
   expect(commands.size).toBe(reference.match(/^#+ tradewire/gm)?.length);
   const examplesOf = (help: string) => help.split("\nExamples:\n")[1]?.match(/^ {2}[^ #].*$/gm) ?? [];

@@ -233,7 +233,6 @@ describe("several nodes", () => {
     const clients = [
       createClient({ chainId: "chain-1", grpc: { url: [hiding.grpcUrl, right.grpcUrl] } }),
       createClient({ chainId: "chain-1", grpc: { url: [foreign.grpcUrl, right.grpcUrl] } }),
-      createClient({ chainId: "chain-1", rest: { url: [foreign.restUrl, right.restUrl] } }),
     ];
     for (const client of clients) {
       await using _ = client;
@@ -244,6 +243,8 @@ describe("several nodes", () => {
       ]);
     }
     expect(hiding.calls.parameters).toBe(1);
+    await using overRest = createClient({ chainId: "chain-1", rest: { url: [foreign.restUrl, right.restUrl] } });
+    expect(await overRest.status()).toMatchObject([{ state: "unchecked" }, { state: "usable" }]);
   });
 
   it.each([

@@ -140,8 +140,10 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
     return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
   }
   const names = desc.values.map(({ name }) => name);
+  const prefix = desc.sharedPrefix ?? "";
+  const meant = text.toLowerCase().startsWith(prefix.toLowerCase()) ? text : `${prefix}${text}`;
   throw new RequestError(`${where}: ${quoted(text)} is not a value of ${desc.typeName}`, {
-    advice: suggestNames(text, names),
+    advice: suggestNames(meant, names),
   });
 }
 

@@ -3,11 +3,11 @@ import { type ConfigKey, configKeys, valueAt } from "../../config/config-schema.
 import { maskProxy } from "../../config/proxy.js";
 import type { LoadedConfig } from "../../index.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
+import { originOf } from "../config-origins.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import { type CommandContext, printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { printTable } from "../table.js";
-import { originOf } from "../used-config.js";
 
 const configOptions = { ...resultOutput, ...clientOptions };
 

@@ -4,7 +4,7 @@ import { staysOnLoopback } from "../../config/loopback.js";
 import { proxyFor, proxyName } from "../../config/proxy.js";
 import { TradewireError } from "../../errors/index.js";
 import { type Client, type Config, createClient, type LoadedConfig, type NodeStatus } from "../../index.js";
-import { originOf } from "../used-config.js";
+import { originOf } from "../config-origins.js";
 import type { Finding } from "./finding.js";
 import { checkTls } from "./tls-check.js";
 

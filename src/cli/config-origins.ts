@@ -1,0 +1,37 @@
+import { ownFilePath } from "../config/config-files.js";
+import { transportsOf, urlsOf } from "../config/config-schema.js";
+import type { LoadedConfig } from "../index.js";
+import type { Streams } from "./output.js";
+
+/**
+ * Says where the URLs of the nodes come from, and how to name others.
+ *
+ * @param loaded the configuration
+ * @param environment the environment variables, which say where the user's own configuration file is
+ * @returns the sentences
+ */
+export function originsOf(loaded: LoadedConfig, environment: Streams["environment"]): string {
+  const { config, sources } = loaded;
+  const endpoints = new Set(transportsOf(config.transport).map((each) => (each === "rest" ? "rest" : "grpc")));
+  const urls = [...endpoints].flatMap((endpoint) =>
+    urlsOf(config[endpoint]).map((url) => ({ url, key: `${endpoint}.url` })),
+  );
+  if (urls.every(({ key }) => sources.get(key) === "default")) {
+    const file = ownFilePath(environment) ?? "a configuration file";
+    const defaults = urls.map(({ url }) => url).join(" and ");
+    return `No node is configured, so this is the default (${defaults}): start a local node with \`tradewire devnode\`, or name your node with --grpc-url, --rest-url or in ${file}.`;
+  }
+  return urls.map(({ url, key }) => `${url} comes from ${originOf(loaded, key)}.`).join(" ");
+}
+
+/**
+ * Returns where the value of a key comes from.
+ *
+ * @param loaded the configuration
+ * @param key the name of the key
+ * @returns its source, with the line if it is a file
+ */
+export function originOf({ sources, lineOf }: LoadedConfig, key: string): string {
+  const line = lineOf(key);
+  return `${sources.get(key) ?? "default"}${line === undefined ? "" : `, line ${line}`}`;
+}
