@@ -66,7 +66,7 @@ describe("save-export", () => {
   it.each([
     [["tradez"], /^there is no table tradez\nThere are balances, /],
     [["trades", "one"], /^one is no block\n/],
-    [["trades", "2", "40"], /^.*\n.*\nSee docs\/errors\.md#.*\n$/],
+    [["trades", "2", "40"], /^.*\n.*\nFor details, run: .*\n$/],
   ])("says what is wrong with %j", async (args, message) => {
     const { code, out, err } = await run(...args).ended;
     expect([code, out]).toEqual([1, ""]);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -90,6 +90,7 @@ describe("the command", () => {
     const to = ["--to", "parquet:lagging"];
     const synced = await run(["sync", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
     expect(synced.err).toMatch(/Z the data node of http:\S+ lags: its last block is 45 s older than the core's/);
+    await mkdir(join(folder, "lagging"), { recursive: true }); // A sync that has loaded nothing leaves no folder.
     const status = await run(["sync", "status", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
     expect(status.out).toMatch(/ The data node of http:\S+ lags: its last block is 45 s older than the core's/);
     const asJson = await run(["sync", "status", "--json", "--grpc-url", lagging.grpcUrl, ...to], { cwd: folder });
@@ -99,6 +100,7 @@ describe("the command", () => {
   test("says that no blocks are made where the data node has the core's last one", async () => {
     const asked = ["--grpc-url", stalled.grpcUrl, "--to", "parquet:stalled"];
     expect((await run(["sync", ...asked], { cwd: folder })).err).not.toContain("data node");
+    await mkdir(join(folder, "stalled"), { recursive: true });
     const status = await run(["sync", "status", ...asked], { cwd: folder });
     expect(status.out).toMatch(/ has the core's last block, but that is 3 h old: the network makes no blocks, the/);
   });
