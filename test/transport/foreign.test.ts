@@ -279,7 +279,7 @@ describe.each<Form>(["envelopes", "messages", "array"])("streams of the form %s"
     const text = written(['{"title":"1"}', '{"title":"2"}']).trimEnd();
     const { cause } = await failure(watch(text.slice(0, -missing), "WatchBooks", came));
     expect(cause).toBeInstanceOf(ProtocolError);
-    expect(cause).toMatchObject({ code: Code.DataLoss, summary: expect.stringContaining("cut short") });
+    expect(cause).toMatchObject({ code: Code.DataLoss, summary: expect.stringContaining("truncated") });
     expect(came).toEqual([{ title: "1" }]);
   });
 
