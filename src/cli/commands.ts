@@ -17,7 +17,7 @@ export interface ListedCommand {
   readonly load: () => Promise<(command: Command, context: CommandContext) => void>;
 }
 
-/** The former names of commands, which still work. */
+/** Earlier names of commands, which still work. */
 export const FORMER_NAMES: Readonly<Record<string, string>> = { nodes: "status" };
 
 /** The headings of the list of commands. */

@@ -242,7 +242,7 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
     return from === "listing" ? next <= before : next < before;
   }
 
-  /** Makes room for a record; returns whether there is some. */
+  /** Makes space for a record, and returns whether there is some. */
   function makeRoom(record: MessageShape<M>): boolean {
     if (latest.size < limit) {
       return true;
