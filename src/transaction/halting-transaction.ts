@@ -83,9 +83,12 @@ async function soonExpired(
   if (!isDelayable(command)) {
     return undefined;
   }
+  const leftAfter = ({ height, pastBlocks }: LastKnownBlock) => blockHeight + BigInt(pastBlocks) - height;
+  const isInTime = (last: LastKnownBlock) =>
+    leftAfter(last) - BigInt(last.laterBlocks) > BigInt(sendMargin(last.pastBlocks));
   const known = recent.last();
   // Followed blocks do not say how many past blocks the network takes.
-  if (known === undefined || known.ageMs > FRESH_MS || known.pastBlocks === 0) {
+  if (known === undefined || known.ageMs > FRESH_MS || known.pastBlocks === 0 || !isInTime(known)) {
     const problem = await readLastBlock(() => clientOf(CoreService).lastBlockHeight({}, options), recent).then(
       () => undefined,
       (reason: unknown) => (reason instanceof ConnectionError ? reason : undefinedIfAbsent(reason)),
@@ -94,7 +97,6 @@ async function soonExpired(
       return problem;
     }
   }
-  const leftAfter = ({ height, pastBlocks }: LastKnownBlock) => blockHeight + BigInt(pastBlocks) - height;
   const last = recent.last();
   if (last === undefined) {
     return undefined; // The node does not offer the method.
@@ -116,7 +118,7 @@ async function soonExpired(
     : {
         isValid() {
           const now = recent.last();
-          return now !== undefined && leftAfter(now) - BigInt(now.laterBlocks) > BigInt(sendMargin(now.pastBlocks));
+          return now !== undefined && isInTime(now);
         },
       };
 }
