@@ -439,7 +439,7 @@ describe("a transaction that a market may delay", () => {
     },
   );
 
-  test.each(["grpc"] as const)(
+  test.each(["grpc", "rest"] as const)(
     "is not sent after a wait for a connection that lasted 8 of its 11 blocks, over %s",
     async (transport) => {
       const { node, state } = await serveBlocks();
