@@ -226,7 +226,7 @@ interface Records<M extends DescMessage> {
 }
 
 /** Listings have microseconds and streams nanoseconds (v0.78.0, datanode/entities/orders.go): PostgreSQL stores no more. */
-const NANOSECONDS = 1000n;
+const MICROSECOND_NS = 1000n;
 
 function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Records<M> {
   const { type, key, changedAt, createdAt, matches, limit } = watched;
@@ -238,12 +238,12 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
     if (changedAt === undefined) {
       return false;
     }
-    const [next, before] = [changedAt(record) / NANOSECONDS, changedAt(known) / NANOSECONDS];
+    const [next, before] = [changedAt(record) / MICROSECOND_NS, changedAt(known) / MICROSECOND_NS];
     return from === "listing" ? next <= before : next < before;
   }
 
   /** Makes space for a record, and returns whether there is some. */
-  function makeRoom(record: MessageShape<M>): boolean {
+  function makeSpace(record: MessageShape<M>): boolean {
     if (latest.size < limit) {
       return true;
     }
@@ -282,7 +282,7 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
         // Its last state is a change of a record that was listed.
         return latest.delete(id) ? text : undefined;
       }
-      if (known !== undefined || makeRoom(record)) {
+      if (known !== undefined || makeSpace(record)) {
         latest.set(id, { record, text });
       }
       return text;
