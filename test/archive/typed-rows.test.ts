@@ -115,7 +115,7 @@ describe("the table of typed rows", () => {
     expect((await taken(openArchive(other).rows({ typed: true, table: "blocks" }))).values).toEqual([{ height: 7n }]);
     const { values, error } = await taken(openArchive(other).rows({ typed: true }));
     expect([values, error]).toEqual([[], expect.any(RequestError)]);
-    expect(error).toMatchObject({ message: expect.stringMatching(/"data.csv" does not tell.*\n.*table: "trades"/) });
+    expect(error).toMatchObject({ message: expect.stringMatching(/"data.csv" does not say.*\n.*table: "trades"/) });
   });
 
   it("is that of the file's name", async () => {
