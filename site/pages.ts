@@ -44,6 +44,7 @@ export const sections: readonly Section[] = [
   {
     title: "Explanation",
     groups: [
+      { title: "The network", pages: docs("network-history", "values") },
       {
         title: "Explanation",
         pages: [...docs("project", "architecture", "differences", "security", "dependencies"), "docs/bench/README.md"],
