@@ -12,7 +12,7 @@ import { type ExportEntry, type Exported, exportEntries } from "./export-entries
 import { type TypedBatch, type TypedFile, type TypedOptions, typedBatches } from "./typed-rows.js";
 
 /**
- * One CSV file of an archive. The parts of its name are missing if the name has another form (specification, 4.1).
+ * One CSV file of an archive. The parts of its name are missing if the name has another form.
  */
 export interface ArchiveFile {
   readonly name: string;

@@ -3,13 +3,13 @@ import { assertObject, assertOneOf, assertString, assertText, invalidValueError 
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { isTableName, type TableName, tableNames } from "../schema/table-names.js";
 
-/** The parts of the name of an archive or CSV file (specification, 4.1). */
+/** The parts of the name of an archive or CSV file. */
 export interface ExportName {
   /** Chain identifier. It may contain hyphens. */
   readonly chainId: string;
   readonly table: TableName;
   /**
-   * Version of the database schema. By the specification, a name contains it only if the range crosses a schema
+   * Version of the database schema. With the profile `specification`, a name contains it only if the range crosses a schema
    * change: a CSV file then has the version of its blocks, the archive that of its last block. Deployed nodes add it to
    * the name of every CSV file, and never to that of an archive.
    */
@@ -21,7 +21,7 @@ export interface ExportName {
 }
 
 /**
- * Returns the name of an archive: `<chain>-<table>[-<version>]-<from>-<to>.zip` (specification, 4.1).
+ * Returns the name of an archive: `<chain>-<table>[-<version>]-<from>-<to>.zip`.
  *
  * @param name its parts
  * @param profile the form of the name; `specification`, the default, does not pad numbers. Deployed nodes write blocks
@@ -40,7 +40,7 @@ export function archiveName(name: ExportName, profile: Profile = "specification"
 }
 
 /**
- * Returns the name of a CSV file in an archive: `<chain>-<table>[-<version>]-<from>-<to>.csv` (specification, 4.1).
+ * Returns the name of a CSV file in an archive: `<chain>-<table>[-<version>]-<from>-<to>.csv`.
  *
  * @param name its parts
  * @param profile the form of the name; `specification`, the default, does not pad numbers. Deployed nodes write blocks
@@ -58,7 +58,7 @@ export function csvName(name: ExportName, profile: Profile = "specification"): s
 }
 
 /**
- * Parses the name of an archive (specification, 4.1). Numbers may be padded with zeros, as deployed nodes write them.
+ * Parses the name of an archive. Numbers may be padded with zeros, as deployed nodes write them.
  *
  * @param name the file name, without a folder
  * @returns its parts; `undefined` if it has another form, or is not a safe file name: it contains a path separator or a
@@ -73,7 +73,7 @@ export function parseArchiveName(name: string): ExportName | undefined {
 }
 
 /**
- * Parses the name of a CSV file in an archive (specification, 4.1), as {@link parseArchiveName} does.
+ * Parses the name of a CSV file in an archive, as {@link parseArchiveName} does.
  *
  * @param name the file name, without a folder
  * @returns its parts; `undefined` if it has another form, or is not a safe file name

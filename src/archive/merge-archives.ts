@@ -37,12 +37,13 @@ interface Group {
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Merges archives of adjacent ranges into one of the same form (specification, 4.1): one CSV file for each schema
+ * Merges archives of adjacent ranges into one of the same form: one CSV file for each schema
  * version, with one header row, and names of the merged range. Rows are copied byte for byte and checked on the way.
  *
  * Files without a schema version in their names have the same version if their header rows are equal: a schema change
- * adds, removes or renames a column. By the specification, names contain a version only if the merged range crosses such
- * a change. With the profile `deployed`, every CSV file whose version is known has it in its name, and numbers are padded.
+ * adds, removes or renames a column. With the profile `specification`, names contain a version only if the merged range
+ * crosses such a change. With the profile `deployed`, every CSV file whose version is known has it in its name, and numbers
+ * are padded.
  *
  * @param sources paths of the archives, in any order
  * @param target the path of a file, which ends in `.zip`, or of a folder, which exists or ends in a slash; or `{ file }` or
@@ -100,7 +101,7 @@ async function partsOf(path: string, { signal, ...options }: ReadOptions): Promi
     if (name === undefined) {
       throw cannotMerge(
         `the name of ${nameText(entry.name)} in ${nameText(path)} does not say its table and blocks`,
-        "Only files with names by the specification, 4.1, can be merged.",
+        "Only files named CHAIN-TABLE-FROM-TO.csv, or CHAIN-TABLE-VERSION-FROM-TO.csv, can be merged.",
       );
     }
     return { path, fileName: entry.name, name, columns };

@@ -107,7 +107,7 @@ const TIB = 1024 ** 4;
 const ROW_OPTIONS = { columns: true, typed: true, table: true, onUnknown: true } as const;
 
 /**
- * Opens an archive of CSV files (specification, 4.1). Nothing is read before rows or files are requested, and no faster
+ * Opens an archive of CSV files. Nothing is read before rows or files are requested, and no faster
  * than they are consumed. When the caller stops early, the source is closed.
  *
  * A file and bytes are opened by their central directory. A stream is read as it arrives and compared with the

@@ -24,7 +24,7 @@ const CONNECTION: OptionSettings = { group: "Connection:" };
 /** The option that says how nodes behave; a client's own default is that of its configuration. */
 export const profileOption = choice(
   "<name>",
-  "which rules apply where deployed nodes differ from the specification",
+  "rules to follow where deployed nodes differ from the API documentation",
   profiles,
 );
 

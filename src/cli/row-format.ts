@@ -97,7 +97,7 @@ function jsonArray(): RowFormat {
   };
 }
 
-/** Formats rows as CSV like the node does (specification, 4.1). */
+/** Formats rows as CSV like the node does. */
 function csv(nullText: string): RowFormat {
   let lines = 0;
   const line = (row: Readonly<CsvRow>) => {

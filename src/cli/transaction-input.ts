@@ -20,7 +20,7 @@ import { readBytes, STANDARD } from "./command-files.js";
 import { text } from "./declarations.js";
 import type { CommandContext, Streams } from "./output.js";
 
-/** The content of an input file: a command to sign, or a signed request (specification, 4.2). */
+/** The content of an input file: a command to sign, or a signed request. */
 export type TransactionInput =
   | { readonly command: CommandInit; readonly request?: undefined }
   | { readonly command?: undefined; readonly request: SubmitTransactionRequest };
@@ -58,7 +58,7 @@ export async function readTransactionInput(path: string, context: CommandContext
 }
 
 /**
- * Converts a signed request to the JSON body of the submit operation (specification, 4.2).
+ * Converts a signed request to the JSON body of the submit operation.
  *
  * @param request the signed request
  * @returns Protobuf's JSON, including fields with default values

@@ -67,7 +67,7 @@ export interface Client
     Outcomes,
     AsyncDisposable {
   /**
-   * Exports one table of network history between two blocks (specification, 4.1).
+   * Exports one table of network history between two blocks.
    *
    * Nothing is sent before the export is consumed.
    *

@@ -12,7 +12,7 @@ export type CsvRecord = Record<string, string | null>;
 export interface CsvFormat {
   /**
    * The NULL string: an unquoted field with this text is NULL, a quoted one is this text. Empty by default. As in
-   * PostgreSQL, it cannot contain a comma, a quote or a line break (specification, 4.1).
+   * PostgreSQL, it cannot contain a comma, a quote or a line break.
    */
   readonly nullString?: string | undefined;
 }

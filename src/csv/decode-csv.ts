@@ -24,7 +24,7 @@ const MAX_STRING_LENGTH = nodeProcess?.getBuiltinModule("node:buffer").constants
 export type CsvSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /**
- * Decodes one CSV file as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` writes it (specification, 4.1).
+ * Decodes one CSV file as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` writes it.
  *
  * An unquoted field equal to the NULL string is `null`; a quoted one is that text. Spaces and line breaks inside quotes
  * are preserved. So is a byte order mark: as in PostgreSQL, it becomes part of the first column's name. Rows end with LF

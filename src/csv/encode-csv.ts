@@ -16,8 +16,8 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 export type CsvRows = AsyncIterable<Readonly<CsvRow>> | Iterable<Readonly<CsvRow>>;
 
 /**
- * Encodes a header row and rows as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` does, byte for byte
- * (specification, 4.1). This is the exact inverse of {@link decodeCsv}.
+ * Encodes a header row and rows as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` does, byte for byte. This is
+ * the exact inverse of {@link decodeCsv}.
  *
  * Rows end with LF. A value is quoted if it contains a comma, a quote or a line break, if it equals the NULL string and,
  * in a table with one column, if it is `\.`.

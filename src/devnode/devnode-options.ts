@@ -55,8 +55,8 @@ export interface DevnodeOptions {
    */
   readonly dataDir?: string | undefined;
   /**
-   * Where transactions of version TX_VERSION_V3 contain the chain's identifier: `signed-and-submitted`, as in the
-   * specification (2.5), or `signature-only`, as on deployed nodes. The default depends on the profile.
+   * Where transactions of version TX_VERSION_V3 contain the chain's identifier: `signed-and-submitted`, as with the
+   * profile `specification`, or `signature-only`, as on deployed nodes. The default depends on the profile.
    */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
   /**

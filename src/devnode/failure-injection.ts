@@ -321,7 +321,7 @@ function parseEffect(name: string | number, afterBytes: number | undefined): Fai
 
 const AFTER_ARCHIVE = "error-after-archive";
 
-/** Codes by their names in the specification, and by their numbers. */
+/** Codes by their names in gRPC, and by their numbers. */
 const codes = new Map(
   Object.entries(Code).flatMap(([name, code]) =>
     typeof code === "number"

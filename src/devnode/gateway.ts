@@ -39,8 +39,8 @@ export const TERSE_PATH = "/api/v2/stream/";
  * The methods' `google.api.http` options map paths to methods. JSON responses contain every field, including default values,
  * except below `/api/v2/stream/`. If a request or its body is a `google.api.HttpBody`, its bytes are passed on unchanged; if a
  * method returns or streams one, the response is the body itself. Other streaming methods, and all requests that accept
- * `application/x-ndjson`, get one JSON envelope per line. An error after the first byte is appended as a JSON object
- * (specification, 7), because the status has already been sent.
+ * `application/x-ndjson`, get one JSON envelope per line. An error after the first byte is appended as a JSON object,
+ * because the status has already been sent.
  *
  * @param transport handles the calls
  * @param services the services whose methods the gateway offers

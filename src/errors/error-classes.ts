@@ -9,7 +9,7 @@ export interface TypedObject {
   readonly [field: string]: JsonValue;
 }
 
-/** The error object of the interface (specification, 7). */
+/** The error object of the interface. */
 export interface ErrorObject {
   /** The gRPC status code. */
   readonly code: Code;

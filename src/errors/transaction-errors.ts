@@ -18,7 +18,7 @@ export class CommandError extends RequestError {
   }
 }
 
-/** A node's response to a submitted transaction (specification, 2.6). */
+/** A node's response to a submitted transaction. */
 export interface SubmissionResult {
   /** Whether the node found the transaction valid and placed it in the mempool. */
   readonly success: boolean;
@@ -34,7 +34,7 @@ export interface SubmissionResult {
   readonly height: bigint;
 }
 
-/** The network refused a transaction (specification, 7). */
+/** The network refused a transaction. */
 export class TransactionError extends TradewireError {
   /** The node's response. */
   readonly result: SubmissionResult;

@@ -150,7 +150,7 @@ async function* runExport<T>(
 }
 
 /**
- * Creates an export (specification, 4.1). Nothing is sent before it is consumed.
+ * Creates an export. Nothing is sent before it is consumed.
  *
  * @param settings the requested range, the caller's options, and the limit for memory in bytes
  * @param calls calls the node

@@ -10,7 +10,7 @@ import { createBodyValidator, httpBodyFromJson, quoteBodyStart } from "../json/h
 import { parseJsonObjects } from "../json/json-stream.js";
 import { checkEnd, createArchiveEnd } from "../zip/archive-end.js";
 
-/** A part of an export's body (specification, 2.7). */
+/** A part of an export's body. */
 export interface ExportResult {
   /** The media type of the body. */
   readonly contentType: string;
@@ -20,13 +20,13 @@ export interface ExportResult {
   readonly extensions: readonly TypedObject[];
 }
 
-/** One chunk of an export's stream: a result or an error (specification, 2.7). */
+/** One chunk of an export's stream: a result or an error. */
 export type ExportChunk =
   | { readonly result: ExportResult; readonly error?: undefined }
   | { readonly error: ErrorObject; readonly result?: undefined };
 
 /**
- * Converts the messages of a call to the chunks of an export (specification, 2.7). A message becomes a result, and the
+ * Converts the messages of a call to the chunks of an export. A message becomes a result, and the
  * node's error status an error.
  *
  * @param messages the messages of `ExportNetworkHistory`, over any transport
@@ -52,7 +52,7 @@ export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGen
 }
 
 /**
- * Converts a message of a call to a result (specification, 2.7).
+ * Converts a message of a call to a result.
  *
  * @param message one of the messages of `ExportNetworkHistory`
  * @returns the result
@@ -65,7 +65,7 @@ const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
 
 /**
  * Reads the chunks of an export that was captured as JSON, for {@link assemble}. The capture contains envelopes
- * `{"result": ...}` and `{"error": ...}` (specification, 2.7), as a gateway sends them, or the bare `HttpBody` objects
+ * `{"result": ...}` and `{"error": ...}`, as a gateway sends them, or the bare `HttpBody` objects
  * that `grpcurl` prints. An object may span several lines, and white space between objects is optional.
  *
  * @param source the bytes of the capture, UTF-8, split anywhere
@@ -106,20 +106,20 @@ function isBody(object: JsonObject): boolean {
   return Object.keys(object).every((name) => BODY_FIELDS.has(name));
 }
 
-/** The media type of an export's body (specification, 4.1). */
+/** The media type of an export's body. */
 export const ARCHIVE_TYPE = "application/zip";
 
 /** The rules for a stream of chunks. */
 export interface AssembleOptions {
   /**
-   * Whether the first chunk must contain extensions. The specification (2.7) requires them; deployed v0.78 nodes send
+   * Whether the first chunk must contain extensions. The profile `specification` requires them; deployed v0.78 nodes send
    * none, and a raw HTTP body cannot contain any.
    */
   readonly extensions: "required" | "optional";
 }
 
 /**
- * Checks a stream of chunks against the rules of an export (specification, 2.7 and 4.1), and returns its results.
+ * Checks a stream of chunks against the rules of an export, and returns its results.
  *
  * The data of all results, joined, is one ZIP archive. Only after the last result is it known to be complete.
  *

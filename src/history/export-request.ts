@@ -14,7 +14,7 @@ import {
   type SegmentHeights,
 } from "./segments.js";
 
-/** The request for an export (specification, 4.1). */
+/** The request for an export. */
 export interface ExportRequest<Asked extends TableName = TableName> {
   /** First block: the first of a history segment. */
   readonly fromBlock: bigint | number;
@@ -25,7 +25,7 @@ export interface ExportRequest<Asked extends TableName = TableName> {
 }
 
 /**
- * Validates the request for an export, as far as possible without the node (specification, 4.1).
+ * Validates the request for an export, as far as possible without the node.
  *
  * @param request the table and the blocks, inclusive
  * @returns the table by name and enum number, and the range

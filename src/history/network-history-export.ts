@@ -29,8 +29,8 @@ export interface ExportOptions extends CallOptions {
   /** Called after each chunk. */
   readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
   /**
-   * Whether the first chunk must contain extensions. The default is `required`, by the specification (2.7). Use
-   * `optional` for nodes that send none, as deployed v0.78 nodes do. The rule does not apply to a raw HTTP body, which
+   * Whether the first chunk must contain extensions. The default is `required`, as the profile
+   * `specification` sets. Use `optional` for nodes that send none, as deployed v0.78 nodes do. The rule does not apply to a raw HTTP body, which
    * has no chunks.
    */
   readonly extensions?: "required" | "optional" | undefined;
@@ -82,8 +82,7 @@ export interface SavedExport extends SavedArchive {
 }
 
 /**
- * An export of network history (specification, 4.1), which can be consumed in several ways. Each use calls the node
- * again.
+ * An export of network history, which can be consumed in several ways. Each use calls the node again.
  *
  * Every method but `range()` may throw {@link NodeError} if the node answers with an error, {@link ConnectionError} if it
  * is unreachable or the connection is lost, {@link ProtocolError} if the stream or the archive violates a rule or is
@@ -100,7 +99,7 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    */
   range(): Promise<BlockRange>;
   /**
-   * Reads the chunks (specification, 2.7), checked against the rules of the stream.
+   * Reads the chunks, checked against the rules of the stream.
    *
    * @returns the chunks; an error of the node is the last one, and is also thrown, so that it cannot be missed
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
@@ -120,8 +119,7 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    * Saves the archive completely and verified, or not at all.
    *
    * @param target the path of a file, which ends in `.zip`, or of a folder, which exists or ends in a slash; or
-   *   `{ file }` or `{ folder }`. In a folder it gets the node's name for it, if that has the specified form
-   *   (specification, 4.1)
+   *   `{ file }` or `{ folder }`. In a folder it gets the node's name for it, if that is a valid archive name
    * @param options whether an existing file is replaced, how the archive is verified, how many parts are fetched in
    *   parallel, and the folder that stores them for another run
    * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, how it was verified, and the

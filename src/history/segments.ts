@@ -35,7 +35,7 @@ export type RangeCheck<S extends SegmentHeights> =
     };
 
 /**
- * Lists the segments of network history that a node has, oldest first (specification, 4.1).
+ * Lists the segments of network history that a node has, oldest first.
  *
  * @param client a Connect client of the node's data service; its errors are thrown unchanged
  * @param options a signal, headers, and a time limit
@@ -63,8 +63,7 @@ export function contiguousSpans<S extends SegmentHeights>(segments: readonly S[]
 }
 
 /**
- * Joins adjacent segments with the same schema version. An export contains one CSV file for each of these spans
- * (specification, 4.1).
+ * Joins adjacent segments with the same schema version. An export contains one CSV file for each of these spans.
  *
  * @param segments in order of height
  * @returns the spans with their schema versions, in the same order
@@ -98,7 +97,7 @@ export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
 
 /**
  * Checks whether a range can be exported: it starts at the first block of a history segment, ends at the last block of
- * one, and has no gap (specification, 4.1).
+ * one, and has no gap.
  *
  * @param segments the node's segments, in order of height
  * @param range the blocks, inclusive

@@ -35,7 +35,7 @@ export const knownTypes = createRegistry(
 const jsonOfUnknown = new WeakMap<Any, TypedObject>();
 
 /**
- * Returns whether a text is a type URL: it contains a slash, and a type name after the last one (specification, 7).
+ * Returns whether a text is a type URL: it contains a slash, and a type name after the last one.
  *
  * @param typeUrl the text of `@type`
  * @returns true for a type URL

@@ -5,13 +5,13 @@ import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/ind
 import { anyToObject } from "./any.js";
 import { isJsonObject, MAX_DEPTH } from "./json-values.js";
 
-/** One JSON object of a stream: either a result or an error (specification, 2.7). */
+/** One JSON object of a stream: either a result or an error. */
 export type Envelope =
   | { readonly result: JsonValue; readonly error?: undefined }
   | { readonly error: ErrorObject; readonly result?: undefined };
 
 /**
- * Parses one object of a JSON stream (specification, 2.7).
+ * Parses one object of a JSON stream.
  *
  * @param json the object
  * @returns its result or its error
@@ -43,7 +43,7 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
 }
 
 /**
- * Parses an error object (specification, 7). Invalid fields become the code `Unknown`, no message or no details. Details
+ * Parses an error object. Invalid fields become the code `Unknown`, no message or no details. Details
  * that are nested too deep are omitted, because formatting them would overflow the stack.
  *
  * @param json the JSON of the error object
@@ -129,7 +129,7 @@ function named(name: unknown): Code | undefined {
 }
 
 /**
- * Returns the error object of a node's error (specification, 7).
+ * Returns the error object of a node's error.
  *
  * @param error the error, as a Connect transport throws it
  * @returns the error object; a code that does not exist in gRPC becomes `Unknown`

@@ -92,7 +92,7 @@ export function quoteBodyStart(data: Uint8Array): string {
 }
 
 /**
- * Parses a `google.api.HttpBody` of a JSON stream (specification, 2.7).
+ * Parses a `google.api.HttpBody` of a JSON stream.
  *
  * @param json the result of a chunk
  * @returns the message, including extensions of unknown types

@@ -18,7 +18,7 @@ export type StatusName = Names<typeof StopOrder_Status, "STATUS">;
 export type ExpiryStrategyName = Names<typeof StopOrder_ExpiryStrategy, "EXPIRY_STRATEGY">;
 
 /**
- * Which stop orders to list (specification, 4.4). Nodes combine filters of different kinds with "and", those of one kind
+ * Which stop orders to list. Nodes combine filters of different kinds with "and", those of one kind
  * with "or". A filter that is omitted, or is an empty list, matches all stop orders.
  */
 export interface StopOrderFilter {
@@ -52,7 +52,7 @@ const FILTERS = {
 } as const;
 
 /**
- * Validates a filter and converts it to the message of the interface (specification, 4.4). Each iterable is read once.
+ * Validates a filter and converts it to the message of the interface. Each iterable is read once.
  *
  * @param filter times are Unix nanoseconds or dates; enum values are members or names
  * @returns the fields of the message

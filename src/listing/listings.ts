@@ -15,7 +15,7 @@ import { readStopOrderFilter, type StopOrderFilter } from "./listing-filters.js"
 import { type PaginationRequest, readPagination } from "./pagination.js";
 import { type ListRecords, RECORDS_OPTIONS, type RequireOrder } from "./paging.js";
 
-/** A stop order, and the order that is submitted when it triggers (specification, 2.4). */
+/** A stop order, and the order that is submitted when it triggers. */
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
 
 /**
@@ -27,7 +27,7 @@ export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
  */
 export interface Listings {
   /**
-   * Gets one page of network parameters (specification, 4.3).
+   * Gets one page of network parameters.
    *
    * @param request which page to get; by default the node's first
    * @param options a signal, headers and a time limit
@@ -42,7 +42,7 @@ export interface Listings {
     options?: CallOptions,
   ): Promise<ListNetworkParametersResponse>;
   /**
-   * Lists all network parameters, page after page (specification, 4.3).
+   * Lists all network parameters, page after page.
    *
    * @param options the size of a page, where to start and stop, a signal
    * @returns the records, each with its cursor; nothing is sent before they are requested
@@ -66,7 +66,7 @@ export interface Listings {
    */
   networkParameter(key: string, options?: CallOptions): Promise<NetworkParameter>;
   /**
-   * Gets one page of stop orders (specification, 4.4).
+   * Gets one page of stop orders.
    *
    * @param request which page to get, by default the node's first, and which stop orders
    * @param options a signal, headers and a time limit
@@ -81,7 +81,7 @@ export interface Listings {
     options?: CallOptions,
   ): Promise<ListStopOrdersResponse>;
   /**
-   * Lists all stop orders that match a filter, page after page (specification, 4.4). Prices stay decimal text. Times stay
+   * Lists all stop orders that match a filter, page after page. Prices stay decimal text. Times stay
    * in the unit of the network; deployed nodes use Unix nanoseconds.
    *
    * @param options the filter, the size of a page, where to start and stop, a signal

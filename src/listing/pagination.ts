@@ -14,7 +14,7 @@ import { parseMessageInit } from "../input/message-init.js";
 /** Maximum number of records of a page; deployed nodes refuse larger pages. */
 export const MAX_PAGE_SIZE = 5000;
 
-/** Which page of a listing to get (specification, 2.1): the first records after a cursor, or the last before one. */
+/** Which page of a listing to get: the first records after a cursor, or the last before one. */
 export interface PaginationRequest {
   /** How many records, 1 to 5000, counted from `after` or else from the start of the listing. */
   readonly first?: number | undefined;
@@ -32,7 +32,7 @@ export interface PaginationRequest {
 }
 
 /**
- * Validates the request for a page, as far as possible without the node (specification, 2.1).
+ * Validates the request for a page, as far as possible without the node.
  *
  * @param request which page to get
  * @returns the same request

@@ -2,7 +2,7 @@ import type { DescField, DescMessage, DescMethod, DescMethodUnary, Message, Mess
 import { RequestError } from "../errors/index.js";
 import { assertDescriptor } from "../input/assert.js";
 
-/** A page of records, as paged methods return it (specification, 2.2). */
+/** A page of records, as paged methods return it. */
 export interface SentPage<M> {
   readonly edges: readonly { readonly cursor: string; readonly node?: M | undefined }[];
   readonly pageInfo?: { readonly hasNextPage: boolean; readonly endCursor: string } | undefined;

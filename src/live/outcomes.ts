@@ -49,7 +49,7 @@ const EXECUTE_COMMAND_OPTIONS = { ...SIGN_OPTIONS, ...EXECUTE_OPTIONS, type: tru
 /** The operations that send transactions, and those that report what became of them. */
 export interface Outcomes {
   /**
-   * Creates a transaction of a command, submits it once, and waits for its outcome (specification, 6). The event bus is
+   * Creates a transaction of a command, submits it once, and waits for its outcome. The event bus is
    * followed from before it is sent.
    *
    * @param command the command by its name and fields, or serialized input data
@@ -67,7 +67,7 @@ export interface Outcomes {
   sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Submits a signed transaction once, and waits for its outcome (specification, 4.2 and 6).
+   * Submits a signed transaction once, and waits for its outcome.
    *
    * @param request the transaction, and how far it must come before the node answers
    * @param options the time for all of it
@@ -79,7 +79,7 @@ export interface Outcomes {
   submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
-   * Finds the outcome of a transaction that was sent earlier (specification, 6). Events cannot be replayed, so this
+   * Finds the outcome of a transaction that was sent earlier. Events cannot be replayed, so this
    * reads the records that the data node stores of it: by its hash, and by the identifiers that are derived from its
    * signature, if that is known. If they do not tell, it waits for the transaction's result.
    *

@@ -1,15 +1,15 @@
-/** How a node behaves where deployed nodes differ from the specification. */
+/** Which rules apply where deployed v0.78 nodes differ from their published API documentation. */
 export type Profile = "specification" | "deployed";
 
 /** The differences. */
 export interface ProfileRules {
-  /** Whether the first chunk of an export must contain extensions (specification, 2.7). */
+  /** Whether the first chunk of an export must contain extensions. */
   readonly extensions: "required" | "optional";
-  /** Where the chain's identifier goes in a transaction of version TX_VERSION_V3 (specification, 2.5). */
+  /** Where the chain's identifier goes in a transaction of version TX_VERSION_V3. */
   readonly chainIdPrefix: "signed-and-submitted" | "signature-only";
-  /** Which pages of orders and stop orders nodes support (specification, 2.1): all, or only forwards and newest first. */
+  /** Which pages of orders and stop orders nodes support: all, or only forwards and newest first. */
   readonly orderPages: "all" | "newest-first";
-  /** How archives and the files in them are named (specification, 4.1). */
+  /** How archives and the files in them are named. */
   readonly names: NameRules;
 }
 

@@ -3,7 +3,7 @@ import { suggestNames } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { formatValue } from "../input/assert.js";
 
-/** The name of an export table, as in archives and CSV files: `trades` is `TABLE_TRADES` (specification, 2.8). */
+/** The name of an export table, as in archives and CSV files: `trades` is `TABLE_TRADES`. */
 export type TableName = Exclude<Lowercase<keyof typeof Table>, "unspecified">;
 
 const numbers = new Map<string, Table>(
@@ -16,7 +16,7 @@ const numbers = new Map<string, Table>(
 export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
 
 /**
- * Returns whether a text is the name of an export table (specification, 2.8).
+ * Returns whether a text is the name of an export table.
  *
  * @param name such as `trades`
  * @returns whether it is one of `tableNames`
@@ -26,7 +26,7 @@ export function isTableName(name: string): name is TableName {
 }
 
 /**
- * Returns the name of an export table (specification, 2.8).
+ * Returns the name of an export table.
  *
  * @param table the enum number
  * @returns the name; `undefined` for `TABLE_UNSPECIFIED` and for numbers of no table

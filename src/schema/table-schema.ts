@@ -103,8 +103,8 @@ const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
 };
 
 /**
- * Describes an export table as a version of the database schema has it. The specification (4.1) does not show the
- * columns; these are those of the deployed network.
+ * Describes an export table as a version of the database schema has it. The columns are those of
+ * deployed v0.78 networks.
  *
  * @param table such as `trades`
  * @param version of the database schema, from {@link FIRST_SCHEMA_VERSION} to {@link NEWEST_SCHEMA_VERSION}; a CSV

@@ -13,7 +13,7 @@ export type CommandInit = Extract<
 >;
 
 /**
- * A serialized `InputData` (specification, 2.5), for a command that this library has no type for. A missing nonce or
+ * A serialized `InputData`, for a command that this library has no type for. A missing nonce or
  * block height is put in.
  */
 export interface RawInputData {
@@ -33,7 +33,7 @@ export interface InputDataOptions {
 }
 
 /**
- * Checks a command and serializes it as input data (specification, 2.5), without the prefix of the chain's identifier.
+ * Checks a command and serializes it as input data, without the prefix of the chain's identifier.
  *
  * @param source the command by its name and fields, or serialized input data
  * @param options the block's height, and the nonce

@@ -16,7 +16,7 @@ export const HASH_FUNCTIONS = ["sha3_24_rounds"];
 /** The text with which every hashed message starts. */
 const TAG = "Vega_SPAM_PoW";
 
-/** The task that a proof of work solves (specification, 2.5, `tx.pow`). */
+/** The task that a proof of work solves. */
 export interface ProofOfWorkTask {
   /** The hash of the block that the transaction names by its height. It is hashed as text, so its case matters. */
   readonly blockHash: string;
@@ -58,7 +58,7 @@ const NONCES_PER_SECOND = 4_000_000;
 const MAX_THREADS = 256;
 
 /**
- * Returns whether a nonce is a proof of work for a transaction (specification, 2.5, `tx.pow`).
+ * Returns whether a nonce is a proof of work for a transaction.
  *
  * The hash of `"Vega_SPAM_PoW" + blockHash + tid + nonce`, the nonce as 8 bytes, big-endian, must start with at least
  * `difficulty` zero bits.
@@ -78,7 +78,7 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
 }
 
 /**
- * Finds a proof of work for a transaction (specification, 2.5, `tx.pow`): the first nonce from `startNonce` on that
+ * Finds a proof of work for a transaction: the first nonce from `startNonce` on that
  * {@link verify} accepts. The answer does not depend on the number of threads.
  *
  * The search runs in threads, which are started when a difficulty needs them and kept for the next search, until they

@@ -6,7 +6,7 @@ import { Bytes } from "../runtime/bytes.js";
 import { decodeHex } from "./hex.js";
 import { sha3, verifyEd25519 } from "./node-crypto.js";
 
-/** The algorithm of signatures, `tx.signature.algo` (specification, 2.5). */
+/** The algorithm of signatures, `tx.signature.algo`. */
 export const SIGNATURE_ALGORITHM = "vega/ed25519";
 
 /** The version of that algorithm, `tx.signature.version`. */
@@ -20,7 +20,7 @@ const DELIMITER = "\0";
 
 /**
  * Creates the prefix for the input data of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and a zero
- * byte (specification, 2.5).
+ * byte.
  *
  * @param chainId the chain's identifier
  * @returns the prefix
@@ -33,7 +33,7 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
 const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
 
 /**
- * Finds the prefix of input data as it is submitted (specification, 2.5).
+ * Finds the prefix of input data as it is submitted.
  *
  * @param inputData the input data of a transaction
  * @returns the chain's identifier and the zero byte; empty if there is none
@@ -79,7 +79,7 @@ export function digestOf(message: Uint8Array): Uint8Array {
 }
 
 /**
- * Requires that a signature covers the input data of its transaction (specification, 2.5). Whatever else is in a
+ * Requires that a signature covers the input data of its transaction. Whatever else is in a
  * transaction, such as its proof of work, is not signed.
  *
  * @param transaction the signed transaction
@@ -100,7 +100,7 @@ export async function requireSignature(transaction: Transaction, chainId: () => 
 }
 
 /**
- * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. By the specification (2.5)
- * it is `signed-and-submitted`; deployed nodes want it `signature-only`.
+ * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. With the
+ * profile `specification` it is `signed-and-submitted`; deployed nodes want it `signature-only`.
  */
 export type ChainIdPrefix = "signed-and-submitted" | "signature-only";

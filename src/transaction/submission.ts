@@ -27,10 +27,10 @@ import { parseMessageInit } from "../input/message-init.js";
 import { submittedPrefix } from "./signature.js";
 import { transactionHash } from "./transaction-hash.js";
 
-/** How far a transaction must come before the node answers (specification, 2.5, `type`). */
+/** How far a transaction must come before the node answers. */
 export type SubmissionType = "sync" | "async" | "commit";
 
-/** The request of the submit operation (specification, 4.2). */
+/** The request of the submit operation. */
 export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
 
 /** How to submit a transaction. */
@@ -67,7 +67,7 @@ interface KnownSubmission {
 }
 
 /**
- * Submits a signed transaction once, whatever happens (specification, 4.2).
+ * Submits a signed transaction once, whatever happens.
  *
  * @param service a client whose methods throw the library's errors
  * @param request the transaction, and how far it must come before the node answers
@@ -124,7 +124,7 @@ export function readSubmission(request: SubmitRequest) {
   const checked = parseMessageInit(SubmitTransactionRequestSchema, request);
   if (checked.tx === undefined) {
     throw new RequestError("the request has no tx", {
-      advice: "Give the signed transaction (specification, 4.2).",
+      advice: "Give the signed transaction.",
     });
   }
   return { ...checked, tx: create(TransactionSchema, checked.tx) };

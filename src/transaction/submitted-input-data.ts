@@ -4,7 +4,7 @@ import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/tran
 import { submittedPrefix } from "./signature.js";
 
 /**
- * Reads the input data of a transaction, with or without the chain's identifier in front (specification, 2.5). Its
+ * Reads the input data of a transaction, with or without the chain's identifier in front. Its
  * signature is not checked.
  *
  * @param transaction the signed transaction

@@ -24,7 +24,7 @@ export function networkBytes(transaction: Transaction): Uint8Array {
 }
 
 /**
- * Computes the hash that identifies a transaction in a node's event stream (specification, 2.6): SHA-256 over the
+ * Computes the hash that identifies a transaction in a node's event stream: SHA-256 over the
  * transaction as the network serializes it, whatever order its fields were received in.
  *
  * @param transaction the signed transaction

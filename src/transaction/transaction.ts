@@ -53,7 +53,7 @@ export interface TransactionOptions extends TransactionForm {
 }
 
 /**
- * Creates a transaction of a command: checks it, serializes it, signs it and finds its proof of work (specification, 2.5).
+ * Creates a transaction of a command: checks it, serializes it, signs it and finds its proof of work.
  * Nothing is sent.
  *
  * @param command the command by its name and fields, or serialized input data
@@ -126,8 +126,7 @@ function requirePublicKey(publicKey: string): void {
 }
 
 /**
- * Checks all of a transaction that can be checked without a block: version, key, signature, prefix, nonce
- * (specification, 2.5).
+ * Checks all of a transaction that can be checked without a block: version, key, signature, prefix, nonce.
  *
  * @param tx the signed transaction
  * @param chain the chain that the transaction is for, and whether the prefix is submitted

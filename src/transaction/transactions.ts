@@ -108,11 +108,11 @@ export interface CommandPreparation {
  */
 export interface Transactions {
   /**
-   * Submits a signed transaction (specification, 4.2). It is sent once and never retried.
+   * Submits a signed transaction. It is sent once and never retried.
    *
    * @param request the transaction, and how far it must come before the node answers
    * @param options a signal, headers, a time limit, and whether a refusal is thrown
-   * @returns the submission result (specification, 2.6); on success the transaction is in the mempool
+   * @returns the submission result; on success the transaction is in the mempool
    * @throws {@link RequestError} if the request has no `tx`
    * @throws {@link TransactionError} if the network refused it, unless `throwOnRejection` is false
    * @throws {@link OutcomeUnknownError} if it may have arrived, but no answer says whether it was accepted
@@ -130,7 +130,7 @@ export interface Transactions {
    *
    * @param command the command by its name and fields, or serialized input data
    * @param options the signer, the transaction's form, and how to submit it
-   * @returns the submission result (specification, 2.6), and the transaction
+   * @returns the submission result, and the transaction
    * @throws {@link CommandError} and {@link RequestError} as {@link signCommand} does; nothing was sent then
    * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; an `OutcomeUnknownError` also
    *   where `timeoutMs` is over after it was sent
@@ -140,7 +140,7 @@ export interface Transactions {
    */
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Creates a signed transaction of a command, tied to the last block (specification, 2.5). It is not sent. Where the key
+   * Creates a signed transaction of a command, tied to the last block. It is not sent. Where the key
    * has used up the last block's allowance against spam, this waits for the next block, a minute at most.
    *
    * @param command the command by its name and fields, or serialized input data

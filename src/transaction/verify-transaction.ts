@@ -15,7 +15,7 @@ import { chainIdPrefixOf, SIGNATURE_ALGORITHM, SIGNATURE_VERSION, verifySignatur
 export interface Chain {
   readonly chainId: string;
   /**
-   * Whether the prefix of input data is submitted along with it (the default and the specification's way) or only
+   * Whether the prefix of input data is submitted along with it (the default) or only
    * signed.
    */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
@@ -72,7 +72,7 @@ export function inputDataProblems(inputData: InputData): readonly Problem[] {
 }
 
 /**
- * Checks a transaction's proof of work (specification, 2.5, `tx.pow`).
+ * Checks a transaction's proof of work.
  *
  * @param tx the transaction
  * @param block the block that the transaction names by its height, and the difficulty in zero bits

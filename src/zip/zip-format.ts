@@ -53,7 +53,7 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
  */
 export function refused(what: string): ProtocolError {
   return new ProtocolError(`the archive is refused: ${what}`, {
-    advice: "No export looks like this (specification, 4.1); check where the archive comes from.",
+    advice: "No export looks like this; check where the archive comes from.",
     errorCode: "TW_INVALID_ARCHIVE",
   });
 }

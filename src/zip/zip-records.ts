@@ -197,7 +197,7 @@ const MAX_END_SIZE = 256 * 1024;
  * @throws {@link ProtocolError} `RESOURCE_EXHAUSTED` if there are too many
  */
 export function checkListing(count: number, size: number): void {
-  const advice = "No export has so many files (specification, 4.1); check where the archive comes from.";
+  const advice = "No export has so many files; check where the archive comes from.";
   if (count > MAX_FILES) {
     throw tooLarge(`it holds more than ${MAX_FILES} files and folders, the limit`, advice);
   }

@@ -91,7 +91,7 @@ export interface Craft {
 }
 
 /**
- * The prefix of what is signed for a chain: its identifier and a zero byte (specification, 2.5).
+ * The prefix of what is signed for a chain: its identifier and a zero byte.
  *
  * @param chainId the chain's identifier
  * @returns the bytes

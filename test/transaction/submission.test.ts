@@ -77,7 +77,7 @@ describe("a submission", () => {
     expect(reason).toBeInstanceOf(RequestError);
     expect(reason).toMatchObject({
       summary: "the request has no tx",
-      advice: "Give the signed transaction (specification, 4.2).",
+      advice: "Give the signed transaction.",
     });
     expect(received).toEqual([]);
   });

@@ -22,7 +22,7 @@ const assembleOptions = {
 type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
 
 /**
- * Defines the command `assemble`, which builds an archive from a captured stream of chunks (specification, 2.7).
+ * Defines the command `assemble`, which builds an archive from a captured stream of chunks.
  *
  * @param command the command `assemble`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

@@ -56,7 +56,7 @@ const exportOptions = {
 type ExportCommandOptions = OptionValues<typeof exportOptions>;
 
 /**
- * Defines the command `export` (specification, 4.1).
+ * Defines the command `export`.
  *
  * @param command the command `export`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

@@ -22,7 +22,7 @@ const outcomeOptions = {
 type OutcomeCommandOptions = OptionValues<typeof outcomeOptions>;
 
 /**
- * Defines the command `outcome`, which finds the outcome of a transaction that was sent earlier (specification, 6).
+ * Defines the command `outcome`, which finds the outcome of a transaction that was sent earlier.
  *
  * @param command the command `outcome`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

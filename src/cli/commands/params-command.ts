@@ -18,7 +18,7 @@ const networkParameters: ListingType<typeof NetworkParameterSchema> = {
 const paramsOptions = { ...listingOptions, ...clientOptions };
 
 /**
- * Defines the command `params` (specification, 4.3).
+ * Defines the command `params`.
  *
  * @param command the command `params`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

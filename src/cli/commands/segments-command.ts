@@ -22,7 +22,7 @@ const segmentsOptions = {
 };
 
 /**
- * Defines the command `segments`, which lists the boundaries of ranges that can be exported (specification, 4.1).
+ * Defines the command `segments`, which lists the boundaries of ranges that can be exported.
  *
  * @param command the command `segments`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

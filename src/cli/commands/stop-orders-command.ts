@@ -51,7 +51,7 @@ const stopOrdersOptions = {
 type StopOrdersOptions = OptionValues<typeof stopOrdersOptions>;
 
 /**
- * Defines the command `stop-orders` (specification, 4.4).
+ * Defines the command `stop-orders`.
  *
  * @param command the command `stop-orders`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it
@@ -124,7 +124,7 @@ function triggerText({ trigger, triggerDirection }: StopOrder): string {
 const stopOrderOptions = { ...resultOutput, ...clientOptions };
 
 /**
- * Defines the command `stop-order`, which shows all fields of a stop order that are set (specification, 2.4).
+ * Defines the command `stop-order`, which shows all fields of a stop order that are set.
  *
  * @param command the command `stop-order`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

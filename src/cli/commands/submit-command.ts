@@ -105,7 +105,7 @@ interface SubmitTask extends SignTask {
 }
 
 /**
- * Defines the command `submit` (specification, 4.2).
+ * Defines the command `submit`.
  *
  * @param command the command `submit`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it
@@ -117,7 +117,7 @@ export function addSubmit(command: Command, context: CommandContext): void {
 }
 
 /**
- * Defines the command `sign`, which prints the request's body without sending it (specification, 4.2).
+ * Defines the command `sign`, which prints the request's body without sending it.
  *
  * @param command the command `sign`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

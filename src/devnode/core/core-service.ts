@@ -48,7 +48,7 @@ export interface CoreOptions extends StatisticsOptions {
 type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "propagateChainEvent">;
 
 /**
- * Implements the methods that check and submit transactions (specification, 4.2), describe the chain and its last
+ * Implements the methods that check and submit transactions, describe the chain and its last
  * blocks, and stream events.
  *
  * @param options the chain, its rules and recent blocks, the world and the open streams

@@ -30,7 +30,7 @@ type HistoryService = Pick<
 >;
 
 /**
- * Implements the methods for network history (specification, 4.1).
+ * Implements the methods for network history.
  *
  * @param history the history
  * @param options `profile`: `specification`, the default, or `deployed`. With `deployed`, the names of CSV files always
@@ -159,7 +159,7 @@ export interface WriteArchiveOptions {
 export const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Writes an archive of CSV files, one file for each span of blocks with the same database schema (specification, 4.1).
+ * Writes an archive of CSV files, one file for each span of blocks with the same database schema.
  * Like a deployed node, it deflates the files, writes their sizes to data descriptors and adds no comment. The same history
  * always results in the same bytes.
  *

@@ -32,7 +32,7 @@ const ASSET = { message: "failed to get asset for ID" };
 const ASSETS = { message: "failed to get assets" };
 
 /**
- * Implements the methods for the node, the network and its parameters (specification, 4.3).
+ * Implements the methods for the node, the network and its parameters.
  *
  * @param world the network's current state
  * @param streams the node's open streams

@@ -100,7 +100,7 @@ export function orderMethods(world: World, streams: OpenStreams): DataMethods {
 }
 
 /**
- * Implements the methods for stop orders (specification, 4.4).
+ * Implements the methods for stop orders.
  *
  * @param world the network's current state
  * @param profile with `deployed`, responses omit the time of the last change, as deployed nodes do

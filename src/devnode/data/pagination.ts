@@ -200,7 +200,7 @@ export interface ListingOptions extends Query {
 }
 
 /**
- * Reads one page of a listing, by the rules of deployed nodes (specification, 2.1 and 2.2).
+ * Reads one page of a listing, by the rules of deployed nodes.
  *
  * @param listing the records and their keys
  * @param pagination the request's pagination; the first page, newest first, if it is `undefined`
@@ -213,7 +213,7 @@ export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefi
 }
 
 /**
- * Reads one page of a listing, by the rules of deployed nodes (specification, 2.1 and 2.2).
+ * Reads one page of a listing, by the rules of deployed nodes.
  *
  * The page starts at the cursor's record and then drops it. The data node does the same, and drops the first record even if
  * the cursor's record is gone and the first one is another (`PageEntities` in datanode/entities/entities.go).

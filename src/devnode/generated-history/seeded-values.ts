@@ -74,7 +74,7 @@ export function pick<T>(values: readonly [T, ...T[]], number: number): T {
 }
 
 /**
- * Returns a text as users type it. The texts exercise every rule of the CSV format (specification, 4.1): delimiters,
+ * Returns a text as users type it. The texts exercise every rule of the CSV format: delimiters,
  * quotes, all kinds of line breaks, the empty string, leading and trailing spaces, PostgreSQL's own markers, and other
  * scripts.
  *

@@ -17,8 +17,8 @@ export type { Problem } from "./field-rules.js";
 export { type NetworkProblem, networkProblems } from "./network/index.js";
 
 /**
- * Checks a command, as far as that is possible without the network's state: by the rules of the specification (2.4), and
- * by those of the network's own check (`commands/` of v0.78.0).
+ * Checks a command, as far as that is possible without the network's state: by the rules of the API documentation,
+ * and by those of the network's own check (`commands/` of v0.78.0).
  *
  * The network may still refuse a command without a problem here, or fail to execute it.
  *
@@ -115,7 +115,7 @@ const BESIDE_SPECIFICATION: ReadonlySet<Command["case"]> = new Set([
 ]);
 
 /**
- * Returns whether a command is one of the specification (2.4).
+ * Returns whether the API documentation describes a command.
  *
  * @param name the command's name
  * @returns false for a command of governance, of validators or of oracles, and where there is none

@@ -39,7 +39,7 @@ const MAX_SIZE = (2n ** 63n - 1n) / 2n;
 const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Order_TimeInForce.FOK];
 
 /**
- * Checks an order (specification, 2.4, `submission`).
+ * Checks an order.
  *
  * @param order the command
  * @param at its path, with which the paths of the problems begin
@@ -188,7 +188,7 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
 }
 
 /**
- * Checks the submission of stop orders (specification, 2.4).
+ * Checks the submission of stop orders.
  *
  * @param submission the command
  * @param at its path, with which the paths of the problems begin

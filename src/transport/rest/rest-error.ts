@@ -15,7 +15,7 @@ import { addFacts, httpText } from "../call-failure.js";
 export const MAX_ERROR_BYTES = 1024 * 1024;
 
 /**
- * Reads the error of an HTTP error response: from its error object (specification, 7), bare or under `error`, from the
+ * Reads the error of an HTTP error response: from its error object, bare or under `error`, from the
  * object of another kind of API, or from its status. Of an error object that is too large, only the code is used, which
  * gateways write first.
  *
@@ -76,7 +76,7 @@ function messageOf({ error, error_description: description, title, detail }: Jso
 /**
  * Converts an error object to a Connect error, as if the object had arrived in gRPC's trailers.
  *
- * @param object the error object (specification, 7)
+ * @param object the error object
  * @param header the response's header, for the error's metadata
  * @returns the error
  */

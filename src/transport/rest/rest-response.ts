@@ -246,8 +246,7 @@ async function quoted(response: RestResponse<BodyParts>): Promise<string> {
 }
 
 /**
- * Reads the messages of a response that streams: JSON in the configured format, or the parts of a raw body
- * (specification, 2.7 and 4.1).
+ * Reads the messages of a response that streams: JSON in the configured format, or the parts of a raw body.
  *
  * @param desc the messages' descriptor
  * @param rule the HTTP rule by which the method was called; it names the field that a result holds

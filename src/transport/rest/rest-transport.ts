@@ -38,7 +38,7 @@ import { createWebSocketClient, openCallSocket, webSocketMessages, webSocketTarg
 const DEFAULT_CONTENT_TYPE = "application/octet-stream";
 
 /**
- * Creates a Connect transport over the HTTP gateway (specification, 4) on HTTP/1.1, without the layers around it.
+ * Creates a Connect transport over the HTTP gateway on HTTP/1.1, without the layers around it.
  *
  * The `google.api.http` option of a method defines how it is called. The gateway answers a streaming method with JSON
  * objects `{"result": ...}` or `{"error": ...}`, or in the format of `config.streams`. It may answer a method that streams
