@@ -480,7 +480,7 @@ async function outcomeOfSeenResult(
     return outcome;
   }
   const reason = [...new Set(rejected.map((part) => part.reason ?? ""))].join(", ");
-  const isAll = parts.every(({ status }) => status === "failed");
+  const isAll = parts.length === sentParts.length && parts.every(({ status }) => status === "failed");
   return { ...outcome, status: isAll ? "failed" : "partial", reason, parts };
 }
 

@@ -68,7 +68,7 @@ export function parseSent(given: string | OutcomeUnknownError | Transaction): Se
     const signature = decodeHex(digits, SIGNATURE_BYTES);
     const brings = broughtBy(command);
     const [id] = brings === undefined || signature === undefined ? [] : identifiers(signature);
-    return { txHash, publicKey, signature, command, parts: [{ path: "", id, brings, instruction: 0 }] };
+    return { txHash, publicKey, signature, command, parts: [{ path: "", id, brings, errorKey: "" }] };
   }
   if (typeof given === "object" && given.$typeName === "vega.commands.v1.Transaction") {
     return sentTransaction(given);

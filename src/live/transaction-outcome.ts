@@ -5,6 +5,7 @@ import {
   STOP_ORDER_HALVES,
   type StopOrderIdentifiers,
 } from "../transaction/command-identifiers.js";
+import { failuresOf, MARGIN_MODE_KEY, STOP_CANCELLATIONS, UNCLEAR } from "./batch-failures.js";
 
 /** The outcome of a transaction. It is observed, never inferred: what could not be observed is `unknown`. */
 export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
@@ -21,8 +22,8 @@ interface KnownOutcome {
    */
   readonly evidence: "result" | "records" | "blocks" | "absence";
   /**
-   * The outcome of each part of a batch, or of each stop order of a pair. A command of one part has one. There are none
-   * where the node does not say which of them failed.
+   * The outcome of each part of a batch, or of each stop order of a pair. A command of one part has one. Parts are missing
+   * if the node does not say whether they failed.
    */
   readonly parts: readonly OutcomePart[];
 }
@@ -74,9 +75,9 @@ export interface Trace {
 
 /** A part of a command before its outcome is known. */
 export interface CommandPart extends Pick<OutcomePart, "path" | "id" | "brings"> {
-  /** The number of its instruction in a batch, by which the network names its errors. Both halves of a pair have one. */
-  readonly instruction: number;
-  /** The market of the order or stop order that it brings, as the command names it; `undefined` for other parts. */
+  /** The key by which the network names its errors in a batch. Both halves of a pair have one. */
+  readonly errorKey: string;
+  /** Its market as the command names it; `undefined` if it names none. */
   readonly marketId?: string | undefined;
 }
 
@@ -96,11 +97,11 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
     case "batchMarketInstructions":
       return batchParts(command.value, ids);
     case "stopOrdersSubmission":
-      return stopOrderParts(command.value, "", 0, ids?.stopOrders[0]);
+      return stopOrderParts(command.value, "", "", ids?.stopOrders[0]);
     default: {
       const brings = broughtBy(command.case);
       const marketId = command.case === "orderSubmission" ? command.value.marketId : undefined;
-      return [{ path: "", id: brings && ids?.submissions[0], brings, instruction: 0, marketId }];
+      return [{ path: "", id: brings && ids?.submissions[0], brings, errorKey: "", marketId }];
     }
   }
 }
@@ -135,24 +136,28 @@ function batchParts(
 ): readonly CommandPart[] {
   const { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation, stopOrdersSubmission } =
     batch;
-  const lists = { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation };
-  const plain = Object.entries(lists).flatMap(([name, list]) =>
-    list.map((_: unknown, index: number) => ({ path: `${name}[${index}]`, isOrder: name === "submissions", index })),
-  );
+  const partsOf = (
+    name: string,
+    list: readonly { readonly marketId?: string | undefined }[],
+    keyAt: (index: number) => string,
+  ): readonly CommandPart[] =>
+    list.map(({ marketId }, index) => {
+      const orderId = name === "submissions" ? ids?.submissions[index] : undefined;
+      const brings = name === "submissions" ? "order" : undefined;
+      return { path: `${name}[${index}]`, id: orderId, brings, errorKey: keyAt(index), marketId };
+    });
+  const keysFrom = (first: number) => (index: number) => String(first + index);
+  const beforeStopOrders = cancellations.length + amendments.length + submissions.length;
+  const stopOrderKey = keysFrom(beforeStopOrders + stopOrdersCancellation.length);
+  // v0.78.0, `ProcessBatch` in core/processor/batch_market_instructions_processor.go: `i` and `idx` are keys.
   return [
-    ...plain.map(({ path, isOrder, index }, instruction) =>
-      isOrder
-        ? {
-            path,
-            id: ids?.submissions[index],
-            brings: "order" as const,
-            instruction,
-            marketId: submissions[index]?.marketId,
-          }
-        : { path, id: undefined, brings: undefined, instruction },
-    ),
+    ...partsOf("updateMarginMode", updateMarginMode, () => MARGIN_MODE_KEY),
+    ...partsOf("cancellations", cancellations, keysFrom(0)),
+    ...partsOf("amendments", amendments, keysFrom(cancellations.length)),
+    ...partsOf("submissions", submissions, keysFrom(cancellations.length + amendments.length)),
+    ...partsOf(STOP_CANCELLATIONS, stopOrdersCancellation, keysFrom(0)),
     ...stopOrdersSubmission.flatMap((pair, index) =>
-      stopOrderParts(pair, `stopOrdersSubmission[${index}].`, plain.length + index, ids?.stopOrders[index]),
+      stopOrderParts(pair, `stopOrdersSubmission[${index}].`, stopOrderKey(index), ids?.stopOrders[index]),
     ),
   ];
 }
@@ -164,14 +169,14 @@ function stopOrderParts(
       | undefined;
   },
   prefix: string,
-  instruction: number,
+  errorKey: string,
   ids: StopOrderIdentifiers | undefined,
 ): readonly CommandPart[] {
   return STOP_ORDER_HALVES.filter((half) => pair[half] !== undefined).map((half) => ({
     path: `${prefix}${half}`,
     id: ids?.[half],
     brings: "stop order" as const,
-    instruction,
+    errorKey,
     marketId: pair[half]?.orderSubmission?.marketId,
   }));
 }
@@ -200,23 +205,32 @@ export function outcomeOfResult(
     return { ...known, status, parts: parts.map((part) => partOutcome(part, undefined)) };
   }
   const { error = "", errors = [] } = result.extra.case === "failure" ? result.extra.value : {};
-  const byInstruction = new Map(errors.map(({ key, errors: texts }) => [key, texts.join(", ")]));
-  const said = [...byInstruction].map(([key, text]) => (key === "" ? text : `${key}: ${text}`)).join("; ");
-  const reason = error || said || "the node gives no reason";
-  const isBatch = result.transaction.case === "batchMarketInstructions";
-  if (status === "partial" && isBatch && !parts.some(({ instruction }) => byInstruction.has(String(instruction)))) {
-    return { ...known, status, reason, parts: [] };
+  const said = errors.map(({ key, errors: texts }) => (key === "" ? texts.join(", ") : `${key}: ${texts.join(", ")}`));
+  const reason = error || said.join("; ") || "the node gives no reason";
+  if (result.transaction.case !== "batchMarketInstructions") {
+    return { ...known, status, reason, parts: parts.map((part) => partOutcome(part, reason)) };
   }
+  const failures = failuresOf(parts, errors);
+  const isUnnamed = status === "partial" && failures.size === 0;
   return {
     ...known,
     status,
     reason,
-    // The errors of a batch have the number of their instruction. Without such errors, none of it was executed.
-    parts: parts.map((part) => {
-      const own = isBatch ? byInstruction.get(String(part.instruction)) : reason;
-      return partOutcome(part, own ?? (status === "partial" ? undefined : reason));
-    }),
+    parts: isUnnamed ? [] : parts.flatMap((part) => partOfBatch(part, failures.get(part), status, reason)),
   };
+}
+
+/** Makes the outcome of a part of a batch; none if it is not clear. */
+function partOfBatch(
+  part: CommandPart,
+  failure: string | typeof UNCLEAR | undefined,
+  status: "failed" | "partial",
+  reason: string,
+): readonly OutcomePart[] {
+  if (status === "failed") {
+    return [partOutcome(part, typeof failure === "string" ? failure : reason)];
+  }
+  return failure === UNCLEAR ? [] : [partOutcome(part, failure)];
 }
 
 /**
@@ -226,7 +240,10 @@ export function outcomeOfResult(
  * @param reason why it failed; `undefined` if it was executed
  * @returns its outcome
  */
-export function partOutcome(part: Omit<CommandPart, "instruction">, reason: string | undefined): OutcomePart {
+export function partOutcome(
+  part: Pick<CommandPart, "brings" | "id" | "path">,
+  reason: string | undefined,
+): OutcomePart {
   const { path, brings, id } = part;
   return { path, brings, id, status: reason === undefined ? "executed" : "failed", reason };
 }

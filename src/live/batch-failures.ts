@@ -1,0 +1,75 @@
+import type { CommandPart } from "./transaction-outcome.js";
+
+/** The key of the errors of all margin modes of a batch. */
+export const MARGIN_MODE_KEY = "updateMarginMode";
+/** The field of a batch whose parts are counted by themselves: their keys are those of other parts, too. */
+export const STOP_CANCELLATIONS = "stopOrdersCancellation";
+
+/** An error that may be that of a part, or of another one. */
+export const UNCLEAR = Symbol("unclear");
+/** What all instructions of a market fail with whose margin mode could not be changed (v0.78.0, `ProcessBatch`). */
+const MARKET_FAILED = /^Update margin mode transaction failed for market (\w+)\./;
+/** What only the cancellation of a stop order fails with (v0.78.0, core/execution/stoporders/common.go and commands/). */
+const STOP_CANCELLATION_FAILED = /^stop order not found$|stop_orders_cancellation/;
+/** What it fails with as other instructions do (v0.78.0, core/execution/engine.go, and common/errors.go). */
+const ANY_FAILED = /^trading not allowed$|^OrderError: Invalid Market ID$|^market id required when order id specified$/;
+
+type Failures = Map<CommandPart, string | typeof UNCLEAR>;
+
+/**
+ * Finds the parts of a batch that failed. Cancellations of stop orders are counted by themselves, so a key can be that of one of
+ * them and of another part.
+ *
+ * @param parts the parts of the batch
+ * @param errors the errors in its result, by key; those of a key are in the order of execution
+ * @returns why parts failed; `UNCLEAR` for those that may have failed. All others were executed
+ */
+export function failuresOf(
+  parts: readonly CommandPart[],
+  errors: readonly { readonly key: string; readonly errors: readonly string[] }[],
+): ReadonlyMap<CommandPart, string | typeof UNCLEAR> {
+  const failures: Failures = new Map();
+  const failedMarkets = new Map(
+    errors.flatMap((each) => each.errors).map((text) => [MARKET_FAILED.exec(text)?.[1], text] as const),
+  );
+  for (const part of parts) {
+    const text = part.marketId === undefined ? undefined : failedMarkets.get(part.marketId);
+    if (text !== undefined && part.errorKey !== MARGIN_MODE_KEY) {
+      failures.set(part, text);
+    }
+  }
+  for (const { key, errors: all } of errors) {
+    const named = parts.filter((part) => part.errorKey === key && !failures.has(part));
+    const texts = all.filter((text) => !MARKET_FAILED.test(text));
+    if (texts.length > 0) {
+      addFailures(failures, named, texts);
+    }
+  }
+  return failures;
+}
+
+/** Adds the errors of one key to the parts that it names. */
+function addFailures(failures: Failures, named: readonly CommandPart[], texts: readonly string[]): void {
+  const [text = ""] = texts;
+  const isCancellation = ({ path }: CommandPart) => path.startsWith(STOP_CANCELLATIONS);
+  const isShared = named.some(isCancellation) && !named.every(isCancellation);
+  const isMode = named.some(({ errorKey }) => errorKey === MARGIN_MODE_KEY);
+  if (!isShared && !isMode) {
+    for (const part of named) {
+      failures.set(part, texts.join(", "));
+    }
+  } else if (texts.length === named.length) {
+    for (const [index, part] of named.entries()) {
+      failures.set(part, texts[index] ?? "");
+    }
+  } else {
+    const isUnclear = isMode || texts.length > 1 || ANY_FAILED.test(text);
+    for (const part of named) {
+      if (isUnclear) {
+        failures.set(part, UNCLEAR);
+      } else if (isCancellation(part) === STOP_CANCELLATION_FAILED.test(text)) {
+        failures.set(part, text);
+      }
+    }
+  }
+}
