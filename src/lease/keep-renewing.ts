@@ -113,11 +113,13 @@ async function renewAll(
   const limits = await services.limits(stop);
   for (const marketId of marketsOf(state, settings)) {
     await noteAuction(state, marketId, services.data, stop);
-    for (const batch of planRenewals(state, marketId, settings, limits)) {
-      if (!stop.aborted) {
-        await renew(batch, services, settings);
+    await services.sender.inTurn(stop, async () => {
+      for (const batch of planRenewals(state, marketId, settings, limits)) {
+        if (!stop.aborted) {
+          await renew(batch, services, settings);
+        }
       }
-    }
+    });
   }
 }
 

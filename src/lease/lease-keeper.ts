@@ -5,15 +5,18 @@ import {
   type OrderSubmission,
   OrderSubmissionSchema,
 } from "../../gen/vega/commands/v1/commands_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { Order_TimeInForce, Order_Type } from "../../gen/vega/vega_pb.js";
 import { RequestError } from "../errors/index.js";
 import { assertObject } from "../input/assert.js";
 import type { CallOptions } from "../input/call-options.js";
 import { followBlocks } from "../live/follow-blocks.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 import type { Accounts } from "../market/account.js";
+import { monotonicMs } from "../runtime/index.js";
 import { linkedController, onAbort } from "../signal/abort.js";
+import { remainingMs, withTimeout } from "../transaction/deadline.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
+import { TIMEOUT_MS } from "../transaction/transactions.js";
 import { coverageOf, type LeaseCoverage } from "./coverage.js";
 import { followAccount } from "./follow-account.js";
 import { keepRenewing } from "./keep-renewing.js";
@@ -21,8 +24,8 @@ import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
 import { createLeaseSender, type LeaseSender, type SentBatch } from "./lease-sender.js";
 import { createLimits } from "./lease-services.js";
-import { createLeaseState, type LeaseState, type LeaseTrigger, volumeOf } from "./lease-state.js";
-import { type LeaseBatch, type WantedStop, wantedStops } from "./renewal-plan.js";
+import { createLeaseState, type LeaseState, type LeaseTrigger } from "./lease-state.js";
+import { isOpening, type LeaseBatch, planOpening } from "./renewal-plan.js";
 import type { SendingServices } from "./send-batch.js";
 
 /** What leases need of the client. */
@@ -99,14 +102,21 @@ export function keepLeases(
   });
   onAbort(closing, unfollow);
 
-  /** The stop orders that have to be submitted together with an order, as it may open a position. */
-  async function openingStops(order: OrderSubmission, signal: AbortSignal): Promise<readonly WantedStop[]> {
-    if (settings.flattenAfterMs.length === 0 || !isOpening(state, order)) {
-      return [];
-    }
-    // Without a position, the stop orders of both sides share the network's limit.
-    const both = wantedStops([Side.SELL, Side.BUY], 0n, settings, await limits(signal));
-    return both.filter(({ side }) => side !== order.side);
+  /** Submits an order whose stop orders, if it needs some, take the place of all others of the market. */
+  async function submitOpening(
+    submitted: OrderSubmission,
+    { signal = closing, timeoutMs }: Pick<CallOptions, "signal" | "timeoutMs">,
+  ): Promise<{ readonly executed: Promise<SentBatch> }> {
+    const startedAt = monotonicMs();
+    return withTimeout(timeoutMs ?? TIMEOUT_MS, signal, (ending) =>
+      sender.inTurn(ending, async () => {
+        const stops = planOpening(state, submitted, settings, await limits(ending));
+        const leftMs = timeoutMs && remainingMs(timeoutMs, startedAt);
+        const sent = sender.send(batchOf(submitted, stops), { signal, timeoutMs: leftMs });
+        await sent.isSigned;
+        return sent;
+      }),
+    );
   }
 
   return {
@@ -118,18 +128,9 @@ export function keepLeases(
           "Lease fewer: each is renewed again and again.",
         );
       }
-      const stops = await openingStops(submission, options.signal ?? closing);
-      const { executed } = sender.send(
-        {
-          marketId: submission.marketId,
-          renewed: [],
-          submitted: submission,
-          cancelledStops: [],
-          submittedStops: stops,
-          trigger: undefined,
-        },
-        options,
-      );
+      const { executed } = isOpening(state, submission, settings)
+        ? await submitOpening(submission, options)
+        : sender.send(batchOf(submission, NO_STOPS), options);
       return submissionOf(await executed);
     },
 
@@ -204,12 +205,10 @@ function notLeasable(summary: string, advice: string): RequestError {
   return new RequestError(summary, { advice: `${advice} Nothing was sent.` });
 }
 
-/** Returns whether an order may open a position for which there is no stop order. */
-function isOpening(state: LeaseState, { marketId, side }: OrderSubmission): boolean {
-  const isCovered = [...state.stops.values()].some(
-    (stop) => stop.marketId === marketId && stop.side !== side && stop.status !== "void",
-  );
-  return !isCovered && volumeOf(state, marketId) === 0n;
+const NO_STOPS: Pick<LeaseBatch, "cancelledStops" | "submittedStops"> = { cancelledStops: [], submittedStops: [] };
+
+function batchOf(submitted: OrderSubmission, stops: typeof NO_STOPS): LeaseBatch {
+  return { marketId: submitted.marketId, renewed: [], submitted, trigger: undefined, ...stops };
 }
 
 function submissionOf({ outcome, parts, txHash, expiresAt }: SentBatch): LeasedSubmission {

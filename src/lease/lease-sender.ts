@@ -1,6 +1,7 @@
 import type { BatchMarketInstructions } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { CallOptions } from "../input/call-options.js";
 import type { CommandPart, Outcome } from "../live/transaction-outcome.js";
+import { raceAbort } from "../signal/abort.js";
 import type { LeaseSettings } from "./lease-options.js";
 import { applyOutcome, forgetUnsent, noteSigned, type ResultServices } from "./lease-results.js";
 import type { LeaseState } from "./lease-state.js";
@@ -31,6 +32,15 @@ export interface LeaseSender {
     options: Pick<CallOptions, "signal" | "timeoutMs">,
     build?: (time: bigint) => BatchMarketInstructions,
   ): { readonly executed: Promise<SentBatch>; readonly isSigned: Promise<void> };
+  /**
+   * Plans stop orders and signs them, after those who do so already: two plans that are made from the same state would place more
+   * stop orders together than the network allows.
+   *
+   * @param signal ends the wait for the others
+   * @param act plans and signs; another one begins when this one has ended
+   * @returns what `act` returns
+   */
+  inTurn<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
   /** Waits until the outcomes of all batches are known, or will not be. */
   settled(): Promise<void>;
 }
@@ -53,6 +63,7 @@ export function createLeaseSender(
   const { leaseMs } = settings;
   const running = new Set<Promise<unknown>>();
   const ignore = () => undefined;
+  let turn: Promise<unknown> = Promise.resolve();
 
   return {
     send(batch, options, build = (time) => batchInstructions(batch, time, leaseMs)) {
@@ -81,6 +92,13 @@ export function createLeaseSender(
       running.add(ended);
       void ended.then(() => running.delete(ended));
       return { executed, isSigned: Promise.race([signing, ended]) };
+    },
+
+    inTurn(signal, act) {
+      const before = turn;
+      const acting = raceAbort(before, signal).then(act);
+      turn = Promise.allSettled([before, acting]);
+      return acting;
     },
 
     async settled() {

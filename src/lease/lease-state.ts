@@ -88,15 +88,17 @@ export function closingSide(volume: bigint): Side | undefined {
  *
  * @param state the leases
  * @param marketId the market
+ * @param nextSide the side of an order that is submitted next
  * @returns the sides, each once
  */
-export function neededSides(state: LeaseState, marketId: string): readonly Side[] {
+export function neededSides(state: LeaseState, marketId: string, nextSide?: Side): readonly Side[] {
   const closing = closingSide(volumeOf(state, marketId));
   if (closing !== undefined) {
     return [closing];
   }
-  const own = [...state.orders.values()].filter((order) => order.marketId === marketId);
-  return [Side.SELL, Side.BUY].filter((side) => own.some((order) => order.side !== side));
+  const own = [...state.orders.values()].filter((order) => order.marketId === marketId).map(({ side }) => side);
+  const opening = nextSide === undefined ? own : [...own, nextSide];
+  return [Side.SELL, Side.BUY].filter((side) => opening.some((each) => each !== side));
 }
 
 /** Returns the markets on which something is leased or has to be. */

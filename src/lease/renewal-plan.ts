@@ -92,8 +92,46 @@ export function planRenewals(
   return batches;
 }
 
+/** Returns whether an order may open a position for which there is no stop order. */
+export function isOpening(
+  state: LeaseState,
+  { marketId, side }: Pick<OrderSubmission, "marketId" | "side">,
+  { flattenAfterMs }: LeaseSettings,
+): boolean {
+  const isCovered = [...state.stops.values()].some(
+    (stop) => stop.marketId === marketId && stop.side !== side && stop.status !== "void",
+  );
+  return flattenAfterMs.length > 0 && !isCovered && volumeOf(state, marketId) === 0n;
+}
+
+/**
+ * Plans the stop orders that are submitted together with an order, as it may open a position. Those that the market has may be as
+ * many as the network allows, so all of them are replaced.
+ *
+ * @param state the leases
+ * @param order the order
+ * @param settings how long leases are
+ * @param limits the network's limits
+ * @returns the stop orders that are cancelled and submitted; none if the order opens no position, or is covered
+ */
+export function planOpening(
+  state: LeaseState,
+  order: OrderSubmission,
+  settings: LeaseSettings,
+  limits: LeaseLimits,
+): Pick<LeaseBatch, "cancelledStops" | "submittedStops"> {
+  if (!isOpening(state, order, settings)) {
+    return { cancelledStops: [], submittedStops: [] };
+  }
+  const { marketId } = order;
+  const besideOrder = { ...limits, batchSize: limits.batchSize - 1 };
+  const submittedStops = wantedStops(neededSides(state, marketId, order.side), 0n, settings, besideOrder);
+  const old = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
+  return { cancelledStops: old.slice(0, besideOrder.batchSize - submittedStops.length), submittedStops };
+}
+
 /** Returns the stop orders that a market needs for its position, as far as the network allows them. */
-export function wantedStops(
+function wantedStops(
   sides: readonly Side[],
   volume: bigint,
   { flattenAfterMs }: LeaseSettings,

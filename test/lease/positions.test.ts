@@ -1,7 +1,7 @@
 // What the network does when renewals stop (v0.78.0, core/execution/future/market.go): removeExpiredOrders removes orders whose
 // expiry has passed, removeExpiredStopOrders submits the orders of stop orders that expire, unless in an auction.
 import { describe, expect, it } from "@jest/globals";
-import { type LeaseEvent, Order_TimeInForce, Order_Type, Side } from "tradewire";
+import { type LeaseEvent, Order_TimeInForce, Order_Type, Side, type Signer, signerFromMnemonic } from "tradewire";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import {
@@ -151,6 +151,46 @@ describe("a position", () => {
     const sides = () => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced) ?? [];
     await eventually(() => sides().filter(({ side }) => side === Side.BUY).length === 2 && sides().length === 4);
     expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
+  });
+
+  it("that an order on the other side opens is covered although one side has all stop orders", async () => {
+    await using started = await start({ flattenAfterMs: [1500, 1600, 1700, 1800] });
+    const { leases, events } = started;
+    await leases.submit(limitOrder());
+    await eventually(() => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced).length === 4);
+    await leases.submit(limitOrder({ side: Side.SELL, price: "1" })); // It trades at once.
+    expect(await volumeOf(started)).toBe(-1n);
+    expect((await pendingStops(started)).some((stop) => stop?.submission?.side === Side.BUY)).toBe(true);
+    expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
+  });
+
+  it("that an order opens while a renewal is signed is covered", async () => {
+    using key = await signerFromMnemonic("test test test test test test test test test test test junk");
+    let held: (() => void)[] | undefined;
+    const signer: Signer = {
+      publicKey: key.publicKey,
+      async sign(message) {
+        await new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
+        return key.sign(message);
+      },
+    };
+    await using started = await start({ signer, flattenAfterMs: [1500, 1600, 1700, 1800] });
+    const { leases, events } = started;
+    await leases.submit(limitOrder());
+    await eventually(() => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced).length === 4);
+    held = [];
+    await eventually(() => held?.length === 1); // The renewal, which replaces the stop orders.
+    const submitting = leases.submit(limitOrder({ side: Side.SELL, price: "9000000000" }));
+    const [renewal] = held;
+    held = undefined;
+    renewal?.();
+    expect(await submitting).toMatchObject({ status: "executed", reason: undefined });
+    await passes(started, TIMES.renewEveryMs);
+    expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
+    const sides = marketOf(started)
+      ?.stopOrders.filter(({ isPlaced }) => isPlaced)
+      .map(({ side }) => side);
+    expect(new Set(sides)).toEqual(new Set([Side.BUY, Side.SELL]));
   });
 
   it("is covered by the next program, not closed by the stop orders of the one before", async () => {
