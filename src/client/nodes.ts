@@ -12,7 +12,7 @@ import { monotonicMs, startTimer } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import type { Hooks } from "../transport/hooks.js";
 import type { NodeGate } from "../transport/layers/fallback.js";
-import { callError } from "../transport/layers/library-errors.js";
+import { callError, endedInOwnWait } from "../transport/layers/library-errors.js";
 import { methodName } from "../transport/method.js";
 import { createServiceClient } from "../transport/service-client.js";
 import type { OpenNode } from "../transport/transport.js";
@@ -277,8 +277,14 @@ export function watchNodes(
   };
 }
 
-/** Returns what is known about a node after a check. A node that fails a check once is still what it was. */
+/**
+ * Returns what is known about a node after a check. A node that fails a check once is still what it was, and so is one whose
+ * check was not sent, since it waited in this client.
+ */
 function healthAfter(before: Health | undefined, found: Health): Health {
+  if (before !== undefined && found.kind === "unreachable" && endedInOwnWait(found.error)) {
+    return before;
+  }
   const mayPass = found.kind === "unchecked" || (found.kind === "failing" && !(found.error instanceof ProtocolError));
   return mayPass && before?.kind === "answered" && !before.hasFailedOnce ? { ...before, hasFailedOnce: true } : found;
 }

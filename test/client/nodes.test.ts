@@ -478,6 +478,41 @@ describe("several nodes", () => {
     expect([limiting.calls.parameters - before, other.calls.parameters]).toEqual([1, 2]);
   });
 
+  it("get what must not wait for the pace of limits.callsPerSecond, and its node is used again at once", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using first = await saying();
+    await using other = await saying();
+    await using client = createClient({
+      grpc: { url: [first.grpcUrl, elsewhere(other.grpcUrl)] },
+      limits: { callsPerSecond: 1 },
+    });
+    await runtime.until(read(client)); // The checks of both nodes wait for the pace, too.
+    await runtime.pass(1000);
+    await runtime.until(Promise.all([read(client), read(client, 400)]));
+    expect([first.calls.parameters, other.calls.parameters]).toEqual([2, 1]);
+    await runtime.pass(1000);
+    await runtime.until(read(client));
+    expect([first.calls.parameters, other.calls.parameters]).toEqual([3, 1]);
+  });
+
+  it("are as usable as before if a check ends while it waits for the pace of limits.callsPerSecond", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using first = await saying();
+    await using other = await saying();
+    await using client = createClient({
+      grpc: { url: [first.grpcUrl, elsewhere(other.grpcUrl)] },
+      limits: { callsPerSecond: 1 },
+      timeouts: { callMs: 60_000 },
+    });
+    await runtime.until(read(client));
+    const reading = Promise.all(Array.from({ length: 20 }, () => read(client)));
+    await runtime.pass(0);
+    expect(await runtime.until(client.status())).toMatchObject([{ state: "usable" }, { state: "usable" }]);
+    await runtime.until(reading);
+    await runtime.until(read(client));
+    expect([first.calls.parameters, other.calls.parameters]).toEqual([22, 0]);
+  });
+
   it("get a transaction that was not sent because of a ban, but none that was answered with one", async () => {
     await using banning = await saying({ fails: ban });
     await using other = await saying();

@@ -20,7 +20,7 @@ import { type Hooks, isolateHooks } from "../hooks.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
 import type { ClosableTransport } from "../transport-types.js";
-import { callError, endUnsent } from "./library-errors.js";
+import { callError, endedInOwnWait, endUnsent } from "./library-errors.js";
 
 /** One of several transports, and its name in hooks and errors. */
 export type FallbackMember = NamedTransport;
@@ -296,7 +296,7 @@ async function callInTurn<T>(
       if (signal?.aborted === true || !mayGoOn) {
         throw withEarlierFailures(reason, error, earlier);
       }
-      if (error instanceof ConnectionError && refusal === undefined) {
+      if (error instanceof ConnectionError && refusal === undefined && !endedInOwnWait(error)) {
         cooldowns.start(member);
         gate?.onLost(member.name);
       }

@@ -20,7 +20,7 @@ import {
   TradewireError,
 } from "../../errors/index.js";
 import { connectionLost, type NetworkFailure, networkFailure, streamReset } from "../../errors/network-failure.js";
-import { errorCodes, isError } from "../../errors/node-errors.js";
+import { causesOf, errorCodes, isError } from "../../errors/node-errors.js";
 import { codeOfHttpStatus } from "../../http-rule/http-status.js";
 import { toErrorObject } from "../../json/envelope.js";
 import { remainingMs, type SentTo, setSentTo } from "../call-context.js";
@@ -175,18 +175,35 @@ export function callError(reason: unknown, context: CallContext): TradewireError
   return error;
 }
 
+/** The errors of calls that ended in a wait of this client, such as for its own rate limit. */
+const endsOfOwnWaits = new WeakSet<Error>();
+
 /**
  * Returns the error of a call whose signal was aborted before anything was sent.
  *
  * @param reason the signal's reason
  * @param awaited what the call waited for when its time was up
+ * @param isOwnWait whether the wait was this client's own; `false` if the node imposed it
  * @returns a Connect error for which {@link isEndUnsent} is true
  */
-export function endUnsent(reason: unknown, awaited = "it was its turn to be sent"): ConnectError {
+export function endUnsent(reason: unknown, awaited = "it was its turn to be sent", isOwnWait = true): ConnectError {
   const cause = isTimeout(reason)
     ? deadlineExceeded(reason, awaited)
     : new CanceledError({ cause: reason, mayHaveBeenSent: false });
+  if (isOwnWait) {
+    endsOfOwnWaits.add(cause);
+  }
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}
+
+/**
+ * Returns whether a call, or the check of its node, ended in a wait of this client, so that nothing is known about the node.
+ *
+ * @param error the error of the call
+ * @returns whether it did
+ */
+export function endedInOwnWait(error: TradewireError): boolean {
+  return causesOf(error).some((cause) => endsOfOwnWaits.has(cause));
 }
 
 /**

@@ -85,7 +85,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   const inFlight = { count: 0, haveOverlapped: false };
   let gate: Gate = { kind: "open", heldUntil: 0 };
   let node: NodeLimit = { kind: "unknown", crowdedAt: 0 };
-  const queue = createCallQueue({ waitMs: () => delay().waitMs, onSend });
+  const queue = createCallQueue({ waitMs: () => delay().waitMs, onSend, timeoutError });
 
   function delay(): Delay {
     const heldMs = gate.kind === "closed" ? 0 : gate.heldUntil - monotonicMs();
@@ -105,6 +105,12 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     }
     const isLocalSlower = local !== undefined && local.msFor(1) >= (nodeBucket?.msFor(1) ?? 0);
     return { waitMs: 0, reason: isLocalSlower ? "limits.callsPerSecond" : "the node's rate limit" };
+  }
+
+  function timeoutError(): ConnectError {
+    return delay().reason === "the node refused a call"
+      ? endUnsent(deadlineError(), "the node, which had refused a call, took calls again", false)
+      : endUnsent(deadlineError());
   }
 
   function onSend(): void {
@@ -258,10 +264,18 @@ interface WaitingCall {
  * Creates a queue of calls.
  *
  * @param options `waitMs` returns the time until the first call may be sent, in milliseconds; `onSend` is called for each
- *   call that is sent
+ *   call that is sent; `timeoutError` returns the error of a call whose time limit is reached
  * @returns the queue, empty
  */
-function createCallQueue({ waitMs, onSend }: { waitMs(): number; onSend(): void }): CallQueue {
+function createCallQueue({
+  waitMs,
+  onSend,
+  timeoutError,
+}: {
+  waitMs(): number;
+  onSend(): void;
+  timeoutError(): ConnectError;
+}): CallQueue {
   let waiting: WaitingCall[] = [];
   let stopTimer: StopTimer | undefined;
 
@@ -291,7 +305,7 @@ function createCallQueue({ waitMs, onSend }: { waitMs(): number; onSend(): void 
           sendNext();
         };
         const stopListening = onAbort(signal, () => leave(signal?.reason));
-        const onTimeout = () => leave(endUnsent(deadlineError()));
+        const onTimeout = () => leave(timeoutError());
         const stopTimeout = timeoutMs > 0 ? startTimer(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS)) : undefined;
         const end = () => {
           stopListening();
