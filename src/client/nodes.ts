@@ -8,8 +8,9 @@ import { failureKind } from "../errors/reaction.js";
 import { type DataNodeLag, measureLag } from "../history/data-node-lag.js";
 import { isChainId } from "../input/assert.js";
 import type { CallOptions } from "../input/call-options.js";
-import { monotonicMs, startTimer } from "../runtime/index.js";
+import { monotonicMs } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
+import { atMost } from "../signal/wait.js";
 import type { Hooks } from "../transport/hooks.js";
 import type { NodeGate } from "../transport/layers/fallback.js";
 import { callError, endedInOwnWait } from "../transport/layers/library-errors.js";
@@ -241,6 +242,11 @@ export function watchNodes(
       watchedOf(name).health = undefined;
     },
 
+    lacksCheck(name) {
+      const { health } = watchedOf(name);
+      return health?.kind === "unchecked" && failureKind(health.error) === "node: not found";
+    },
+
     hasAnswered: (name) => watchedOf(name).health?.kind === "answered",
 
     async status({ signal, timeoutMs }) {
@@ -292,18 +298,6 @@ function healthAfter(before: Health | undefined, found: Health): Health {
 /** Returns whether a node must be checked before it is used: its last check failed, and not just now. */
 function needsCheck({ kind, at }: Health): boolean {
   return (kind === "failing" || kind === "unreachable") && monotonicMs() - at > FAILED_MS;
-}
-
-/** Waits for a promise at most for a time; without one, until it is settled. Returns `undefined` if the time is up first. */
-async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
-  if (ms === undefined) {
-    return promise;
-  }
-  let stop = () => {};
-  const late = new Promise<undefined>((resolve) => {
-    stop = startTimer(() => resolve(undefined), ms);
-  });
-  return await Promise.race([promise, late]).finally(() => stop());
 }
 
 /** Returns the height that nodes are compared with; 0 without any. */

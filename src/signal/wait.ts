@@ -61,6 +61,24 @@ export async function wait(
 }
 
 /**
+ * Waits for a promise, but not longer than a time.
+ *
+ * @param promise the promise; its work goes on when the time is up
+ * @param ms the time, in milliseconds; `undefined` means no limit
+ * @returns the promise's value; `undefined` if the time is up first
+ */
+export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
+  if (ms === undefined) {
+    return promise;
+  }
+  let stopTimer = () => {};
+  const late = new Promise<undefined>((resolve) => {
+    stopTimer = startTimer(() => resolve(undefined), ms);
+  });
+  return await Promise.race([promise, late]).finally(() => stopTimer());
+}
+
+/**
  * Throws if a signal is aborted.
  *
  * @param signal the signal

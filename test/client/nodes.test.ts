@@ -247,6 +247,30 @@ describe("several nodes", () => {
     expect(await overRest.status()).toMatchObject([{ state: "unchecked" }, { state: "usable" }]);
   });
 
+  it("are asked for what a server that is no node says it does not have, unless it is a transaction", async () => {
+    await using foreign = await serveNodeOf(() => undefined, []); // A gateway without the paths of a node.
+    await using right = await saying();
+    const connect = (...url: string[]) => createClient({ chainId: "chain-1", rest: { url }, retry: { tries: 1 } });
+    await using client = connect(foreign.restUrl, right.restUrl);
+    expect((await read(client)).networkParameter?.value).toBe("1000");
+    const missing = { name: "NodeError", code: Code.NotFound };
+    expect(await failureOf(client.submitTransaction({ tx: await crafted() }))).toMatchObject(missing);
+    expect(right.calls).toMatchObject({ parameters: 1, submitted: 0 });
+    await using none = connect(foreign.restUrl, elsewhere(foreign.restUrl));
+    expect(await failureOf(read(none))).toMatchObject(missing);
+    // What a node says it does not have, no other one is asked for.
+    await using other = await saying();
+    await using both = connect(right.restUrl, other.restUrl);
+    right.says.fails = new ConnectError("no such parameter", Code.NotFound);
+    expect(await failureOf(read(both))).toMatchObject(missing);
+    expect(other.calls.parameters).toBe(0);
+    // A node in its cooldown is asked, too.
+    await right.close();
+    expect(await failureOf(read(client))).toMatchObject({ name: "ConnectionError" });
+    await using _forwarder = await startForwarder("127.0.0.1", Number(new URL(right.restUrl).port), other.restUrl);
+    expect((await read(client)).networkParameter?.value).toBe("1000");
+  });
+
   it.each([
     { failsCheck: Code.Unauthenticated },
     { failsCheck: Code.PermissionDenied },

@@ -11,7 +11,7 @@ import {
   RequestError,
   type TradewireError,
 } from "../../errors/index.js";
-import { reactionTo, wasNeverSent } from "../../errors/reaction.js";
+import { failureKind, reactionTo, wasNeverSent } from "../../errors/reaction.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { callId, failedTransportsKey, remainingMs } from "../call-context.js";
@@ -48,6 +48,8 @@ export interface NodeGate {
   onLost(name: string): void;
   /** Returns whether a member has answered since its connection was lost. */
   hasAnswered(name: string): boolean;
+  /** Returns whether a member does not have the path of its check, so that it may be no node. */
+  lacksCheck(name: string): boolean;
 }
 
 /** Options of {@link fallback}. Those that are left out have the configuration's defaults. */
@@ -292,7 +294,9 @@ async function callInTurn<T>(
       if (isLimited) {
         candidates = candidates.filter((other) => other.member.node !== member.node);
       }
-      const mayGoOn = reaction.fallBack || (isLimited && candidates.length > 0);
+      // A server that is no node has nothing that a node has.
+      const isElsewhere = failureKind(error) === "node: not found" && gate?.lacksCheck(member.name) === true;
+      const mayGoOn = reaction.fallBack || ((isLimited || isElsewhere) && candidates.length > 0);
       if (signal?.aborted === true || !mayGoOn) {
         throw withEarlierFailures(reason, error, earlier);
       }
@@ -305,8 +309,8 @@ async function callInTurn<T>(
         failure = withEarlierFailures(reason, error, earlier);
       }
       const next = candidates.shift();
-      // If there was no answer and time remains, even a transport in its cooldown may succeed.
-      const mayReachNext = error instanceof ConnectionError && reaction.retry;
+      // If there was no answer of a node and time remains, even a transport in its cooldown may succeed.
+      const mayReachNext = isElsewhere || (error instanceof ConnectionError && reaction.retry);
       if (next === undefined || !mayFallBack(error) || (next.isCoolingDown && !isCoolingDown && !mayReachNext)) {
         throw failure;
       }
