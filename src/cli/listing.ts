@@ -9,7 +9,7 @@ import { type CommandContext, json, printable, writeOut } from "./output.js";
 import { type OutputFormat, recordsFormat, recordsOutput } from "./output-format.js";
 import { parseCount } from "./parsers.js";
 import { createProgress } from "./progress.js";
-import { LISTED, printTable } from "./table.js";
+import { LISTED, printTable, printWhole } from "./table.js";
 
 /** The options that choose how a listing is printed. */
 export const listingOptions = {
@@ -25,8 +25,11 @@ export const listingOptions = {
   all: flag("list all records, even on a terminal"),
 };
 
+/** The option of listings that have identifiers. */
+export const wideOption = flag("print full IDs and all columns; on a narrow terminal, each value on its own line");
+
 /** The values of {@link listingOptions}. */
-export type ListingOptions = OptionValues<typeof listingOptions>;
+export type ListingOptions = OptionValues<typeof listingOptions> & { readonly wide?: boolean | undefined };
 
 /** The type of the records of a listing, and how they are shown as a table. */
 export interface ListingType<M extends DescMessage> {
@@ -114,7 +117,11 @@ async function printRecords<M extends DescMessage>(
     progress.end();
   }
   const shown = options.limit === undefined && isShort(options, out) ? rows.slice(0, LISTED) : rows;
-  printTable(header, shown, context, { ranked, prefers: "values", advice });
+  if (options.wide === true) {
+    printWhole(header, shown, context);
+  } else {
+    printTable(header, shown, context, { ranked, prefers: "values", advice });
+  }
   if (shown.length < rows.length) {
     notes.write(`Showing the first ${LISTED}. Use --all to list all records, or --limit to change the number.\n`);
   }

@@ -218,6 +218,22 @@ function shortened(text: string, width: number): string {
   return `${chosen}…`;
 }
 
+/**
+ * Formats the values of a record below each other, so that nothing has to be omitted or shortened.
+ *
+ * @param values the names and values, safe for a terminal
+ * @param styleName styles the names
+ * @returns a line of text for each value
+ */
+export function recordLines(
+  values: readonly (readonly [name: string, value: string])[],
+  styleName: (name: string) => string = (name) => name,
+): string {
+  const [width = 0] = widthsOf(values, 1);
+  const padded = (name: string) => `${styleName(name)}${" ".repeat(width - stringWidth(name))}${GAP}`;
+  return values.map(([name, value]) => `${value === "" ? styleName(name) : `${padded(name)}${value}`}\n`).join("");
+}
+
 /** The width of a terminal of unknown size. */
 const COLUMNS = 80;
 
@@ -324,6 +340,31 @@ export function createTables(
       }
     },
   };
+}
+
+/**
+ * Prints whole records: as a table if it fits the terminal, otherwise with each value on its own line.
+ *
+ * @param header the names of the columns
+ * @param rows the cells of each row, safe for a terminal
+ * @param streams the stream of the records
+ */
+export function printWhole(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  streams: Pick<Streams, "out" | "environment">,
+): void {
+  const { out, environment } = streams;
+  const bold = (text: string) => styled(out, "bold", text, environment);
+  const widths = widthsOf([header, ...rows], header.length);
+  const width = widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
+  const isTable = width <= widthOf(streams);
+  const recordOf = (cells: readonly string[]) =>
+    recordLines(
+      header.map((name, place) => [name, cells[place] ?? ""]),
+      bold,
+    );
+  out.write(isTable ? fitTable(header, rows, { styleHeader: bold }).text : rows.map(recordOf).join("\n"));
 }
 
 /**

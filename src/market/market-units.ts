@@ -47,6 +47,13 @@ export interface AssetUnits extends DecimalUnits<string> {
 const DECIMAL_FIELDS = {
   "vega.Order": { price: "price", size: "size", remaining: "size" },
   "vega.Trade": { price: "price", size: "size" },
+  "vega.MarketData": {
+    ...{ markPrice: "price", lastTradedPrice: "price", midPrice: "price", staticMidPrice: "price" },
+    ...{ bestBidPrice: "price", bestBidVolume: "size", bestOfferPrice: "price", bestOfferVolume: "size" },
+    ...{ bestStaticBidPrice: "price", bestStaticBidVolume: "size" },
+    ...{ bestStaticOfferPrice: "price", bestStaticOfferVolume: "size" },
+    ...{ indicativePrice: "price", indicativeVolume: "size", openInterest: "size" },
+  },
   "vega.PriceLevel": { price: "price", volume: "size" },
   // Profit and loss are sums of the settlement asset, whatever the comment of the network's definition says (v0.78.0,
   // `mtm` in datanode/entities/position.go multiplies by `AverageEntryPrice`, which has the asset's decimals).
@@ -76,7 +83,8 @@ export interface MarketUnits extends DecimalCommands {
   /** The base asset of a spot market; undefined for other markets. */
   readonly baseAsset: AssetUnits | undefined;
   /**
-   * Converts the numbers of a record of this market: an order, a trade, a position, a price level or margin levels.
+   * Converts the numbers of a record of this market: an order, a trade, a position, a price level, market data or margin
+   * levels.
    *
    * @param record the record, as the node sent it
    * @returns the decimal numbers by field; a number that the node left out stays an empty text
@@ -193,7 +201,7 @@ function unitsOf<U extends bigint | string>(
 }
 
 function decimalsOf<T extends DecimalRecordType>(
-  record: { readonly $typeName: T; readonly marketId?: unknown },
+  record: { readonly $typeName: T; readonly marketId?: unknown; readonly market?: unknown },
   { marketId, ...units }: Pick<MarketUnits, "asset" | "marketId" | "price" | "size">,
 ): DecimalsOf<T> {
   const fields = DECIMAL_FIELDS[record.$typeName];
@@ -202,8 +210,9 @@ function decimalsOf<T extends DecimalRecordType>(
       advice: `Give a message of one of these types: ${Object.keys(DECIMAL_FIELDS).join(", ")}.`,
     });
   }
-  if (record.marketId !== undefined && record.marketId !== marketId) {
-    throw new RequestError(`the record is of market ${quoted(String(record.marketId))}, not of ${marketId}`, {
+  const owner = record.marketId ?? record.market;
+  if (owner !== undefined && owner !== marketId) {
+    throw new RequestError(`the record is of market ${quoted(String(owner))}, not of ${marketId}`, {
       advice: "Load the units of the record's market: another market may count in other decimals.",
     });
   }

@@ -12,9 +12,7 @@ import {
   Order_TimeInForceSchema,
   Order_TypeSchema,
   SideSchema,
-  type StopOrder,
   StopOrder_StatusSchema,
-  StopOrder_TriggerDirectionSchema,
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
 import { truncate } from "../../errors/error-text.js";
@@ -28,7 +26,8 @@ import { valueName } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { eventsOutput } from "../output-format.js";
 import { parseCount } from "../parsers.js";
-import { createNames } from "../records/record-names.js";
+import { createNames, type Names } from "../records/record-names.js";
+import { stopOrderDecimals, triggerText } from "../records/stop-order-text.js";
 
 const eventsOptions = {
   type: repeated(
@@ -75,9 +74,12 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   // Without events nothing else would show that the connection is lost.
   await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });
   const { signal } = context;
-  const names = createNames(client, options.wide === true, signal);
+  const names = createNames(client, options.wide === true, context);
   const partyId = party && (await names.party(party));
   const marketId = market && (await names.market(market));
+  const isWide = options.wide === true;
+  const id = (text: string) => (isWide || text.length <= SHORT_ID + 1 ? text : `${text.slice(0, SHORT_ID)}…`);
+  const shown = { names, id };
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {
@@ -88,8 +90,10 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
       continue;
     }
     const desc = valueDesc(item);
-    const text = format === "table" ? eventLine(item, desc, options.wide === true) : json(eventJson(item, desc));
-    await writeOut(context, text);
+    if (format === "table" && marketOf(item) !== "") {
+      await names.loadIfOffered(marketOf(item));
+    }
+    await writeOut(context, format === "table" ? eventLine(item, desc, shown) : json(eventJson(item, desc)));
     left -= 1;
     if (left <= 0) {
       break;
@@ -132,79 +136,111 @@ const SHORT_ID = 8;
 /** The maximum number of fields of events without a specific format, and the maximum length of each. */
 const [MAX_FIELDS, MAX_CHARACTERS] = [6, 80];
 
+/** How the values of events are shown. */
+interface Shown {
+  readonly names: Names;
+  readonly id: (text: string) => string;
+}
+
+/** Returns the market that counts the numbers of an event. */
+function marketOf({ kind, value }: LiveEvent): string {
+  switch (kind) {
+    case "order":
+    case "trade":
+    case "marginLevels":
+      return value.marketId;
+    case "stopOrder":
+      return value.stopOrder?.marketId ?? "";
+    case "marketData":
+      return value.market;
+    default:
+      return "";
+  }
+}
+
 /**
- * Formats an event as a line for a person: its block, type, transaction and content. Codes are shown by name, decimals as
- * the network sends them.
+ * Formats an event as a line for a person: its block, type, transaction and content. Codes are shown by name, prices
+ * and sizes in the decimals of their market.
  *
  * @param event the event
  * @param desc the descriptor of its value
- * @param wide whether identifiers are shown in full
+ * @param shown the names and decimals of markets, and how identifiers are shown
  * @returns the line, with a line feed, safe for a terminal
  */
-function eventLine(event: LiveEvent, desc: DescMessage, wide: boolean): string {
-  const id = (text: string) => (wide || text.length <= SHORT_ID + 1 ? text : `${text.slice(0, SHORT_ID)}…`);
+function eventLine(event: LiveEvent, desc: DescMessage, shown: Shown): string {
   const columns = [
     String(event.block).padStart(BLOCK_WIDTH),
     event.kind.padEnd(TYPE_WIDTH),
-    id(event.txHash).padEnd(TX_WIDTH),
-    about(event, desc, id).join(" "),
+    shown.id(event.txHash).padEnd(TX_WIDTH),
+    about(event, desc, shown).join(" "),
   ];
   return `${printable(columns.join("  ").trimEnd())}\n`;
 }
 
-type ShowId = (text: string) => string;
-
-function about(event: LiveEvent, desc: DescMessage, id: ShowId): string[] {
+function about(event: LiveEvent, desc: DescMessage, shown: Shown): string[] {
   switch (event.kind) {
     case "order":
-      return aboutOrder(event.value, id);
+      return aboutOrder(event.value, shown);
     case "trade":
-      return aboutTrade(event.value, id);
+      return aboutTrade(event.value, shown);
     case "stopOrder":
-      return aboutStopOrder(event.value, id);
+      return aboutStopOrder(event.value, shown);
     case "transactionResult":
-      return aboutResult(event.value, id);
+      return aboutResult(event.value, shown);
+    case "marketData":
+    case "marginLevels":
+      return aboutAny(desc, event.value, shown, shown.names.unitsOf(marketOf(event))?.decimalsOf(event.value));
     default:
-      return aboutAny(desc, event.value, id);
+      return aboutAny(desc, event.value, shown);
   }
 }
 
-function aboutOrder(order: Order, id: ShowId): string[] {
+function aboutOrder(order: Order, { names, id }: Shown): string[] {
+  const { remaining = order.remaining, ...decimals } = names.unitsOf(order.marketId)?.decimalsOf(order) ?? {};
   return [
     valueName(Order_StatusSchema, order.status),
     valueName(SideSchema, order.side),
-    ...priced(order),
-    `remaining=${order.remaining}`,
+    ...priced({ ...order, ...decimals }),
+    `remaining=${remaining}`,
     valueName(Order_TypeSchema, order.type),
     valueName(Order_TimeInForceSchema, order.timeInForce),
+    `market=${names.code(order.marketId)}`,
     `id=${id(order.id)}`,
     `party=${id(order.partyId)}`,
-    `market=${id(order.marketId)}`,
   ];
 }
 
-function aboutTrade(trade: Trade, id: ShowId): string[] {
+function aboutTrade(trade: Trade, { names, id }: Shown): string[] {
   return [
-    ...priced(trade),
+    ...priced({ ...trade, ...names.unitsOf(trade.marketId)?.decimalsOf(trade) }),
     `aggressor=${valueName(SideSchema, trade.aggressor)}`,
+    `market=${names.code(trade.marketId)}`,
     `buyer=${id(trade.buyer)}`,
     `seller=${id(trade.seller)}`,
     `id=${id(trade.id)}`,
-    `market=${id(trade.marketId)}`,
   ];
 }
 
-function aboutStopOrder({ stopOrder, submission }: StopOrderEvent, id: ShowId): string[] {
+function aboutStopOrder(event: StopOrderEvent, { names, id }: Shown): string[] {
+  const { stopOrder, submission } = event;
+  const decimals = stopOrderDecimals(event, names);
   return [
-    ...(stopOrder === undefined ? [] : [valueName(StopOrder_StatusSchema, stopOrder.status), triggerText(stopOrder)]),
-    ...(submission === undefined ? [] : [valueName(SideSchema, submission.side), ...priced(submission)]),
     ...(stopOrder === undefined
       ? []
-      : [`id=${id(stopOrder.id)}`, `party=${id(stopOrder.partyId)}`, `market=${id(stopOrder.marketId)}`]),
+      : [
+          valueName(StopOrder_StatusSchema, stopOrder.status),
+          triggerText(stopOrder, decimals?.triggerPrice ?? stopOrder.trigger.value ?? ""),
+        ]),
+    ...(submission === undefined
+      ? []
+      : [valueName(SideSchema, submission.side), ...priced({ ...submission, ...decimals })]),
+    ...(stopOrder === undefined
+      ? []
+      : [`market=${names.code(stopOrder.marketId)}`, `id=${id(stopOrder.id)}`, `party=${id(stopOrder.partyId)}`]),
   ];
 }
 
-function aboutResult({ statusDetail, transaction, extra, partyId }: TransactionResult, id: ShowId): string[] {
+function aboutResult({ statusDetail, transaction, extra, partyId }: TransactionResult, { id }: Shown): string[] {
   const why =
     extra.case === "failure"
       ? [extra.value.error, ...extra.value.errors.map(({ key, errors }) => `${key}: ${errors.join(", ")}`)]
@@ -217,15 +253,18 @@ function aboutResult({ statusDetail, transaction, extra, partyId }: TransactionR
   ].filter((text) => text !== "");
 }
 
-/** Lists the first fields that are set, without messages and lists. */
-function aboutAny(desc: DescMessage, value: Message, id: ShowId): string[] {
+/** Lists the first fields that are set, without messages and lists; numbers as decimal numbers where there are some. */
+function aboutAny(desc: DescMessage, value: Message, { id }: Shown, decimals: object = {}): string[] {
   return desc.fields
-    .map((field) => ({ field, value: fieldText(field, Reflect.get(value, field.localName)) }))
-    .filter(({ value }) => value !== "")
+    .map((field) => {
+      const { localName } = field;
+      return { field, value: fieldText(field, Reflect.get(decimals, localName) ?? Reflect.get(value, localName)) };
+    })
+    .filter((each) => each.value !== "")
     .slice(0, MAX_FIELDS)
     .map(
-      ({ field, value }) =>
-        `${field.jsonName}=${/^[0-9a-f]{64}$/i.test(value) ? id(value) : truncate(value, MAX_CHARACTERS)}`,
+      ({ field, value: text }) =>
+        `${field.jsonName}=${/^[0-9a-f]{64}$/i.test(text) ? id(text) : truncate(text, MAX_CHARACTERS)}`,
     );
 }
 
@@ -236,11 +275,6 @@ function fieldText(field: DescField, value: unknown): string {
   return field.fieldKind === "scalar" && value !== undefined && !(value instanceof Uint8Array) ? String(value) : "";
 }
 
-function priced({ size, price }: { readonly size: bigint; readonly price: string }): string[] {
+function priced({ size, price }: { readonly size: bigint | string; readonly price: string }): string[] {
   return [String(size), ...(price === "" ? [] : ["@", price])];
-}
-
-function triggerText({ trigger, triggerDirection }: StopOrder): string {
-  const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
-  return `${direction} ${trigger.case === "trailingPercentOffset" ? "trailing " : ""}${trigger.value ?? ""}`;
 }

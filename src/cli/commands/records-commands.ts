@@ -16,7 +16,7 @@ import type { Client, ListedRecord } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues, repeatedText } from "../declarations.js";
-import { enumOption, listingOptions, maxRecords, printListing } from "../listing.js";
+import { enumOption, listingOptions, maxRecords, printListing, wideOption } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { createNames, MAX_NAMED, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
@@ -26,7 +26,7 @@ import { LISTED } from "../table.js";
 const { listAccounts, listAllPositions, listAssets, listMarkets, listOrders, listTrades } = TradingDataService.method;
 
 const recordsOptions = {
-  wide: flag("print full IDs"),
+  wide: wideOption,
   watch: flag("go on with each change until Ctrl-C: redraw the table on a terminal, or print a line of JSON"),
   ...listingOptions,
   ...clientOptions,
@@ -249,7 +249,7 @@ async function runRecords<M extends DescMessage>(
     options,
     output === undefined ? context : { notes: output.notes, environment, onConfig },
   );
-  const names = createNames(client, options.wide === true, signal);
+  const names = createNames(client, options.wide === true, context);
   const { marketOf, list, matches = () => true, streams, ...records } = await recordsOf(client, names);
 
   async function named(nodes: readonly MessageShape<M>[]): Promise<readonly MessageShape<M>[]> {

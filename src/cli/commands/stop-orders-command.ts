@@ -5,10 +5,8 @@ import {
   Order_TimeInForceSchema,
   Order_TypeSchema,
   SideSchema,
-  type StopOrder,
   StopOrder_ExpiryStrategySchema,
   StopOrder_StatusSchema,
-  StopOrder_TriggerDirectionSchema,
 } from "../../../gen/client/vega/vega_pb.js";
 import type { Client } from "../../index.js";
 import { messageToJson } from "../../json/message-json.js";
@@ -24,16 +22,17 @@ import {
   maxRecords,
   pathText,
   printListing,
-  shortId,
   shortName,
   textAt,
   valueName,
+  wideOption,
 } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseTime } from "../parsers.js";
-import { createNames, findId, MAX_NAMED } from "../records/record-names.js";
-import { printTable } from "../table.js";
+import { createNames, findId, MAX_NAMED, type Names } from "../records/record-names.js";
+import { stopOrderDecimals, triggerText } from "../records/stop-order-text.js";
+import { recordLines } from "../table.js";
 
 const stopOrdersOptions = {
   status: enumOption("<status>", StopOrder_StatusSchema),
@@ -43,7 +42,7 @@ const stopOrdersOptions = {
   from: parsed("<time>", "start of the date range: ISO 8601 or Unix nanoseconds", parseTime),
   to: parsed("<time>", "end of the date range, which is excluded", parseTime),
   live: flag("only live stop orders"),
-  wide: flag("print full IDs"),
+  wide: wideOption,
   ...listingOptions,
   ...clientOptions,
 };
@@ -63,7 +62,7 @@ export function addStopOrders(command: Command, context: CommandContext): void {
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
   await using client = commandClient(options, context);
   const { status, expiryStrategy, party, market, from, to, live } = options;
-  const names = createNames(client, options.wide === true, context.signal);
+  const names = createNames(client, options.wide === true, context);
   const filter = {
     statuses: status,
     expiryStrategies: expiryStrategy,
@@ -75,32 +74,43 @@ async function runStopOrders(options: StopOrdersOptions, context: CommandContext
   const records = client.stopOrders({ filter, limit: maxRecords(options, context), signal: context.signal });
   async function* nodes() {
     for await (const { node } of records) {
+      if (node.stopOrder !== undefined) {
+        await names.loadIfOffered(node.stopOrder.marketId);
+      }
       yield node;
     }
   }
-  await printListing(nodes(), stopOrders(options.wide === true), options, context);
+  await printListing(nodes(), stopOrders(names), options, context);
 }
 
-function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
-  const id = (text: string) => shortId(text, wide);
+function stopOrders(names: Names): ListingType<typeof StopOrderEventSchema> {
+  const { id } = names;
   const time = (value: bigint | undefined) => (value === undefined ? "" : isoTime(value));
   return {
     desc: StopOrderEventSchema,
     name: "orders",
-    header: "id status trigger side size price type tif expires at_expiry created updated party market".split(" "),
-    ranked: "id status trigger side size price created type expires party market tif at_expiry updated".split(" "),
+    header: "id status trigger side price size type tif expires at_expiry created updated party market".split(" "),
+    ranked: "id status trigger side price size market created type expires party tif at_expiry updated".split(" "),
     advice: "Use --output json, jsonl or csv to print all, and --wide for full IDs.",
-    cells({ stopOrder: order, submission }) {
+    decimals: (event) => stopOrderDecimals(event, names),
+    cells(event) {
+      const { stopOrder: order, submission } = event;
       if (order === undefined) {
         return [];
       }
+      const sent = {
+        price: submission?.price ?? "",
+        size: submission?.size ?? "",
+        triggerPrice: order.trigger.value ?? "",
+      };
+      const { price, size, triggerPrice } = { ...sent, ...stopOrderDecimals(event, names) };
       return [
         id(order.id),
         valueName(StopOrder_StatusSchema, order.status),
-        triggerText(order),
+        triggerText(order, String(triggerPrice)),
         submission === undefined ? "" : valueName(SideSchema, submission.side),
-        submission === undefined ? "" : String(submission.size),
-        submission?.price ?? "",
+        String(price),
+        String(size),
         submission === undefined ? "" : valueName(Order_TypeSchema, submission.type),
         submission === undefined ? "" : valueName(Order_TimeInForceSchema, submission.timeInForce),
         time(order.expiresAt),
@@ -108,17 +118,10 @@ function stopOrders(wide: boolean): ListingType<typeof StopOrderEventSchema> {
         time(order.createdAt),
         time(order.updatedAt),
         id(order.partyId),
-        id(order.marketId),
+        names.code(order.marketId),
       ];
     },
   };
-}
-
-function triggerText({ trigger, triggerDirection }: StopOrder): string {
-  const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
-  return trigger.case === "trailingPercentOffset"
-    ? `${direction} trailing ${trigger.value}`
-    : `${direction} ${trigger.value ?? ""}`;
 }
 
 const stopOrderOptions = { ...resultOutput, ...clientOptions };
@@ -139,14 +142,30 @@ export function addStopOrder(command: Command, context: CommandContext): void {
       "stop order",
       "List them with `tradewire stop-orders`.",
     );
-    const order = messageToJson(StopOrderEventSchema, await client.stopOrder(full, { signal }));
+    const event = await client.stopOrder(full, { signal });
+    const order = messageToJson(StopOrderEventSchema, event);
+    const names = createNames(client, true, context);
+    if (event.stopOrder !== undefined) {
+      await names.loadIfOffered(event.stopOrder.marketId);
+    }
+    const decimals = stopOrderDecimals(event, names);
     // The fields of the stop order come first, then those of the order that it submits when it triggers.
     const paths = leaves(StopOrderEventSchema).toSorted(([a], [b]) => (b?.number ?? 0) - (a?.number ?? 0));
+    const numbers = new Map([
+      ["submission.price", decimals?.price],
+      ["submission.size", decimals?.size],
+      ["stopOrder.price", decimals?.triggerPrice],
+    ]);
     const rows = paths.flatMap((path) => {
       const text = textAt(order, path);
-      return text === null ? [] : [[pathText(path), printable(readable(path.at(-1), text))]];
+      const [name, field] = [pathText(path), path.at(-1)];
+      const value = numbers.get(name) ?? readable(field, text ?? "");
+      return text === null ? [] : [[name, printable(value)] as const];
     });
-    const report = { object: () => order, table: () => printTable(["field", "value"], rows, context) };
+    const report = {
+      object: () => ({ ...order, ...(decimals && { decimals }) }),
+      table: () => void context.out.write(recordLines(rows)),
+    };
     await printReport(report, resultFormat(options), context);
   });
 }

@@ -1,8 +1,9 @@
 import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import { RequestError } from "../../errors/index.js";
+import { RequestError, TradewireError } from "../../errors/index.js";
 import type { Client, MarketUnits } from "../../index.js";
 import { shortId } from "../listing.js";
+import { type CommandContext, printable } from "../output.js";
 
 const { listMarkets, listParties } = TradingDataService.method;
 
@@ -24,6 +25,8 @@ export interface Names {
   readonly party: (text: string) => Promise<string>;
   /** Loads the decimals of a market, once. */
   load(marketId: string): Promise<void>;
+  /** Loads the decimals of a market, once. A node that does not have them is noted, and is no error. */
+  loadIfOffered(marketId: string): Promise<void>;
   /** The decimals of a market that was loaded. */
   unitsOf(marketId: string): MarketUnits | undefined;
   /** The code of a market, or its identifier. */
@@ -36,12 +39,17 @@ export interface Names {
  *
  * @param client the client
  * @param wide whether identifiers are shown in full
- * @param signal ends the calls
+ * @param context the signal that ends the calls, and the stream of notes
  * @returns the names
  */
-export function createNames(client: Client, wide: boolean, signal: AbortSignal): Names {
+export function createNames(
+  client: Client,
+  wide: boolean,
+  { signal, notes }: Pick<CommandContext, "signal" | "notes">,
+): Names {
   const loaded = new Map<string, Market>();
   const units = new Map<string, MarketUnits>();
+  const withoutUnits = new Set<string>();
   const id = (text: string) => shortId(text, wide);
   let loading: Promise<void> | undefined;
   const load = async () => {
@@ -57,6 +65,13 @@ export function createNames(client: Client, wide: boolean, signal: AbortSignal):
   async function* parties() {
     for await (const { node } of client.records(listParties, {}, { limit: MAX_NAMED + 1, signal })) {
       yield node.id;
+    }
+  }
+
+  async function loadUnits(marketId: string): Promise<void> {
+    if (!units.has(marketId)) {
+      await markets();
+      units.set(marketId, await client.marketUnits(marketId, { signal }));
     }
   }
 
@@ -81,10 +96,20 @@ export function createNames(client: Client, wide: boolean, signal: AbortSignal):
     },
     party: (text) =>
       text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Give all 64 digits of its ID."),
-    async load(marketId) {
-      if (!units.has(marketId)) {
-        await markets();
-        units.set(marketId, await client.marketUnits(marketId, { signal }));
+    load: loadUnits,
+    async loadIfOffered(marketId) {
+      if (withoutUnits.has(marketId)) {
+        return;
+      }
+      try {
+        await loadUnits(marketId);
+      } catch (reason) {
+        if (signal.aborted || !(reason instanceof TradewireError)) {
+          throw reason;
+        }
+        withoutUnits.add(marketId);
+        const note = `the decimals of market ${id(marketId)} cannot be loaded: ${reason.summary}; its prices and sizes are in units`;
+        notes.write(`tradewire: ${printable(note)}\n`);
       }
     },
     unitsOf: (marketId) => units.get(marketId),

@@ -309,7 +309,7 @@ function tableOf<M extends DescMessage>(
     { width: columns - 1, ranked: rankedPlaces(header, ranked ?? []), prefers: "values" },
   );
   const hidden = records.length - shown.length;
-  const count = `${records.length} ${name}${hidden === 0 ? "" : `, ${hidden} of them below`}`;
+  const count = `${records.length} ${records.length === 1 ? name.slice(0, -1) : name}${hidden === 0 ? "" : `, ${hidden} of them below`}`;
   const time = clock(new Date(unixMs()).toISOString());
   return { lines: [...text.trimEnd().split("\n"), printable(`${time}  ${count}; ${state}`)], laidOut };
 }
