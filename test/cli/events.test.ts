@@ -12,7 +12,7 @@ const order = eventOf("7-2", {
   event: {
     case: "order",
     value: {
-      ...{ id, partyId: party, marketId: market, side: Side.BUY, size: 10n, remaining: 5n, price: "100.50" },
+      ...{ id, partyId: party, marketId: market, side: Side.BUY, size: 10n, remaining: 5n, price: "10050" },
       ...{ status: Order_Status.ACTIVE, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC },
       createdAt: 1_700_000_000_000_000_001n,
     },
@@ -34,9 +34,19 @@ const result = eventOf("8-1", {
 });
 const endBlock = eventOf("8-2", { event: { case: "endBlock", value: { height: 8n } } });
 
-async function start(answer: BusAnswer) {
+const tradableInstrument = {
+  instrument: { code: "ABC", product: { case: "future", value: { settlementAsset: "e5".repeat(32) } } },
+} as const;
+const listed = { id: market, decimalPlaces: 2n, positionDecimalPlaces: 1n, tradableInstrument };
+const markets = {
+  listMarkets: () => ({ markets: { edges: [{ cursor: "1", node: listed }], pageInfo: {} } }),
+  getMarket: () => ({ market: listed }),
+  getAsset: () => ({ asset: { details: { decimals: 5n } } }),
+};
+
+async function start(answer: BusAnswer, others: Partial<typeof markets> = markets) {
   const { service, calls } = streamingService(answer);
-  const node = await serveNode(service);
+  const node = await serveNode({ ...service, ...others });
   return { node, calls, args: ["events", "--grpc-url", node.grpcUrl], [Symbol.asyncDispose]: () => node.close() };
 }
 
@@ -65,7 +75,7 @@ describe("tradewire events", () => {
           id,
           side: "SIDE_BUY",
           size: "10",
-          price: "100.50",
+          price: "10050",
           status: "STATUS_ACTIVE",
           createdAt: "1700000000000000001",
         },
@@ -81,8 +91,8 @@ describe("tradewire events", () => {
     const { code, out } = await run([...node.args, "--output", "table", "--limit", "4"]);
     expect(code).toBe(0);
     expect(out.split("\n")).toEqual([
-      "       7  order              C3C3C3C3…  ACTIVE BUY 10 @ 100.50 remaining=5 LIMIT GTC id=0d0d0d0d… party=a1a1a1a1… market=b2b2b2b2…",
-      "       7  trade              tx-7-3     5 @ 100 aggressor=UNSPECIFIED buyer=a1a1a1a1… seller=s id=0d0d0d0d… market=b2b2b2b2…",
+      "       7  order              C3C3C3C3…  ACTIVE BUY 1 @ 100.5 remaining=0.5 LIMIT GTC market=ABC id=0d0d0d0d… party=a1a1a1a1…",
+      "       7  trade              tx-7-3     0.5 @ 1 aggressor=UNSPECIFIED market=ABC buyer=a1a1a1a1… seller=s id=0d0d0d0d…",
       '       8  transactionResult  tx-8-1     FAILURE orderSubmission party=a1a1a1a1… "no \\u001b[31mmargin\\u{202e}"',
       "       8  endBlock           tx-8-2     height=8",
       "",
@@ -90,6 +100,34 @@ describe("tradewire events", () => {
     expect((await run([...node.args, "--output", "table", "--limit", "1", "--wide"])).out).toContain(
       `id=${id} party=${party}`,
     );
+  });
+
+  it("prints numbers in units, and says so once, where a node does not offer the market", async () => {
+    await using node = await start(all, {});
+    const { code, out, err } = await run([...node.args, "--output", "table", "--limit", "2"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/ ACTIVE BUY 10 @ 10050 remaining=5 .* market=b2b2b2b2… .*\n.* 5 @ 100 aggressor=/);
+    expect(err).toMatch(
+      /^tradewire: the decimals of market b2b2b2b2… cannot be loaded: [^\n]*; its prices and sizes are in units\n$/,
+    );
+  });
+
+  it("prints stop orders and market data in the decimals of their market", async () => {
+    const stopOrder = { id, partyId: party, marketId: market, trigger: { case: "price", value: "9950" } } as const;
+    const submission = { marketId: market, side: Side.SELL, size: 20n, price: "9900" };
+    const events = [
+      eventOf("7-1", { event: { case: "stopOrder", value: { stopOrder, submission } } }),
+      eventOf("7-2", { event: { case: "marketData", value: { market, markPrice: "12345", bestBidVolume: 15n } } }),
+    ];
+    await using node = await start(async function* ({ signal }) {
+      yield events;
+      yield* quiet(signal);
+    });
+    const { out, err } = await run([...node.args, "--output", "table", "--limit", "2"]);
+    expect(err).toBe("");
+    const [stop, data] = out.split("\n");
+    expect(stop).toMatch(/ UNSPECIFIED UNSPECIFIED 99\.5 SELL 2 @ 99 market=ABC id=0d0d0d0d… party=a1a1a1a1…$/);
+    expect(data).toMatch(/ markPrice=123\.45 bestBidVolume=1\.5 bestOfferVolume=0 /);
   });
 
   it("asks for what it is told to", async () => {
@@ -110,7 +148,7 @@ describe("tradewire events", () => {
     const args = [...node.args, "--type", "order"];
     const joined = await run([...args, "--lifecycle", "--output", "table", "--limit", "2"]);
     expect(joined).toMatchObject({ code: 0, err: "" });
-    expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 10 @ 100\.50/);
+    expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 1 @ 100\.5/);
     const note = "tradewire: events of type order omit cancellations and expiries; add them with --lifecycle\n";
     const table = [...args, "--output", "table", "--limit", "1"];
     expect((await run(table)).err).toBe(note);

@@ -6,7 +6,7 @@ import { create } from "@bufbuild/protobuf";
 import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { csvZip, cutEvery, zipOf } from "../support/archives.js";
+import { csvZip, cutEvery, noise, zipOf } from "../support/archives.js";
 import { type Outcome, run, startCommand } from "../support/command.js";
 import { type ExportServer, type Script, serveExport } from "../support/export-server.js";
 
@@ -157,6 +157,23 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
       },
     });
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("prints no JSON that looks complete when the node fails after rows, or before the first one", async () => {
+    // Lines of random digits hardly compress, so that the first chunks contain rows.
+    const lines = Array.from({ length: 4 }, (_, at) => `${at},${noise(60_000, at + 1).toString("base64")}\n`);
+    const { chunks } = good(await zipOf({ "chain-1-trades-1-3000.csv": Buffer.from(`id,note\n${lines.join("")}`) }));
+    expect(chunks.length).toBeGreaterThan(2);
+    const end = { code: Code.Internal, message: "segment 3 is gone", details: [] };
+    const failed = async (before: Script["chunks"]) => {
+      await using server = await serveExport(wire, { ...good(), chunks: before, end });
+      return await run([...options(transport, server), "--output", "json"]);
+    };
+    const [late, early] = [await failed(chunks.slice(0, 2)), await failed([])];
+    expect([late.code, early.code]).toEqual([1, 1]);
+    expect(late.out).toMatch(/^\[\n\{"id":"0","note":/);
+    expect(() => JSON.parse(late.out)).toThrow(SyntaxError);
+    expect(JSON.parse(early.out)).toMatchObject({ error: { message: expect.stringContaining("segment 3 is gone") } });
   });
 
   it("tells that the node is down", async () => {

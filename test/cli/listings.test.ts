@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
+import { serveNode } from "../support/node.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -11,6 +12,11 @@ afterAll(() => node.close());
 describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
   const ask = (...args: string[]) =>
     run([...args, "--transport", transport, `--${transport}-url`, transport === "grpc" ? node.grpcUrl : node.restUrl]);
+
+  const askOnTerminal = (...args: string[]) => {
+    const to = ["--transport", transport, `--${transport}-url`, transport === "grpc" ? node.grpcUrl : node.restUrl];
+    return run([...args, ...to], { terminal: { columns: 60, rows: 10 }, environment: { NO_COLOR: "1" } });
+  };
 
   it("params prints all parameters, one, or those of a pattern", async () => {
     const lines = await ask("params", "spam.pow.d*");
@@ -51,6 +57,44 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     expect(wide.out).toMatch(/\n[0-9a-f]{64} /);
   });
 
+  it("stop-orders shows prices and sizes in the decimals of the market", async () => {
+    const { orders } = JSON.parse((await ask("stop-orders", "--limit", "200", "--json")).out);
+    const markets = (await ask("markets", "--settled", "--output", "jsonl")).out.trimEnd().split("\n");
+    const decimalsOf = new Map(
+      markets.map((line) => JSON.parse(line)).map((market) => [market.id, Number(market.decimalPlaces)]),
+    );
+    const [first] = orders.filter(({ stopOrder }: { stopOrder: { price?: string } }) => stopOrder.price !== undefined);
+    const { marketId, price, id } = first.stopOrder;
+    const decimals = decimalsOf.get(marketId) ?? 0;
+    expect(decimals).toBeGreaterThan(0);
+    expect(Number(first.decimals.triggerPrice)).toBe(Number(price) / 10 ** decimals);
+    expect(Number(first.decimals.price)).toBe(Number(first.submission.price) / 10 ** decimals);
+    const table = (await ask("stop-orders", "--limit", "200", "--wide", "--output", "table")).out;
+    const row = table.split("\n").find((line) => line.startsWith(id)) ?? "";
+    expect(row.split(/ +/)).toEqual(expect.arrayContaining([first.decimals.triggerPrice, first.decimals.size]));
+    expect((await ask("stop-order", id)).out).toMatch(
+      new RegExp(
+        `\nstopOrder\\.price +${first.decimals.triggerPrice}\n[^]*\nsubmission\\.size +${first.decimals.size}\n`,
+      ),
+    );
+  });
+
+  it("stop-orders of a node that offers nothing else has the numbers as the node sends them, and says so", async () => {
+    const marketId = "0b".repeat(32);
+    const stopOrder = { id: "0a".repeat(32), marketId, trigger: { case: "price", value: "12345" } } as const;
+    const record = { stopOrder, submission: { marketId, price: "12300", size: 7n } };
+    await using bare = await serveNode({
+      listStopOrders: () => ({ orders: { edges: [{ cursor: "1", node: record }], pageInfo: {} } }),
+    });
+    const url = transport === "grpc" ? bare.grpcUrl : bare.restUrl;
+    const outcome = await run(["stop-orders", "-o", "table", "--transport", transport, `--${transport}-url`, url]);
+    expect(outcome.code).toBe(0);
+    expect(outcome.out).toMatch(/ 12345 +UNSPECIFIED +12300 +7 /);
+    expect(outcome.err).toMatch(
+      /^tradewire: the decimals of market 0b0b0b0b… cannot be loaded: .*; its prices and sizes are in units\n$/,
+    );
+  });
+
   it("stop-orders takes every filter", async () => {
     const { orders } = JSON.parse((await ask("stop-orders", "--limit", "1", "--status", "pending", "--json")).out);
     const { createdAt, partyId, marketId } = orders[0].stopOrder;
@@ -79,7 +123,9 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     const { id } = orders[0].stopOrder;
     expect(JSON.parse((await ask("stop-order", id, "--json")).out)).toEqual(orders[0]);
     const shown = await ask("stop-order", id);
-    expect(shown.out).toMatch(new RegExp(`^field +value\nstopOrder\\.id +${id}\n`));
+    expect(shown.out).toMatch(new RegExp(`^stopOrder\\.id +${id}\n`));
+    // Nothing of a single record is shortened, however narrow the terminal is.
+    expect((await askOnTerminal("stop-order", id)).out).toContain(`  ${orders[0].stopOrder.partyId}\n`);
     expect(shown.out).toMatch(/\nstopOrder\.createdAt +2023-10-19T08:00:(0[1-9]|10)\.\d+Z\n/);
   });
 });

@@ -57,6 +57,21 @@ describe("orders and trades", () => {
     }
   });
 
+  it("has full IDs and all columns with --wide, each value on its own line where the terminal is narrow", async () => {
+    const environment = { NO_COLOR: "1" };
+    const wide = (columns: number) =>
+      run(["orders", "--limit", "2", "--wide", "--grpc-url", node.grpcUrl], {
+        terminal: { columns, rows: 30 },
+        environment,
+      });
+    const narrow = await wide(80);
+    expect({ code: narrow.code, err: narrow.err.replace(/\r.*\r/, "") }).toEqual({ code: 0, err: "" });
+    const record = "id +[0-9a-f]{64}\nmarket +M\\d+\n(\\w+.*\n){8}party +[0-9a-f]{64}\nreference.*\n";
+    expect(narrow.out).toMatch(new RegExp(`^${record}\n${record}$`));
+    const table = await wide(400);
+    expect(table.out).toMatch(/^id +market .* party +reference\n[0-9a-f]{64} .*\n[0-9a-f]{64} .*\n$/);
+  });
+
   it.each(["code", "start of the ID", "ID in capitals"])("take a market by its %s", async (way) => {
     const name = { code: "M0", "start of the ID": openMarket.slice(0, 6), "ID in capitals": openMarket.toUpperCase() };
     const records = await lines("orders", "--market", name[way as keyof typeof name], "--limit", "20");

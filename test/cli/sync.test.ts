@@ -162,11 +162,27 @@ it("a sync from a node that does not answer has no share of its history yet", as
 });
 
 describe("tradewire sync status and verify", () => {
-  it.each(["duckdb:absent.duckdb", "parquet:absent"])("status of %s, which does not exist, is an error", async (to) => {
-    expect(await below("status", "--to", to)).toEqual({
+  it.each(["duckdb:absent.duckdb", "parquet:absent"])(
+    "status of %s, into which nothing was loaded yet, is empty, has the lag, and creates nothing",
+    async (to) => {
+      const { code, out, err } = await below("status", "--to", to, ...two);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(
+        /^(duckdb|parquet):absent\S* does not exist yet: nothing was loaded\. The node has 3 segments, blocks 1 to 30\. The data node of http:\S+ has the core's last block/,
+      );
+      expect(out).toMatch(/^trades +0 +0 +0 B +3$/m);
+      const { chainId, lags, tables } = JSON.parse((await below("status", "--to", to, ...two, "--json")).out);
+      expect([chainId, lags[0].lag.behindCoreMs]).toEqual([undefined, 0]);
+      expect(tables).toMatchObject([{ table: "trades", units: "0", missing: "3" }, { table: "blocks" }]);
+      expect(await readdir(folder)).not.toContain(to.replace(/^.*:/, ""));
+    },
+  );
+
+  it("status of a target in a folder that does not exist is an error", async () => {
+    expect(await below("status", "--to", "duckdb:absent/history.duckdb")).toEqual({
       code: 1,
       out: "",
-      err: `tradewire: "${to.replace(/^.*:/, "")}": no such file or folder\nCheck --to, or create it with \`tradewire sync\`.\n`,
+      err: 'tradewire: "absent": no such file or folder\nCheck --to, or create the folder.\n',
     });
   });
 

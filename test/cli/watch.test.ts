@@ -122,6 +122,15 @@ describe("--watch in a pipe", () => {
 });
 
 describe("--watch on a terminal", () => {
+  it("counts a single record as one", async () => {
+    const running = startCommand(["trades", "--watch", "--limit", "1", "--grpc-url", node.grpcUrl], {
+      terminal: { columns: 60, rows: 10 },
+    });
+    await eventually(() => running.printed().includes("1 trade; Ctrl-C ends"));
+    running.interrupt("SIGINT");
+    expect((await running.ended).code).toBe(130);
+  });
+
   it("redraws the table in place, in its width, and names the columns that it hides at the end", async () => {
     const running = startCommand(["trades", "--watch", "--limit", "4", "--grpc-url", node.grpcUrl], {
       terminal: { columns: 60, rows: 10 },

@@ -272,6 +272,13 @@ describe("records", () => {
       price: "0.0005",
       volume: "0.012",
     });
+    const data = create(vega.MarketDataSchema, {
+      market: id,
+      markPrice: "12345",
+      openInterest: 1500n,
+      targetStake: "7",
+    });
+    expect(units.decimalsOf(data)).toMatchObject({ markPrice: "1.2345", openInterest: "1.5", midPrice: "" });
     const margins = create(vega.MarginLevelsSchema, { marketId: id, maintenanceMargin: "1", orderMargin: "1000000" });
     expect(units.decimalsOf(margins)).toMatchObject({
       maintenanceMargin: "0.000001",
@@ -283,6 +290,8 @@ describe("records", () => {
   it("of another market, of another type or with no number are refused", () => {
     const trade = create(vega.TradeSchema, { marketId: other, price: "1", size: 1n });
     expect(() => units.decimalsOf(trade)).toThrow(`the record is of market "${other}", not of ${id}`);
+    const data = create(vega.MarketDataSchema, { market: other });
+    expect(() => units.decimalsOf(data)).toThrow(`the record is of market "${other}", not of ${id}`);
     const account = create(vega.AccountSchema, { marketId: id, balance: "1" });
     expect(() => Reflect.apply(units.decimalsOf, units, [account])).toThrow('the record is a "vega.Account"');
     const broken = create(vega.OrderSchema, { marketId: id, price: "1.5", size: 1n });

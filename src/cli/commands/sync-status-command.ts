@@ -9,7 +9,7 @@ import { grouped, size } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { openClients, type RangeOptions, rangeOf, rangeOptions } from "../sync/sync-options.js";
-import { assertTargetExists, postgresOf, readTarget, type SyncTarget, sinkOf, targetOptions } from "../sync/target.js";
+import { postgresOf, readTarget, type SyncTarget, sinkOf, targetExists, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 
 const statusOptions = {
@@ -42,8 +42,8 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
     const { out, err } = context;
     const format = resultFormat(options);
     const target = readTarget(options, context);
-    await assertTargetExists(target);
-    const found = await readStatus(options, context);
+    const exists = await targetExists(target);
+    const found = { ...(await readStatus(options, context)), exists };
     const { status, nodeError } = found;
     const { name } = sinkOf(target);
     const queue = await findQueue(target);
@@ -115,7 +115,7 @@ function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStat
 }
 
 function statusText(
-  { status, nodeError }: StatusReport,
+  { status, nodeError, exists }: StatusReport & { readonly exists: boolean },
   name: string,
   options: RangeOptions,
   format: Tables["format"],
@@ -128,15 +128,13 @@ function statusText(
   );
   const history =
     chainId === undefined
-      ? `${printable(name)} is empty.`
+      ? `${printable(name)} ${exists ? "is empty" : "does not exist yet: nothing was loaded"}.`
       : `${printable(name)} has the history of chain ${printable(chainId)}.`;
   const node =
     blocks === undefined
       ? ""
       : ` The node has ${grouped(segments ?? 0)} segments, blocks ${blocks.fromBlock} to ${blocks.toBlock}.`;
-  const lagging = lags
-    .filter(({ lag }) => lag.state !== "current")
-    .map(({ node: of, lag }) => printable(` The data node of ${of} ${describeLag(lag)}.`));
+  const lagging = lags.map(({ node: of, lag }) => printable(` The data node of ${of} ${describeLag(lag)}.`));
   const missing = tables.reduce((sum, each) => sum + each.missing, 0n);
   const others = status.tables.length - tables.length;
   const rest = [

@@ -1,7 +1,8 @@
 import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { closestName, quoted } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import { fileError } from "../../errors/node-errors.js";
+import { fileError, hasErrorCode } from "../../errors/node-errors.js";
 import { duckdbSink, type PostgresSink, parquetSink, postgresSink, type Sink } from "../../sync/index.js";
 import { choice, flag, type OptionValues, repeatedText, text } from "../declarations.js";
 import type { Streams } from "../output.js";
@@ -100,17 +101,29 @@ export function readTarget(
 }
 
 /**
- * Checks that the file or folder of a target exists. Databases on a server are not checked.
+ * Returns whether the file or folder of a target exists. Databases on a server are not checked.
  *
  * @param target the target
- * @throws {@link FileError} if it does not exist, or cannot be accessed
+ * @returns false if nothing was loaded into it yet
+ * @throws {@link FileError} if the folder that contains it does not exist, or it cannot be accessed
  */
-export async function assertTargetExists({ kind, place }: SyncTarget): Promise<void> {
-  if (kind !== "postgres") {
-    await stat(place).catch((reason: unknown) => {
-      throw fileError(reason, place, { ENOENT: "Check --to, or create it with `tradewire sync`." });
-    });
+export async function targetExists({ kind, place }: SyncTarget): Promise<boolean> {
+  if (kind === "postgres") {
+    return true;
   }
+  try {
+    await stat(place);
+    return true;
+  } catch (reason) {
+    if (!hasErrorCode(reason, "ENOENT")) {
+      throw fileError(reason, place);
+    }
+  }
+  const folder = dirname(place);
+  await stat(folder).catch((reason: unknown) => {
+    throw fileError(reason, folder, { ENOENT: "Check --to, or create the folder." });
+  });
+  return false;
 }
 
 /**
