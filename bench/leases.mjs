@@ -97,7 +97,9 @@ async function makeLiquid(client, signer, other, marketId) {
   const marketData = async () => (await data.getLatestMarketData({ marketId })).marketData;
   const { lastTradedPrice, markPrice } = await marketData();
   const price = Number(lastTradedPrice) || Number(markPrice) || 100_000;
-  await send({ case: "orderCancellation", value: { marketId, orderId: "" } });
+  for (const by of [other, signer]) {
+    await send({ case: "orderCancellation", value: { marketId, orderId: "" } }, by); // Orders of earlier runs.
+  }
   const gtc = { timeInForce: GTC };
   for (const [side, at] of [
     [BUY, price - 1],
