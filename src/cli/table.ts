@@ -195,6 +195,36 @@ export function widthsOf(rows: readonly (readonly string[])[], count: number): n
   return widths;
 }
 
+/**
+ * Measures a table.
+ *
+ * @param rows the header, and the cells of each row
+ * @returns the width that it needs, in columns of a terminal
+ */
+export function tableWidth([header = [], ...rows]: readonly (readonly string[])[]): number {
+  return widthsOf([header, ...rows], header.length).reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+}
+
+/**
+ * Breaks a text into lines between words.
+ *
+ * @param text the text, without line feeds
+ * @param width the maximum width of a line, in columns of a terminal; only a longer word exceeds it
+ * @returns the lines
+ */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1) ?? ""} ${word}`;
+    if (lines.length > 0 && stringWidth(longer) <= width) {
+      lines[lines.length - 1] = longer;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
+}
+
 /** Widens columns to what the cells of a row need. */
 function widen(widths: number[], cells: readonly string[]): void {
   for (const [place, width] of widths.entries()) {
@@ -266,6 +296,8 @@ export interface TableFit {
 
 /** The tables of one output. */
 export interface Tables {
+  /** The width of the terminal, in columns; infinite if the output is not a terminal. */
+  readonly width: number;
   /**
    * Formats a table in the width of the terminal.
    *
@@ -311,16 +343,18 @@ export function createTables(
   const { out, notes, environment } = streams;
   const formatted: LaidOut[] = [];
   const styleHeader = (line: string) => styled(out, "bold", line, environment);
+  const terminalWidth = widthOf(streams);
   return {
+    width: terminalWidth,
     format(header, rows, { ranked = [], prefers, indent = "" } = {}) {
       const places = rankedPlaces(header, ranked);
-      const width = widthOf(streams) - indent.length;
+      const width = terminalWidth - indent.length;
       const fitted = fitTable(header, rows, { width, ranked: places, prefers, styleHeader });
       formatted.push(fitted);
       return fitted.text.replaceAll(/^(?=.)/gm, indent);
     },
     async write(context, header, rows) {
-      const { lines, ...laidOut } = fitLines(header, rows, { width: widthOf(streams), styleHeader });
+      const { lines, ...laidOut } = fitLines(header, rows, { width: terminalWidth, styleHeader });
       formatted.push(laidOut);
       let part = "";
       for (const line of lines) {
@@ -356,9 +390,7 @@ export function printWhole(
 ): void {
   const { out, environment } = streams;
   const bold = (text: string) => styled(out, "bold", text, environment);
-  const widths = widthsOf([header, ...rows], header.length);
-  const width = widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
-  const isTable = width <= widthOf(streams);
+  const isTable = tableWidth([header, ...rows]) <= widthOf(streams);
   const recordOf = (cells: readonly string[]) =>
     recordLines(
       header.map((name, place) => [name, cells[place] ?? ""]),

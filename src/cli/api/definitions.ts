@@ -1,4 +1,12 @@
-import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
+import {
+  create,
+  createRegistry,
+  type DescFile,
+  type DescMethod,
+  type DescService,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { SourceCodeInfo_LocationSchema, SourceCodeInfoSchema } from "@bufbuild/protobuf/wkt";
 import { closestName } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
 import { type OptionValues, repeatedText, text, withDefault } from "../declarations.js";
@@ -21,24 +29,24 @@ export const definitionsOptions = {
   ),
 };
 
-/** The values of {@link definitionsOptions}. */
-export type DefinitionSources = Partial<OptionValues<typeof definitionsOptions>>;
+/** The values of {@link definitionsOptions}, and whether the network's definitions have their comments, as images do. */
+export type DefinitionSources = Partial<OptionValues<typeof definitionsOptions>> & { readonly comments?: boolean };
 
 /**
  * Loads definitions: the network's, or those of an image or a folder.
  *
  * @param sources `proto`: path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's are
- *   loaded. `httpRules`: paths of YAML files with HTTP rules
+ *   loaded. `httpRules`: paths of YAML files with HTTP rules. `comments`: whether the network's definitions have comments
  * @param signal cancels reading and compiling
  * @returns the definitions
  * @throws {@link FileError} if a file cannot be read
  * @throws {@link RequestError} if a file contains no valid definitions or rules
  */
 export async function loadDefinitions(
-  { proto, httpRules = [] }: DefinitionSources,
+  { proto, httpRules = [], comments = false }: DefinitionSources,
   signal: AbortSignal,
 ): Promise<Definitions> {
-  const definitions = proto === undefined ? await networkDefinitions() : await imageDefinitions(proto, signal);
+  const definitions = proto === undefined ? await networkDefinitions(comments) : await imageDefinitions(proto, signal);
   if (httpRules.length === 0) {
     return definitions;
   }
@@ -79,7 +87,7 @@ export function yields({ parent }: DescMethod): boolean {
   return parent.typeName === "vega.api.v1.CoreStateService";
 }
 
-async function networkDefinitions(): Promise<Definitions> {
+async function networkDefinitions(hasComments: boolean): Promise<Definitions> {
   const [{ TradingDataService }, { CoreService }, { CoreStateService }] = await Promise.all([
     import("../../../gen/datanode/api/v2/trading_data_pb.js"),
     import("../../../gen/vega/api/v1/core_pb.js"),
@@ -96,7 +104,21 @@ async function networkDefinitions(): Promise<Definitions> {
   for (const { file } of services) {
     add(file);
   }
+  if (hasComments) {
+    await addComments(files);
+  }
   return { services, registry: createRegistry(...files) };
+}
+
+/** Adds the comments to the descriptors of generated code, which lack them. */
+async function addComments(files: Iterable<DescFile>): Promise<void> {
+  const { comments } = await import("../../../gen/comments.js");
+  for (const { proto } of files) {
+    const location = comments[proto.name]?.map(([path, leadingComments]) =>
+      create(SourceCodeInfo_LocationSchema, { path: path.split(",").map(Number), leadingComments }),
+    );
+    proto.sourceCodeInfo ??= create(SourceCodeInfoSchema, { location: location ?? [] });
+  }
 }
 
 /** Something that can be found by name. */

@@ -13,7 +13,7 @@ import { httpBindings } from "../../http-rule/http-rule.js";
 import { methodName } from "../../transport/method.js";
 import type { CompletionValues } from "../declarations.js";
 import { printable, printableLines } from "../output.js";
-import type { Tables } from "../table.js";
+import { type Tables, tableWidth, wrapped } from "../table.js";
 import { type Definitions, loadDefinitions, methodsOf, type Named, yields } from "./definitions.js";
 
 /** An element that can be described. */
@@ -128,15 +128,16 @@ export function describedRecords(desc: Describable): object[] {
  * Describes a service, a method, a message or an enum for a person.
  *
  * @param desc the descriptor
- * @param format formats tables
+ * @param tables formats tables
  * @returns lines of text, safe for a terminal
  */
-export function describedText(desc: Describable, format: Tables["format"]): string {
+export function describedText(desc: Describable, tables: Tables): string {
+  const { format } = tables;
   switch (desc.kind) {
     case "service": {
       // The service is named above the table. In front of each method, it would push the distinct part out of the terminal.
       const rows = desc.methods.map((method) => methodCells(method).with(0, method.name).map(printable));
-      return `${headText(desc, "service")}${format(["method", "kind", "http"], rows, { ranked: ["method", "http"] })}`;
+      return `${headText(desc, "service", tables.width)}${format(["method", "kind", "http"], rows, { ranked: ["method", "http"] })}`;
     }
     case "rpc": {
       const [name, kind, http] = methodCells(desc);
@@ -146,41 +147,59 @@ export function describedText(desc: Describable, format: Tables["format"]): stri
         ["method", printable(name)],
         rows.map((cells) => cells.map(printable)),
       );
-      return `${head}\nrequest ${messageText(desc.input, format)}\nresponse ${messageText(desc.output, format)}`;
+      return `${head}\nrequest ${messageText(desc.input, tables)}\nresponse ${messageText(desc.output, tables)}`;
     }
     case "message":
-      return messageText(desc, format);
+      return messageText(desc, tables);
     case "enum": {
       const rows = desc.values.map((value) => [String(value.number), value.name, commentOf(value)].map(printable));
-      return `${headText(desc, "enum")}${tableWithComments(["number", "name"], rows, format, ["name"])}`;
+      return `${headText(desc, "enum", tables.width)}${tableWithComments(["number", "name"], rows, tables, ["name"])}`;
     }
   }
 }
 
-function headText(desc: DescService | DescMessage | DescEnum, kind: string): string {
+function headText(desc: DescService | DescMessage | DescEnum, kind: string, width: number): string {
   const about = commentOf(desc);
-  return printableLines(`${kind} ${desc.typeName}\n${about === "" ? "" : `${about}\n`}\n`);
+  return printableLines(`${kind} ${desc.typeName}\n${about === "" ? "" : `${wrapped(about, width).join("\n")}\n`}\n`);
 }
 
-function messageText(desc: DescMessage, format: Tables["format"]): string {
+function messageText(desc: DescMessage, tables: Tables): string {
   const rows = desc.fields.map((field) => {
     const { number, name, jsonName, type, presence } = fieldObject(field);
     return [String(number), name, jsonName, type, presence, commentOf(field)].map(printable);
   });
   const header = ["number", "name", "json", "type", "presence"];
-  const ranked = ["name", "type", "comment", "number", "presence"];
-  return `${headText(desc, "message")}${rows.length === 0 ? "no fields\n" : tableWithComments(header, rows, format, ranked)}`;
+  const ranked = ["name", "type", "number", "presence"];
+  return `${headText(desc, "message", tables.width)}${rows.length === 0 ? "no fields\n" : tableWithComments(header, rows, tables, ranked)}`;
 }
 
-/** Formats rows whose last cells are comments, with a column for them if there are any. */
+/** The text before each line of a comment that is below its element. */
+const INDENT = "    ";
+
+/**
+ * Formats rows whose last cells are comments: with a column for them if there are any and the table fits the terminal,
+ * otherwise with each comment below its row.
+ */
 function tableWithComments(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  format: Tables["format"],
+  { format, width }: Tables,
   ranked: readonly string[],
 ): string {
-  const isCommented = rows.some((cells) => cells.at(-1) !== "");
-  return format(isCommented ? [...header, "comment"] : header, rows, { ranked });
+  const commented = [...header, "comment"];
+  if (rows.every((cells) => cells.at(-1) === "")) {
+    return format(header, rows, { ranked });
+  }
+  if (tableWidth([commented, ...rows]) <= width) {
+    return format(commented, rows, { ranked });
+  }
+  const [head, ...lines] = format(header, rows, { ranked, prefers: "values" }).trimEnd().split("\n");
+  const below = rows.map((cells, at) => {
+    const comment = cells.at(-1) ?? "";
+    const comments = comment === "" ? [] : wrapped(comment, width - INDENT.length).map((line) => `${INDENT}${line}`);
+    return [lines[at] ?? "", ...comments];
+  });
+  return `${[head, ...below.flat()].join("\n")}\n`;
 }
 
 /** Describes a field as a plain object. Types are written as in `.proto` files. */
@@ -232,7 +251,7 @@ function presenceOf(field: DescField): string {
 type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
 
 /**
- * Returns the comment of an element. Images hold comments, generated code does not.
+ * Returns the comment of an element.
  *
  * @param desc the element's descriptor
  * @returns the comment before the element, or else after it, on one line; empty if there is none
