@@ -8,7 +8,8 @@ export async function startNat(target: string) {
   let bytes = 0;
   const front = await serveTcp((socket) => {
     known.add(socket);
-    const back = connect(Number(new URL(target).port), "127.0.0.1");
+    const back = connect({ port: Number(new URL(target).port), host: "127.0.0.1", noDelay: true });
+    socket.setNoDelay(true); // Virtual time would not wait for what TCP delays.
     back.on("error", () => undefined);
     const forward = (to: Socket) => (part: Buffer) => {
       bytes += part.length;
