@@ -20,6 +20,12 @@ export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
   defaultValue: () => undefined,
 };
 
+/**
+ * The key of the time, in milliseconds, for which a call may wait for its turn to be sent. It is shorter than the call's time
+ * where another node may serve the call, but not once it was sent.
+ */
+export const maxWaitKey: ContextKey<number | undefined> = { id: Symbol("maximum wait"), defaultValue: undefined };
+
 /** The key of the time at which a call must have ended, by `monotonicMs()`. */
 export const deadlineKey: ContextKey<number | undefined> = { id: Symbol("call deadline"), defaultValue: undefined };
 

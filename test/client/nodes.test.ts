@@ -519,6 +519,25 @@ describe("several nodes", () => {
     expect([first.calls.parameters, other.calls.parameters]).toEqual([3, 1]);
   });
 
+  it("get what must not wait for the rate limit of another host, also a transaction, and its node is left alone", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    const spent = { "ratelimit-limit": "1", "ratelimit-remaining": "0", "ratelimit-reset": "600" };
+    await using limiting = await saying({ fails: new ConnectError("no", Code.InvalidArgument, spent) });
+    await using other = await saying({ fails: new ConnectError("no", Code.OutOfRange) });
+    const url = [limiting.grpcUrl, elsewhere(other.grpcUrl)];
+    const submit = async (client: Client) => client.submitTransaction({ tx: await crafted() });
+    const calls: ((client: Client) => Promise<unknown>)[] = [read, submit];
+    for (const call of calls) {
+      await using client = createClient({ chainId: "chain-1", grpc: { url }, timeouts: { callMs: 4000 } });
+      expect(await failureOf(runtime.until(read(client)))).toMatchObject({ code: Code.InvalidArgument });
+      expect(await failureOf(runtime.until(call(client)))).toMatchObject({ name: "NodeError", code: Code.OutOfRange });
+      const startedAt = runtime.monotonicMs();
+      expect(await failureOf(runtime.until(read(client)))).toMatchObject({ code: Code.OutOfRange });
+      expect(runtime.monotonicMs()).toBe(startedAt);
+    }
+    expect([limiting.calls.submitted, other.calls.submitted]).toEqual([0, 1]);
+  });
+
   it("are as usable as before if a check ends while it waits for the pace of limits.callsPerSecond", async () => {
     using runtime = useVirtualRuntime({ io: true });
     await using first = await saying();

@@ -99,7 +99,7 @@ async function called(timeouts: ClientConfig["timeouts"]) {
   const node = await serveNode({ info: () => ({ version: "v0.78.0" }) });
   const nat = await startNat(node.grpcUrl);
   const client = createClient({ transport: "grpc", grpc: { url: nat.url }, timeouts, retry: { tries: 1 } });
-  closing.push(node, { close: () => nat[Symbol.asyncDispose]() }, client);
+  closing.push(node, { close: async () => nat[Symbol.asyncDispose]() }, client);
   const call = (timeoutMs?: number) =>
     client.service(TradingDataService).info({}, timeoutMs === undefined ? {} : { timeoutMs });
   await runtime.until(call());

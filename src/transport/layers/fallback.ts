@@ -14,11 +14,12 @@ import {
 import { failureKind, reactionTo, wasNeverSent } from "../../errors/reaction.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
-import { callId, failedTransportsKey, remainingMs } from "../call-context.js";
+import { callId, failedTransportsKey, maxWaitKey, remainingMs } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
 import { type Hooks, isolateHooks } from "../hooks.js";
 import { awaitFirstMessage, replayable } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, isRepeatable, methodName } from "../method.js";
+import { withOwnContextValue } from "../own-context-value.js";
 import type { ClosableTransport } from "../transport-types.js";
 import { callError, endedInOwnWait, endUnsent } from "./library-errors.js";
 
@@ -126,9 +127,13 @@ export function betweenNodes(
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
       callInTurn(turns, { method, signal, contextValues }, ({ transport }, remaining) => {
         const leftMs = remainingMs(contextValues) ?? timeoutMs;
-        // Once it was sent, only a call that may be repeated falls back.
-        const limitMs = shareMs(leftMs, isRepeatable(method, contextValues) ? remaining : []);
-        return transport.unary(method, signal, limitMs, header, message, contextValues);
+        const limitMs = shareMs(leftMs, remaining);
+        if (isRepeatable(method, contextValues)) {
+          return transport.unary(method, signal, limitMs, header, message, contextValues);
+        }
+        // Once it was sent, it does not fall back, so that it has all the time.
+        const values = withOwnContextValue(contextValues, maxWaitKey, limitMs);
+        return transport.unary(method, signal, shareMs(leftMs, []), header, message, values);
       }),
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {

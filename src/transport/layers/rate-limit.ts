@@ -3,7 +3,7 @@ import { Code, ConnectError, type ContextValues, createContextValues } from "@co
 import { BannedError } from "../../errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, type StopTimer, startTimer, unixMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
-import { beforeSendKey, callId } from "../call-context.js";
+import { beforeSendKey, callId, maxWaitKey } from "../call-context.js";
 import { addFacts, deadlineError, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method.js";
@@ -108,9 +108,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   }
 
   function timeoutError(): ConnectError {
-    return delay().reason === "the node refused a call"
-      ? endUnsent(deadlineError(), "the node, which had refused a call, took calls again", false)
-      : endUnsent(deadlineError());
+    return endUnsent(deadlineError(), undefined, delay().reason === "limits.callsPerSecond");
   }
 
   function onSend(): void {
@@ -373,7 +371,8 @@ export function paced(
     send: (timeoutMs: number | undefined) => Promise<T>,
   ): Promise<T> {
     const start = monotonicMs();
-    const onResponse = await pace.turn(method, signal, timeoutMs, contextValues).catch((reason: unknown) => {
+    const waitMs = contextValues?.get(maxWaitKey) ?? timeoutMs;
+    const onResponse = await pace.turn(method, signal, waitMs, contextValues).catch((reason: unknown) => {
       throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
     });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
