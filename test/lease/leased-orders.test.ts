@@ -15,7 +15,7 @@ describe("a leased order", () => {
     expect(status).toBe("executed");
     const placed = await orderOf(started, id);
     expect(placed?.timeInForce).toBe(Order_TimeInForce.GTT);
-    await passes(started, 3 * TIMES.leaseMs);
+    await passes(started, 1.5 * TIMES.leaseMs);
     const renewed = await orderOf(started, id);
     expect(renewed?.status).toBe(Order_Status.ACTIVE);
     expect(renewed?.version).toBeGreaterThan(4n);
@@ -44,7 +44,7 @@ describe("a leased order", () => {
   });
 
   it("is one of many, more than fit into a batch", async () => {
-    await using started = await start({ flattenAfterMs: undefined, leaseMs: 3000, renewEveryMs: 500 });
+    await using started = await start({ flattenAfterMs: undefined, leaseMs: 4000, renewEveryMs: 500 });
     const { leases } = started;
     const submitted = [];
     for (let count = 0; count < 20; count += 1) {
@@ -72,7 +72,7 @@ describe("a leased order", () => {
     leases.close();
     await using next = client.leases({ signer, ...TIMES, adopt: true });
     await eventually(() => marketOf({ leases: next })?.orders[0]?.id === id);
-    await passes({ leases: next }, 2 * TIMES.leaseMs);
+    await passes({ leases: next }, 1.5 * TIMES.leaseMs);
     expect((await orderOf(started, id))?.status).toBe(Order_Status.ACTIVE);
   });
 

@@ -62,7 +62,7 @@ describe("a lost connection", () => {
       node.failNext({ method: "SubmitTransaction", with: "unavailable" });
       await passes(started, 400);
     }
-    await passes(started, 2 * TIMES.flattenAfterMs);
+    await passes(started, 1.5 * TIMES.flattenAfterMs);
     expect(await volumeOf(started)).toBe(2n);
     expect((await pendingStops(started)).length).toBeLessThanOrEqual(1);
     expect(events.filter(({ kind }) => kind === "positionClosing")).toEqual([]);

@@ -23,7 +23,7 @@ describe("a position", () => {
     const { leases, node } = started;
     await trade(started, 3n);
     await eventually(() => isCovered(started));
-    await passes(started, 2 * TIMES.flattenAfterMs);
+    await passes(started, 1.5 * TIMES.flattenAfterMs);
     expect(await volumeOf(started)).toBe(3n);
     expect(await pendingStops(started)).toHaveLength(1);
     leases.close();
@@ -47,7 +47,7 @@ describe("a position", () => {
   });
 
   it("that turns is covered although the network keeps the stop orders that it cancels", async () => {
-    await using started = await start({ flattenAfterMs: [1500, 1600, 1700, 1800] }); // As many as the network allows.
+    await using started = await start({ flattenAfterMs: [3000, 3100, 3200, 3300] }); // As many as the network allows.
     const { leases, events } = started;
     await trade(started, 3n);
     await eventually(() => marketOf(started)?.stopOrders.length === 4 && isCovered(started));
@@ -78,7 +78,7 @@ describe("a position", () => {
   });
 
   it("has as many stop orders as attempts, within the network's limit", async () => {
-    await using started = await start({ flattenAfterMs: [1500, 2000, 2500, 3000, 3500] });
+    await using started = await start({ flattenAfterMs: [3000, 3500, 4000, 4500, 5000] });
     await trade(started, 1n);
     await eventually(() => isCovered(started));
     await passes(started, 2000);
@@ -144,7 +144,7 @@ describe("a position", () => {
   });
 
   it("that orders of both sides may open has stop orders for both, within the network's limit", async () => {
-    await using started = await start({ flattenAfterMs: [1500, 1600, 1700, 1800] });
+    await using started = await start({ flattenAfterMs: [3000, 3100, 3200, 3300] });
     const { leases, events } = started;
     await leases.submit(limitOrder());
     await leases.submit(limitOrder({ side: Side.SELL, price: "9000000000" }));
@@ -154,7 +154,7 @@ describe("a position", () => {
   });
 
   it("that an order on the other side opens is covered although one side has all stop orders", async () => {
-    await using started = await start({ flattenAfterMs: [1500, 1600, 1700, 1800] });
+    await using started = await start({ flattenAfterMs: [3000, 3100, 3200, 3300] });
     const { leases, events } = started;
     await leases.submit(limitOrder());
     await eventually(() => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced).length === 4);
@@ -174,7 +174,7 @@ describe("a position", () => {
         return key.sign(message);
       },
     };
-    await using started = await start({ signer, flattenAfterMs: [1500, 1600, 1700, 1800] });
+    await using started = await start({ signer, flattenAfterMs: [3000, 3100, 3200, 3300] });
     const { leases, events } = started;
     await leases.submit(limitOrder());
     await eventually(() => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced).length === 4);
@@ -201,7 +201,7 @@ describe("a position", () => {
     leases.close();
     await using next = client.leases({ signer, ...TIMES });
     await eventually(() => marketOf({ leases: next })?.position.status === "covered");
-    await passes({ leases: next }, 2 * TIMES.flattenAfterMs);
+    await passes({ leases: next }, 1.5 * TIMES.flattenAfterMs);
     expect(await volumeOf(started)).toBe(3n);
   });
 });

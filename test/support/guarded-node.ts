@@ -1,3 +1,4 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll } from "@jest/globals";
 import {
   type Client,
@@ -10,6 +11,7 @@ import {
 } from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import type { Devnode } from "tradewire/devnode";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { openMarket } from "./devnode.js";
 import { clientOf, limitOrder, startNode } from "./leases.js";
 
@@ -93,4 +95,17 @@ export async function refusal(guard: Guard, command: CommandInit): Promise<Polic
     throw error;
   }
   return error;
+}
+
+/** Returns a function that lets a guard sign a command alone, tied to a block; nothing is sent. */
+export function signingAlone(
+  guard: Guard,
+  chainId: string,
+): (command: CommandInit, blockHeight: bigint) => Promise<Uint8Array> {
+  let nonce = 0n;
+  return (command, blockHeight) => {
+    nonce += 1n;
+    const inputData = create(InputDataSchema, { nonce, blockHeight, command });
+    return guard.sign(Buffer.concat([Buffer.from(`${chainId}\0`), toBinary(InputDataSchema, inputData)]));
+  };
 }

@@ -22,8 +22,11 @@ import { eventually } from "./eventually.js";
 /** The time between two blocks by their own clock, in milliseconds. */
 const BLOCK_MS = 20;
 
-/** Short leases. They end by the clock of blocks, which goes no faster than this process can follow. */
-export const TIMES = { leaseMs: 1500, renewEveryMs: 300, flattenAfterMs: 1800 };
+/**
+ * Short leases. They end by the clock of blocks, which goes no faster than this process can follow. The workers that find proofs of
+ * work can be slower, so a lease outlives ten renewals.
+ */
+export const TIMES = { leaseMs: 3000, renewEveryMs: 300, flattenAfterMs: 3500 };
 
 /** Leases of a key of a local node. */
 export interface Started extends AsyncDisposable {
