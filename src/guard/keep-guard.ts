@@ -122,6 +122,7 @@ export async function keepGuard(
         records: services.records,
         publicKey,
         look: lookAgain,
+        seenTime: () => ledger.time,
         unseen: () => ledger.unseen().filter(({ kind }) => kind !== "amendment").length,
       });
     },

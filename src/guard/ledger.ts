@@ -24,6 +24,8 @@ export interface Moment {
 export interface Ledger {
   readonly mode: GuardMode;
   setMode(mode: GuardMode): void;
+  /** The time of the core's last block, in Unix nanoseconds, as the latest look has shown it. */
+  readonly time: bigint;
   /** Returns the transactions that were signed, and that the network may still execute. */
   signed(): readonly SignedTransaction[];
   /** Returns the effects of signed transactions that are not seen yet. */
@@ -104,6 +106,9 @@ export function createLedger(mode: GuardMode, look: Look, lookedAt: Moment): Led
     },
     setMode(next) {
       state = { ...state, mode: next };
+    },
+    get time() {
+      return state.look.time;
     },
     signed: () => [...signed.values()],
     unseen,

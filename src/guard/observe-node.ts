@@ -33,6 +33,8 @@ export interface Look {
   readonly observed: Observed;
   /** The last block. */
   readonly height: bigint;
+  /** The time of the core's last block before anything was listed, in Unix nanoseconds. */
+  readonly time: bigint;
   readonly pastBlocks: number;
   /** Effects that need not be counted any more: the listed state has them, or they can never be executed. */
   readonly settled: ReadonlySet<UnseenPart>;
@@ -91,6 +93,7 @@ export async function lookAtNode(
       marks: new Map(marks.map(({ market, markPrice }) => [market, BigInt(markPrice)])),
     },
     height: last.height,
+    time: coreTime,
     pastBlocks: last.spamPowNumberOfPastBlocks,
     settled,
     over,

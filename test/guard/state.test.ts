@@ -10,13 +10,15 @@ import {
   Side,
   SubmitTransactionRequest_Type,
 } from "tradewire";
+import { TradingDataService } from "tradewire/api";
 import { GetOrderRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Order_Status, StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
 import { clientOfChangedMarkets } from "../support/changed-markets.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { marketRules, order, policyOf, refusal, useGuardedNode } from "../support/guarded-node.js";
-import { clientOf, trade, volumeOf } from "../support/leases.js";
+import { clientOf, limitOrder, trade, volumeOf } from "../support/leases.js";
 import { startStallingProxy } from "../support/stalling-proxy.js";
 import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
@@ -259,6 +261,22 @@ describe("the kill switch", () => {
     const report = await guard.kill();
     expect([isSent, await liveOrders(signer)]).toEqual([true, []]);
     expect(report).toMatchObject({ isClear: true, orders: [], stopOrders: [], unseen: 0 });
+  });
+
+  // v0.78.0, `submitStopOrders` in core/execution/future/market.go: without a position, the stop order ends without an event.
+  it("is clear although the node still lists a stop order as pending that has expired without a position", async () => {
+    const { client } = started;
+    using signer = await newSigner();
+    await using leases = client.leases({ signer, leaseMs: 1000, flattenAfterMs: 1000 });
+    const { id } = await leases.submit(limitOrder());
+    leases.close();
+    const filter = { partyIds: [signer.publicKey] };
+    const data = client.service(TradingDataService);
+    await eventually(async () => (await data.getOrder({ orderId: id })).order?.status === Order_Status.EXPIRED);
+    const { orders } = await data.listStopOrders({ filter: { ...filter, statuses: [StopOrder_Status.PENDING] } });
+    expect(orders?.edges).not.toEqual([]);
+    await using guard = await client.guard({ signer, policy: policyOf() });
+    expect(await guard.kill({ timeoutMs: 30_000 })).toMatchObject({ isClear: true, stopOrders: [] });
   });
 
   it("goes on until a node that failed answers again", async () => {
