@@ -1,3 +1,4 @@
+import { type BigIntStats, statSync } from "node:fs";
 import { type FileHandle, open, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Code } from "@connectrpc/connect";
@@ -44,7 +45,8 @@ interface Pending {
  *
  * @param path path of the file, in a folder that exists
  * @returns the journal; disposing of it frees the file
- * @throws {@link FileError} if another process uses it, it cannot be read or written, or it is not a journal
+ * @throws {@link FileError} if another process uses it, it has several names, it cannot be read or written, or it is not a
+ *   journal
  *
  * @example
  * await using journal = await openFileJournal("orders.journal");
@@ -67,16 +69,28 @@ export async function openFileJournal(path: string): Promise<Journal> {
   let file: FileHandle | undefined;
   try {
     file = await open(realPath, "a+", 0o600);
+    const stats = await file.stat({ bigint: true });
+    if (stats.nlink > 1n) {
+      throw severalNames(path); // Each name has a lock of its own.
+    }
     const { intents, size } = await readLines(file, path);
     await file.truncate(size);
     await file.sync();
     await syncFolder(dirname(realPath));
-    return createFileJournal({ path, file, lock, intents, size });
+    return createFileJournal({ path, realPath, file, stats, lock, intents, size });
   } catch (reason) {
     await file?.close();
     await lock[Symbol.asyncDispose]();
     throw toFileError(reason, path);
   }
+}
+
+function severalNames(path: string): FileError {
+  return new FileError(`${path} has other names, which are hard links`, {
+    code: Code.FailedPrecondition,
+    advice:
+      "Remove them, or copy the file: a program that opens the journal by another name could send the same intent.",
+  });
 }
 
 /** Creates a file unless it exists, and returns its path without symbolic links: all paths to a file share its lock. */
@@ -169,13 +183,16 @@ function place(intents: Map<string, Placed>, id: string, isLast: boolean, line: 
 /** An open file, and what is in it. */
 interface OpenFile {
   readonly path: string;
+  /** The path without symbolic links. */
+  readonly realPath: string;
   readonly file: FileHandle;
+  readonly stats: BigIntStats;
   readonly lock: Lock;
   readonly intents: Map<string, Placed>;
   readonly size: number;
 }
 
-function createFileJournal({ path, file, lock, intents, size: initialSize }: OpenFile): Journal {
+function createFileJournal({ path, realPath, file, stats, lock, intents, size: initialSize }: OpenFile): Journal {
   let size = initialSize;
   let pending: Pending[] = [];
   let writing: Promise<void> | undefined;
@@ -193,6 +210,29 @@ function createFileJournal({ path, file, lock, intents, size: initialSize }: Ope
     }
   }
 
+  /** Throws if the file has lost its name: the next program would begin with an empty journal, and send intents again. */
+  function requireName(): void {
+    const now = statSync(realPath, { bigint: true, throwIfNoEntry: false });
+    if (now?.ino !== stats.ino || now.dev !== stats.dev) {
+      throw new FileError(`${path} was moved, removed or replaced`, {
+        code: Code.Aborted,
+        advice: "Put the journal back, and open it again: it says what was sent.",
+      });
+    }
+  }
+
+  /** Removes what a failed write has left: whoever opens the file next would send it, although its submission has failed. */
+  async function removeUnconfirmed(): Promise<void> {
+    try {
+      if (lock.isHeld()) {
+        await file.truncate(size);
+        await file.datasync();
+      }
+    } catch {
+      // It is sent once at most in any case.
+    }
+  }
+
   /** Writes all pending lines with one sync, until there are none. */
   async function writePending(): Promise<void> {
     while (pending.length > 0) {
@@ -203,11 +243,15 @@ function createFileJournal({ path, file, lock, intents, size: initialSize }: Ope
           throw failure;
         }
         requireLock();
+        requireName();
         await file.appendFile(Buffer.concat(batch.map(({ line }) => line)));
         await file.datasync();
         requireLock(); // What another process reads from now on is complete; nothing of this is sent.
       } catch (reason) {
-        failure = toFileError(reason, path);
+        if (failure === undefined) {
+          failure = toFileError(reason, path);
+          await removeUnconfirmed();
+        }
         for (const { failed } of batch) {
           failed(failure);
         }

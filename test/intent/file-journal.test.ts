@@ -1,7 +1,19 @@
-import { appendFile, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  type FileHandle,
+  link,
+  mkdtemp,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { openFileJournal } from "tradewire";
 import { journalContract } from "tradewire/journal/contract";
 
@@ -78,6 +90,52 @@ describe("a journal in a file", () => {
     await rm(`${path}.lock`);
     await expect(journal.append("a", "first", first)).rejects.toThrow(`another process has taken over ${path}`);
     expect(await readFile(path, "utf8")).toBe("");
+  });
+
+  it("refuses a file with several names, whose locks are not the same", async () => {
+    const other = join(path, "..", "copy.journal");
+    await writeFile(path, "");
+    await link(path, other);
+    await expect(openFileJournal(path)).rejects.toMatchObject({
+      name: "FileError",
+      summary: `${path} has other names, which are hard links`,
+    });
+    await rm(other);
+    await using _ = await openFileJournal(path);
+  });
+
+  it("takes no entries once it was moved away: the next program would not find them", async () => {
+    await using journal = await openFileJournal(path);
+    await journal.append("a", "first", first);
+    await rename(path, `${path}.1`);
+    await expect(journal.append("b", "first", first)).rejects.toThrow(`${path} was moved, removed or replaced`);
+    await writeFile(path, "");
+    await expect(journal.append("b", "first", first)).rejects.toThrow(`${path} was moved, removed or replaced`);
+    expect(await readFile(path, "utf8")).toBe("");
+  });
+
+  it("keeps nothing of entries that were not appended as the disk was full", async () => {
+    const journal = await openFileJournal(path);
+    await journal.append("a", "first", first);
+    const whole = await readFile(path, "utf8");
+    const probe = await open(path);
+    const handles: FileHandle = Object.getPrototypeOf(probe);
+    await probe.close();
+    const append = jest.spyOn(handles, "appendFile").mockImplementationOnce(async (lines) => {
+      await appendFile(path, String(lines).slice(0, -10)); // The line of b, and most of that of c.
+      throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+    });
+    try {
+      const ended = await Promise.allSettled(["b", "c"].map((id) => journal.append(id, "first", first)));
+      expect(ended.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    } finally {
+      append.mockRestore();
+    }
+    expect(await readFile(path, "utf8")).toBe(whole);
+    await journal[Symbol.asyncDispose]();
+    await using next = await openFileJournal(path);
+    expect(await next.open()).toEqual(["a"]);
+    expect(await next.append("b", "first", first)).toBe(true);
   });
 
   it("says where it cannot be written", async () => {
