@@ -1,4 +1,5 @@
-// What a strategy that has gone wild tries: commands of all kinds that trade, within a policy and beyond it, and others.
+// What a strategy that has gone wild tries: commands of all kinds that trade, within a policy and beyond it, and others. Most
+// commands are within the rules of single orders and on one side, so that positions and rates come to their limits, too.
 
 /**
  * Makes a source of random numbers that repeats itself for a seed (mulberry32).
@@ -22,18 +23,26 @@ export function createRandom(seed) {
  * @param random returns a number from 0 to below 1
  * @param state `markets`: those of the policy, `{ id, mark, maxSize }` with whole numbers in the market's decimals;
  *   `otherMarket`: one that the policy does not name; `orders` and `stopOrders`: identifiers of the party's, by market id;
- *   `chainTime`: Unix nanoseconds
+ *   `chainTime`: Unix nanoseconds; `side`: that of most orders, 1 or 2
  * @returns a function that makes the next command, `{ case, value }`
  */
 export function createAttempts(random, state) {
   const below = (count) => Math.floor(random() * count);
   const chance = (share) => random() < share;
   const oneOf = (items) => items[below(items.length)];
-  const side = () => 1 + below(2);
-  const market = () => (chance(0.04) ? { ...oneOf(state.markets), id: state.otherMarket } : oneOf(state.markets));
+  /** Whether a command is within the rules of single orders. All parts of a batch are alike, or none would be signed. */
+  const isCalm = chance(0.6);
+  const side = () => (chance(0.8) ? state.side : 3 - state.side);
+  const market = () =>
+    !isCalm && chance(0.1) ? { ...oneOf(state.markets), id: state.otherMarket } : oneOf(state.markets);
   const size = ({ maxSize }) =>
-    BigInt(oneOf([1, 1, 1, 2, 3, Math.ceil(maxSize / 2), maxSize, maxSize + 1, maxSize * 2, 10 ** 12]));
+    isCalm
+      ? BigInt(1 + below(maxSize / 3))
+      : BigInt(oneOf([1, 1, 1, 2, 3, Math.ceil(maxSize / 2), maxSize, maxSize + 1, maxSize * 2, 10 ** 12]));
   const price = ({ mark }) => {
+    if (isCalm) {
+      return String(Math.round(mark * (1 + (random() - 0.5) / 100)));
+    }
     const factor = 1 + oneOf([0, 0.001, 0.005, 0.01, 0.015, 0.019, 0.021, 0.024, 0.05, 0.9]) * (chance(0.5) ? 1 : -1);
     return String(
       oneOf([Math.max(1, Math.round(mark * factor)), Math.max(1, Math.round(mark * factor)), Math.round(mark)]),
@@ -43,10 +52,10 @@ export function createAttempts(random, state) {
 
   function order(of = market()) {
     const base = { marketId: of.id, side: side(), size: size(of), reference: oneOf(["", "x"]) };
-    if (chance(0.15)) {
+    if (!isCalm && chance(0.3)) {
       return { ...base, type: 2, timeInForce: oneOf([3, 4]), reduceOnly: chance(0.3) };
     }
-    if (chance(0.12)) {
+    if (!isCalm && chance(0.25)) {
       const offset = String(1 + below(of.mark / 20));
       const reference = base.side === 1 ? oneOf([1, 2]) : oneOf([1, 3]);
       return { ...base, type: 1, timeInForce: 1, peggedOrder: { reference, offset } };
@@ -79,12 +88,7 @@ export function createAttempts(random, state) {
   }
 
   const cancellation = (of = market()) =>
-    oneOf([
-      { marketId: of.id, orderId: knownOrder(of.id) },
-      { marketId: of.id, orderId: knownOrder(of.id) },
-      { marketId: of.id },
-      {},
-    ]);
+    chance(0.9) ? { marketId: of.id, orderId: knownOrder(of.id) } : oneOf([{ marketId: of.id }, {}]);
 
   function stopSetup(of) {
     const trigger = chance(0.7)
@@ -99,8 +103,8 @@ export function createAttempts(random, state) {
       ...(chance(0.5) && { sizeOverrideValue: { percentage: oneOf(["0.5", "1"]) } }),
     };
     const inner = chance(0.5)
-      ? { marketId: of.id, side: side(), size: size(of), type: 2, timeInForce: 3, reduceOnly: chance(0.9) }
-      : { ...order(of), reduceOnly: chance(0.9) };
+      ? { marketId: of.id, side: side(), size: size(of), type: 2, timeInForce: 3, reduceOnly: isCalm || chance(0.8) }
+      : { ...order(of), reduceOnly: isCalm || chance(0.8) };
     return { orderSubmission: inner, trigger, ...expiry, ...override };
   }
 
@@ -125,7 +129,7 @@ export function createAttempts(random, state) {
     const parts = {
       cancellations: some(() => cancellation(of), 1),
       amendments: some(() => amendment(of), 2),
-      submissions: some(() => order(chance(0.8) ? of : market()), 4),
+      submissions: some(() => order(isCalm || chance(0.8) ? of : market()), 4),
       stopOrdersCancellation: some(() => stopCancellation(of), 1),
       stopOrdersSubmission: some(() => stopOrders(of), 1),
     };

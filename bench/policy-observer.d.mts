@@ -20,6 +20,9 @@ export interface PolicyObserver {
   height(): bigint;
   /** The identifiers of the party's live orders on a market. */
   orders(marketId: string): readonly string[];
+  stopOrders(marketId: string): readonly string[];
+  restarted(): void;
+  killed(): void;
   mark(marketId: string): number | undefined;
   stop(): Promise<void>;
 }
@@ -29,4 +32,5 @@ export function observePolicy(
   client: Client,
   partyId: string,
   limits: Readonly<Record<string, ObservedLimits>>,
+  maxOrdersPerMinute?: number,
 ): PolicyObserver;

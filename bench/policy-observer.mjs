@@ -13,8 +13,25 @@ const TRADING = new Set([
   "stopOrdersCancellation",
 ]);
 
+/** What a transaction counts for by a limit of orders a minute. */
+const ordersIn = {
+  orderSubmission: () => 1,
+  orderAmendment: () => 1,
+  stopOrdersSubmission: (pair) => [pair.risesAbove, pair.fallsBelow].filter((half) => half !== undefined).length,
+  batchMarketInstructions: ({ submissions, amendments, stopOrdersSubmission }) =>
+    submissions.length +
+    amendments.length +
+    stopOrdersSubmission.reduce((sum, pair) => sum + ordersIn.stopOrdersSubmission(pair), 0),
+};
+/**
+ * In which time as many orders are executed as may be signed in a minute, in milliseconds: a block can take what was signed for 100
+ * blocks, which are 10 s in the fuzz.
+ */
+const RATE_MS = 45_000;
+
 const ACTIVE = 1;
 const PARKED = 8;
+const PENDING = 1;
 const BUY = 1;
 const MARKET = 2;
 const POSITION = 2;
@@ -30,12 +47,13 @@ const MARK_MS = 20_000;
  * @param client a client of its own
  * @param partyId the party
  * @param limits by market id: `maxSize`, `maxPosition` and `maxNotional` as whole numbers in the market's decimals, `maxDistance`
- * @returns `violations`, `counts`, `state` (orders and marks, for the strategy), `ready`, `height()`, and `stop()`
+ * @param maxOrdersPerMinute the limit of orders in 60 seconds; unlimited by default
+ * @returns `violations`, `counts`, orders and marks for the strategy, `ready`, `height()`, `restarted()`, `killed()` and `stop()`
  */
-export function observePolicy(client, partyId, limits) {
+export function observePolicy(client, partyId, limits, maxOrdersPerMinute = Number.POSITIVE_INFINITY) {
   const abort = new AbortController();
   const violations = [];
-  const counts = { transactions: 0, orders: 0, stopOrders: 0, trades: 0, blocks: 0, largest: {} };
+  const counts = { transactions: 0, orders: 0, stopOrders: 0, trades: 0, blocks: 0, perMinute: 0, largest: {} };
   /** The party's live orders, and its position, by market. */
   const live = new Map();
   const positions = new Map();
@@ -44,8 +62,12 @@ export function observePolicy(client, partyId, limits) {
   /** The orders of the block with the position before each, and the stop orders that made orders, by the orders' identifiers. */
   const unchecked = [];
   const stopOrders = new Map();
+  const pendingStops = new Map();
+  /** When orders were executed, and how many. */
+  let recent = [];
   let height = 0n;
   let isRunning = true;
+  let isKilled = false;
   let started = () => {};
   const ready = new Promise((resolve) => {
     started = resolve;
@@ -129,6 +151,22 @@ export function observePolicy(client, partyId, limits) {
     }
   }
 
+  function checkRate(orders) {
+    if (orders === 0) {
+      return;
+    }
+    if (isKilled) {
+      violate(`${orders} orders after the kill switch`);
+    }
+    const now = performance.now();
+    recent = [...recent.filter(({ at }) => now - at < RATE_MS), { at: now, orders }];
+    const sum = recent.reduce((all, each) => all + each.orders, 0);
+    counts.perMinute = Math.max(counts.perMinute, sum);
+    if (sum > maxOrdersPerMinute) {
+      violate(`${sum} orders in ${RATE_MS} ms, more than ${maxOrdersPerMinute} in 60 s`);
+    }
+  }
+
   /** Keeps a mark price, and until when each was the latest. */
   function takeMark(marketId, mark) {
     const now = performance.now();
@@ -171,6 +209,7 @@ export function observePolicy(client, partyId, limits) {
           if (!TRADING.has(command)) {
             violate(`the command ${command}`);
           }
+          checkRate(ordersIn[command]?.(value.transaction.value) ?? 0);
         }
         break;
       case "marketData":
@@ -180,6 +219,12 @@ export function observePolicy(client, partyId, limits) {
         break;
       case "stopOrder": {
         const { stopOrder } = value;
+        if (stopOrder?.partyId === partyId) {
+          pendingStops.set(stopOrder.id, stopOrder);
+          if (stopOrder.status !== PENDING) {
+            pendingStops.delete(stopOrder.id);
+          }
+        }
         if (stopOrder !== undefined && stopOrder.orderId !== "" && stopOrder.partyId === partyId) {
           counts.stopOrders += 1;
           stopOrders.set(stopOrder.orderId, stopOrder);
@@ -223,6 +268,19 @@ export function observePolicy(client, partyId, limits) {
     isRunning: () => isRunning,
     height: () => height,
     orders: (marketId) => [...live.values()].filter((order) => order.marketId === marketId).map(({ id }) => id),
+    stopOrders: (marketId) =>
+      [...pendingStops.values()].filter((stop) => stop.marketId === marketId).map(({ id }) => id),
+    /** Notes that the signer was started again: it counts orders from zero. */
+    restarted() {
+      recent = [];
+    },
+    /** Notes that the kill switch reported that nothing is left: no order may follow. */
+    killed() {
+      isKilled = true;
+      if (live.size > 0) {
+        violate(`${live.size} live orders after the kill switch`);
+      }
+    },
     mark: (marketId) => marks.get(marketId)?.at(-1)?.mark,
     async stop() {
       abort.abort();

@@ -2,7 +2,7 @@
 //
 //   npm run build && node bench/signer.mjs [--submissions N] [--signatures N]
 //   npm run build && node bench/signer.mjs --parts N
-//   npm run build && node bench/signer.mjs --attempts N [--seed N] [--parallel N]
+//   npm run build && node bench/signer.mjs --attempts N [--seed N] [--parallel N] [--restarts N]
 //
 // A local node and `tradewire signer` run in processes of their own. Submissions alternate between a key in memory, a key
 // file and the signer process, so that all see the same node and machine. Then signatures and shares alone are measured,
@@ -11,8 +11,9 @@
 // With --parts, what a submission is made of is measured alone, in one process: a signature with a key in memory, the same
 // behind a guard that counts all signed before, and an entry of a journal in a file, until the disk has it.
 //
-// With --attempts, a strategy makes random commands, within the policy and beyond it, and an observer reads from the
-// node what became of them. The exit code is 1 if anything was beyond the policy.
+// With --attempts, several programs make random commands at once, within the policy and beyond it, and an observer reads from
+// the node what became of them. Between them, the signer is killed and started again, its clock jumps by up to an hour, and at the
+// end comes the kill switch, after which the programs go on. The exit code is 1 if anything was beyond the policy.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -44,6 +45,7 @@ const { values } = parseArgs({
     attempts: { type: "string" },
     seed: { type: "string", default: "1" },
     parallel: { type: "string", default: "4" },
+    restarts: { type: "string", default: "3" },
   },
 });
 
@@ -53,13 +55,13 @@ const MARKETS = [
   { id: "2b67c09c1d3e2dd8bcfb9fac2f7b428fa5b3e191fe84652ef882678bd13434c7", decimals: 4 },
 ];
 const OTHER = "05b6b2680a174d812ffd6d69fd4b5dbf7a927621390b029b24c885907b8abf42";
-const LIMITS = { maxSize: 10, maxPosition: 25, maxDistance: 0.02, notional: 5 };
+const LIMITS = { maxSize: 10, maxPosition: 25, maxDistance: 0.02, notional: 5, ordersPerMinute: 900 };
 /** A price near which the local node's markets trade, in whole numbers. */
 const PRICE = 2_680_000;
 
 const policyFor = (fuzzed) => ({
   mode: "active",
-  maxOrdersPerMinute: 1_000_000,
+  maxOrdersPerMinute: fuzzed ? LIMITS.ordersPerMinute : 1_000_000,
   markets: Object.fromEntries(
     MARKETS.map(({ id, decimals }) => [
       id,
@@ -85,9 +87,20 @@ const nodeArgs = [
   "--blocks-per-segment",
   "10",
   // The node ends a stream of events that is read too slowly, and the observer is a part of this process.
-  ...(fuzzed ? ["--block-ms", "100", "--activity", "2"] : ["--block-ms", "50", "--activity", "0"]),
+  // On deployed networks, the order of a stop order has an identifier that no other order has.
+  ...(fuzzed
+    ? ["--block-ms", "100", "--activity", "2", "--profile", "deployed"]
+    : ["--block-ms", "50", "--activity", "0"]),
 ];
 const node = await startNode(ports, join(folder, "node"), nodeArgs);
+
+/** Lets the clock of a process jump by up to an hour, ahead or back, at each SIGUSR2. */
+const JUMPING_CLOCK = `data:text/javascript,${encodeURIComponent(`
+  const now = Date.now;
+  let shift = 0;
+  Date.now = () => now() + shift;
+  process.on("SIGUSR2", () => { shift = Math.round((Math.random() - 0.5) * 7_200_000); });
+`)}`;
 
 /** Starts the signer process. */
 async function startSigner(keyFile) {
@@ -95,7 +108,10 @@ async function startSigner(keyFile) {
   await writeFile(policy, JSON.stringify(policyFor(fuzzed)), { mode: 0o600 });
   const socket = join(folder, "s.sock");
   const args = ["signer", "--policy", policy, "--key-file", keyFile, "--listen", socket, "--grpc-url", url, "--quiet"];
-  const signing = spawn(process.execPath, [command, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  args.push(...(fuzzed ? ["--profile", "deployed"] : []));
+  const signing = spawn(process.execPath, ["--import", JUMPING_CLOCK, command, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const lines = createInterface(signing.stdout);
   await Promise.race([
     once(lines, "line"),
@@ -191,70 +207,123 @@ async function measureParts(client, count) {
 }
 
 /** Makes random commands, and compares what became of them with the policy. */
-async function fuzz(client, remote) {
+async function fuzz(remote, keyFile) {
   const limit = {
     maxSize: BigInt(LIMITS.maxSize),
     maxPosition: BigInt(LIMITS.maxPosition),
     maxNotional: LIMITS.notional * PRICE,
     maxDistance: LIMITS.maxDistance,
   };
-  const observing = createClient({ transport: "grpc", grpc: { url } });
+  const config = { transport: "grpc", grpc: { url }, profile: "deployed" };
+  const observing = createClient(config);
   const limits = Object.fromEntries(MARKETS.map(({ id }) => [id, limit]));
-  const observer = observePolicy(observing, remote.publicKey, limits);
+  const observer = observePolicy(observing, remote.publicKey, limits, LIMITS.ordersPerMinute);
   await observer.ready;
   const random = createRandom(Number(values.seed));
   const results = new Map();
   const count = (what) => results.set(what, (results.get(what) ?? 0) + 1);
-  let left = Number(values.attempts);
-  const strategy = async () => {
-    while (left > 0 && observer.isRunning()) {
-      left -= 1;
-      const attempt = createAttempts(random, {
-        markets: MARKETS.map(({ id }) => ({ id, mark: observer.mark(id) ?? PRICE, maxSize: LIMITS.maxSize })),
-        otherMarket: OTHER,
-        orders: new Map(MARKETS.map(({ id }) => [id, observer.orders(id)])),
-        stopOrders: new Map(),
-        assetId: "ab".repeat(32),
-        chainTime: BigInt(Date.now()) * 1_000_000n,
-      })();
-      try {
-        await client.sendCommand(attempt, { signer: remote });
-        count(`${attempt.case}: accepted`);
-      } catch (reason) {
-        count(`${attempt.case}: ${reason.name}${reason.rule === undefined ? "" : ` ${reason.rule}`}`);
-        if (!["PolicyError", "CommandError", "TransactionError"].includes(reason.name)) {
-          console.error(String(reason.message).slice(0, 200).replaceAll("\n", " "));
+  /** Each program has connections of its own to the signer. */
+  const programs = await Promise.all(
+    Array.from({ length: Number(values.parallel) }, async () => ({
+      client: createClient(config),
+      signer: await connectSigner(socket),
+    })),
+  );
+  const attempt = () =>
+    createAttempts(random, {
+      markets: MARKETS.map(({ id }) => ({ id, mark: observer.mark(id) ?? PRICE, maxSize: LIMITS.maxSize })),
+      otherMarket: OTHER,
+      orders: new Map(MARKETS.map(({ id }) => [id, observer.orders(id)])),
+      stopOrders: new Map(MARKETS.map(({ id }) => [id, observer.stopOrders(id)])),
+      assetId: "ab".repeat(32),
+      chainTime: BigInt(Date.now()) * 1_000_000n,
+      side: 1 + (Math.floor(performance.now() / 20_000) % 2), // Long for a while, then short.
+    })();
+  /** Lets all programs make attempts at once, each until the signer is killed. Returns how many were not made. */
+  const run = async (attempts, phase) => {
+    let left = attempts;
+    const program = async ({ client: sending, signer }) => {
+      let hasSigner = true;
+      while (hasSigner && left > 0 && observer.isRunning()) {
+        left -= 1;
+        const command = attempt();
+        try {
+          await sending.sendCommand(command, { signer });
+          count(`${phase}${command.case}: accepted`);
+        } catch (reason) {
+          count(`${phase}${command.case}: ${reason.name}${reason.rule === undefined ? "" : ` ${reason.rule}`}`);
+          hasSigner = reason.name !== "ConnectionError";
+          if (hasSigner && !["PolicyError", "CommandError", "TransactionError"].includes(reason.name)) {
+            console.error(String(reason.message).slice(0, 200).replaceAll("\n", " "));
+          }
         }
       }
+    };
+    await Promise.all(programs.map(program));
+    return left;
+  };
+  const blocksPass = async (blocks) => {
+    const last = observer.height();
+    while (observer.height() < last + blocks && observer.isRunning()) {
+      await sleep(50);
     }
   };
-  await Promise.all(Array.from({ length: Number(values.parallel) }, strategy));
-  const last = observer.height();
-  while (observer.height() < last + 30n && observer.isRunning()) {
-    await sleep(50);
+
+  let left = Number(values.attempts);
+  for (let restarts = Number(values.restarts); left > 0 && observer.isRunning(); restarts -= 1) {
+    const jumps = setInterval(() => signing.kill("SIGUSR2"), 5000);
+    const running = run(left, "");
+    if (restarts > 0) {
+      await Promise.race([running, sleep(20_000 + random() * 20_000)]);
+      await end(signing); // In the middle of requests.
+    }
+    left = await running;
+    clearInterval(jumps);
+    if (restarts > 0) {
+      await blocksPass(110n); // What was signed before counts only once the node lists it.
+      ({ signing } = await startSigner(keyFile));
+      observer.restarted();
+    }
   }
+  const [{ signer: first }] = programs;
+  await first.setMode("reducing");
+  const isLoosened = await first.setMode("active").then(
+    () => true,
+    () => false,
+  );
+  const report = await first.kill();
+  await blocksPass(5n);
+  observer.killed();
+  await run(300, "killed, ");
+  await blocksPass(30n);
   await observer.stop();
+  await Promise.all(programs.map(({ client: sending, signer }) => Promise.all([sending.close(), signer.close()])));
   await observing.close();
   for (const [what, times] of [...results].toSorted()) {
     console.log(String(times).padStart(6), what);
   }
   const { largest, ...counts } = observer.counts;
   console.log(counts, "largest exposure:", Object.values(largest).map(String), "of", LIMITS.maxPosition);
+  console.log(
+    "kill switch:",
+    report.isClear ? "clear" : "not clear",
+    isLoosened ? "and a program set a mode back" : "",
+  );
   console.log(`${observer.violations.length} beyond the policy`);
   for (const violation of observer.violations.slice(0, 20)) {
     console.log(violation);
   }
-  return observer.violations.length === 0;
+  return observer.violations.length === 0 && report.isClear && !isLoosened;
 }
 
 const keyFile = join(folder, "key");
 await createKeyFile(keyFile);
-const { signing, socket } = await startSigner(keyFile);
+let { signing, socket } = await startSigner(keyFile);
 try {
   const client = createClient({ transport: "grpc", grpc: { url } });
   const remote = await connectSigner(socket);
   const isRight = await (fuzzed
-    ? fuzz(client, remote)
+    ? fuzz(remote, keyFile)
     : values.parts === undefined
       ? measure(client, remote)
       : measureParts(client, Number(values.parts)));
