@@ -126,8 +126,8 @@ async function findOrders(
 }
 
 /**
- * Lists what is live. Stop orders from before a cancellation of all that was executed have ended, whatever their records say: one that
- * took the size of the position, of which there was none, ends without an event (v0.78.0, `submitStopOrders` in
+ * Lists what is live. Stop orders from before an executed cancellation of all have ended, whatever their records say: one that
+ * takes the size of the position ends without an event if there is no position (v0.78.0, `submitStopOrders` in
  * core/execution/future/market.go), so its record stays pending.
  */
 async function list({ records, publicKey }: KillServices, stopOrdersUntil: bigint, signal: AbortSignal) {
