@@ -1,4 +1,12 @@
-import type { CommandPart } from "./transaction-outcome.js";
+/** A part of a batch, as far as errors name it. */
+export interface BatchPart {
+  /** The field of the batch that holds it, such as `submissions[1]`. */
+  readonly path: string;
+  /** The key by which the network names its errors. Both halves of a pair of stop orders have one. */
+  readonly errorKey: string;
+  /** Its market as the command names it; `undefined` if it names none. */
+  readonly marketId?: string | undefined;
+}
 
 /** The key of the errors of all margin modes of a batch. */
 export const MARGIN_MODE_KEY = "updateMarginMode";
@@ -14,7 +22,7 @@ const STOP_CANCELLATION_FAILED = /^stop order not found$|stop_orders_cancellatio
 /** What it fails with as other instructions do (v0.78.0, core/execution/engine.go, and common/errors.go). */
 const ANY_FAILED = /^trading not allowed$|^OrderError: Invalid Market ID$|^market id required when order id specified$/;
 
-type Failures = Map<CommandPart, string | typeof UNCLEAR>;
+type Failures = Map<BatchPart, string | typeof UNCLEAR>;
 
 /**
  * Finds the parts of a batch that failed. Cancellations of stop orders are counted by themselves, so a key can be that of one of
@@ -25,9 +33,9 @@ type Failures = Map<CommandPart, string | typeof UNCLEAR>;
  * @returns why parts failed; `UNCLEAR` for those that may have failed. All others were executed
  */
 export function failuresOf(
-  parts: readonly CommandPart[],
+  parts: readonly BatchPart[],
   errors: readonly { readonly key: string; readonly errors: readonly string[] }[],
-): ReadonlyMap<CommandPart, string | typeof UNCLEAR> {
+): ReadonlyMap<BatchPart, string | typeof UNCLEAR> {
   const failures: Failures = new Map();
   const failedMarkets = new Map(
     errors.flatMap((each) => each.errors).map((text) => [MARKET_FAILED.exec(text)?.[1], text] as const),
@@ -49,9 +57,9 @@ export function failuresOf(
 }
 
 /** Adds the errors of one key to the parts that it names. */
-function addFailures(failures: Failures, named: readonly CommandPart[], texts: readonly string[]): void {
+function addFailures(failures: Failures, named: readonly BatchPart[], texts: readonly string[]): void {
   const [text = ""] = texts;
-  const isCancellation = ({ path }: CommandPart) => path.startsWith(STOP_CANCELLATIONS);
+  const isCancellation = ({ path }: BatchPart) => path.startsWith(STOP_CANCELLATIONS);
   const isShared = named.some(isCancellation) && !named.every(isCancellation);
   const isMode = named.some(({ errorKey }) => errorKey === MARGIN_MODE_KEY);
   if (!isShared && !isMode) {

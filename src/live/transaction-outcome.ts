@@ -5,7 +5,7 @@ import {
   STOP_ORDER_HALVES,
   type StopOrderIdentifiers,
 } from "../transaction/command-identifiers.js";
-import { failuresOf, MARGIN_MODE_KEY, STOP_CANCELLATIONS, UNCLEAR } from "./batch-failures.js";
+import { type BatchPart, failuresOf, MARGIN_MODE_KEY, STOP_CANCELLATIONS, UNCLEAR } from "./batch-failures.js";
 
 /** The outcome of a transaction. It is observed, never inferred: what could not be observed is `unknown`. */
 export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
@@ -74,12 +74,7 @@ export interface Trace {
 }
 
 /** A part of a command before its outcome is known. */
-export interface CommandPart extends Pick<OutcomePart, "path" | "id" | "brings"> {
-  /** The key by which the network names its errors in a batch. Both halves of a pair have one. */
-  readonly errorKey: string;
-  /** Its market as the command names it; `undefined` if it names none. */
-  readonly marketId?: string | undefined;
-}
+export interface CommandPart extends BatchPart, Pick<OutcomePart, "path" | "id" | "brings"> {}
 
 /** The command of a transaction's result, or of its input data. */
 export type SentCommandValue = TransactionResult["transaction"] | InputData["command"];
