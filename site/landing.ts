@@ -32,8 +32,8 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
         "A TypeScript library, command and local node for the interface of Vega Protocol v0.78 nodes and their forks.",
       image: {
         src: "/pictures/export-80.png",
-        width: 710,
-        height: 372,
+        width: 711,
+        height: 351,
         alt: "An export on a terminal, and the first rows of its archive as a table.",
       },
       actions: [

@@ -17,7 +17,9 @@ const docs = (...names: string[]): readonly string[] => names.map((name) => `doc
 export const sections: readonly Section[] = [
   {
     title: "Tutorials",
-    groups: [{ title: "Tutorials", pages: docs("getting-started", "tour", "javascript") }],
+    groups: [
+      { title: "Tutorials", pages: docs("getting-started", "tutorial-postgres", "tutorial-bot", "tour", "javascript") },
+    ],
   },
   {
     title: "How-to guides",
@@ -31,7 +33,7 @@ export const sections: readonly Section[] = [
       { title: "Trade", pages: docs("transactions", "intents", "leases", "guards", "signer", "decimals") },
       { title: "Watch", pages: docs("live", "state") },
       { title: "Call any method", pages: docs("api", "listings", "regenerate", "transport", "curl") },
-      { title: "Run and test", pages: docs("nodes", "observability", "testing") },
+      { title: "Run and test", pages: docs("troubleshooting", "nodes", "observability", "testing") },
     ],
   },
   {

@@ -47,7 +47,7 @@ export interface LeasedSubmission {
   readonly reason: string | undefined;
 }
 
-/** What is cancelled when leases end. */
+/** What is canceled when leases end. */
 export interface ReleaseSettings {
   readonly orders: "cancel" | "expire";
   readonly positions: "close" | "keep";
@@ -254,7 +254,7 @@ function cancellationsOf(
   });
 }
 
-/** What is cancelled on a market by one transaction. */
+/** What is canceled on a market by one transaction. */
 interface Cancellation {
   readonly marketId: string;
   readonly orderIds: readonly string[];

@@ -23,7 +23,7 @@ const indexIn = (path: string, field: string): number | undefined => {
 
 /**
  * Notes what a batch may bring as soon as it is signed, before it is sent: whatever becomes of the transaction, each stop order
- * that it may place is known, and cancelled by a later renewal.
+ * that it may place is known, and canceled by a later renewal.
  *
  * @param state the leases, which change
  * @param batch the batch

@@ -23,7 +23,7 @@ export interface LeasedStop {
   /**
    * - `sent`: a block may still take it.
    * - `placed`: the network has accepted it.
-   * - `void`: the network has reported it as cancelled, so its expiry has no effect. It may still be in the network's pool.
+   * - `void`: the network has reported it as canceled, so its expiry has no effect. It may still be in the network's pool.
    */
   readonly status: "sent" | "placed" | "void";
 }
@@ -35,7 +35,7 @@ export type LeaseTrigger = { readonly fallsBelow: string } | { readonly risesAbo
 export interface LeaseState {
   readonly orders: Map<string, LeasedOrder>;
   /**
-   * All stop orders that may be pending. A stop order that faces away from the position is reported as cancelled and stays in
+   * All stop orders that may be pending. A stop order that faces away from the position is reported as canceled and stays in
    * the network's pool (v0.78.0, `CheckDirection` in core/execution/stoporders/stop_orders.go deletes by `OrderID`, which is
    * empty), so one is removed only when its own cancellation was executed, or its expiry has passed.
    */

@@ -16,9 +16,9 @@ export interface LeaseCallOptions extends Pick<CallOptions, "signal"> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What is cancelled at the end. */
+/** What is canceled at the end. */
 export interface ReleaseOptions extends LeaseCallOptions, Partial<ReleaseSettings> {
-  /** Whether leased orders are cancelled now, which is the default, or are left to expire. */
+  /** Whether leased orders are canceled now, which is the default, or are left to expire. */
   readonly orders?: ReleaseSettings["orders"];
   /** Whether the network still closes positions after `flattenAfterMs`, which is the default, or not. */
   readonly positions?: ReleaseSettings["positions"];
@@ -82,9 +82,9 @@ export interface Leases extends AsyncDisposable {
    */
   coverage(): LeaseCoverage;
   /**
-   * Ends all leases on purpose: no more renewals, and leased orders are cancelled now. Close the leases afterwards.
+   * Ends all leases on purpose: no more renewals, and leased orders are canceled now. Close the leases afterwards.
    *
-   * @param options whether orders are cancelled, whether positions are still closed, a signal, and a time limit
+   * @param options whether orders are canceled, whether positions are still closed, a signal, and a time limit
    * @returns the outcomes of the cancellations. Orders and stop orders that had ended before count as failed parts
    * @throws what {@link submit} throws
    *

@@ -51,7 +51,7 @@ export const FAR_PRICE = `1${"0".repeat(40)}`;
 
 /**
  * Plans the renewals of a market, in as few batches as the network's limit allows. A stop order cannot be amended, so each is
- * cancelled and submitted again in one batch, which the network executes in this order (v0.78.0, `ProcessBatch` in
+ * canceled and submitted again in one batch, which the network executes in this order (v0.78.0, `ProcessBatch` in
  * core/processor/batch_market_instructions_processor.go). Orders that expire first are renewed first.
  *
  * @param state the leases
@@ -112,7 +112,7 @@ export function isOpening(
  * @param order the order
  * @param settings how long leases are
  * @param limits the network's limits
- * @returns the stop orders that are cancelled and submitted; none if the order opens no position, or is covered
+ * @returns the stop orders that are canceled and submitted; none if the order opens no position, or is covered
  */
 export function planOpening(
   state: LeaseState,

@@ -32,7 +32,7 @@ export function withOrderEndTypes(asked: ParsedEventsRequest): ParsedEventsReque
 }
 
 /**
- * Joins the ends of orders with the orders: adds an event of the case `order` for each order that is cancelled or expires.
+ * Joins the ends of orders with the orders: adds an event of the case `order` for each order that is canceled or expires.
  *
  * With a party, its live orders are read before the stream is opened, and again with the first events of each connection:
  * orders that were placed between the first read and the subscription are then known, too.

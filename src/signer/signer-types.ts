@@ -89,7 +89,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * @param options a time limit and a signal for the wait; by default, it is 15 seconds longer than the process itself takes
    *   at most
    * @returns what the process has observed
-   * @throws {@link ConnectionError} if the process does not answer in time. With `connected`, it may have halted and cancelled
+   * @throws {@link ConnectionError} if the process does not answer in time. With `connected`, it may have halted and canceled
    *   orders, and goes on with that
    * @throws {@link CanceledError} if the signal was aborted. With `mayHaveBeenSent`, the same holds
    */

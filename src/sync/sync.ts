@@ -43,7 +43,7 @@ const [FIRST_WAIT_MS, MAX_WAIT_MS] = [250, 10_000];
  * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
  * @throws `RequestError` if an option is wrong, or the sink holds another chain
  * @throws `SinkError` if the sink cannot be used; errors of the node once it was retried for `retryForMs`
- * @throws `CanceledError` if the signal was aborted: in-flight units are cancelled and rolled back
+ * @throws `CanceledError` if the signal was aborted: in-flight units are canceled and rolled back
  *
  * @example
  * const { units, rows, failed } = await syncHistory(client, { sink, tables: ["trades", "orders"] });

@@ -38,7 +38,7 @@ const eventsOptions = {
   ),
   party: text("<id>", "only events of this party: its ID, or the start of it"),
   market: text("<market>", "only events of this market: its code, its ID, or the start of its ID"),
-  lifecycle: flag("with --type order: also print cancelled and expired orders, as order events"),
+  lifecycle: flag("with --type order: also print canceled and expired orders, as order events"),
   ...eventsOutput,
   output: {
     ...eventsOutput.output,
@@ -101,7 +101,7 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   }
 }
 
-/** Returns whether orders are requested without one of the types that report cancelled and expired ones. */
+/** Returns whether orders are requested without one of the types that report canceled and expired ones. */
 function missesEnds(types: readonly EventType[]): boolean {
   return types.includes("order") && !(types.includes("cancelledOrders") && types.includes("expiredOrders"));
 }

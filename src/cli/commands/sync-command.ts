@@ -241,7 +241,7 @@ function reportInterruption(
   if (printsJsonLines(options)) {
     out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
   } else {
-    const did = `${grouped(loaded.units)} units were loaded; units in flight were cancelled and rolled back.`;
+    const did = `${grouped(loaded.units)} units were loaded; units in flight were canceled and rolled back.`;
     notes.write(`Interrupted: ${did}\nRun the same command again to continue.\n`);
   }
   if (options.follow !== true || !isTerminated(signal)) {

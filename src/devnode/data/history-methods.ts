@@ -163,7 +163,7 @@ export const CHUNK_BYTES = 1024 * 1024;
  * Like a deployed node, it deflates the files, writes their sizes to data descriptors and adds no comment. The same history
  * always results in the same bytes.
  *
- * Rows are generated lazily, only as fast as the caller reads the chunks. If the caller stops early, the export is cancelled.
+ * Rows are generated lazily, only as fast as the caller reads the chunks. If the caller stops early, the export is canceled.
  *
  * @param history the history
  * @param options the table, the range of blocks and the profile of the file names

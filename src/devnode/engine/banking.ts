@@ -87,7 +87,7 @@ export function submitTransfer(
  * @param context the block
  * @param partyId the sender
  * @param command the transfer's identifier
- * @returns the error if it is not cancelled
+ * @returns the error if it is not canceled
  */
 export function cancelTransfer(
   context: ExecutionContext,

@@ -170,7 +170,7 @@ export interface State {
   readonly withdrawals: Map<string, Withdrawal>;
   /** Liquidity provisions by `PARTY MARKET`. */
   readonly provisions: Map<string, LiquidityProvision>;
-  /** AMMs that are not cancelled, by `PARTY MARKET`. */
+  /** AMMs that are not canceled, by `PARTY MARKET`. */
   readonly amms: Map<string, AMM>;
   /** Margin modes that parties chose, by `PARTY MARKET`. */
   readonly marginModes: Map<string, PartyMarginModeUpdated>;

@@ -134,7 +134,7 @@ export function amendLiquidity(
  * @param context the block
  * @param partyId the provider
  * @param command the market
- * @returns the error if nothing is cancelled
+ * @returns the error if nothing is canceled
  */
 export function cancelLiquidity(
   context: ExecutionContext,
@@ -300,12 +300,12 @@ export function amendAmm(context: ExecutionContext, partyId: string, command: Am
 
 /**
  * Cancels an AMM at once, or sets it to reduce-only. On the local node it never has a position, but a reduce-only AMM
- * stays until it is cancelled at once, so that clients can see this state.
+ * stays until it is canceled at once, so that clients can see this state.
  *
  * @param context the block
  * @param partyId the owner
  * @param command the method
- * @returns the error if nothing is cancelled
+ * @returns the error if nothing is canceled
  */
 export function cancelAmm(context: ExecutionContext, partyId: string, command: CancelAMM): string | undefined {
   const { amms } = context.state;

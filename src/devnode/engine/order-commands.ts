@@ -247,12 +247,12 @@ function afterTrading(order: Order, isSelfTrade: boolean): Order {
 
 /**
  * Cancels one order, all orders on a market, or all orders of a party (v0.78.0, `core/execution/engine.go`,
- * CancelOrder). The orders of a market are cancelled by identifier.
+ * CancelOrder). The orders of a market are canceled by identifier.
  *
  * @param context the block
  * @param partyId the party
  * @param cancellation the cancellation; an empty identifier means all, but a single order needs its market
- * @returns the error if nothing is cancelled. Cancelling all orders of a party without orders is no error
+ * @returns the error if nothing is canceled. Canceling all orders of a party without orders is no error
  */
 export function cancelOrders(
   context: ExecutionContext,
@@ -310,7 +310,7 @@ function cancelAll(context: ExecutionContext, market: MarketState, partyId: stri
  *
  * @param context the block
  * @param market their market, whose book changes
- * @param orders the orders; cancelled orders belong to one party
+ * @param orders the orders; canceled orders belong to one party
  * @param status their final status
  */
 export function closeOrders(
@@ -358,7 +358,7 @@ const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 /**
  * Amends an active or parked order (v0.78.0, `core/execution/future/market.go`, amendOrder). It keeps its priority
  * unless its price changes or its size grows; then it re-enters the book and may trade. An order without a remaining
- * size is cancelled, and one whose new expiry has passed expires.
+ * size is canceled, and one whose new expiry has passed expires.
  *
  * @param context the block
  * @param partyId the sender

@@ -226,7 +226,7 @@ export function byId(a: PendingStopOrder, b: PendingStopOrder): number {
  * @param context the block
  * @param partyId the party
  * @param cancellation the cancellation; an empty identifier means all
- * @returns the network's error. The network reports it in batches only, and there also after it has cancelled all on a
+ * @returns the network's error. The network reports it in batches only, and there also after it has canceled all on a
  *   market
  */
 export function cancelStopOrders(
@@ -479,7 +479,7 @@ function sizeOf(market: MarketState, stop: PendingStopOrder): bigint {
   return isClosing(market, stop) ? divideRounded(volume * share, ONE) : 0n;
 }
 
-/** Returns the time at which a stop order expires; `undefined` if it does not, as one that {@link triggerStopOrders} cancelled. */
+/** Returns the time at which a stop order expires; `undefined` if it does not, as one that {@link triggerStopOrders} canceled. */
 export function expiryOf({ stopOrder: { expiresAt, status } }: PendingStopOrder): bigint | undefined {
   return status === StopOrder_Status.CANCELLED ? undefined : expiresAt;
 }

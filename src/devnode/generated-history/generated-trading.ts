@@ -145,7 +145,7 @@ type OrderFields = MessageInitShape<typeof OrderSchema> & {
 const prices = (k: number): [number, number] => [tradePrice(2 * k), tradePrice(2 * k + 1)];
 const traded = (k: number): number => tradeSize(2 * k) + tradeSize(2 * k + 1);
 
-/** Generates the buyer's order: filled, or partly filled and then cancelled or expired. */
+/** Generates the buyer's order: filled, or partly filled and then canceled or expired. */
 function buyOrder(k: number): OrderFields {
   const status = pick([Order_Status.FILLED, Order_Status.FILLED, Order_Status.CANCELLED, Order_Status.EXPIRED], k);
   const remaining = status === Order_Status.FILLED ? 0 : 1 + (k % 50);
@@ -194,7 +194,7 @@ const UNTRADED: readonly [UntradedFields, ...UntradedFields[]] = [
 ];
 
 /**
- * Generates the order without trades: cancelled, rejected, stopped or expired. Some are pegged or belong to a
+ * Generates the order without trades: canceled, rejected, stopped or expired. Some are pegged or belong to a
  * liquidity provision.
  */
 function untradedOrder(k: number): OrderFields {

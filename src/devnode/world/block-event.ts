@@ -12,7 +12,7 @@ export interface Block {
 
 /**
  * An event of the network's event bus, or a change that consumers of the bus compute themselves: a position, or an
- * order after it was cancelled or has expired (the bus reports its identifier only). The message of an event is never
+ * order after it was canceled or has expired (the bus reports its identifier only). The message of an event is never
  * changed afterwards; a later change has its own event.
  */
 export type Event =

@@ -20,7 +20,7 @@ import {
 const TABLE = "trades";
 const csv = (number: number) => generateCsv(TABLE, { from: number * 100 });
 
-/** Cases of loads that are cancelled or fail, and of two sinks that share a place. */
+/** Cases of loads that are canceled or fail, and of two sinks that share a place. */
 export const concurrencyCases: readonly SinkCase[] = [
   sinkCase("ends a load where the signal is aborted, and leaves nothing", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {

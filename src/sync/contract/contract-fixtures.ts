@@ -294,7 +294,7 @@ export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigin
   return entries;
 }
 
-/** The options of a load that is never cancelled. */
+/** The options of a load that is never canceled. */
 export function loadOptions(replace = false): { readonly replace: boolean; readonly signal: AbortSignal } {
   return { replace, signal: new AbortController().signal };
 }

@@ -42,7 +42,7 @@ export interface WorkerSummary {
  * @param clients the node, or several nodes of one network. All workers of a queue must call a node by the same name,
  *   because they share its limits by the name
  * @param options the sink, which is opened once a planner has stored the chain, and closed at the end; and limits
- * @returns what was done. Units in flight when the signal was aborted were cancelled and released
+ * @returns what was done. Units in flight when the signal was aborted were canceled and released
  * @throws `RequestError` if an option is wrong; errors that would fail every unit, such as refused credentials
  *
  * @example
