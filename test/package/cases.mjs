@@ -27,7 +27,7 @@ const ATTW = "@arethetypeswrong/cli@0.18.5";
 const CONNECT = ["@connectrpc/connect@2.1.2", "@connectrpc/connect@2.2.0"];
 
 /** What may be packed, and no more. */
-const PACKED = /^(dist|src|gen|docs|examples|proto)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/;
+const PACKED = /^(dist|src|gen|docs|examples|proto)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
 /** What the files of the installed packages may have together, in bytes. */
 const MAX_BYTES = 40_000_000;
 /** Versions of packages that a user puts in the place of those that npm takes, as where one has a fix of its own. */
