@@ -1,3 +1,4 @@
+import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { sizeOf } from "../json/answer-size.js";
 import { monotonicMs } from "../runtime/index.js";
 import { linkedController } from "../signal/abort.js";
@@ -53,6 +54,7 @@ function iterate<T extends object>(
   const queue = createQueue<T>(maxWaiting);
   const waiters: Waiter<T>[] = [];
   const lateness = createLatenessMeter();
+  const caller = recordCaller();
   let state: ReadState = { kind: "new" };
   let resume = (): void => {};
   call.signal.addEventListener("abort", () => resume());
@@ -85,7 +87,7 @@ function iterate<T extends object>(
         }
       }
     } catch (reason) {
-      last = { kind: "failed", reason };
+      last = { kind: "failed", reason: addCaller(reason, caller) };
     }
     if (state.kind === "reading") {
       finish(last);

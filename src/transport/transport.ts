@@ -14,6 +14,7 @@ import {
 } from "../config/client-config.js";
 import { readConfig, transportName } from "../config/config-schema.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
+import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-rules.js";
 import { assertArray, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
@@ -245,14 +246,17 @@ function withHttpRules({ unary, stream, close }: ClosableTransport, rules: HttpR
  */
 export function failingCall(config: Config): CallErrorMapper {
   const { name: transport, url } = mainEndpoint(config);
-  return (method, signal) => (reason) => {
-    const callerError = callerErrorIn(reason);
-    if (callerError !== undefined) {
-      throw callerError;
-    }
-    throw reason instanceof ConnectError || reason instanceof TradewireError
-      ? callError(reason, { transport, url, method: methodName(method), signal })
-      : reason;
+  return (method, signal) => {
+    const caller = recordCaller();
+    return (reason) => {
+      const callerError = callerErrorIn(reason);
+      if (callerError !== undefined) {
+        throw callerError;
+      }
+      throw reason instanceof ConnectError || reason instanceof TradewireError
+        ? addCaller(callError(reason, { transport, url, method: methodName(method), signal }), caller)
+        : reason;
+    };
   };
 }
 

@@ -1,0 +1,42 @@
+import { isError } from "./node-errors.js";
+
+/** The number of frames that are recorded: those of the library are between the caller and the call. */
+const FRAMES = 40;
+
+/** The maximum number of lines of a stack to which callers are added: several of them may get the same error. */
+const MAX_LINES = 80;
+
+/**
+ * Records the stack of a call, which an error that is made later, when something arrives from the network, does not have.
+ * It is cheap: the text of the stack is only made when it is needed.
+ *
+ * @returns the stack, for {@link addCaller}
+ */
+export function recordCaller(): Error {
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = FRAMES;
+  try {
+    return new Error();
+  } finally {
+    Error.stackTraceLimit = limit;
+  }
+}
+
+/**
+ * Adds the lines of the caller to the stack of an error.
+ *
+ * @param reason the value that was thrown; only errors have a stack
+ * @param caller the recorded stack
+ * @returns the same value
+ */
+export function addCaller<R>(reason: R, caller: Error): R {
+  if (isError(reason)) {
+    const lines = (reason.stack ?? String(reason)).split("\n");
+    const further = (caller.stack ?? "").split("\n").slice(1);
+    if (lines.length < MAX_LINES) {
+      // Errors of others may be frozen.
+      Reflect.set(reason, "stack", [...lines, ...further.filter((line) => !lines.includes(line))].join("\n"));
+    }
+  }
+  return reason;
+}

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { type Client, createClient, signerFromMnemonic, TradewireError } from "tradewire";
+import { TradingDataService } from "tradewire/api";
+import { parquetSink, syncHistory, syncStatus } from "tradewire/sync";
+import { serveNodeOf, type TestNode } from "../support/node.js";
+
+let node: TestNode;
+beforeAll(async () => {
+  // Every method is refused, so that nothing is retried.
+  node = await serveNodeOf(() => undefined);
+});
+afterAll(() => node.close());
+
+const id = "0a".repeat(32);
+const range = { table: "trades", fromBlock: 1, toBlock: 1000 } as const;
+const command = { case: "stopOrdersCancellation", value: {} } as const;
+const reconnect = false;
+
+async function read(messages: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of messages) {
+    return;
+  }
+}
+
+/** Calls of all kinds: single ones, listings, exports, streams, transactions and syncs. */
+const calls: Record<string, (client: Client) => Promise<unknown>> = {
+  exportNetworkHistory: (client) => client.exportNetworkHistory(range).saveTo("/nowhere/a.zip"),
+  "exportNetworkHistory, rows": (client) => read(client.exportNetworkHistory(range).rows()),
+  exportLedgerEntries: (client) => client.exportLedgerEntries({ partyId: id }).saveTo("/nowhere/a.csv"),
+  listSegments: (client) => client.listSegments(),
+  dataNodeLag: (client) => client.dataNodeLag(),
+  service: (client) => client.service(TradingDataService).getMarket({ marketId: id }),
+  "service, streams": (client) => read(client.service(TradingDataService).observeTrades({})),
+  follow: (client) => read(client.follow({ table: "trades" })),
+  pages: (client) => read(client.pages(TradingDataService.method.listMarkets, {})),
+  records: (client) => read(client.records(TradingDataService.method.listMarkets, {})),
+  listNetworkParameters: (client) => client.listNetworkParameters(),
+  networkParameters: (client) => read(client.networkParameters()),
+  networkParameter: (client) => client.networkParameter("a"),
+  listStopOrders: (client) => client.listStopOrders(),
+  stopOrders: (client) => read(client.stopOrders()),
+  stopOrder: (client) => client.stopOrder(id),
+  transactionResults: (client) => read(client.transactionResults({}, { reconnect })),
+  marketUnits: (client) => client.marketUnits(id),
+  account: (client) => read(client.account(id)),
+  book: (client) => read(client.book(id)),
+  events: (client) => read(client.events({}, { reconnect })),
+  sendCommand: async (client) => client.sendCommand(command, { signer: await signer }),
+  signCommand: async (client) => client.signCommand(command, { signer: await signer }),
+  lastBlockHeight: (client) => client.lastBlockHeight(),
+  spamStatistics: (client) => client.spamStatistics(id),
+  guard: async (client) => client.guard({ signer: await signer, policy: { maxOrdersPerMinute: 1, markets: {} } }),
+  syncHistory: (client) => syncHistory(client, { sink: parquetSink("/nowhere") }),
+  syncStatus: (client) => syncStatus(parquetSink("/nowhere"), { clients: client }),
+};
+const signer = signerFromMnemonic("test test test test test test test test test test test junk");
+
+it.each(["grpc", "grpc-js", "rest"] as const)("errors over %s have the caller in their stack", async (transport) => {
+  await using client = createClient({ transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } });
+  for (const [name, call] of Object.entries(calls)) {
+    const error: unknown = await call(client).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    const { stack = "" } = error instanceof TradewireError ? error : {};
+    expect([name, stack.includes("caller-stack.test.")]).toEqual([name, true]);
+  }
+});
