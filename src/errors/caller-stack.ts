@@ -1,7 +1,7 @@
 import { isError } from "./node-errors.js";
 
 /** The number of frames that are recorded: those of the library are between the caller and the call. */
-const FRAMES = 40;
+const FRAMES = 20;
 
 /** The maximum number of lines of a stack to which callers are added: several of them may get the same error. */
 const MAX_LINES = 80;
