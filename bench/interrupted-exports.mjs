@@ -2,7 +2,7 @@
 // archive, as a node of v0.78.0 does when it cannot read a later segment. Counts how many of them count as complete: for
 // `fetch` and JSZip, and for `saveTo`.
 //
-//   npm run build && node bench/interrupted-exports.mjs [--exports 300] [--seed 1]
+//   npm run build && node bench/interrupted-exports.mjs [--exports 200] [--seed 1]
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { createClient } from "../dist/src/index.js";
 import { createRandom } from "./soak/random.mjs";
 
 const { values } = parseArgs({
-  options: { exports: { type: "string", default: "300" }, seed: { type: "string", default: "1" } },
+  options: { exports: { type: "string", default: "200" }, seed: { type: "string", default: "1" } },
 });
 const count = Number(values.exports);
 const random = createRandom(Number(values.seed));
