@@ -36,6 +36,10 @@ async function sidebarOf({ title, groups }: Section): Promise<DefaultTheme.Sideb
   return { text: title, items: items.flat() };
 }
 
+/** The letter t on the theme's color, so that browsers do not request a file that is not there. */
+const icon =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='6' fill='%233451b2'/%3E%3Cpath d='M16 6v14a5 5 0 0 0 5 5h2M9 12h14' fill='none' stroke='white' stroke-width='4'/%3E%3C/svg%3E";
+
 /** The package's entry points, as TypeDoc lists them. */
 const entries = (await readFile(`${root}out/pages/library/index.md`, "utf8")).matchAll(/^\| \[(.*?)\]\((.*?)\.md\)/gm);
 const library = {
@@ -53,6 +57,7 @@ export default defineConfig({
   title: "tradewire",
   description,
   lang: "en",
+  head: [["link", { rel: "icon", href: icon }]],
   srcDir: "../out/pages",
   outDir: "../out/site",
   cacheDir: "../node_modules/.cache/vitepress",
