@@ -30,9 +30,10 @@ export function recordCaller(): Error {
  * @returns the same value
  */
 export function addCaller<R>(reason: R, caller: Error): R {
-  if (isError(reason)) {
-    const lines = (reason.stack ?? String(reason)).split("\n");
-    const further = (caller.stack ?? "").split("\n").slice(1);
+  // A program may have its own `Error.prepareStackTrace`, and make something else of a stack than text.
+  if (isError(reason) && typeof reason.stack === "string" && typeof caller.stack === "string") {
+    const lines = reason.stack.split("\n");
+    const further = caller.stack.split("\n").slice(1);
     if (lines.length < MAX_LINES) {
       // Errors of others may be frozen.
       Reflect.set(reason, "stack", [...lines, ...further.filter((line) => !lines.includes(line))].join("\n"));

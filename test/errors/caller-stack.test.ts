@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { type Client, createClient, signerFromMnemonic, TradewireError } from "tradewire";
+import { type Client, Code, createClient, signerFromMnemonic, TradewireError } from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import { parquetSink, syncHistory, syncStatus } from "tradewire/sync";
 import { serveNodeOf, type TestNode } from "../support/node.js";
@@ -65,4 +65,17 @@ it.each(["grpc", "grpc-js", "rest"] as const)("errors over %s have the caller in
     const { stack = "" } = error instanceof TradewireError ? error : {};
     expect([name, stack.includes("caller-stack.test.")]).toEqual([name, true]);
   }
+});
+
+it("an error stays what it is in a program whose stacks are no text", async () => {
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const prepare = Error.prepareStackTrace;
+  let error: unknown;
+  try {
+    Error.prepareStackTrace = (_, frames) => frames;
+    error = await client.listNetworkParameters().catch((reason: unknown) => reason);
+  } finally {
+    Error.prepareStackTrace = prepare;
+  }
+  expect(error).toMatchObject({ name: "NodeError", code: Code.Unimplemented });
 });

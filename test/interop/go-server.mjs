@@ -89,7 +89,7 @@ export function goServerCases({ folder, tools, onEnd }) {
         const left = Number(await idOf(stopOrder(client, "deadline", { timeoutMs: 5000 })));
         assert.ok(left > 4000 && left <= 5000, `the server was told of ${left} ms`);
         const { error } = await stopOrder(client, "slow", { timeoutMs: 300 });
-        assert.deepEqual([error.name, error.code], ["ConnectionError", "DEADLINE_EXCEEDED"]);
+        assert.equal(error.code, "DEADLINE_EXCEEDED"); // The server, which has the same deadline, may end the call first.
         const signal = abortedIn(200);
         const { error: canceled } = await answers(client, data.observeAccounts, {}, { signal });
         assert.equal(canceled.name, "CanceledError");
