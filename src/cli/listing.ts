@@ -28,6 +28,9 @@ export const listingOptions = {
 /** The option of listings that have identifiers. */
 export const wideOption = flag("print full IDs and all columns; on a narrow terminal, each value on its own line");
 
+/** How to see what a table of such a listing omits. */
+export const WIDE_ADVICE = "Use --wide or --json to print all.";
+
 /** The values of {@link listingOptions}. */
 export type ListingOptions = OptionValues<typeof listingOptions> & { readonly wide?: boolean | undefined };
 

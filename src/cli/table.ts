@@ -225,6 +225,30 @@ export function wrapped(text: string, width: number): string[] {
   return lines;
 }
 
+/** The minimum width of a column whose texts are broken into lines. */
+const MIN_WRAPPED = 20;
+
+/**
+ * Breaks the texts of the last column into lines, so that the table fits a width and nothing is shortened.
+ *
+ * @param header the names of the columns
+ * @param rows the cells of each row
+ * @param width the width of the terminal
+ * @returns the rows, with a further row for each further line
+ */
+export function wrapLastColumn(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string[][] {
+  const others = header.length - 1;
+  const left = width - tableWidth([header, ...rows].map((cells) => cells.slice(0, others))) - GAP.length;
+  return rows.flatMap((cells) => {
+    const [first = "", ...further] = wrapped(cells[others] ?? "", Math.max(MIN_WRAPPED, left));
+    return [[...cells.slice(0, others), first], ...further.map((line) => [...header.slice(1).map(() => ""), line])];
+  });
+}
+
 /** Widens columns to what the cells of a row need. */
 function widen(widths: number[], cells: readonly string[]): void {
   for (const [place, width] of widths.entries()) {

@@ -39,6 +39,19 @@ it("checks the machine, the configuration, each transport and the chain", async 
   expect([...checks.keys()]).toEqual(expect.arrayContaining(["disk space", "configuration", "clock"]));
 });
 
+it.each(["doctor", "config"])(
+  "%s breaks long texts into lines on a narrow terminal, and shortens none",
+  async (name) => {
+    const terminal = { columns: 60, rows: 20 };
+    const { out } = await run([name, "--grpc-url", node.grpcUrl], { terminal, environment: { NO_COLOR: "1" } });
+    expect(out).not.toContain("…");
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
+    const whole = (await run([name, "--grpc-url", node.grpcUrl, "--output", "table"])).out;
+    const words = (text: string) => text.split(/\s+/).length;
+    expect(words(out)).toBe(words(whole));
+  },
+);
+
 it("warns of a transport in whose place another answers, and fails if none does", async () => {
   const down = `http://127.0.0.1:${await freePort()}`;
   const half = await doctor("--grpc-url", down, "--rest-url", node.restUrl);

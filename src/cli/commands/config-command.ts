@@ -7,7 +7,7 @@ import { originOf } from "../config-origins.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import { type CommandContext, printable } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { printTable } from "../table.js";
+import { printTable, widthOf, wrapLastColumn } from "../table.js";
 
 const configOptions = { ...resultOutput, ...clientOptions };
 
@@ -26,8 +26,9 @@ export function addConfig(command: Command, context: CommandContext): void {
       printable(text(value)),
       printable(`${originOf(loaded, key)}${found === true ? " (found)" : ""}`),
     ]);
+    const header = ["key", "value", "source"];
     const report = {
-      table: () => printTable(["key", "value", "source"], rows, context),
+      table: () => printTable(header, wrapLastColumn(header, rows, widthOf(context)), context),
       object: () => Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry])),
       records: () => entries,
     };

@@ -8,7 +8,7 @@ import { checkDiskSpace, checkFiles, checkNodeVersion, checkPackages } from "../
 import { checkNodes } from "../doctor/node-checks.js";
 import { type CommandContext, printable, Reported } from "../output.js";
 import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
-import { printTable } from "../table.js";
+import { printTable, widthOf, wrapLastColumn } from "../table.js";
 
 const doctorOptions = { ...recordsOutput, ...clientOptions };
 
@@ -54,11 +54,9 @@ async function checkConfiguration(options: ClientOptions, context: CommandContex
 }
 
 function printFindings(findings: readonly Finding[], context: CommandContext): void {
-  printTable(
-    ["state", "check", "finding"],
-    findings.map(({ state, check, finding }) => [state, check, finding].map(printable)),
-    context,
-  );
+  const header = ["state", "check", "finding"];
+  const rows = findings.map(({ state, check, finding }) => [state, check, finding].map(printable));
+  printTable(header, wrapLastColumn(header, rows, widthOf(context)), context);
   for (const { check, state, advice } of findings) {
     if (state !== "ok" && advice !== undefined) {
       context.out.write(`\n${printable(`${check}: ${advice}`)}`);

@@ -5,6 +5,7 @@ import { RequestError } from "../../errors/index.js";
 import { addOptions } from "../declarations.js";
 import { type CommandContext, writeOut } from "../output.js";
 import { type OutputOptions, printReport, type Report, resultFormat, resultOutput } from "../output-format.js";
+import { widthOf, wrapped } from "../table.js";
 
 /**
  * Defines the command `explain`, which explains the code of an error.
@@ -28,19 +29,24 @@ function listReport(context: CommandContext): Report {
 }
 
 function codeReport(code: ErrorCode, context: CommandContext): Report {
-  return { table: () => writeOut(context, explanation(code)), object: () => ({ code, ...ERROR_CODES[code] }) };
+  return {
+    table: () => writeOut(context, explanation(code, widthOf(context))),
+    object: () => ({ code, ...ERROR_CODES[code] }),
+  };
 }
 
-function explanation(code: ErrorCode): string {
+function explanation(code: ErrorCode, width: number): string {
   const { class: className, title, cause, advice, example } = ERROR_CODES[code];
-  return `${code} (${className})
-${title}.
-
-Cause:    ${cause}
-Solution: ${advice}
-Example:  ${example}
-`;
+  const part = (name: string, text: string) => {
+    const lines = wrapped(text, width - PART_INDENT);
+    return `${name.padEnd(PART_INDENT)}${lines.join(`\n${" ".repeat(PART_INDENT)}`)}\n`;
+  };
+  const parts = [part("Cause:", cause), part("Solution:", advice), part("Example:", example)];
+  return `${code} (${className})\n${title}.\n\n${parts.join("")}`;
 }
+
+/** The width of the names of the parts of an explanation. */
+const PART_INDENT = 10;
 
 const CODES: readonly string[] = Object.keys(ERROR_CODES);
 

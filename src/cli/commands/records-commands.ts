@@ -16,7 +16,7 @@ import type { Client, ListedRecord } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues, repeatedText } from "../declarations.js";
-import { enumOption, listingOptions, maxRecords, printListing, wideOption } from "../listing.js";
+import { enumOption, listingOptions, maxRecords, printListing, WIDE_ADVICE, wideOption } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { createNames, MAX_NAMED, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
@@ -268,7 +268,7 @@ async function runRecords<M extends DescMessage>(
 
   if (output === undefined) {
     const how = { limit: maxRecords(options, context), signal };
-    await printListing(listed(how), records.type, options, context);
+    await printListing(listed(how), { advice: WIDE_ADVICE, ...records.type }, options, context);
     return;
   }
   const limit = options.limit ?? (options.all === true ? undefined : LISTED);

@@ -25,6 +25,7 @@ import {
   shortName,
   textAt,
   valueName,
+  WIDE_ADVICE,
   wideOption,
 } from "../listing.js";
 import { type CommandContext, printable } from "../output.js";
@@ -91,7 +92,7 @@ function stopOrders(names: Names): ListingType<typeof StopOrderEventSchema> {
     name: "orders",
     header: "id status trigger side price size type tif expires at_expiry created updated party market".split(" "),
     ranked: "id status trigger side price size market created type expires party tif at_expiry updated".split(" "),
-    advice: "Use --output json, jsonl or csv to print all, and --wide for full IDs.",
+    advice: WIDE_ADVICE,
     decimals: (event) => stopOrderDecimals(event, names),
     cells(event) {
       const { stopOrder: order, submission } = event;
