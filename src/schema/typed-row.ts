@@ -53,7 +53,10 @@ type RowOf<Columns> = {
   -readonly [Name in keyof Columns as Columns[Name] extends Passing ? Name : never]?: Value<Columns[Name]> | null;
 };
 
-type Simplified<T> = { [Name in keyof T]: T[Name] };
+/** A mapped type, so that editors show its name and not the columns of the table. */
+type TableRow<Table extends TableName> = {
+  [Name in keyof RowOf<(typeof facts)[Table]["columns"]>]: RowOf<(typeof facts)[Table]["columns"]>[Name];
+};
 
 /**
  * A typed row of a table. Columns that not every schema version has are optional. Whole numbers are `bigint`, decimals
@@ -66,7 +69,7 @@ type Simplified<T> = { [Name in keyof T]: T[Name] };
 export type TypedRow<Table extends TableName = TableName> = TableName extends Table
   ? TypedRecord
   : Table extends TableName
-    ? Simplified<RowOf<(typeof facts)[Table]["columns"]>>
+    ? TableRow<Table>
     : never;
 
 /** Parses the text of a value as `COPY` writes it; `undefined` if the text does not fit the type. */
