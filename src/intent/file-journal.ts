@@ -18,6 +18,9 @@ const MAX_INTENTS = 1_000_000;
 /** The maximum size of an entry on disk, in bytes. */
 const MAX_ENTRY_BYTES = 4 * 1024 * 1024;
 
+/** How each line begins. */
+const LINE_START = Buffer.from('{"id":"');
+
 /** How many bytes are read at once when a file is opened. */
 const READ_BYTES = 1024 * 1024;
 
@@ -112,6 +115,10 @@ async function readLines(
   for (;;) {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(READ_BYTES), 0, READ_BYTES, size + rest.length);
     if (bytesRead === 0) {
+      const start = rest.subarray(0, LINE_START.length);
+      if (size === 0 && !start.equals(LINE_START.subarray(0, start.length))) {
+        throw broken(path, 1, "is not an entry of a journal"); // Another file, which must not be truncated.
+      }
       return { intents, size };
     }
     let text = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);

@@ -49,6 +49,7 @@ describe("a journal in a file", () => {
   it.each([
     ["not JSON\n", "line 1, is not JSON"],
     ["{}\n", "line 1, is not an entry of a journal"],
+    ["the words of a key, without a line feed", "line 1, is not an entry of a journal"],
     [
       `${JSON.stringify({ id: "a", position: 1, isLast: false, entry: "" })}\n`,
       'line 1, is not the next entry of intent "a"',
