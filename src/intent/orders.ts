@@ -3,7 +3,7 @@ import { type CallOptions, validateCallOptions } from "../input/call-options.js"
 import type { ObservedNode } from "../live/execution.js";
 import { followBlocks } from "../live/follow-blocks.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
-import { linkedController } from "../signal/abort.js";
+import { linkedController, raceAbort } from "../signal/abort.js";
 import { withEnding } from "../signal/ending.js";
 import { throwIfAborted } from "../signal/wait.js";
 import type { CommandSource } from "../transaction/input-data.js";
@@ -11,7 +11,7 @@ import { requireSigner } from "../transaction/transaction.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/validity.js";
 import type { Journal } from "./journal.js";
-import type { SettledIntent } from "./settle.js";
+import type { SettledIntent, WantedIntent } from "./settle.js";
 
 /** With what intents are signed, and where they are written down. */
 export interface OrdersOptions
@@ -121,37 +121,33 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   }
   const intentServices = { ...services, journal, signing };
   const closing = new AbortController();
-  const running = new Map<string, Promise<SettledIntent>>();
+  const running = new Map<string, Promise<unknown>>();
   const unfollow = followBlocks(services.node.watch, closing.signal);
 
   async function settle(
-    id: string,
-    command: Uint8Array | undefined,
-    validity: Validity,
+    before: Promise<unknown>,
+    wanted: WantedIntent,
     { signal, timeoutMs = TIMEOUT_MS }: SettleOptions,
   ): Promise<SettledIntent> {
     throwIfAborted(closing.signal);
     return withEnding(timeoutMs, [signal, closing.signal], async (ending) => {
       const { settleIntent } = await import("./settle.js");
-      return settleIntent(intentServices, { id, command, validity }, ending.signal);
+      await raceAbort(before, ending.signal).catch(() => undefined); // What follows ends with the signal.
+      return settleIntent(intentServices, wanted, ending.signal);
     });
   }
 
   /** Settles an intent after those who settle it in this process already: two at once could not tell whose answer counts. */
-  function settleInTurn(...given: Parameters<typeof settle>): Promise<SettledIntent> {
-    const [id] = given;
-    const before = running.get(id);
-    const settling = (async () => {
-      await before?.catch(() => undefined);
-      return settle(...given);
-    })();
-    running.set(id, settling);
-    const leave = () => {
-      if (running.get(id) === settling) {
+  function settleInTurn(wanted: WantedIntent, settleOptions: SettleOptions): Promise<SettledIntent> {
+    const { id } = wanted;
+    const before = running.get(id) ?? Promise.resolve();
+    const settling = settle(before, wanted, settleOptions);
+    const turn = Promise.allSettled([before, settling]).then(() => {
+      if (running.get(id) === turn) {
         running.delete(id);
       }
-    };
-    settling.then(leave, leave);
+    });
+    running.set(id, turn);
     return settling;
   }
 
@@ -164,7 +160,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
       validateSettleOptions(settleOptions);
       const { commandOfIntent } = await import("./settle.js");
       const bytes = commandOfIntent(command);
-      return settleInTurn(id, bytes, { validForBlocks, validForMs }, settleOptions);
+      return settleInTurn({ id, command: bytes, validity: { validForBlocks, validForMs } }, settleOptions);
     },
 
     async *resume(settleOptions = {}) {
@@ -180,7 +176,8 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
             settling.delete(ended.id);
             yield ended;
           } else {
-            settling.set(id, resumed(id, settleInTurn(id, undefined, {}, { ...settleOptions, signal: ending.signal })));
+            const wanted = { id, command: undefined, validity: {} };
+            settling.set(id, resumed(id, settleInTurn(wanted, { ...settleOptions, signal: ending.signal })));
             next += 1;
           }
         }

@@ -146,6 +146,25 @@ describe("an intent", () => {
     expect(await journal.open()).toEqual(["one"]);
   });
 
+  it("that is submitted again ends in the time of its own call", async () => {
+    await using started = await start();
+    const { node, orders } = started;
+    node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
+    const stop = new AbortController();
+    let isFirstOver = false;
+    const first = orders.submit(order("one"), { id: "one", signal: stop.signal }).finally(() => {
+      isFirstOver = true;
+    });
+    const ended = expect(first).rejects.toMatchObject({ name: "OutcomeUnknownError" });
+    await eventually(async () => (await started.journal.open()).length === 1);
+    await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
+      name: "OutcomeUnknownError",
+    });
+    expect(isFirstOver).toBe(false);
+    stop.abort();
+    await ended;
+  });
+
   it("is not tied to a block that does not exist as a node gave one wrong answer, nor kept waiting by it", async () => {
     await using started = await start();
     const { node, journal } = started;
