@@ -1,3 +1,4 @@
+import type { StopOrderEvent } from "../../gen/vega/events/v1/events_pb.js";
 import { type Side, type StopOrder, StopOrder_Status, StopOrder_TriggerDirection } from "../../gen/vega/vega_pb.js";
 import type { Accounts } from "../market/account.js";
 import type { AccountView } from "../market/account-state.js";
@@ -93,12 +94,40 @@ async function adopt(
   );
   for (const { node } of orders?.edges ?? []) {
     const { stopOrder, submission } = node ?? {};
-    if (stopOrder?.expiresAt !== undefined && submission?.reference === STOP_ORDER_REFERENCE) {
-      const { id, marketId, expiresAt } = stopOrder;
-      state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed" });
+    if (stopOrder !== undefined && submission !== undefined && adoptStop(state, { stopOrder, submission }, settings)) {
       adoptTrigger(state, view, stopOrder, submission.side);
     }
   }
+}
+
+/**
+ * Takes over a stop order of an earlier program with the same key. Such a program may have sent one that is placed only after it
+ * has ended.
+ *
+ * @param state the leases, which change
+ * @param shown the stop order and its order
+ * @param settings on which markets positions are closed
+ * @returns whether it is one of such a program, or of this one
+ */
+export function adoptStop(
+  state: LeaseState,
+  { stopOrder, submission }: Pick<StopOrderEvent, "stopOrder" | "submission">,
+  { flattenAfterMs, marketIds }: LeaseSettings,
+): boolean {
+  if (
+    flattenAfterMs.length === 0 ||
+    stopOrder?.expiresAt === undefined ||
+    stopOrder.status !== StopOrder_Status.PENDING ||
+    submission?.reference !== STOP_ORDER_REFERENCE ||
+    marketIds?.has(stopOrder.marketId) === false
+  ) {
+    return false;
+  }
+  const { id, marketId, expiresAt } = stopOrder;
+  if (!state.stops.has(id)) {
+    state.stops.set(id, { id, marketId, side: submission.side, expiresAt, status: "placed" });
+  }
+  return true;
 }
 
 /** Goes on with the trigger of a stop order that closes the position which there still is. */

@@ -12,13 +12,13 @@ import type { CallOptions } from "../input/call-options.js";
 import { followBlocks } from "../live/follow-blocks.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 import type { Accounts } from "../market/account.js";
-import { monotonicMs } from "../runtime/index.js";
-import { linkedController, onAbort } from "../signal/abort.js";
+import { MAX_TIMER_MS, monotonicMs } from "../runtime/index.js";
+import { linkedController, onAbort, raceAbort } from "../signal/abort.js";
 import { remainingMs, withTimeout } from "../transaction/deadline.js";
 import { type CommandSource, readCommand } from "../transaction/input-data.js";
 import { TIMEOUT_MS } from "../transaction/transactions.js";
 import { coverageOf, type LeaseCoverage } from "./coverage.js";
-import { followAccount } from "./follow-account.js";
+import { adoptStop, followAccount } from "./follow-account.js";
 import { keepRenewing } from "./keep-renewing.js";
 import type { LeaseEvent, LeaseSettings } from "./lease-options.js";
 import { applyStopOrder } from "./lease-results.js";
@@ -89,8 +89,9 @@ export function keepLeases(
   const renewals = keepRenewing(state, { ...own, sender, sending: closing }, settings, renewing.signal);
   void followAccount(state, own, settings, renewals.wake, closing);
   const unfollow = followBlocks(node.watch, closing, {
-    stopOrder({ stopOrder }) {
+    stopOrder({ stopOrder, submission }) {
       if (stopOrder?.partyId === settings.signing.signer.publicKey) {
+        adoptStop(state, { stopOrder, submission }, settings);
         applyStopOrder(state, stopOrder, own);
       }
     },
@@ -143,14 +144,18 @@ export function keepLeases(
       renewals.wake();
     },
 
-    async release(release, options) {
+    async release(release, { signal, timeoutMs }) {
+      const startedAt = monotonicMs();
       renewing.abort();
-      await renewals.ended();
-      await sender.settled(); // What was sent before may still place stop orders.
-      const { batchSize } = await limits(options.signal ?? closing);
+      const { batchSize } = await withTimeout(timeoutMs ?? MAX_TIMER_MS, signal ?? closing, async (ending) => {
+        // What was sent before may still place stop orders.
+        await raceAbort(renewals.ended().then(sender.settled), ending);
+        return limits(ending);
+      });
       const outcomes: Outcome[] = [];
       for (const batch of cancellationsOf(state, release, batchSize)) {
-        outcomes.push(await cancel(sender, batch, options));
+        const leftMs = timeoutMs && remainingMs(timeoutMs, startedAt);
+        outcomes.push(await cancel(sender, batch, { signal, timeoutMs: leftMs }));
       }
       return outcomes;
     },

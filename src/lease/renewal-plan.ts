@@ -69,7 +69,7 @@ export function planRenewals(
   const orders = [...state.orders.values()]
     .filter((order) => order.marketId === marketId)
     .sort((a, b) => Number(a.expiresAt - b.expiresAt));
-  const old = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
+  const old = cancellable(state, marketId);
   const volume = volumeOf(state, marketId);
   const wanted = wantedStops(neededSides(state, marketId), volume, settings, limits);
   const swaps = Array.from({ length: Math.max(old.length, wanted.length) }, (_, index) => ({
@@ -98,8 +98,9 @@ export function isOpening(
   { marketId, side }: Pick<OrderSubmission, "marketId" | "side">,
   { flattenAfterMs }: LeaseSettings,
 ): boolean {
+  const now = state.clock.latest() ?? 0n;
   const isCovered = [...state.stops.values()].some(
-    (stop) => stop.marketId === marketId && stop.side !== side && stop.status !== "void",
+    (stop) => stop.marketId === marketId && stop.side !== side && stop.status !== "void" && stop.expiresAt > now,
   );
   return flattenAfterMs.length > 0 && !isCovered && volumeOf(state, marketId) === 0n;
 }
@@ -126,8 +127,19 @@ export function planOpening(
   const { marketId } = order;
   const besideOrder = { ...limits, batchSize: limits.batchSize - 1 };
   const submittedStops = wantedStops(neededSides(state, marketId, order.side), 0n, settings, besideOrder);
-  const old = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
+  const old = cancellable(state, marketId);
   return { cancelledStops: old.slice(0, besideOrder.batchSize - submittedStops.length), submittedStops };
+}
+
+/**
+ * Returns the stop orders of a market that may be pending. A batch may have space for the first ones only, and the network refuses
+ * new ones where those that it has are as many as it allows, so those come first that it most likely has: placed ones, then the
+ * latest ones, whose transaction has canceled the others.
+ */
+function cancellable(state: LeaseState, marketId: string): readonly LeasedStop[] {
+  const all = [...state.stops.values()].filter((stop) => stop.marketId === marketId);
+  const isSent = ({ status }: LeasedStop) => status === "sent";
+  return [...all.filter((stop) => !isSent(stop)), ...all.filter(isSent).reverse()];
 }
 
 /** Returns the stop orders that a market needs for its position, as far as the network allows them. */

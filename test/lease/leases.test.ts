@@ -83,6 +83,17 @@ describe("release", () => {
     expect(await pendingStops(started)).toEqual([]);
   });
 
+  it("ends in its time although an order is still being sent", async () => {
+    await using started = await start({ flattenAfterMs: undefined });
+    const { node, leases } = started;
+    await eventually(() => leases.coverage().state === "live");
+    node.failNext({ method: "SubmitTransaction", with: "unavailable" });
+    const submitting = leases.submit(limitOrder());
+    await eventually(() => marketOf(started)?.orders.length === 1); // It is signed.
+    await expect(leases.release({ timeoutMs: 50 })).rejects.toMatchObject({ name: "ConnectionError" });
+    expect((await submitting).status).not.toBe("executed");
+  });
+
   it("leaves orders to expire and positions to be closed if that is wanted", async () => {
     await using started = await start();
     const { leases } = started;

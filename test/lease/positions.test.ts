@@ -1,7 +1,15 @@
 // What the network does when renewals stop (v0.78.0, core/execution/future/market.go): removeExpiredOrders removes orders whose
 // expiry has passed, removeExpiredStopOrders submits the orders of stop orders that expire, unless in an auction.
 import { describe, expect, it } from "@jest/globals";
-import { type LeaseEvent, Order_TimeInForce, Order_Type, Side, type Signer, signerFromMnemonic } from "tradewire";
+import {
+  type LeaseEvent,
+  Order_TimeInForce,
+  Order_Type,
+  Side,
+  type Signer,
+  StopOrder_ExpiryStrategy,
+  signerFromMnemonic,
+} from "tradewire";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import {
@@ -16,6 +24,37 @@ import {
   trade,
   volumeOf,
 } from "../support/leases.js";
+
+/** A signer that can hold what it signs next. */
+async function holdingSigner() {
+  const key = await signerFromMnemonic("test test test test test test test test test test test junk");
+  let held: (() => void)[] | undefined;
+  const signer: Signer = {
+    publicKey: key.publicKey,
+    async sign(message) {
+      await new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
+      return key.sign(message);
+    },
+  };
+  const letGo = () => {
+    for (const each of held ?? []) {
+      each();
+    }
+    held = undefined;
+  };
+  return {
+    signer,
+    letGo,
+    async holdNext() {
+      held = [];
+      await eventually(() => held?.length === 1);
+    },
+    async [Symbol.asyncDispose]() {
+      letGo();
+      key[Symbol.dispose]();
+    },
+  };
+}
 
 describe("a position", () => {
   it("is covered, and closed by the network when renewals end", async () => {
@@ -164,26 +203,46 @@ describe("a position", () => {
     expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
   });
 
+  it("that an order opens is covered although the stop order of an earlier order has expired", async () => {
+    await using holding = await holdingSigner();
+    await using started = await start({ signer: holding.signer });
+    const { leases } = started;
+    await leases.submit(limitOrder());
+    await eventually(() => marketOf(started)?.stopOrders.some(({ isPlaced }) => isPlaced) === true);
+    await holding.holdNext(); // Nothing is renewed.
+    await passes(started, TIMES.flattenAfterMs + 500);
+    expect(marketOf(started)?.stopOrders).toHaveLength(1);
+    const submitting = leases.submit(limitOrder({ price: "1000000000" })); // It trades at once.
+    holding.letGo();
+    const { id } = await submitting;
+    const order = await orderOf(started, id);
+    const stops = (await pendingStops(started)).filter((stop) => stop?.submission?.side === Side.SELL);
+    expect(stops.map((stop) => stop?.stopOrder.createdAt)).toContain(order?.createdAt);
+  });
+
+  it("stays covered although not all cancellations of stop orders fit into one batch", async () => {
+    await using started = await start({ flattenAfterMs: [3000, 3100, 3200, 3300] });
+    const { node, leases, events } = started;
+    await trade(started, 3n);
+    await eventually(() => marketOf(started)?.stopOrders.length === 4 && isCovered(started));
+    node.failNext({ method: "SubmitTransaction", times: 4, with: "unavailable" }); // Their outcomes are unknown.
+    await eventually(() => (marketOf(started)?.stopOrders.length ?? 0) >= 20);
+    await passes(started, 5 * TIMES.renewEveryMs);
+    expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
+    leases.close();
+    await eventually(async () => (await volumeOf(started)) === 0n);
+  });
+
   it("that an order opens while a renewal is signed is covered", async () => {
-    using key = await signerFromMnemonic("test test test test test test test test test test test junk");
-    let held: (() => void)[] | undefined;
-    const signer: Signer = {
-      publicKey: key.publicKey,
-      async sign(message) {
-        await new Promise<void>((resolve) => (held === undefined ? resolve() : held.push(resolve)));
-        return key.sign(message);
-      },
-    };
+    await using holding = await holdingSigner();
+    const { signer } = holding;
     await using started = await start({ signer, flattenAfterMs: [3000, 3100, 3200, 3300] });
     const { leases, events } = started;
     await leases.submit(limitOrder());
     await eventually(() => marketOf(started)?.stopOrders.filter(({ isPlaced }) => isPlaced).length === 4);
-    held = [];
-    await eventually(() => held?.length === 1); // The renewal, which replaces the stop orders.
+    await holding.holdNext(); // The renewal, which replaces the stop orders.
     const submitting = leases.submit(limitOrder({ side: Side.SELL, price: "9000000000" }));
-    const [renewal] = held;
-    held = undefined;
-    renewal?.();
+    holding.letGo();
     expect(await submitting).toMatchObject({ status: "executed", reason: undefined });
     await passes(started, TIMES.renewEveryMs);
     expect(events.filter(({ kind }) => kind === "stopOrderRefused")).toEqual([]);
@@ -203,5 +262,42 @@ describe("a position", () => {
     await eventually(() => marketOf({ leases: next })?.position.status === "covered");
     await passes({ leases: next }, 1.5 * TIMES.flattenAfterMs);
     expect(await volumeOf(started)).toBe(3n);
+  });
+
+  it("is not closed by a stop order of the program before that is placed after the next one has begun", async () => {
+    await using started = await start();
+    const { client, signer, leases } = started;
+    await trade(started, 3n);
+    await eventually(() => isCovered(started));
+    const orderSubmission = {
+      marketId: openMarket,
+      side: Side.SELL,
+      size: 3n,
+      type: Order_Type.MARKET,
+      timeInForce: Order_TimeInForce.IOC,
+      reduceOnly: true,
+      reference: "tradewire lease",
+    };
+    const fallsBelow = {
+      orderSubmission,
+      expiresAt: (leases.coverage().chainTime ?? 0n) + BigInt(TIMES.flattenAfterMs) * 1_000_000n,
+      expiryStrategy: StopOrder_ExpiryStrategy.SUBMIT,
+      trigger: { case: "price" as const, value: "1" },
+    };
+    const command = { case: "stopOrdersSubmission" as const, value: { fallsBelow } };
+    const { outcome } = await client.sendCommand(command, { signer, until: "executed" });
+    expect(outcome.status).toBe("executed");
+    await passes(started, 1.5 * TIMES.flattenAfterMs);
+    expect(await volumeOf(started)).toBe(3n);
+    expect(isCovered(started)).toBe(true);
+  });
+
+  it("on a market that is not among marketIds keeps the stop orders of another program", async () => {
+    await using started = await start();
+    await trade(started, 3n);
+    await eventually(() => isCovered(started));
+    await using other = started.client.leases({ signer: started.signer, ...TIMES, marketIds: ["ab".repeat(32)] });
+    await eventually(() => other.coverage().state === "live");
+    expect(marketOf({ leases: other })).toMatchObject({ openVolume: 3n, stopOrders: [] });
   });
 });
