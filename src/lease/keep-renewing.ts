@@ -112,7 +112,7 @@ async function renewAll(
 ): Promise<void> {
   const limits = await services.limits(stop);
   for (const marketId of marketsOf(state, settings)) {
-    await noteAuction(state, marketId, services.data, stop);
+    void noteAuction(state, marketId, services.data, settings.renewEveryMs, stop); // It may hang.
     await services.sender.inTurn(stop, async () => {
       for (const batch of planRenewals(state, marketId, settings, limits)) {
         if (!stop.aborted) {
@@ -166,12 +166,13 @@ async function noteAuction(
   state: LeaseState,
   marketId: string,
   data: LeaseDataService,
+  timeoutMs: number,
   signal: AbortSignal,
 ): Promise<void> {
   if (volumeOf(state, marketId) === 0n) {
     return;
   }
-  const mode = await data.getLatestMarketData({ marketId }, { signal }).then(
+  const mode = await data.getLatestMarketData({ marketId }, { signal, timeoutMs }).then(
     ({ marketData }) => marketData?.marketTradingMode,
     () => undefined,
   );

@@ -29,32 +29,32 @@ const LIMITS = {
   stopOrders: { key: "spam.protection.max.stopOrdersPerMarket", otherwise: 4 },
 } as const;
 
-/** For how long limits are believed, in milliseconds. */
-const MAX_AGE_MS = 60_000;
+/** The time between two readings of the limits, in milliseconds. */
+const READ_EVERY_MS = 60_000;
 
 /**
- * Creates the function that reads the limits of the network, once a minute at most. A node that does not answer later changes
- * nothing: the last known limits serve, so that renewals go on.
+ * Creates the function that reads the limits of the network, once a minute at most. Only the first reading is waited for: later,
+ * the last known limits serve, so that renewals go on although a node does not answer.
  *
  * @param data the data node
  * @returns the function. It throws a {@link ProtocolError} if a parameter is not a whole number, and what the calls throw
  */
 export function createLimits(data: LeaseDataService): (signal: AbortSignal) => Promise<LeaseLimits> {
-  let known: { readonly limits: LeaseLimits; readonly readAt: number } | undefined;
+  let known: LeaseLimits | undefined;
+  let readAt = 0;
+  const read = async (signal: AbortSignal) => {
+    readAt = monotonicMs();
+    known = await readLimits(data, signal);
+    return known;
+  };
   return async (signal) => {
-    if (known !== undefined && monotonicMs() < known.readAt + MAX_AGE_MS) {
-      return known.limits;
+    if (known === undefined) {
+      return read(signal);
     }
-    try {
-      const limits = await readLimits(data, signal);
-      known = { limits, readAt: monotonicMs() };
-      return limits;
-    } catch (reason) {
-      if (known === undefined) {
-        throw reason;
-      }
-      return known.limits;
+    if (monotonicMs() >= readAt + READ_EVERY_MS) {
+      read(signal).catch(() => undefined); // The next reading may succeed.
     }
+    return known;
   };
 }
 
