@@ -6,6 +6,7 @@ const NODE = "`tradewire devnode` starts a local node.";
 const CONFIG = "`tradewire config` shows the configuration; docs/configuration.md says how to change it.";
 const INSTALL = "Install the newest version: `npm install --global tradewire@latest`.";
 const CALL = "`tradewire call METHOD` calls any method of the node, and `tradewire methods` lists them.";
+const SQL = "`tradewire sync --to duckdb:history.duckdb` loads history into tables, which SQL can query.";
 const LOGIN =
   "There is no login. Tokens go into `headers` of a configuration file or into TRADEWIRE_GRPC_HEADERS; `tradewire keys new` creates a key to sign with.";
 
@@ -37,6 +38,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   check: "`tradewire doctor` checks the node, the connection and the configuration.",
   diagnose: "`tradewire doctor` checks the node, the connection and the configuration.",
   ping: STATUS,
+  top: STATUS,
   health: STATUS,
   info: STATUS,
   height: STATUS,
@@ -51,14 +53,23 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   balances: "`tradewire accounts` lists balances.",
   fills: "`tradewire trades` lists trades.",
   watch: "`tradewire events` prints events as they happen, and `tradewire follow` rows of history.",
+  tail: "`tradewire events` prints events as they happen, and `tradewire follow` rows of history.",
+  logs: "`tradewire events` prints events as they happen, and `tradewire follow` rows of history.",
   stream: "`tradewire events` prints events as they happen, and `tradewire follow` rows of history.",
   subscribe: "`tradewire events` prints events as they happen, and `tradewire follow` rows of history.",
   buy: SUBMIT,
   sell: SUBMIT,
   place: SUBMIT,
+  apply: SUBMIT,
+  create: SUBMIT,
+  delete: SUBMIT,
   cancel: SUBMIT,
   send: SUBMIT,
   wallet: KEYS,
+  whoami: KEYS,
+  psql: SQL,
+  sql: SQL,
+  select: SQL,
   tx: "`tradewire outcome HASH` finds the outcome of a transaction.",
   transaction: "`tradewire outcome HASH` finds the outcome of a transaction.",
 };
@@ -89,6 +100,10 @@ const OTHER_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   "--count": ["--limit"],
   "--max": ["--limit"],
   "--first": ["--limit"],
+  "-n": ["--limit"],
+  "-L": ["--limit"],
+  "-w": ["--watch"],
+  "--follow": ["--watch"],
   "--last": ["--limit"],
   "--since": ["--from", "--from-block"],
   "--start": ["--from", "--from-block"],

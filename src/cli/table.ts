@@ -234,7 +234,7 @@ const MIN_WRAPPED = 20;
  * @param header the names of the columns
  * @param rows the cells of each row
  * @param width the width of the terminal
- * @returns the rows, with a further row for each further line
+ * @returns the rows, with an additional row for each additional line
  */
 export function wrapLastColumn(
   header: readonly string[],
