@@ -130,7 +130,7 @@ export function archiveCases({ root, folder, tools, clients: { grpc } }) {
       "bsdtar",
       written("bsdtar", "bsdtar", (path, paths) =>
         run("bsdtar", [
-          "--output",
+          "--format",
           "zip",
           "-cf",
           path,
