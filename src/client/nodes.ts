@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code, createContextValues } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import type { Config } from "../config/config-schema.js";
@@ -11,6 +11,7 @@ import type { CallOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import { atMost } from "../signal/wait.js";
+import { isUrgentKey } from "../transport/call-context.js";
 import type { Hooks } from "../transport/hooks.js";
 import type { NodeGate } from "../transport/layers/fallback.js";
 import { callError, endedInOwnWait } from "../transport/layers/library-errors.js";
@@ -316,7 +317,10 @@ async function checkNode(node: OpenNode): Promise<Health> {
   const startedAt = monotonicMs();
   const options = () => ({ timeoutMs: Math.max(Math.ceil(startedAt + CHECK_MS - monotonicMs()), 1) });
   try {
-    const { chainId, height } = await core.lastBlockHeight({}, options());
+    const { chainId, height } = await core.lastBlockHeight(
+      {},
+      { ...options(), contextValues: createContextValues().set(isUrgentKey, true) },
+    );
     const latencyMs = monotonicMs() - startedAt;
     if (!isChainId(chainId)) {
       throw new ProtocolError("the node's chain has no valid identifier", { advice: "Check the node.", notes: [] });

@@ -21,10 +21,13 @@ export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
 };
 
 /**
- * The key of the time, in milliseconds, for which a call may wait for its turn to be sent. It is shorter than the call's time
- * where another node may serve the call, but not once it was sent.
+ * The key of the time, in milliseconds, for which a call may wait for its turn to be sent, and then for a connection. It is
+ * shorter than the call's time where another node may serve the call, but not once it was sent.
  */
 export const maxWaitKey: ContextKey<number | undefined> = { id: Symbol("maximum wait"), defaultValue: undefined };
+
+/** The key of whether a call is sent before others that wait for their turn. */
+export const isUrgentKey: ContextKey<boolean> = { id: Symbol("sent before others"), defaultValue: false };
 
 /** The key of the time at which a call must have ended, by `monotonicMs()`. */
 export const deadlineKey: ContextKey<number | undefined> = { id: Symbol("call deadline"), defaultValue: undefined };

@@ -20,6 +20,8 @@ export type CallFailure =
   | { readonly kind: "stream reset"; readonly http2Code: number }
   /** The call's time was up. */
   | { readonly kind: "deadline exceeded" }
+  /** The call's deadline or signal, whose reason this is, ended the call before anything of it was sent. */
+  | { readonly kind: "not sent"; readonly reason: ConnectError }
   /** An HTTP status other than that of a gRPC response. */
   | { readonly kind: "HTTP status"; readonly status: number }
   /** The response ended without `grpc-status`. */
@@ -66,6 +68,8 @@ function describe(failure: CallFailure): { readonly message: string; readonly co
     }
     case "deadline exceeded":
       return { message: "the operation timed out", code: Code.DeadlineExceeded };
+    case "not sent":
+      return { message: failure.reason.rawMessage, code: failure.reason.code };
     case "HTTP status":
       return { message: `HTTP ${failure.status}`, code: codeOfHttpStatus(failure.status) };
     case "missing status":
@@ -109,6 +113,26 @@ export const extraMessageError = (): CallError => brokenAnswerError(MULTIPLE_MES
  */
 export function deadlineError(): CallError {
   return new CallError({ kind: "deadline exceeded" });
+}
+
+/**
+ * Returns the error of a call that its deadline or its signal has ended before anything of it was sent.
+ *
+ * @param reason the reason of the deadline or the signal
+ * @returns the error
+ */
+export function unsentError(reason: ConnectError): CallError {
+  return new CallError({ kind: "not sent", reason }, { cause: reason });
+}
+
+/**
+ * Returns whether an error is that of {@link unsentError}.
+ *
+ * @param reason the error that was thrown
+ * @returns whether it is
+ */
+export function isUnsentError(reason: unknown): reason is CallError {
+  return reason instanceof CallError && reason.failure.kind === "not sent";
 }
 
 /**

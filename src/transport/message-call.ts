@@ -13,13 +13,22 @@ import {
 import { Code, ConnectError, type ContextValues, createContextValues, type UnaryResponse } from "@connectrpc/connect";
 import { INVALID_RESPONSE, serializationError } from "../errors/call-errors.js";
 import { ProtocolError } from "../errors/index.js";
+import { connectTimeoutError } from "../errors/network-failure.js";
 import { isError } from "../errors/node-errors.js";
 import { assertElementLimit, setSize, sizeOf } from "../json/answer-size.js";
 import { messageFromJson, parseResponseJson, requestToJson } from "../json/message-json.js";
 import { type StopTimer, startInterval, startTimer } from "../runtime/index.js";
 import { onAbort } from "../signal/abort.js";
 import { createActiveSet } from "../signal/collections.js";
-import { CallError, deadlineError, extraMessageError, missingMessageError, toConnectError } from "./call-failure.js";
+import { maxWaitKey } from "./call-context.js";
+import {
+  CallError,
+  deadlineError,
+  extraMessageError,
+  missingMessageError,
+  toConnectError,
+  unsentError,
+} from "./call-failure.js";
 import { LIVENESS_CHECK_MS } from "./http2-liveness.js";
 import type { ClosableTransport, HeaderInit } from "./transport-types.js";
 
@@ -38,6 +47,8 @@ export interface MessageCall {
   write(message: Uint8Array): Promise<boolean>;
   /** Ends the requests, after a last message if there is one. */
   end(message?: Uint8Array): void;
+  /** Returns whether anything of the call may have been sent. */
+  mayHaveBeenSent(): boolean;
   /** Ends the call: pending reads fail with the error, and the node is notified. Does nothing if the call has ended. */
   fail(error: ConnectError): void;
 }
@@ -98,13 +109,19 @@ export function createMessageTransport({ codec, open, check, close }: MessageTra
     const call = withOpenErrors(() =>
       open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }),
     );
+    const cancel = (reason: ConnectError) => call.fail(call.mayHaveBeenSent() ? reason : unsentError(reason));
     cleanups.push(
       calls.add(call),
-      onAbort(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled))),
+      onAbort(signal, () => cancel(ConnectError.from(signal?.reason, Code.Canceled))),
       onCallEnd,
     );
     if (limitMs !== undefined) {
-      cleanups.push(startTimer(() => call.fail(deadlineError()), limitMs));
+      cleanups.push(startTimer(() => cancel(deadlineError()), limitMs));
+    }
+    const maxWaitMs = contextValues.get(maxWaitKey);
+    if (maxWaitMs !== undefined) {
+      const onMaxWait = () => call.mayHaveBeenSent() || call.fail(toConnectError(connectTimeoutError()));
+      cleanups.push(startTimer(onMaxWait, maxWaitMs));
     }
     return call;
   }

@@ -3,7 +3,7 @@ import { Code, ConnectError, type Interceptor, type UnaryRequest, type UnaryResp
 import { createLinkedAbortController, runStreamingCall } from "@connectrpc/connect/protocol";
 import { startTimer } from "../runtime/index.js";
 import { lazyControllerOf, onAbort } from "../signal/abort.js";
-import { deadlineError, toConnectError } from "./call-failure.js";
+import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js";
 
 /**
  * The reason with which the signal of a call that has ended is aborted. All calls share it, since to create an error takes
@@ -162,7 +162,7 @@ export async function runCancelable<T>(
       },
     });
   } catch (reason) {
-    throw cancelReason ?? toConnectError(reason);
+    throw isUnsentError(reason) ? reason : (cancelReason ?? toConnectError(reason));
   } finally {
     stopTimer?.();
     stopListening();

@@ -247,17 +247,37 @@ describe("several nodes", () => {
     expect(await overRest.status()).toMatchObject([{ state: "unchecked" }, { state: "usable" }]);
   });
 
-  it("are asked for what a server that is no node says it does not have, unless it is a transaction", async () => {
+  it.each([{ says: { failsCheck: Code.Unimplemented } }, { says: { failsCheck: Code.NotFound } }])(
+    "get a transaction after those that have answered their check, if they have not: %p",
+    async ({ says }) => {
+      const refused = new ConnectError("no", Code.InvalidArgument);
+      await using unknown = await saying({ ...says, fails: refused });
+      await using right = await saying({ fails: refused });
+      const url = [unknown.grpcUrl, right.grpcUrl];
+      const submit = async (client: Client) => failureOf(client.submitTransaction({ tx: await crafted() }));
+      await using client = createClient({ chainId: "chain-1", grpc: { url } });
+      expect(await submit(client)).toMatchObject({ code: Code.InvalidArgument });
+      expect([unknown.calls.submitted, right.calls.submitted]).toEqual([0, 1]);
+      await right.close();
+      expect(await submit(client)).toMatchObject({ code: Code.InvalidArgument });
+      expect([unknown.calls.submitted, right.calls.submitted]).toEqual([1, 1]);
+    },
+  );
+
+  it("are asked for what a server that is no node says it does not have", async () => {
     await using foreign = await serveNodeOf(() => undefined, []); // A gateway without the paths of a node.
     await using right = await saying();
     const connect = (...url: string[]) => createClient({ chainId: "chain-1", rest: { url }, retry: { tries: 1 } });
     await using client = connect(foreign.restUrl, right.restUrl);
     expect((await read(client)).networkParameter?.value).toBe("1000");
     const missing = { name: "NodeError", code: Code.NotFound };
-    expect(await failureOf(client.submitTransaction({ tx: await crafted() }))).toMatchObject(missing);
-    expect(right.calls).toMatchObject({ parameters: 1, submitted: 0 });
+    right.says.fails = new ConnectError("no", Code.InvalidArgument);
+    const submit = async (to: Client) => failureOf(to.submitTransaction({ tx: await crafted() }));
+    expect(await submit(client)).toMatchObject({ code: Code.InvalidArgument });
+    expect(right.calls).toMatchObject({ parameters: 1, submitted: 1 });
     await using none = connect(foreign.restUrl, elsewhere(foreign.restUrl));
     expect(await failureOf(read(none))).toMatchObject(missing);
+    expect(await submit(none)).toMatchObject(missing);
     // What a node says it does not have, no other one is asked for.
     await using other = await saying();
     await using both = connect(right.restUrl, other.restUrl);
@@ -550,7 +570,11 @@ describe("several nodes", () => {
     await runtime.until(read(client));
     const reading = Promise.all(Array.from({ length: 20 }, () => read(client)));
     await runtime.pass(0);
-    expect(await runtime.until(client.status())).toMatchObject([{ state: "usable" }, { state: "usable" }]);
+    first.says.height = 1001n; // The check itself waits for no other call, only how the data node lags.
+    expect(await runtime.until(client.status())).toMatchObject([
+      { state: "usable", height: 1001n },
+      { state: "usable", height: 1000n },
+    ]);
     await runtime.until(reading);
     await runtime.until(read(client));
     expect([first.calls.parameters, other.calls.parameters]).toEqual([22, 0]);

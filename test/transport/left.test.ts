@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, OutcomeUnknownError } from "tradewire";
 import { createAuthority } from "../contract/certificates.js";
@@ -8,6 +9,7 @@ import { startBreakingProxy } from "../support/breaking-proxy.js";
 import { eventually } from "../support/eventually.js";
 import { startGrpcServer } from "../support/grpc-server.js";
 import { startRawHttp, whole } from "../support/raw-http.js";
+import { serveSockets } from "../support/servers.js";
 
 const names = ["grpc", "grpc-js", "rest", "auto"] as const;
 const authority = createAuthority();
@@ -90,6 +92,77 @@ describe("a submission whose connection fails after it has left is made once, an
       expect(String(failure)).toContain("the connection was lost");
       expect([name, node.count()]).toEqual([name, 1]);
     }
+  });
+});
+
+/** A server that accepts connections and answers nothing, and the bytes that it receives. */
+async function startSilent() {
+  const parts: Buffer[] = [];
+  const server = await serveSockets((socket) => socket.on("data", (bytes) => parts.push(bytes)));
+  closing.push(() => server.close());
+  return { url: server.url, tlsUrl: server.url.replace("http:", "https:"), received: () => Buffer.concat(parts) };
+}
+
+/** Returns the types of the HTTP/2 frames after a client's preface (RFC 9113, 3.4 and 4.1). */
+function frameTypes(bytes: Buffer): number[] {
+  const types: number[] = [];
+  for (let at = 24; at < bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+    types.push(bytes[at + 3] ?? -1);
+  }
+  return types;
+}
+
+const SETTINGS = 4;
+const TLS_HANDSHAKE = 22;
+
+describe("a submission that ends before there is a connection was not sent", () => {
+  it.each([
+    ["grpc", "http"],
+    ["grpc-js", "http"],
+    ["grpc", "https"],
+    ["grpc-js", "https"],
+    ["rest", "https"],
+  ] as const)("over %s, %s", async (transport, scheme) => {
+    const silent = await startSilent();
+    const url = scheme === "http" ? silent.url : silent.tlsUrl;
+    await using client = createClient({ transport, grpc: { url }, rest: { url } });
+    const end = new AbortController();
+    const ended = client.submitTransaction({ tx: {} }, { signal: end.signal });
+    await eventually(() => silent.received().length > 0);
+    end.abort();
+    await expect(ended).rejects.toMatchObject({ name: "CanceledError", mayHaveBeenSent: false });
+    const late = client.submitTransaction({ tx: {} }, { timeoutMs: 100 });
+    await expect(late).rejects.toMatchObject({
+      name: "ConnectionError",
+      code: Code.DeadlineExceeded,
+      connected: false,
+      summary: expect.stringContaining("before there was a connection"),
+    });
+    const bytes = silent.received();
+    expect(scheme === "http" ? frameTypes(bytes)[0] : bytes[0]).toBe(scheme === "http" ? SETTINGS : TLS_HANDSHAKE);
+    expect(bytes.length).toBeLessThan(2000);
+  });
+
+  it.each([
+    ["grpc", "rest"],
+    ["grpc-js", "rest"],
+    ["rest", "grpc"],
+  ] as const)("so that it goes from %s to %s in time", async (first, second) => {
+    const silent = await startSilent();
+    const node = await startNode(undefined, () => undefined);
+    const urls = { [first === "rest" ? "rest" : "grpc"]: silent.tlsUrl };
+    const { grpc = node.grpc, rest = node.rest } = urls;
+    await using client = createClient({ transport: [first, second], grpc: { url: grpc }, rest: { url: rest } });
+    await client.submitTransaction({ tx: {} }, { timeoutMs: 2000 }).catch(() => undefined);
+    expect(node.count()).toBe(1);
+  });
+
+  it("but its outcome is unknown over REST in clear text, where nothing precedes a request", async () => {
+    const silent = await startSilent();
+    await using client = createClient({ rest: { url: silent.url } });
+    const late = client.submitTransaction({ tx: {} }, { timeoutMs: 500 });
+    await expect(late).rejects.toBeInstanceOf(OutcomeUnknownError);
+    expect(silent.received().toString()).toMatch(/^POST \/transaction /);
   });
 });
 

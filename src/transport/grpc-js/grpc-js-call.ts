@@ -36,7 +36,7 @@ export function startGrpcJsCall(
   onEnd: (error?: ConnectError) => void,
   onReceive: () => void,
   explain: (error: ConnectError) => ConnectError = (error) => error,
-): MessageCall {
+): Omit<MessageCall, "mayHaveBeenSent"> {
   const change = createChangeSignal();
   const trailer = new Headers();
   let state: CallState = { kind: "waiting" };

@@ -97,7 +97,7 @@ export function createRawGrpcJsTransport(
           channel.close();
           session?.destroy(); // A session that nghttp2 gave up never reports that its streams have ended, and would stay.
         }
-        stopWatch();
+        watch.stop();
         onEnd();
       };
       const onReceive = () => {
@@ -107,8 +107,8 @@ export function createRawGrpcJsTransport(
         liveness.onReceive(session);
       };
       const call = startGrpcJsCall(raw, metadata, onCallEnd, onReceive, path.explain);
-      const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(path.explain(connectTimeout())));
-      return call;
+      const watch = limitConnecting(channel, options.connectMs, () => call.fail(path.explain(connectTimeout())));
+      return { ...call, mayHaveBeenSent: () => !watch.isConnecting() };
     },
     check() {
       for (const raw of callsInFlight.list()) {
@@ -167,22 +167,24 @@ function addressTarget(addresses: readonly string[]): string {
 }
 
 /**
- * Calls `onTimeout` unless a connecting channel connects, or fails to connect, in time. Returns a function that ends the
- * watch.
+ * Calls `onTimeout` unless a connecting channel connects, or fails to connect, in time. Returns whether it is still
+ * connecting, so that no call was sent, and a function that ends the watch.
  */
-function limitConnecting(channel: Channel, connectMs: number, onTimeout: () => void): () => void {
+function limitConnecting(channel: Channel, connectMs: number, onTimeout: () => void) {
   if (channel.getConnectivityState(false) === connectivityState.READY) {
-    return () => undefined; // This is so for most calls.
+    return { isConnecting: () => false, stop: () => undefined }; // This is so for most calls.
   }
+  let isConnecting = true;
   const stop = startAwakeTimer(onTimeout, connectMs);
   function watch(): void {
     const state = channel.getConnectivityState(false);
     if (state === connectivityState.IDLE || state === connectivityState.CONNECTING) {
       channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, watch);
     } else {
+      isConnecting = false;
       stop();
     }
   }
   watch();
-  return stop;
+  return { isConnecting: () => isConnecting, stop };
 }

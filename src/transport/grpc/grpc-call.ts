@@ -256,6 +256,9 @@ export function startGrpcCall(options: GrpcCallOptions): MessageCall {
       void send((stream, done) => stream.end(message === undefined ? undefined : frameOf(message), done));
     },
 
+    // What ends while it is opened is never sent, or reset before its message.
+    mayHaveBeenSent: () => state.kind !== "opening",
+
     fail(error) {
       end(error);
       if (state.kind !== "ended" || state.isRead) {

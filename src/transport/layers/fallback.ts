@@ -95,7 +95,8 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
 }
 
 /**
- * Composes transports as {@link fallback} does.
+ * Composes transports as {@link fallback} does. A call that may not be repeated goes to members that have not answered their
+ * check, so that they may be no nodes, only after those that have.
  *
  * @param members at least one transport, the preferred one first
  * @param options those of `fallback`; `gate` decides which members may be used, `rotates` which methods go to all members of
@@ -289,6 +290,11 @@ async function callInTurn<T>(
       if (refusal !== undefined) {
         throw notSent(`${member.name} is not used: ${refusal}`);
       }
+      if (!isRepeatable(method, contextValues) && isLessKnown(gate, member, candidates)) {
+        candidates.push(candidate);
+        candidate = candidates.shift() ?? noCandidate();
+        continue;
+      }
       const result = await send(member, [...candidates]);
       cooldowns.clear(member);
       return result;
@@ -346,6 +352,11 @@ export async function startingOver<T>(consume: (contextValues: ContextValues) =>
       }
     }
   }
+}
+
+/** Returns whether a member may be no node, since it has not answered its check, and another one is a node. */
+function isLessKnown(gate: NodeGate | undefined, { name }: NodeMember, others: readonly Candidate[]): boolean {
+  return gate?.hasAnswered(name) === false && others.some(({ member }) => gate.hasAnswered(member.name));
 }
 
 /** Returns why a member must not be used, if so. Throws if it cannot be checked. Nothing of the call was sent then. */

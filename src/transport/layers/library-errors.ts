@@ -24,7 +24,15 @@ import { causesOf, errorCodes, isError } from "../../errors/node-errors.js";
 import { codeOfHttpStatus } from "../../http-rule/http-status.js";
 import { toErrorObject } from "../../json/envelope.js";
 import { remainingMs, type SentTo, setSentTo } from "../call-context.js";
-import { CallError, type CallFailure, codeOfForeign, factsOf, foreignFailure, httpText } from "../call-failure.js";
+import {
+  CallError,
+  type CallFailure,
+  codeOfForeign,
+  factsOf,
+  foreignFailure,
+  httpText,
+  isUnsentError,
+} from "../call-failure.js";
 import { limitEmptyMessages, requireSingleResponse } from "../message-streams.js";
 import { hasSingleResponse, isReadOnly, methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport, Endpoint, HeaderInit } from "../transport-types.js";
@@ -187,13 +195,18 @@ const endsOfOwnWaits = new WeakSet<Error>();
  * @returns a Connect error for which {@link isEndUnsent} is true
  */
 export function endUnsent(reason: unknown, awaited = "it was its turn to be sent", isOwnWait = true): ConnectError {
-  const cause = isTimeout(reason)
-    ? deadlineExceeded(reason, awaited)
-    : new CanceledError({ cause: reason, mayHaveBeenSent: false });
+  const cause = endBeforeSending(reason, awaited);
   if (isOwnWait) {
     endsOfOwnWaits.add(cause);
   }
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}
+
+/** Returns the error of a call that ended for a reason, a deadline's or a signal's, before anything was sent. */
+function endBeforeSending(reason: unknown, awaited: string): TradewireError {
+  return isTimeout(reason)
+    ? deadlineExceeded(reason, awaited)
+    : new CanceledError({ cause: reason, mayHaveBeenSent: false });
 }
 
 /**
@@ -214,6 +227,9 @@ export function endedInOwnWait(error: TradewireError): boolean {
  * @returns whether it does
  */
 export function isEndUnsent(reason: unknown): boolean {
+  if (isUnsentError(reason)) {
+    return true;
+  }
   const error = libraryErrorIn(reason);
   return error instanceof ConnectionError
     ? error.code === Code.DeadlineExceeded && !error.connected
@@ -291,6 +307,8 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
         : connectionError(streamReset(failure.http2Code), url, error);
     case "deadline exceeded":
       return deadlineExceeded(error);
+    case "not sent":
+      return endBeforeSending(failure.reason, "there was a connection");
     case "missing status":
       return responseError(context.hasSingleResponse === true ? MISSING_STATUS : TRUNCATED_RESPONSE, {
         cause: error,
@@ -335,7 +353,7 @@ function deadlineExceeded(cause: unknown, awaited?: string): ConnectionError {
       ? (nameOf) =>
           `Allow more time (${nameOf("timeouts.callMs")}, ${nameOf("timeouts.idleMs")}, or the call's own), or check why the node is slow.`
       : (nameOf) =>
-          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), or make fewer calls at once.`,
+          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), make fewer calls at once, or check why the node is slow.`,
     connected: wasSent,
     cause,
   });

@@ -3,7 +3,7 @@ import { Code, ConnectError, type ContextValues, createContextValues } from "@co
 import { BannedError } from "../../errors/index.js";
 import { MAX_TIMER_MS, monotonicMs, type StopTimer, startTimer, unixMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
-import { beforeSendKey, callId, maxWaitKey } from "../call-context.js";
+import { beforeSendKey, callId, isUrgentKey, maxWaitKey } from "../call-context.js";
 import { addFacts, deadlineError, factsOf } from "../call-failure.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method.js";
@@ -171,7 +171,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
           const id = callId(contextValues);
           onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
         }
-        await queue.wait(signal, timeoutMs);
+        await queue.wait(signal, timeoutMs, contextValues.get(isUrgentKey));
       } else {
         onSend();
       }
@@ -246,8 +246,11 @@ function nodeLimitAfter(
 /** Calls that wait to be sent, in order. */
 interface CallQueue {
   length(): number;
-  /** Waits until it is the call's turn. Throws the signal's reason, or an error if the time limit is reached. */
-  wait(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<void>;
+  /**
+   * Waits until it is the call's turn: after the others, or before them if it is urgent. Throws the signal's reason, or an
+   * error if the time limit is reached.
+   */
+  wait(signal: AbortSignal | undefined, timeoutMs: number | undefined, isUrgent: boolean): Promise<void>;
   /** Sends the calls whose turn has come, and sets a timer for the others. */
   sendNext(): void;
   failAll(reason: () => unknown): void;
@@ -295,7 +298,7 @@ function createCallQueue({
 
   return {
     length: () => waiting.length,
-    wait: (signal, timeoutMs = 0) =>
+    wait: (signal, timeoutMs = 0, isUrgent) =>
       new Promise((resolve, reject) => {
         const leave = (reason: unknown) => {
           waiting = waiting.filter((other) => other !== call);
@@ -319,7 +322,11 @@ function createCallQueue({
             reject(reason);
           },
         };
-        waiting.push(call);
+        if (isUrgent) {
+          waiting.unshift(call);
+        } else {
+          waiting.push(call);
+        }
         sendNext();
       }),
     sendNext,

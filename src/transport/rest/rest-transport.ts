@@ -13,7 +13,7 @@ import { REQUESTS_STREAM_ALONE, responseError } from "../../errors/call-errors.j
 import { RequestError } from "../../errors/index.js";
 import { createFirstHttpCall } from "../../http-rule/http-call.js";
 import { type HttpBinding, hasRawResponse, httpBindings } from "../../http-rule/http-rule.js";
-import { beforeSendKey, receiveListener } from "../call-context.js";
+import { beforeSendKey, maxWaitKey, receiveListener } from "../call-context.js";
 import { toConnectError, withConnectErrors } from "../call-failure.js";
 import { formatTimeout } from "../grpc-timeout.js";
 import { methodName } from "../method.js";
@@ -145,6 +145,7 @@ export function createRawRestTransport(
           headers,
           body,
           cancellation,
+          maxWaitMs: contextValues?.get(maxWaitKey),
           beforeSend: contextValues?.get(beforeSendKey) ?? (() => undefined),
           bodyLimit: (status, fields) => (isSuccess(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
         });

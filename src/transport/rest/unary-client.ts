@@ -6,6 +6,7 @@ import { markNothingReceived } from "../../errors/network-failure.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { type ActiveSet, createActiveSet } from "../../signal/collections.js";
+import { unsentError } from "../call-failure.js";
 import { MAX_IDLE_MS, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
@@ -19,6 +20,8 @@ const MAX_IDLE = 256;
 /** A request whose response is read completely. */
 export interface UnaryRequest extends Omit<HttpRequest, "signal"> {
   readonly cancellation: Cancellation;
+  /** The time limit until a new connection is usable, in milliseconds, if it is shorter than the client's. */
+  readonly maxWaitMs: number | undefined;
   /** Called directly before the request is sent. The call fails with what it returns. */
   beforeSend(): Error | undefined;
   /**
@@ -94,11 +97,11 @@ export function createUnaryClient(config: RestConfig, settings: TransportSetting
         }
         const reused = idle.take();
         const startedAt = monotonicMs();
-        const connection = reused ?? open(idle.remove);
+        const connection = reused ?? open(idle.remove, request.maxWaitMs);
         const call = createExchange(request, connection, owner, resolve, reject);
         request.cancellation.onCancel((reason) => {
           const isSuspect = reused !== undefined && call.isWaiting() && monotonicMs() - startedAt >= SUSPECT_AFTER_MS;
-          call.fail(reason);
+          call.fail(call.mayHaveBeenSent() ? reason : unsentError(reason));
           if (isSuspect) {
             idle.destroyAll(); // A proxy may have forgotten this connection, and with it those that are as old.
           }
@@ -183,6 +186,7 @@ function createExchange(
 ) {
   const gathering = createByteAccumulator();
   let state: ExchangeState = { kind: "waiting" };
+  let isStarted = false;
 
   function fail(reason: Error): void {
     if (state.kind !== "done") {
@@ -221,6 +225,7 @@ function createExchange(
             fail(outdated);
             throw outdated;
           }
+          isStarted = true;
         },
         onResponseStart(_, status, fields) {
           if (status >= 200 && state.kind === "waiting") {
@@ -244,7 +249,7 @@ function createExchange(
         onResponseError: (_, reason) => fail(requestError(connection, connection.failure() ?? reason)),
       },
     );
-  return { send, fail, isWaiting: () => state.kind === "waiting" };
+  return { send, fail, isWaiting: () => state.kind === "waiting", mayHaveBeenSent: () => isStarted };
 }
 
 /** Returns how long a connection may be idle, in milliseconds: a second less than the server says (RFC 9112, C.2.2). */
@@ -302,22 +307,25 @@ interface Connection {
   destroy(): void;
 }
 
-/** Returns a function that opens a connection. The function takes a callback for when it is lost or closed. */
+/**
+ * Returns a function that opens a connection. The function takes a callback for when it is lost or closed, and a time limit
+ * until it is usable that may be shorter than `connectMs`, in milliseconds.
+ */
 function connectionOpener(
   { url, tls: files }: RestConfig,
   { connectMs, proxy, tls = createTlsSource(files) }: TransportSettings,
-): (onLost: (connection: Connection) => void) => Connection {
+): (onLost: (connection: Connection) => void, maxWaitMs: number | undefined) => Connection {
   const { origin } = new URL(url);
   const connector = createConnector({ url, tls, proxy, connectMs, protocol: "http/1.1" });
 
-  return (onLost) => {
+  return (onLost, maxWaitMs = connectMs) => {
     let socket: Socket | undefined;
     let failure: Error | undefined;
     const opening = new AbortController();
     const client = new Client(origin, {
       connect: (_, callback) => {
         failure = undefined;
-        connector.open({ signal: opening.signal }).then(
+        connector.open({ signal: opening.signal, withinMs: Math.min(maxWaitMs, connectMs) }).then(
           (opened) => {
             socket = opened.on("error", (reason) => {
               failure ??= reason;
