@@ -558,7 +558,7 @@ describe("several nodes", () => {
     expect([limiting.calls.submitted, other.calls.submitted]).toEqual([0, 1]);
   });
 
-  it("are as usable as before if a check ends while it waits for the pace of limits.callsPerSecond", async () => {
+  it("are checked before the calls that wait for limits.callsPerSecond", async () => {
     using runtime = useVirtualRuntime({ io: true });
     await using first = await saying();
     await using other = await saying();
