@@ -140,7 +140,7 @@ describe("an export from its end to its start", () => {
     await eachTransport(async (client, called) => {
       const error = await failure(exported(client, 2n, 1n));
       expect(error).toBeInstanceOf(RequestError);
-      expect(error).toMatchObject({ summary: "fromBlock is 2, above toBlock, 1, which stops a data node" });
+      expect(error).toMatchObject({ summary: "fromBlock 2 is after toBlock 1, which stops a data node" });
       expect(called).toEqual([]);
     });
   });
@@ -178,7 +178,9 @@ describe("the bundle of an asset", () => {
     await eachTransport(async (client, called) => {
       const error = await failure(bundle(client, builtin));
       expect(error).toBeInstanceOf(RequestError);
-      expect(error).toMatchObject({ summary: `the asset ${builtin} is built in, and its bundle stops a data node` });
+      expect(error).toMatchObject({
+        summary: `the asset ${builtin} is built in, and a request for its bundle stops a data node`,
+      });
       const bare = createConnectClient(TradingDataService, client.transport);
       expect(await failure(bare.getERC20ListAssetBundle({ assetId: builtin }))).toMatchObject({
         cause: expect.any(RequestError),
@@ -216,13 +218,13 @@ const haltingCommands: readonly (readonly [name: string, command: JsonObject, pr
   [
     "an amendment of an automated market maker without a curve", // VerifyAMMBounds in core/execution/future/market.go
     { amendAmm: { marketId: id, slippageTolerance: "0.1", proposedFee: "0.1" } },
-    "amendAmm.concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good",
+    "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently stops a network of v0.78.0",
   ],
   [
     // failedMarkets[*cancel.MarketId] in core/processor/batch_market_instructions_processor.go
     "a batch that cancels stop orders of no named market",
     { batchMarketInstructions: { stopOrdersCancellation: [{ marketId: id }, {}] } },
-    "batchMarketInstructions.stopOrdersCancellation[1].marketId is required in a batch: without it, the batch stops a network of v0.78.0 for good",
+    "batchMarketInstructions.stopOrdersCancellation[1].marketId is required in a batch: without it, the batch permanently stops a network of v0.78.0",
   ],
   ...[
     ["a deprecated parameter", "market.stake.target.scalingFactor", "which is deprecated"], // Deprecated in core/netparams/keys.go
@@ -232,7 +234,7 @@ const haltingCommands: readonly (readonly [name: string, command: JsonObject, pr
       [
         `a batch of proposals that updates ${name}`, // CheckBatchPropose in core/processor/abci.go
         batchOfUpdates("spam.pow.difficulty", key ?? ""),
-        `batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key is ${key}, ${why}: in a batch of proposals, its update stops a core node of v0.78.0 that checks it`,
+        `batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key is ${key}, ${why}: updating it in a batch of proposals stops a core node of v0.78.0 that checks the batch`,
       ] as const,
   ),
 ];
@@ -357,9 +359,7 @@ describe("a transaction that a market may delay", () => {
             name: "ConnectionError",
             code: Code.DeadlineExceeded,
             connected: false,
-            summary: expect.stringMatching(
-              /^the transaction expires in (10|1) blocks, and a market that delays orders/,
-            ),
+            summary: expect.stringMatching(/^the transaction expires in (10|1) blocks, when a market/),
           });
         }
       }
@@ -585,7 +585,7 @@ describe("a batch of proposals that updates parameters", () => {
         const error = await failure(refused());
         expect(error).toBeInstanceOf(CommandError);
         expect(String(error)).toContain(
-          "batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key is no.such.parameter, which this network does not have: in a batch of proposals",
+          "batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key must not be no.such.parameter, which this network does not have: in a batch of proposals",
         );
       }
       expect(new Set(called)).toEqual(new Set(["getNetworkParameter"]));

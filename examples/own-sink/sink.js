@@ -89,8 +89,8 @@ export function jsonLinesSink(folder) {
     async open(given) {
       await changeManifest(folder, async (manifest) => {
         if ((manifest.chainId ?? given.chainId) !== given.chainId) {
-          throw new RequestError(`${folder} holds the chain ${manifest.chainId}, and not ${given.chainId}`, {
-            advice: "Give each chain a folder of its own.",
+          throw new RequestError(`${folder} has chain ${manifest.chainId}, not ${given.chainId}`, {
+            advice: "Use a separate folder for each chain.",
           });
         }
         manifest.chainId = given.chainId;

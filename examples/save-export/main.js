@@ -15,7 +15,7 @@ for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
 /** @param {string} text */
 function blockOf(text) {
   if (!/^\d{1,18}$/.test(text)) {
-    throw new Error(`${text} is no block\nGive the first and the last block of the range, such as 1 1000.`);
+    throw new Error(`${text} is not a block number\nPass the first and the last block of the range, such as 1 1000.`);
   }
   return BigInt(text);
 }
@@ -23,7 +23,7 @@ function blockOf(text) {
 async function main() {
   const table = tableNames.find((known) => known === name);
   if (table === undefined) {
-    throw new Error(`there is no table ${name}\nThere are ${tableNames.join(", ")}.`);
+    throw new Error(`unknown table ${name}\nValid tables: ${tableNames.join(", ")}.`);
   }
   const client = createClient(loadConfig().config);
   try {

@@ -17,7 +17,7 @@ for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
 /** @param {string} name @param {string | undefined} given @param {bigint} otherwise */
 function whole(name, given, otherwise) {
   if (given !== undefined && !/^\d{1,18}$/.test(given)) {
-    throw new Error(`${name} is ${JSON.stringify(given)}\nGive a whole number.`);
+    throw new Error(`${name} must be a whole number (got ${JSON.stringify(given)})`);
   }
   return given === undefined ? otherwise : BigInt(given);
 }

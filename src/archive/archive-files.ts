@@ -117,7 +117,7 @@ export async function* csvFiles(
     const batches = decodeCsv(source.bytes, decoding);
     const header = await batches.next();
     if (header.done === true) {
-      throw corrupt(`${nameText(entry.name)} has no header`); // Unreachable: decodeCsv throws for such a file.
+      throw corrupt(`${nameText(entry.name)} has no header row`); // Unreachable: decodeCsv throws for such a file.
     }
     const reading = createFileReading(entry.name, {
       rows: () => {
@@ -284,10 +284,10 @@ function createFileReading(name: string, readers: FileReaders): FileReading {
 
   function start<T, R>(what: keyof FileReaders, open: () => AsyncGenerator<T, R, undefined>, first?: T) {
     if (state.kind === "passed") {
-      throw cannotRead(name, "the next file was asked for before");
+      throw cannotRead(name, "the next file was requested before");
     }
     if (state.kind === "reading") {
-      throw cannotRead(name, `its ${state.what} ${state.what === "rows" ? "were" : "was"} taken before`);
+      throw cannotRead(name, `its ${state.what} ${state.what === "rows" ? "were" : "was"} already read`);
     }
     const source = open();
     state = { kind: "reading", what, source };
@@ -302,7 +302,10 @@ function createFileReading(name: string, readers: FileReaders): FileReading {
     for (;;) {
       if (state.kind === "passed") {
         const { what } = state;
-        throw cannotRead(name, `its ${what} ${what === "rows" ? "are" : "is"} taken after the next file was asked for`);
+        throw cannotRead(
+          name,
+          `the next file was requested before its ${what} ${what === "rows" ? "were" : "was"} read`,
+        );
       }
       const result = await next(source);
       if (result.done === true) {
@@ -344,7 +347,7 @@ async function drain(values: AsyncGenerator<unknown, unknown, undefined>): Promi
 }
 
 function cannotRead(name: string, why: string): RequestError {
-  return new RequestError(`${nameText(name)} cannot be read now: ${why}`, {
-    advice: "Read each file once, when it comes; open the archive again to read it again.",
+  return new RequestError(`${nameText(name)} can no longer be read: ${why}`, {
+    advice: "Read each file once, before the next one. To read it again, open the archive again.",
   });
 }

@@ -46,7 +46,7 @@ export function createExportRules(exported: ExportedRange | undefined): ExportRu
     end() {
       if (exported !== undefined && previous !== undefined && previous.toBlock !== exported.toBlock) {
         throw corrupt(
-          `its last file ends at block ${previous.toBlock}, but the export was to end at block ${exported.toBlock}: rows are missing`,
+          `its last file ends at block ${previous.toBlock}, but the export must end at block ${exported.toBlock}: rows are missing`,
         );
       }
     },
@@ -117,11 +117,11 @@ function checkNext(fileName: string, name: ExportName, previous: ExportName | un
     throw corrupt(`the range in the name ${nameText(fileName)} is reversed`);
   }
   if (previous !== undefined && (name.chainId !== previous.chainId || name.table !== previous.table)) {
-    throw refused(`${nameText(fileName)} is of another table or chain than the file before it`);
+    throw refused(`${nameText(fileName)} belongs to another table or chain than the previous file`);
   }
   if (previous !== undefined && name.fromBlock !== previous.toBlock + 1n) {
     throw corrupt(
-      `${nameText(fileName)} begins at block ${name.fromBlock}, but the file before it ends at block ${previous.toBlock}`,
+      `${nameText(fileName)} starts at block ${name.fromBlock}, but the previous file ends at block ${previous.toBlock}`,
     );
   }
 }
@@ -137,15 +137,15 @@ function checkRequested(
   }
   if (exported.chainId !== undefined && name.chainId !== exported.chainId) {
     throw corrupt(
-      `${nameText(fileName)} is of the chain ${nameText(name.chainId)}, but the archive is named after ${nameText(exported.chainId)}`,
+      `${nameText(fileName)} belongs to chain ${nameText(name.chainId)}, but the name of the archive has chain ${nameText(exported.chainId)}`,
     );
   }
   if (name.table !== exported.table) {
-    throw corrupt(`${nameText(fileName)} is of the table ${name.table}, but ${exported.table} was asked for`);
+    throw corrupt(`${nameText(fileName)} contains the table ${name.table}, but ${exported.table} was requested`);
   }
   if (isFirst && name.fromBlock !== exported.fromBlock) {
     throw corrupt(
-      `its first file begins at block ${name.fromBlock}, but the export was to begin at block ${exported.fromBlock}`,
+      `its first file starts at block ${name.fromBlock}, but the export must start at block ${exported.fromBlock}`,
     );
   }
 }

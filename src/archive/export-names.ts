@@ -92,11 +92,11 @@ function validateParts(name: ExportName): void {
   const { chainId, table, schemaVersion = 0n, fromBlock, toBlock } = name;
   assertText("chainId", chainId, "chain-1");
   if (!isTableName(table)) {
-    throw invalidValueError("table", table, `Choose one of ${tableNames.join(", ")}.`);
+    throw invalidValueError("table", table, `one of ${tableNames.join(", ")}`);
   }
   for (const [part, number] of Object.entries({ schemaVersion, fromBlock, toBlock })) {
     if (!(typeof number === "bigint" || Number.isSafeInteger(number)) || number < 0) {
-      throw invalidValueError(part, number, "Give a whole number, such as 1000n.");
+      throw invalidValueError(part, number, "a whole number of at least 0, such as 1000n");
     }
   }
 }

@@ -70,7 +70,7 @@ export async function mergeArchives(
   const { force = false, profile = "specification", ...reading } = options;
   assertOneOf("force", force, [true, false]);
   assertOneOf("profile", profile, profiles);
-  assertArray("sources", sources, "Give the paths of the archives.");
+  assertArray("sources", sources, "Pass the paths of the archives.");
   const path = await readTarget(target, ".zip");
   const parts: Part[] = [];
   for (const source of sources) {
@@ -94,13 +94,16 @@ export async function mergeArchives(
 async function partsOf(path: string, { signal, ...options }: ReadOptions): Promise<Part[]> {
   await using file = await openFile(path);
   if (file.archive === undefined) {
-    throw cannotMerge(`${nameText(path)} is no file`, "Save it to a file first: archives are read more than once.");
+    throw cannotMerge(
+      `${nameText(path)} is not a regular file`,
+      "Save the archive to a file first: archives are read more than once.",
+    );
   }
   const heads = await csvHeads(archiveEntries(file.archive, { limits: UNLIMITED, signal }), options);
   return heads.map(({ entry, name, columns }) => {
     if (name === undefined) {
       throw cannotMerge(
-        `the name of ${nameText(entry.name)} in ${nameText(path)} does not say its table and blocks`,
+        `the name of ${nameText(entry.name)} in ${nameText(path)} does not contain its table and blocks`,
         "Only files named CHAIN-TABLE-FROM-TO.csv, or CHAIN-TABLE-VERSION-FROM-TO.csv, can be merged.",
       );
     }
@@ -110,7 +113,7 @@ async function partsOf(path: string, { signal, ...options }: ReadOptions): Promi
 
 function checkAdjacent(parts: readonly Part[]): void {
   if (parts.length === 0) {
-    throw cannotMerge("there is none", "Give the paths of the archives.");
+    throw cannotMerge("the list is empty", "Pass the paths of the archives.");
   }
   for (const [index, { fileName, name }] of parts.entries()) {
     const previous = parts[index - 1];
@@ -119,17 +122,20 @@ function checkAdjacent(parts: readonly Part[]): void {
     }
     const both = `${nameText(previous.fileName)} and ${nameText(fileName)}`;
     if (name.chainId !== previous.name.chainId) {
-      throw cannotMerge(`${both} are of different chains`, "Give archives of one chain.");
+      throw cannotMerge(`${both} belong to different chains`, "Use archives of one chain.");
     }
     if (name.table !== previous.name.table) {
-      throw cannotMerge(`${both} are of different tables`, "Give archives of one table.");
+      throw cannotMerge(`${both} contain different tables`, "Use archives of one table.");
     }
     if (name.fromBlock <= previous.name.toBlock) {
-      throw cannotMerge(`${both} overlap`, "Leave one of them out, or export ranges that do not overlap.");
+      throw cannotMerge(`${both} overlap`, "Remove one of them, or export ranges that do not overlap.");
     }
     if (name.fromBlock > previous.name.toBlock + 1n) {
       const gap = `${previous.name.toBlock + 1n} to ${name.fromBlock - 1n}`;
-      throw cannotMerge(`between ${both} the blocks ${gap} are missing`, "Export them, and give that archive too.");
+      throw cannotMerge(
+        `the blocks ${gap} between ${both} are missing`,
+        "Export these blocks, and merge that archive too.",
+      );
     }
   }
 }
@@ -151,18 +157,18 @@ function groupsOf(parts: readonly Part[]): Group[] {
       if (!same) {
         throw schemaVersion !== undefined && schemaVersion === group.schemaVersion
           ? cannotMerge(
-              `${both} have one schema version, but different columns`,
-              "Export them again; one of them is wrong.",
+              `${both} have the same schema version, but different columns`,
+              "Export them again: one of them is wrong.",
             )
           : cannotMerge(
-              `${both} have different columns, but not both names say their schema version`,
-              "Export the whole range.",
+              `${both} have different columns, but their names do not both contain a schema version`,
+              "Export the complete range.",
             );
       }
       group.parts.push(part);
       group.schemaVersion ??= schemaVersion;
     } else if (schemaVersion < group.schemaVersion) {
-      throw cannotMerge(`the schema version of ${both} falls`, "Export them again; one of them is wrong.");
+      throw cannotMerge(`the schema version decreases between ${both}`, "Export them again: one of them is wrong.");
     } else {
       groups.push({ parts: [part], schemaVersion });
     }
@@ -174,7 +180,7 @@ function joined(parts: readonly Part[], schemaVersion: bigint | undefined): Expo
   const [first] = parts;
   const last = parts.at(-1);
   if (first === undefined || last === undefined) {
-    throw cannotMerge("there is none", "Give the paths of the archives.");
+    throw cannotMerge("the list is empty", "Pass the paths of the archives.");
   }
   const { chainId, table, fromBlock } = first.name;
   return { chainId, table, schemaVersion, fromBlock, toBlock: last.name.toBlock };
@@ -295,7 +301,7 @@ function unclosed<T>(values: AsyncGenerator<T>): AsyncIterable<T> {
  * @returns the error
  */
 export function changed({ path, fileName }: Part): ProtocolError {
-  return corrupt(`${nameText(fileName)} in ${nameText(path)} was changed while it was read`);
+  return corrupt(`${nameText(fileName)} in ${nameText(path)} changed while it was read`);
 }
 
 /**
@@ -324,8 +330,8 @@ export async function* joinedCsv(
       }
       if (!sameColumns(columns, first.columns)) {
         throw new ProtocolError(
-          `${nameText(first.name)} and ${nameText(name)} are of one schema version, but have different columns`,
-          { advice: "Nothing was saved. Try another node, and report this to the operator of this one." },
+          `${nameText(first.name)} and ${nameText(name)} have the same schema version, but different columns`,
+          { advice: "Nothing was saved. Use another node, and report this to the operator of the node." },
         );
       }
       yield* withoutHeader(file.content());

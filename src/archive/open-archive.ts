@@ -125,7 +125,7 @@ const ROW_OPTIONS = { columns: true, typed: true, table: true, onUnknown: true }
 export function openArchive(source: ArchiveSource, options: ArchiveOptions = {}): Archive {
   assertObject("options", options);
   if (typeof source !== "string" && (typeof source !== "object" || source === null || !isReadable(source))) {
-    throw invalidValueError("the source", source, "Give the path of a file, the archive's bytes, or a stream of them.");
+    throw invalidValueError("source", source, "the path of a file, the archive's bytes, or a stream of them");
   }
   return archiveOf(source, options, false);
 }
@@ -255,9 +255,9 @@ export async function zipInMemory(
     pieces.push(piece);
     size += piece.length;
     if (size > maxArchiveBytes) {
-      throw new ProtocolError(`the archive is larger than ${maxArchiveBytes} bytes, the limit for memory`, {
+      throw new ProtocolError(`the archive exceeds the memory limit of ${maxArchiveBytes} bytes`, {
         code: Code.ResourceExhausted,
-        advice: "Save it to a file or stream it, or raise limits.maxArchiveBytes.",
+        advice: "Save the archive to a file or stream it, or raise limits.maxArchiveBytes.",
       });
     }
   }

@@ -85,14 +85,14 @@ export async function* typedBatches(
 
 function tableOf({ name, table }: TypedFile, wanted: TableName | undefined): TableName {
   if (table !== undefined && wanted !== undefined && table !== wanted) {
-    throw new RequestError(`${nameText(name)} is of the table ${table}, not of ${wanted}`, {
+    throw new RequestError(`${nameText(name)} contains the table ${table}, not ${wanted}`, {
       advice: `Pass the table ${table}, or none: the file's name contains it.`,
     });
   }
   const known = table ?? wanted;
   if (known === undefined) {
-    throw new RequestError(`the name ${nameText(name)} does not say which table its rows belong to`, {
-      advice: 'Say which: rows({ typed: true, table: "trades" }).',
+    throw new RequestError(`the name ${nameText(name)} does not contain the table of its rows`, {
+      advice: 'Set the table: rows({ typed: true, table: "trades" }).',
     });
   }
   return known;
@@ -134,9 +134,12 @@ function misfitError(
 ): ProtocolError {
   const where = `${nameText(file.name)}, row ${row}${column === undefined ? "" : `, column ${column.name}`}`;
   const expected = column === undefined ? "" : `Expected ${expectedValue(column)} (${column.type}). `;
-  return new ProtocolError(`${where}: ${text === null ? "NULL" : quoted(text)} does not fit the type of the column`, {
-    advice: `${expected}Read the rows without \`typed\` to have the values as they came.`,
-  });
+  return new ProtocolError(
+    `${where}: invalid value ${text === null ? "NULL" : quoted(text)} for the type of the column`,
+    {
+      advice: `${expected}Read the rows without \`typed\` to get the values unchanged.`,
+    },
+  );
 }
 
 /** A column or value of a newer node that this release does not know. */
@@ -190,8 +193,8 @@ export function reportUnknown(
 function warning({ table, column, value, file }: UnknownPart): string {
   const what =
     value === undefined
-      ? `the column ${quoted(column)} of ${table} is not known`
-      : `${quoted(value)} is not known in the column ${quoted(column)} of ${table}`;
+      ? `the column ${quoted(column)} of ${table} is unknown`
+      : `the value ${quoted(value)} in the column ${quoted(column)} of ${table} is unknown`;
   return `${what} and is returned unchanged (${quoted(file, 120)})`;
 }
 
@@ -217,7 +220,7 @@ export function checkColumns(
   const missing = tableSchema(table, schemaVersion).columns.filter((column) => !present.has(column.name));
   if (missing.length > 0) {
     throw new ProtocolError(
-      `${nameText(name)} lacks ${missing.length === 1 ? "a column" : `${missing.length} columns`} that version ${schemaVersion} of ${table} has: ${missing.map((column) => column.name).join(", ")}`,
+      `${nameText(name)} lacks ${missing.length === 1 ? "a column" : `${missing.length} columns`} of ${table}, schema version ${schemaVersion}: ${missing.map((column) => column.name).join(", ")}`,
       { advice },
     );
   }

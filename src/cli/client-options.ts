@@ -33,18 +33,18 @@ export const profileOption = choice(
  * arguments.
  */
 export const clientOptions = {
-  use: text("<name>", "network of your own configuration file (default: the one that TRADEWIRE_USE names)", {
+  use: text("<name>", "network of your configuration file (default: TRADEWIRE_USE)", {
     ...CONNECTION,
     completions: async () => ({ values: (await import("../config/config-files.js")).ownNetworks(process.env) }),
   }),
   config: text(
     "<file>",
-    "configuration file (default: TRADEWIRE_CONFIG, or your own file and tradewire.config.json if they exist)",
+    "configuration file (default: TRADEWIRE_CONFIG, or your user configuration file and tradewire.config.json if they exist)",
     CONNECTION,
   ),
   transport: parsed(
     "<names>",
-    "how to connect: auto, grpc, grpc-js, rest, or several such as rest,grpc, the preferred one first",
+    "how to connect: auto, grpc, grpc-js, rest, or a list such as rest,grpc with the preferred one first",
     parseTransports,
     { ...CONNECTION, completions: () => ({ values: ["auto", ...transportNames] }) },
   ),
@@ -129,8 +129,8 @@ function parseTransports(text: string): readonly string[] {
   const wrong = names.find((name) => !known.includes(name));
   if (wrong !== undefined) {
     const near = closestName(wrong, known);
-    throw new RequestError(`${JSON.stringify(wrong)} is not a transport`, {
-      advice: `${near === undefined ? "" : `Did you mean ${near}? `}Give auto, or one or several of ${transportNames.join(", ")}.`,
+    throw new RequestError(`unknown transport ${JSON.stringify(wrong)}`, {
+      advice: `${near === undefined ? "" : `Did you mean ${near}? `}Use auto, or one or more of ${transportNames.join(", ")}.`,
     });
   }
   return names;

@@ -48,7 +48,7 @@ export function commandClient(
     ...(registry && { registry }),
     hooks: {
       onNodeChange: ({ name, refusal }) =>
-        report(refusal === undefined ? `${name} is used again` : `${name} is not used: ${refusal}`),
+        report(refusal === undefined ? `${name} is used again` : `${name} is skipped: ${refusal}`),
       ...(level === "calls" ? callReports(report) : fallbackReports(report)),
       ...(level !== "fallbacks" && waitReports(report)),
     },

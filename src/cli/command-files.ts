@@ -3,7 +3,7 @@ import { open, stat } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { SavedArchive } from "../archive/index.js";
 import { FileError, ProtocolError } from "../errors/index.js";
-import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { fileError, READ_ADVICE, shownPath } from "../errors/node-errors.js";
 import { type Extension, readTarget } from "../file/save-target.js";
 import { monotonicMs } from "../runtime/index.js";
 import { openPipe } from "../zip/archive-source.js";
@@ -41,9 +41,9 @@ export async function assertArchive(path: string): Promise<void> {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
     if (bytesRead < 2 || buffer.toString("latin1") !== "PK") {
       const what = bytesRead === 0 ? "the file is empty" : "not a ZIP archive";
-      throw new ProtocolError(`${quotedPath(path)}: ${what}`, {
+      throw new ProtocolError(`${shownPath(path)}: ${what}`, {
         advice:
-          "Give an archive that `tradewire export` saved. To build one from a captured export, use `tradewire assemble`.",
+          "Use an archive that `tradewire export` saved. To build one from a captured export, use `tradewire assemble`.",
         errorCode: "TW_INVALID_ARCHIVE",
       });
     }

@@ -19,9 +19,9 @@ export function originsOf(loaded: LoadedConfig, environment: Streams["environmen
   if (urls.every(({ key }) => sources.get(key) === "default")) {
     const file = ownFilePath(environment) ?? "a configuration file";
     const defaults = urls.map(({ url }) => url).join(" and ");
-    return `No node is configured, so this is the default (${defaults}): start a local node with \`tradewire devnode\`, or name your node with --grpc-url, --rest-url or in ${file}.`;
+    return `No node is configured, so the default was used (${defaults}). Start a local node with \`tradewire devnode\`, or set your node's URL with --grpc-url, --rest-url or in ${file}.`;
   }
-  return urls.map(({ url, key }) => `${url} comes from ${originOf(loaded, key)}.`).join(" ");
+  return urls.map(({ url, key }) => `${url} is set by ${originOf(loaded, key)}.`).join(" ");
 }
 
 /**

@@ -1,7 +1,7 @@
 import { access, constants, readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { RequestError } from "../errors/index.js";
-import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { fileError, hasErrorCode, READ_ADVICE, shownPath } from "../errors/node-errors.js";
 import { saveUnverified } from "../file/atomic-file.js";
 import { readCursor } from "../live/follow-cursor.js";
 import { type StopTimer, startTimer } from "../runtime/index.js";
@@ -101,8 +101,8 @@ function assertCursor(path: string, cursor: string, table: TableName): void {
     readCursor(cursor, table);
   } catch (reason) {
     throw reason instanceof RequestError
-      ? new RequestError(`${quotedPath(path)}: ${reason.summary}`, {
-          advice: "Give another --cursor-file, or delete this one to start from the beginning.",
+      ? new RequestError(`${shownPath(path)}: ${reason.summary}`, {
+          advice: "Use another --cursor-file, or delete this one to start from the beginning.",
           cause: reason,
         })
       : reason;

@@ -17,7 +17,7 @@ export function finish(command: Command, context: CommandContext): void {
   if (isRun) {
     addCommonOptions(command);
   }
-  command.addOption(new Option(NO_COLOR, "print no colors, like the environment variable NO_COLOR"));
+  command.addOption(new Option(NO_COLOR, "print no colors, as with the environment variable NO_COLOR"));
   for (const option of command.options) {
     nameInErrors(option);
   }
@@ -69,7 +69,11 @@ function nameInErrors(option: Option): void {
       if (!(reason instanceof RequestError) || reason.option === long) {
         throw reason;
       }
-      throw new RequestError(`${long}: ${reason.summary}`, { advice: reason.texts.advice, cause: reason });
+      const { summary } = reason;
+      throw new RequestError(`${long}${summary.startsWith("must ") ? "" : ":"} ${summary}`, {
+        advice: reason.texts.advice,
+        cause: reason,
+      });
     }
   };
 }

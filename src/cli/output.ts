@@ -175,7 +175,7 @@ export interface ErrorTextOptions {
  *
  * @param reason the value that was thrown
  * @param options the wording, the stream, and whether the command that explains the error is named
- * @returns lines with the summary, the advice, the node's details that the summary lacks, and the command that explains the error
+ * @returns lines with the summary, the advice if there is any, the node's details that the summary lacks, and the command that explains the error
  */
 export function errorText(
   reason: unknown,
@@ -203,7 +203,7 @@ function isInSummary({ "@type": type, message, inner }: TypedObject, summary: st
 
 /** Formats the summary and the advice of an error. */
 function twoLines(summary: string, advice: string, to: ErrorTextOptions["to"]): string {
-  return `${head(summary, to)}\n${printable(advice)}\n`;
+  return `${head(summary, to)}\n${advice === "" ? "" : `${printable(advice)}\n`}`;
 }
 
 function head(summary: string, to: ErrorTextOptions["to"]): string {

@@ -10,7 +10,7 @@ import { MAX_TIMER_MS } from "../runtime/index.js";
  */
 export function parseInteger(text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is not a whole number`, { advice: "Give digits only." });
+    throw new RequestError(`must be a whole number (got ${JSON.stringify(text)})`);
   }
   return Number(text);
 }
@@ -24,7 +24,7 @@ export function parseInteger(text: string): number {
  */
 export function parseBlockHeight(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is not a block height`, { advice: "Give a whole number from 1." });
+    throw new RequestError(`must be a block height, a whole number from 1 (got ${JSON.stringify(text)})`);
   }
   return BigInt(text);
 }
@@ -39,7 +39,7 @@ export function parseBlockHeight(text: string): bigint {
 export function parseCount(text: string): number {
   const number = parseInteger(text);
   if (number === 0) {
-    throw new RequestError("0 is too small", { advice: "Give a whole number from 1." });
+    throw new RequestError("must be a whole number from 1 (got 0)");
   }
   return number;
 }
@@ -65,9 +65,8 @@ export function parseTime(text: string): bigint {
     Number.isNaN(milliseconds) ||
     (day !== undefined && !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day))
   ) {
-    throw new RequestError(`${JSON.stringify(text)} is not a time`, {
-      advice: "Give ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds.",
-    });
+    const form = "ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds";
+    throw new RequestError(`must be ${form} (got ${JSON.stringify(text)})`);
   }
   return BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0"));
 }
@@ -98,15 +97,15 @@ export function durationParser(advice?: string): (text: string, flag: string) =>
   return (text, flag) => {
     const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
     if (number === undefined) {
-      throw new RequestError(`${JSON.stringify(text)} is not a duration`, {
-        advice: advice ?? "Give a number with a unit, such as 500ms, 30s, 2m or 1h; the default unit is seconds.",
+      throw new RequestError(`must be a duration, such as 500ms, 30s, 2m or 1h (got ${JSON.stringify(text)})`, {
+        advice: advice ?? "The default unit is seconds.",
       });
     }
     const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
     if (time < 1 || time > MAX_TIMER_MS) {
-      throw new RequestError(`is out of range (${text})`, {
+      throw new RequestError(`must be a duration from 1ms to 596h (got ${JSON.stringify(text)})`, {
         option: flag,
-        advice: advice ?? "Give a duration from 1ms to 596h.",
+        advice,
       });
     }
     return time;

@@ -44,7 +44,7 @@ export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRow
     });
   }
   if (nullText !== undefined && (format === "json" || format === "jsonl")) {
-    throw new RequestError("--null is for csv and table; in JSON, NULL is always null", {
+    throw new RequestError("--null applies only to csv and table; in JSON, NULL is always null", {
       advice: "Remove it, or choose another --output.",
     });
   }
@@ -234,21 +234,17 @@ async function checkColumns(
   const missing = chosen.filter((column) => !available.includes(column));
   if (missing.length > 0) {
     const where = all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive";
-    throw new RequestError(
-      `there is no column ${missing.map((column) => JSON.stringify(column)).join(", ")} ${where}`,
-      {
-        advice: `Choose from: ${available.join(", ")}.`,
-      },
-    );
+    throw new RequestError(`unknown column ${missing.map((column) => JSON.stringify(column)).join(", ")} ${where}`, {
+      advice: `Valid columns: ${available.join(", ")}.`,
+    });
   }
 }
 
 function checkHeader(header: readonly string[], { name, columns }: RowsFile): void {
   const further = columns.filter((column) => !header.includes(column));
   if (further.length > 0) {
-    throw new ProtocolError(
-      `${JSON.stringify(name)} has columns that are missing in the earlier files and the header: ${further.join(", ")}`,
-      { advice: "The database schema changes here. Use --columns or --output jsonl, or save the archive first." },
-    );
+    throw new ProtocolError(`${JSON.stringify(name)} has columns that are not in the header: ${further.join(", ")}`, {
+      advice: "The database schema changes here. Use --columns or --output jsonl, or save the archive first.",
+    });
   }
 }

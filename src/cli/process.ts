@@ -32,7 +32,7 @@ function endOnOutputError(interrupt: AbortController): (code: number) => number 
     }
     const code = outputCode ?? interruptedCode(signal);
     startTimer(() => process.exit(code), CLEANUP_MS, { ref: false });
-    interrupt.abort(new DOMException("standard output cannot be written", "AbortError"));
+    interrupt.abort(new DOMException("cannot write to standard output", "AbortError"));
   });
   return (code) => {
     hasEnded = true;

@@ -164,7 +164,7 @@ async function wordingFor(
   adviceOn: Execution["adviceOn"],
 ): Promise<ErrorWording> {
   const { summary, advice } = wordingOf(reason.texts, flagNames(running));
-  return { summary, advice: `${advice} ${await adviceOn(reason)}`.trimEnd() };
+  return { summary, advice: `${advice} ${await adviceOn(reason)}`.trim() };
 }
 
 /** Prints the completions of the last word for a shell. */

@@ -93,7 +93,7 @@ function lineOf(event: SignerEvent): string {
     case "mode":
       return `The mode is ${event.mode}, set by ${event.by === "operator" ? "the operator" : "a program"}.`;
     case "killed":
-      return "The kill switch was used.";
+      return "The kill switch was triggered.";
   }
 }
 

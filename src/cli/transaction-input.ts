@@ -50,8 +50,8 @@ export async function readTransactionInput(path: string, context: CommandContext
     });
   }
   if (command.case === undefined) {
-    throw new RequestError(`${source}: contains no command`, {
-      advice: 'Give one command in Protobuf JSON, such as {"stopOrdersCancellation": {}}.',
+    throw new RequestError(`${source}: no command found`, {
+      advice: 'Write one command in Protobuf JSON, such as {"stopOrdersCancellation": {}}.',
     });
   }
   return { command };
@@ -73,12 +73,12 @@ function parse(content: string, source: string): JsonObject {
     value = JSON.parse(content);
   } catch {
     throw new RequestError(`${source}: not valid JSON`, {
-      advice: "Give one JSON object: a command, or the output of `tradewire sign`.",
+      advice: "Use one JSON object: a command, or the output of `tradewire sign`.",
     });
   }
   if (!isJsonObject(value)) {
     throw new RequestError(`${source}: not a JSON object`, {
-      advice: "Give one JSON object: a command, or the output of `tradewire sign`.",
+      advice: "Use one JSON object: a command, or the output of `tradewire sign`.",
     });
   }
   return value;
@@ -139,9 +139,9 @@ export async function commandSigner(
     return { ...(await signerFromKeyFile(keyFile)), async [Symbol.asyncDispose]() {} };
   }
   if (environment[SEED_VARIABLE] === undefined) {
-    throw new RequestError("there is no key to sign with", {
+    throw new RequestError("no signing key is set", {
       errorCode: "TW_NO_KEY",
-      advice: `Give --key-file; \`tradewire keys new FILE\` creates one. Or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
+      advice: `Use --key-file (\`tradewire keys new FILE\` creates a key file), or set ${SEED_VARIABLE} to a seed of 64 hex digits.`,
     });
   }
   const seed = signerFromEnvironment(SEED_VARIABLE, environment);

@@ -185,14 +185,14 @@ export function watchNodes(
 
   function verdictOn({ chainId, height, lag }: Answer, best: bigint): Verdict | undefined {
     if (chainId !== expectedChain) {
-      return { state: "other chain", refusal: `it is on the chain ${chainId}, not on ${expectedChain}` };
+      return { state: "other chain", refusal: `it is on chain ${chainId}, not on ${expectedChain}` };
     }
     if (best - height > maxLagBlocks) {
       return { state: "behind", refusal: `it is ${best - height} blocks behind` };
     }
     if (lag?.state === "lagging") {
       const seconds = Math.round((lag.behindCoreMs ?? 0) / 1000);
-      return { state: "behind", refusal: `its data node is ${seconds} s behind its core` };
+      return { state: "behind", refusal: `its data node lags its core by ${seconds} s` };
     }
     return undefined;
   }
@@ -200,7 +200,7 @@ export function watchNodes(
   function watchedOf(name: string): WatchedNode {
     const watched = byName.get(name);
     if (watched === undefined) {
-      throw new Error(`there is no node ${name}`);
+      throw new Error(`unknown node ${name}`);
     }
     return watched;
   }
@@ -323,7 +323,7 @@ async function checkNode(node: OpenNode): Promise<Health> {
     );
     const latencyMs = monotonicMs() - startedAt;
     if (!isChainId(chainId)) {
-      throw new ProtocolError("the node's chain has no valid identifier", { advice: "Check the node.", notes: [] });
+      throw new ProtocolError("the node has an invalid chain ID", { advice: "Check the node.", notes: [] });
     }
     const data = serviceOf(node, TradingDataService);
     const lag = await measureLag({ core, data }, options()).catch(() => undefined);
@@ -353,7 +353,7 @@ function kindOf(error: TradewireError): "unchecked" | "failing" | "unreachable" 
 
 /** Returns the error of a node that has not answered its check within a call's share of time. */
 function unansweredCheck({ name }: OpenNode): ConnectionError {
-  return new ConnectionError(`${name} has not answered its check in time`, {
+  return new ConnectionError(`${name} did not respond to its check in time`, {
     code: Code.DeadlineExceeded,
     advice: "Nothing was sent. Check why the node is slow, or allow more time.",
     connected: false,

@@ -59,11 +59,12 @@ export function chooseFile(
     throw new RequestError(
       (nameOf) =>
         isNamedByOption
-          ? `${nameOf("config", "file")} and ${nameOf("use")} are both given`
-          : `${CONFIG_VARIABLE} and ${USE_VARIABLE} are both set`,
+          ? `${nameOf("config", "file")} and ${nameOf("use")} cannot be combined`
+          : `${CONFIG_VARIABLE} and ${USE_VARIABLE} cannot both be set`,
       {
         errorCode: "TW_CONFIGURATION",
-        advice: "Leave out one of them: one names a file, the other a network of your own configuration file.",
+        advice:
+          "Use the first to name a configuration file, or the second to select a network from your user configuration file.",
       },
     );
   }
@@ -163,10 +164,10 @@ function readNamedText(path: string, source: string, variable: string | undefine
     if (!hasErrorCode(reason, "ENOENT")) {
       throw fileError(reason, path, READ_ADVICE);
     }
-    const by = variable === undefined ? "" : `, which ${variable} names,`;
+    const by = variable === undefined ? "" : ` (from ${variable})`;
     throw new RequestError(`the configuration file ${quotedPath(source)}${by} does not exist`, {
       errorCode: "TW_CONFIGURATION",
-      advice: `Correct the path, or leave it out: then ${CONFIG_FILE} is read, if it exists.`,
+      advice: `Correct the path, or omit it to read ${CONFIG_FILE} if it exists.`,
     });
   }
 }
@@ -242,7 +243,7 @@ export function withoutNodes(values: readonly SourcedValue[]): SourcedValue[] {
 }
 
 function wrongType(path: string, key: string, value: unknown, form: string): RequestError {
-  return new RequestError(`${path}: ${key} is ${describeType(value)}, but must be ${form}`, {
+  return new RequestError(`${path}: ${key} must be ${form} (got ${describeType(value)})`, {
     errorCode: "TW_CONFIGURATION",
     advice: 'Write {"networks":{"NAME":{"grpc":{"url":"https://node.example"}}}}; see docs/configuration.md.',
   });
@@ -254,13 +255,13 @@ function noNetwork(
   names: readonly string[],
   by = variable,
 ): RequestError {
-  const where = path === undefined ? ": there is no folder for your own configuration file" : ` in ${path}`;
+  const where = path === undefined ? ": no folder for a user configuration file is known" : ` in ${path}`;
   const example = JSON.stringify({ networks: { [name]: { grpc: { url: "https://node.example" } } } });
-  return new RequestError((nameOf) => `${by ?? nameOf("use")}: there is no network ${JSON.stringify(name)}${where}`, {
+  return new RequestError((nameOf) => `${by ?? nameOf("use")}: unknown network ${JSON.stringify(name)}${where}`, {
     errorCode: "TW_CONFIGURATION",
     advice:
       path === undefined
-        ? "Set HOME or XDG_CONFIG_HOME, or name a file instead."
+        ? "Set HOME or XDG_CONFIG_HOME, or use a configuration file instead."
         : names.length === 0
           ? `Add it to that file: ${example}.`
           : suggestNames(name, names),
@@ -275,9 +276,9 @@ function readUnnamed(path: string, source: string): ConfigText | undefined {
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     const found = fileExposure(path, fstatSync(descriptor));
     if (found !== undefined) {
-      throw new RequestError(`${quotedPath(path)} is not read: ${found}`, {
+      throw new RequestError(`${quotedPath(path)} is not trusted: ${found}`, {
         errorCode: "TW_CONFIGURATION",
-        advice: `Correct the permissions (chmod go-w), or if you trust it, name it: --config ${source}, ${CONFIG_VARIABLE}=${source}, or \`file\` of loadConfig().`,
+        advice: `Correct the permissions (chmod go-w). If you trust the file, name it: --config ${source}, ${CONFIG_VARIABLE}=${source}, or \`file\` of loadConfig().`,
       });
     }
     return parseConfigText(decode(readFileSync(descriptor)), source);
@@ -318,7 +319,7 @@ function fileOf(path: string, kind: ConfigFile["kind"], configs: readonly unknow
     path,
     kind,
     ...(network !== undefined && { network }),
-    ...(readers !== undefined && { warning: `it has secrets, and ${readers}` }),
+    ...(readers !== undefined && { warning: `it contains secrets, and ${readers}` }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import * as v from "valibot";
+import type { ErrorCode } from "../errors/error-codes.js";
 import { closestName, describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
@@ -52,7 +53,7 @@ export const url = v.pipe(
   v.check(isHttpUrl, URL_FORM),
   v.check(
     (text) => !isHttpUrl(text) || isPlainUrl(text),
-    "must have no user name, password, query or fragment; what is secret goes into headers",
+    "must not contain a username, password, query or fragment; put secrets into headers",
   ),
 );
 
@@ -62,8 +63,8 @@ export const urls = v.union(
     url,
     v.pipe(
       v.array(url, URL_FORM),
-      v.minLength(1, "must hold a URL at least"),
-      v.check((list) => new Set(list).size === list.length, "must not hold a URL twice"),
+      v.minLength(1, "must contain at least one URL"),
+      v.check((list) => new Set(list).size === list.length, "must not contain a URL twice"),
     ),
   ],
   URL_FORM,
@@ -74,7 +75,7 @@ export const PROXY_FORM = "must be the URL of an HTTP proxy, such as http://user
 
 const proxyUrl = (form: string) => v.pipe(v.string(form), v.check(isProxyUrl, form));
 
-const PROXY_CHOICE = `${PROXY_FORM}, or false; or an object of https and http (such URLs) and noProxy (a list of hosts)`;
+const PROXY_CHOICE = `${PROXY_FORM}, false, or an object with https and http (such URLs) and noProxy (a list of hosts)`;
 
 /** The proxy of all nodes, none, or rules as the environment has them. */
 export const proxyChoice = v.pipe(
@@ -141,14 +142,14 @@ export const headers = v.pipe(
         const refuse = (origin: "key" | "value", message: string) =>
           addIssue({ message, path: [{ type: "object", origin, input, key, value }] });
         if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(key)) {
-          refuse("key", "has a name that no header can have: letters, digits and - are possible");
+          refuse("key", "has an invalid name: use letters, digits and -");
         } else if (isForbiddenHeader(key)) {
-          refuse("key", "has the name of a header that only the connection sets");
+          refuse("key", "must not be set: the connection sets this header");
         }
         if (typeof value !== "string") {
-          refuse("value", "must be a text");
+          refuse("value", "must be a string");
         } else if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-          refuse("value", "must have no line breaks, and no characters beyond Latin-1");
+          refuse("value", "must not contain line breaks or characters outside Latin-1");
         }
       }
     }
@@ -160,11 +161,11 @@ export const headers = v.pipe(
 /** The path of a PEM file. `loadConfig` makes it absolute. */
 export const pemFile = v.pipe(
   v.string("must be the path of a PEM file"),
-  v.regex(/^[^\0\r\n]+$/, "must be the path of a PEM file, not what is in it"),
+  v.regex(/^[^\0\r\n]+$/, "must be the path of a PEM file, not its content"),
   v.metadata({ kind: "file" }),
 );
 
-const PEM_FORM = "must be a text in PEM, which begins with -----BEGIN, or a function that returns one";
+const PEM_FORM = "must be PEM text, which starts with -----BEGIN, or a function that returns it";
 
 /** A certificate or a key in PEM, or a function that returns one. Errors never show it. */
 export const pemSource = v.pipe(
@@ -179,23 +180,23 @@ export const pemSource = v.pipe(
 export const trueOrFalse = v.boolean("must be true or false");
 
 /** A host name. */
-export const host = v.pipe(v.string("must be a host's name"), v.regex(/^[^\s\p{Cc}]+$/u, "must be a host's name"));
+export const host = v.pipe(v.string("must be a hostname"), v.regex(/^[^\s\p{Cc}]+$/u, "must be a hostname"));
 
 /** A chain's identifier. */
 export const chainId = v.pipe(
-  v.string("must be a text"),
-  v.check(isChainId, "must be a chain's identifier: 1 to 50 characters of A-Z a-z 0-9 . _ -"),
+  v.string("must be a string"),
+  v.check(isChainId, "must be 1 to 50 characters of A-Z a-z 0-9 . _ -"),
 );
 
 /** An IP address and a port. */
 export const address = v.pipe(
-  v.string("must be a text"),
+  v.string("must be a string"),
   v.check(isAddress, "must be an IP address and a port, such as 10.0.0.1:3007"),
 );
 
 /** Returns the schema of an object that may have no other keys. */
 const group = <const Entries extends v.ObjectEntries>(entries: Entries) =>
-  objectSchema(entries, "must be an object", () => "is not known");
+  objectSchema(entries, "must be an object", () => "is unknown");
 
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
@@ -288,7 +289,7 @@ const grpc = group({
   addresses: v.optional(
     v.pipe(
       v.array(address, "must be a list of addresses, such as 10.0.0.1:3007"),
-      v.minLength(1, "must hold an address at least"),
+      v.minLength(1, "must contain at least one address"),
     ),
   ),
   ...endpoint,
@@ -416,14 +417,14 @@ function describeIssues(
     if (issue.type === "raw_check" && issue.path?.at(-1)?.origin === "key") {
       return [`${origins.at(parent)} ${issue.message}`];
     }
-    return [`${origins.at(path)} ${found(valueAt(input, path), keyAt(path, keys))}, but ${issue.message}`];
+    return [describeIssue(origins.at(path), issue.message, valueAt(input, path), keyAt(path, keys))];
   });
 }
 
 function unknownKey(path: readonly PropertyKey[], keys: readonly ConfigKey[], origins: ConfigOrigins): string {
   const groups = new Set(keys.map((key) => key.path.slice(0, -1).join(".")));
   const near = closestName(path.join("."), [...keys.map(({ name }) => name), ...groups]);
-  return `${origins.at(path)} is not known${near === undefined ? "" : `; the nearest is ${near}`}`;
+  return `${origins.at(path)} is not a known key${near === undefined ? "" : `; did you mean ${near}?`}`;
 }
 
 /** Returns the key at a path, or the key that contains the path. */
@@ -434,16 +435,20 @@ function keyAt(path: readonly PropertyKey[], keys: readonly ConfigKey[]): Config
 const startsWith = (path: readonly PropertyKey[], start: readonly PropertyKey[]) =>
   start.every((part, index) => path[index] === part);
 
-function found(value: unknown, key: ConfigKey | undefined): string {
+function describeIssue(place: string, message: string, value: unknown, key: ConfigKey | undefined): string {
   if (value === undefined) {
-    return "is missing";
+    return `${place} is missing: it ${message}`;
+  }
+  if (!message.startsWith("must be ")) {
+    return `${place} ${message}`;
   }
   // A header may contain a token, and an invalid path may be the private key itself instead of the path of its file.
   const isShown = key !== undefined && key.kind !== "headers" && key.kind !== "file" && key.kind !== "pem";
   if (isShown && typeof value === "string") {
-    return `is ${JSON.stringify(withoutSecrets(value).slice(0, 100))}`;
+    return `${place} ${message} (got ${JSON.stringify(withoutSecrets(value).slice(0, 100))})`;
   }
-  return `is ${isShown && (typeof value === "number" || typeof value === "boolean") ? value : describeType(value)}`;
+  const isPlain = isShown && (typeof value === "number" || typeof value === "boolean");
+  return `${place} ${message} (got ${isPlain ? value : describeType(value)})`;
 }
 
 /** Returns a text without the parts of a URL that may be secret: the password in front of the host, and the query. */
@@ -456,7 +461,7 @@ function reasons(names: readonly string[], { sourceOf }: ConfigOrigins): string 
     const source = sourceOf(name);
     return source === undefined
       ? []
-      : [source === "default" ? `${name} has its default` : `${name} comes from ${source}`];
+      : [source === "default" ? `${name} has its default value` : `${name} is set by ${source}`];
   });
   return texts.length === 0 ? "" : ` (${texts.join(", ")})`;
 }
@@ -470,7 +475,7 @@ const timeouts = group({
   idleMs: v.optional(milliseconds),
 });
 
-const METHOD_FORM = "must be a method's full name, such as library.v1.LibraryService/Search";
+const METHOD_FORM = "must be the full name of a method, such as library.v1.LibraryService/Search";
 
 const FRACTION_FORM = "must be a number from 0.001 to 1";
 const fraction = v.pipe(
@@ -489,9 +494,12 @@ const retry = group({
       v.pipe(
         v.string(METHOD_FORM),
         v.regex(/^[A-Za-z_][\w.]{0,500}\/[A-Za-z_]\w{0,200}$/, METHOD_FORM),
-        v.check((name) => !isSubmitting(name), "must not be a method that submits: a transaction is never sent twice"),
+        v.check(
+          (name) => !isSubmitting(name),
+          "must not be a method that submits transactions, which are never retried",
+        ),
       ),
-      `must be a list of methods, each ${METHOD_FORM.replace("must be ", "")}`,
+      "must be a list of full names of methods, such as library.v1.LibraryService/Search",
     ),
   ),
   maxTokens: v.optional(integerFrom(1, 1000), DEFAULT_MAX_TOKENS),
@@ -532,10 +540,10 @@ export const transportChoice = v.union(
     oneTransport,
     v.pipe(
       v.array(oneTransport, TRANSPORTS),
-      v.minLength(1, "must hold a transport at least"),
+      v.minLength(1, "must contain at least one transport"),
       v.check(
         (list) => new Set(transportsOf(list).map(transportName)).size === list.length,
-        "must not hold a transport twice, nor two of the same name",
+        "must not contain two transports of the same name",
       ),
     ),
   ],
@@ -576,6 +584,8 @@ interface Conflict {
   readonly message: string;
   /** The names of the other keys. */
   readonly because: readonly string[];
+  /** The code of the error, if no other value is wrong. */
+  readonly errorCode?: ErrorCode;
 }
 
 /** Finds the values that are wrong because of the values of other keys. */
@@ -588,25 +598,29 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
   for (const endpoint of ["grpc", "rest"] as const) {
     const name = needing(endpoint);
     if (config[endpoint] === undefined && name !== undefined) {
-      refuse([endpoint, "url"], `must be given for the transport ${transport === "auto" ? "auto" : name}`, "transport");
+      refuse([endpoint, "url"], `is required for the transport ${transport === "auto" ? "auto" : name}`, "transport");
     }
   }
   if (config.grpc === undefined && config.rest === undefined && transport === undefined) {
-    refuse([], "must hold grpc.url, rest.url or both");
+    refuse([], "must contain grpc.url, rest.url or both");
   }
   const isGrpcJs = names.includes("grpc-js");
   if (isGrpcJs && config.grpc?.codec === "json") {
-    refuse(["grpc", "codec"], "must be proto for the transport grpc-js; json is possible with grpc", "transport");
+    refuse(["grpc", "codec"], "must be proto for the transport grpc-js; only grpc supports json", "transport");
   }
   if (config.grpc?.addresses !== undefined) {
     if (!isGrpcJs) {
-      refuse(["grpc", "addresses"], "is possible for the transport grpc-js only", "transport");
+      refuse(["grpc", "addresses"], "is available only for the transport grpc-js", "transport");
     }
     if (urlsOf(config.grpc).length > 1) {
-      refuse(["grpc", "addresses"], "goes with one URL only", "grpc.url");
+      refuse(["grpc", "addresses"], "cannot be combined with more than one URL", "grpc.url");
     }
     if (typeof config.proxy === "string") {
-      refuse(["grpc", "addresses"], "goes without a proxy only, since addresses are reached directly", "proxy");
+      refuse(
+        ["grpc", "addresses"],
+        "cannot be combined with a proxy: connections to these addresses are direct",
+        "proxy",
+      );
     }
   }
   if (isGrpcJs && urlsOf(config.grpc).some((each) => new URL(each).pathname !== "/")) {
@@ -617,11 +631,11 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
     const tls = endpoint?.tls ?? {};
     for (const part of ["ca", "cert", "key"] as const) {
       if (tls[part] !== undefined && tls[`${part}File`] !== undefined) {
-        refuse([name, "tls", part], `goes without ${part}File only`, `${name}.tls.${part}File`);
+        refuse([name, "tls", part], `cannot be combined with ${part}File`, `${name}.tls.${part}File`);
       }
     }
     if (((tls.certFile ?? tls.cert) === undefined) !== ((tls.keyFile ?? tls.key) === undefined)) {
-      refuse([name, "tls"], "must have certFile and keyFile both, or neither; or cert and key instead of them");
+      refuse([name, "tls"], "must have both certFile and keyFile, or both cert and key, or none of them");
     }
     const plain = nodesOf(endpoint).filter(({ url }) => new URL(url).protocol === "http:");
     if (endpoint === undefined || plain.length === 0) {
@@ -632,13 +646,14 @@ function conflictsOf(config: SchemaOutput): Conflict[] {
         plain.length === urlsOf(endpoint).length
           ? `${name}.url`
           : `${plain.map(({ url }) => url).join(", ")} in ${name}.url`;
-      refuse([name, "tls"], `goes with an https URL only, but ${which} is plain http`, `${name}.url`);
+      refuse([name, "tls"], `requires an https URL, but ${which} is plain http`, `${name}.url`);
     }
     const exposed = plain.map(exposedHost).find((host) => host !== undefined);
     const hasHeaders = typeof endpoint.headers === "function" || Object.keys(endpoint.headers ?? {}).length > 0;
     if (exposed !== undefined && hasHeaders && !endpoint.allowInsecureHeaders) {
-      const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
-      refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
+      const message = `would be sent over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
+      const because = [`${name}.url`, `${name}.addresses`];
+      conflicts.push({ path: [name, "headers"], message, because, errorCode: "TW_INSECURE_HEADER" });
     }
   }
   return conflicts;
@@ -688,9 +703,11 @@ export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
   const wrong = result.success
     ? conflicts.map(({ path, message, because }) => `${origins.at(path)} ${message}${reasons(because, origins)}`)
     : describeIssues(result.issues, config, configKeys, origins);
-  throw new RequestError(`the configuration is wrong: ${wrong.join("; ")}`, {
-    errorCode: "TW_CONFIGURATION",
-    advice: "Correct what is named; docs/configuration.md lists what is possible.",
+  const codes = new Set(conflicts.map(({ errorCode }) => errorCode));
+  const [only = "TW_CONFIGURATION"] = codes.size === 1 ? codes : [];
+  throw new RequestError(`the configuration is invalid: ${wrong.join("; ")}`, {
+    errorCode: only,
+    advice: "Correct these values. docs/configuration.md lists all keys.",
   });
 }
 

@@ -71,13 +71,13 @@ export function readEnvironment(
     .filter((name) => !variables.includes(name))
     .map((name) => {
       const near = closestName(name, variables);
-      const hint = near === undefined ? "" : `; the nearest is ${VARIABLE_PREFIX}${near}`;
-      return `environment variable ${VARIABLE_PREFIX}${name} is not known${hint}`;
+      const hint = near === undefined ? "" : `; did you mean ${VARIABLE_PREFIX}${near}?`;
+      return `unknown environment variable ${VARIABLE_PREFIX}${name}${hint}`;
     });
   if (unknown.length > 0) {
     throw new RequestError(unknown.join("; "), {
       errorCode: "TW_CONFIGURATION",
-      advice: `Correct or unset it; what begins with ${VARIABLE_PREFIX} must be listed in docs/configuration.md.`,
+      advice: `Correct or unset it. docs/configuration.md lists the variables that start with ${VARIABLE_PREFIX}.`,
     });
   }
   return set.flatMap(({ name, text }) => {

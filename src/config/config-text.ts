@@ -31,9 +31,9 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 export function parseConfigText(text: string, source: string): ConfigText {
   const config = parseJson(text, source);
   if (!isObject(config)) {
-    throw new RequestError(`${source}: it is ${describeType(config)}, but must be an object`, {
+    throw new RequestError(`${source} must be a JSON object (got ${describeType(config)})`, {
       errorCode: "TW_CONFIGURATION",
-      advice: 'Write an object of keys, such as {"grpc":{"url":"https://node.example"}}; see docs/configuration.md.',
+      advice: 'Write an object such as {"grpc":{"url":"https://node.example"}}. docs/configuration.md lists all keys.',
     });
   }
   let tree: DocumentNode | undefined;
@@ -61,14 +61,14 @@ function parseJson(text: string, source: string): unknown {
   } catch (reason) {
     const endsEarly = isError(reason) && reason.message.includes("end of JSON input");
     // The caught error is not the cause, because it quotes the text, which may contain a token.
-    throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
+    throw new RequestError(`${source}: invalid JSON: ${endsEarly ? "unexpected end of file" : placeOfMistake(text)}`, {
       errorCode: "TW_CONFIGURATION",
-      advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
+      advice: "Correct the text there or just before. JSON allows no comments and no trailing commas.",
     });
   }
 }
 
-const NO_PLACE = "its braces, commas and quotes do not fit together";
+const NO_PLACE = "unbalanced braces or quotes, or a misplaced comma";
 
 /** Returns where a text stops being valid JSON, if the parser reports it. */
 function placeOfMistake(text: string): string {
@@ -76,9 +76,11 @@ function placeOfMistake(text: string): string {
     parse(text, { mode: "json" });
     // The parser accepts line breaks in strings, which JSON must escape.
     const line = text.split("\n").findIndex((each) => each.replace(/\\./g, "").split('"').length % 2 === 0);
-    return line === -1 ? NO_PLACE : `a text is not closed on line ${line + 1}`;
+    return line === -1 ? NO_PLACE : `unterminated string on line ${line + 1}`;
   } catch (reason) {
     const { line, column } = Object(reason);
-    return typeof line === "number" && typeof column === "number" ? `see line ${line}, column ${column}` : NO_PLACE;
+    return typeof line === "number" && typeof column === "number"
+      ? `syntax error at line ${line}, column ${column}`
+      : NO_PLACE;
   }
 }

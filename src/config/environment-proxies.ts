@@ -40,7 +40,7 @@ export function readEnvironmentProxies(environment: Environment, urls: readonly 
     if (variable !== undefined && url !== undefined && used.has(url) && !isProxyUrl(url)) {
       throw new RequestError(`environment variable ${variable.name} ${PROXY_FORM}`, {
         errorCode: "TW_CONFIGURATION",
-        advice: "Correct or unset it, or name the node in NO_PROXY, or set proxy to false (TRADEWIRE_PROXY=false).",
+        advice: "Correct or unset it, add the node to NO_PROXY, or set proxy to false (TRADEWIRE_PROXY=false).",
       });
     }
   }

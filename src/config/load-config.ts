@@ -158,10 +158,10 @@ function usedOf({ values }: FileValues, others: readonly SourcedValue[], choice:
   if (named !== undefined && conflicting !== undefined && hasUrl(own)) {
     throw new RequestError(
       (nameOf) =>
-        `the network ${named.name} comes from ${named.variable ?? nameOf("use")}, but ${conflicting.path.join(".")} from ${conflicting.source}`,
+        `the network ${named.name}, selected by ${named.variable ?? nameOf("use")}, conflicts with ${conflicting.path.join(".")}, set by ${conflicting.source}`,
       {
         errorCode: "TW_CONFIGURATION",
-        advice: "Leave out one of them: both say which node to use.",
+        advice: "Remove one of them: both select the node.",
       },
     );
   }
@@ -285,7 +285,7 @@ export function assertTrustedSources({ config, sources, found }: LoadedConfig, f
     const serverKeys = serverKeysOf(endpoint).filter((name) => found.has(name));
     const secret = SECRET_KEYS.map((key) => `${endpoint}.${key}`).find((name) => sources.has(name) && !found.has(name));
     if (secret !== undefined && serverKeys.length > 0) {
-      throw refusal(`${secret} comes from ${sources.get(secret)}`, serverKeys);
+      throw refusal(`${secret} is set by ${sources.get(secret)}`, serverKeys);
     }
   }
   if (forSigning) {
@@ -294,15 +294,15 @@ export function assertTrustedSources({ config, sources, found }: LoadedConfig, f
     const deciding = ["chainId", ...new Set(called.flatMap(serverKeysOf))];
     const foundKeys = deciding.filter((name) => found.has(name));
     if (foundKeys.length > 0) {
-      throw refusal("the signing key comes from elsewhere", foundKeys);
+      throw refusal("the signing key is not from that file", foundKeys);
     }
   }
 }
 
 function refusal(secret: string, names: readonly string[]): RequestError {
-  const what = `${names.join(", ")} ${names.length === 1 ? "comes" : "come"}`;
+  const what = `${names.join(", ")} ${names.length === 1 ? "is" : "are"}`;
   return new RequestError(
-    `the configuration is wrong: ${secret}, but ${what} from ${CONFIG_FILE}, which was found, not named`,
+    `the configuration is invalid: ${secret}, but ${what} set by ${CONFIG_FILE}, which was found and not named explicitly`,
     {
       errorCode: "TW_CONFIGURATION",
       advice:

@@ -27,7 +27,7 @@ export interface CsvFormat {
 export function nullStringOf({ nullString = "" }: CsvFormat): string {
   if (/[",\r\n]/.test(nullString)) {
     throw new RequestError(`the NULL string ${JSON.stringify(nullString)} cannot be written to a CSV file`, {
-      advice: "Choose one without commas, quotes and line breaks.",
+      advice: "Use a string without commas, quotes and line breaks.",
     });
   }
   return nullString;
@@ -48,42 +48,42 @@ export interface CsvProblem {
 
 export const quoteInPlainField: CsvProblem = {
   summary: "a quote inside an unquoted field",
-  advice: "A value that contains a quote is wrapped in quotes, and each quote inside it is doubled.",
+  advice: "A value that contains a quote must be quoted, and each quote inside it must be doubled.",
 };
 
 export const textAfterQuote: CsvProblem = {
   summary: "text after a closing quote",
-  advice: "Expected a comma or a line end; a quote that belongs to the value is doubled.",
+  advice: "Expected a comma or a line end. A quote that belongs to the value must be doubled.",
 };
 
 export const loneCarriageReturn: CsvProblem = {
   summary: "a carriage return without a line feed",
-  advice: "Rows end with LF or CRLF; a value that contains a carriage return is wrapped in quotes.",
+  advice: "Rows end with LF or CRLF. A value that contains a carriage return must be quoted.",
 };
 
 export const notUtf8: CsvProblem = {
   summary: "bytes that are not UTF-8",
-  advice: "Expected text in UTF-8: the file was damaged, or written in another encoding.",
+  advice: "The file is damaged, or has another encoding.",
 };
 
 export const noHeader: CsvProblem = {
   summary: "the file is empty",
-  advice: "Expected at least a header row that names the columns.",
+  advice: "Expected at least a header row with the names of the columns.",
 };
 
 export const emptyName: CsvProblem = {
   summary: "a column without a name",
-  advice: "Expected a header row that names every column.",
+  advice: "The header row must name every column.",
 };
 
 export const duplicateName: CsvProblem = {
-  summary: "a second column of this name",
-  advice: "Expected every name in the header row to be different.",
+  summary: "duplicate column name",
+  advice: "All names in the header row must be different.",
 };
 
 export const truncatedInQuotes: CsvProblem = {
-  summary: "the file ends inside the quoted field that begins here",
-  advice: "Expected a closing quote: the file was cut. Get it again.",
+  summary: "the file ends inside the quoted field that starts here",
+  advice: "The closing quote is missing: the file was truncated. Fetch it again.",
 };
 
 export const truncatedInQuotedField: CsvProblem = {
@@ -94,7 +94,7 @@ export const truncatedInQuotedField: CsvProblem = {
 export const truncatedInRow: CsvProblem = {
   summary: "the file ends in the middle of a row",
   advice:
-    'Expected a line end after the last row too: the file was cut. Get it again, or, if its writer leaves out the last line end, decode with finalNewline: "optional".',
+    'The last line end is missing: the file was truncated. Fetch it again, or if its writer omits the last line end, decode with finalNewline: "optional".',
 };
 
 /**
@@ -106,8 +106,8 @@ export const truncatedInRow: CsvProblem = {
  */
 export function tooFewFields(found: number, width: number): CsvProblem {
   return {
-    summary: `the row ends after ${found} of ${width} fields`,
-    advice: "Expected as many fields as the header row names columns.",
+    summary: `the row has only ${found} of ${width} fields`,
+    advice: "Each row must have as many fields as the header row has columns.",
   };
 }
 
@@ -119,8 +119,8 @@ export function tooFewFields(found: number, width: number): CsvProblem {
  */
 export function tooManyFields(width: number): CsvProblem {
   return {
-    summary: `the row goes on after ${width} ${width === 1 ? "field" : "fields"}`,
-    advice: "Expected as many fields as the header row names columns.",
+    summary: `the row has more than ${width} ${width === 1 ? "field" : "fields"}`,
+    advice: "Each row must have as many fields as the header row has columns.",
   };
 }
 
@@ -132,8 +132,8 @@ export function tooManyFields(width: number): CsvProblem {
  */
 export function tooManyColumns(maxColumns: number): CsvProblem {
   return {
-    summary: `the header row names more than ${maxColumns} columns, the limit`,
-    advice: "Expected no more than PostgreSQL lets a query have: this is no table of a node.",
+    summary: `the header row exceeds the limit of ${maxColumns} columns`,
+    advice: "The limit is PostgreSQL's limit for a query: this is not a table of a node.",
     code: Code.ResourceExhausted,
   };
 }
@@ -146,9 +146,9 @@ export function tooManyColumns(maxColumns: number): CsvProblem {
  */
 export function rowTooLong(maxRowBytes: number): CsvProblem {
   return {
-    summary: `the row is longer than ${maxRowBytes} bytes`,
+    summary: `the row exceeds ${maxRowBytes} bytes`,
     advice: (nameOf) =>
-      `Raise ${nameOf("maxRowBytes")} if rows of this size are right; otherwise a quote is missing further up.`,
+      `If rows of this size are expected, raise ${nameOf("maxRowBytes")}. Otherwise a closing quote is missing further up.`,
     code: Code.ResourceExhausted,
   };
 }

@@ -1,5 +1,4 @@
-import { RequestError } from "../errors/index.js";
-import { assertIterable, assertObject, parseChunk } from "../input/assert.js";
+import { assertIterable, assertObject, invalidValueError, parseChunk } from "../input/assert.js";
 import { nodeProcess } from "../runtime/node-process.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./csv-format.js";
 import { type CsvBatch, type CsvParserSettings, createCsvParser } from "./csv-parser.js";
@@ -50,7 +49,7 @@ export function decodeCsv(
   source: CsvSource,
   options: CsvDecodeOptions = {},
 ): AsyncGenerator<CsvBatch, void, undefined> {
-  assertIterable("the source", source, "Give the bytes of a file, such as createReadStream() of node:fs gives them.");
+  assertIterable("source", source, "a stream of bytes, such as createReadStream() of node:fs returns");
   return decode(source, parseDecodeOptions(options));
 }
 
@@ -109,10 +108,7 @@ export function parseDecodeOptions(options: CsvDecodeOptions): CsvParserSettings
   assertObject("options", options);
   const { name = "CSV", maxRowBytes = 64 * 1024 * 1024, finalNewline = "required" } = options;
   if (!Number.isInteger(maxRowBytes) || maxRowBytes < 1 || maxRowBytes > MAX_STRING_LENGTH) {
-    throw new RequestError(`is ${maxRowBytes}, which is no limit for a row`, {
-      option: "maxRowBytes",
-      advice: `Give a whole number of bytes from 1 to ${MAX_STRING_LENGTH}.`,
-    });
+    throw invalidValueError("maxRowBytes", maxRowBytes, `a whole number of bytes from 1 to ${MAX_STRING_LENGTH}`);
   }
   return { name, nullString: nullStringOf(options), maxRowBytes, finalNewline };
 }

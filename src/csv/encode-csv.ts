@@ -38,11 +38,11 @@ export async function* encodeCsv(
   options: CsvFormat = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
   assertObject("options", options);
-  assertArray("columns", columns, "Give the names of the columns.");
-  assertIterable("rows", rows, "Give the rows, each a list of values.");
+  assertArray("columns", columns, "an array of column names");
+  assertIterable("rows", rows, "an iterable of rows, each an array of values");
   const nullString = nullStringOf(options);
   if (columns.length === 0 || columns.includes("") || new Set(columns).size < columns.length) {
-    throw new RequestError(`the columns ${JSON.stringify(columns)} cannot head a CSV file`, {
+    throw new RequestError(`invalid columns ${JSON.stringify(columns)}`, {
       advice: "Pass at least one column, each with a different name.",
     });
   }
@@ -51,11 +51,11 @@ export async function* encodeCsv(
   for await (const row of rows) {
     number += 1;
     if (!Array.isArray(row)) {
-      throw invalidValueError(`row ${number}`, row, "Give each row as a list of values.");
+      throw invalidValueError(`row ${number}`, row, "an array of values");
     }
     if (row.length !== columns.length) {
-      throw new RequestError(`row ${number} has ${row.length} fields where the header row has ${columns.length}`, {
-        advice: "Give every row a value, or null, for every column.",
+      throw new RequestError(`row ${number} has ${row.length} fields, but the header row has ${columns.length}`, {
+        advice: "Every row needs a value, or null, for every column.",
       });
     }
     text += csvLine(row, nullString, number);
@@ -83,13 +83,13 @@ export function csvLine(row: Readonly<CsvRow>, nullString: string, number: numbe
   for (const [index, value] of row.entries()) {
     text += index === 0 ? "" : ",";
     if (value !== null && typeof value !== "string") {
-      throw invalidValueError(`field ${index + 1} of row ${number}`, value, "Give a text, or null for NULL.");
+      throw invalidValueError(`field ${index + 1} of row ${number}`, value, "a string, or null for NULL");
     }
     text += value === null ? nullString : encodeField(value, row.length === 1, nullString);
   }
   if (LONE_SURROGATE.test(text)) {
-    throw new RequestError(`row ${number} has a text with half of a surrogate pair, which UTF-8 cannot hold`, {
-      advice: "Encode the text as something else, such as hexadecimal, or leave it out.",
+    throw new RequestError(`row ${number} contains an unpaired surrogate, which UTF-8 cannot encode`, {
+      advice: "Encode the text, for example as hexadecimal, or omit it.",
     });
   }
   return `${text}\n`;

@@ -20,9 +20,9 @@ const command =
   (controls, body, name) =>
     run(controls, parseInput(schema, body, name));
 
-const OBJECT = "POST a JSON object; {} for a command without arguments.";
+const OBJECT = "must be a JSON object; use {} for a command without arguments";
 const nothing = optionsSchema({}, OBJECT);
-const newTime = optionsSchema({ time: v.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
+const newTime = optionsSchema({ time: v.string("must be a time in ISO 8601, such as 2024-01-31T12:30:00Z") }, OBJECT);
 
 interface AdminOptions {
   readonly controls: Controls;
@@ -68,17 +68,21 @@ async function handleCommand(request: IncomingMessage, response: ServerResponse,
   const name = path.slice(PATH.length);
   const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (run === undefined) {
-    reply(response, 404, { message: `there is no ${PATH}${name}; there are ${Object.keys(commands).join(", ")}` });
+    reply(response, 404, {
+      message: `unknown command ${PATH}${name}; valid commands: ${Object.keys(commands).join(", ")}`,
+    });
     return;
   }
   if (request.method !== "POST" || !/^application\/json\s*(;|$)/i.test(request.headers["content-type"] ?? "")) {
-    reply(response, request.method === "POST" ? 415 : 405, { message: "POST a JSON object as application/json" });
+    reply(response, request.method === "POST" ? 415 : 405, {
+      message: "the request must be a JSON object, sent as application/json",
+    });
     return;
   }
   try {
     const { body = {} } = await readBody(request);
     if (!isJsonObject(body)) {
-      throw new RequestError("the body is not a JSON object", { advice: OBJECT });
+      throw new RequestError("the body must be a JSON object", { advice: "Use {} for a command without arguments." });
     }
     reply(response, 200, (await run(controls, body, `${PATH}${name}`)) ?? {});
   } catch (reason) {
@@ -95,7 +99,7 @@ async function handleCommand(request: IncomingMessage, response: ServerResponse,
 function errorText(reason: unknown, names: URLSearchParams): string {
   if (reason instanceof TradewireError) {
     const { summary, advice } = wordingOf(reason.texts, (option, words = option) => names.get(option) ?? words);
-    return `${summary}\n${advice}`;
+    return advice === "" ? summary : `${summary}\n${advice}`;
   }
   return reason instanceof Error ? reason.message : String(reason);
 }

@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { describeValue, optionsSchema, parseInput } from "../input/schemas.js";
+import { formatValue } from "../input/assert.js";
+import { optionsSchema, parseInput } from "../input/schemas.js";
 import { monotonicMs, unixMs } from "../runtime/index.js";
 import type { Failure, FailureInjector } from "./failure-injection.js";
 import type { LocalNetwork } from "./local-network.js";
@@ -113,7 +114,7 @@ export function createControls(
       requireOpen();
       storage?.journal.requireOpen(); // Before the block, which could not be stored otherwise.
       if (status.kind === "failed") {
-        throw new RequestError("the last block failed or could not be stored, so no further block can be made", {
+        throw new RequestError("the last block failed or could not be stored, so no more blocks can be made", {
           advice: "Revert to a snapshot, or reset the node.",
           cause: status.reason,
         });
@@ -182,9 +183,9 @@ function createSnapshots() {
     truncateTo(id: string): () => void {
       const restore = snapshots.get(id);
       if (restore === undefined) {
-        throw new RequestError(`there is no snapshot ${quoted(id)}`, {
+        throw new RequestError(`unknown snapshot ${quoted(id)}`, {
           advice:
-            "Give the identifier of an existing snapshot. A reset deletes all snapshots, and a revert deletes the later ones.",
+            "Use the ID of an existing snapshot. A reset deletes all snapshots, and a revert deletes the later ones.",
         });
       }
       for (const other of [...snapshots.keys()].filter((each) => Number(each) > Number(id))) {
@@ -201,8 +202,8 @@ function createSnapshots() {
  * @internal
  */
 export const snapshotSchema = optionsSchema(
-  { id: v.string("Give the identifier that snapshot returned.") },
-  "Give the identifier of a snapshot.",
+  { id: v.string("must be the ID that snapshot returned") },
+  "must be the ID of a snapshot",
 );
 
 /** The clock cannot be set to this time or later: further blocks must fit 64 bits, and cursors 19 digits below 9. */
@@ -212,13 +213,13 @@ const END_OF_TIME = BigInt(Date.UTC(2250, 0)) * 1_000_000n;
 function parseNewTime(input: bigint | Date | string, lastTime: bigint): bigint {
   const time = parseTime(input);
   if (time <= lastTime) {
-    throw new RequestError(`the time ${isoText(time)} is not later than the last block's, ${isoText(lastTime)}`, {
-      advice: "Give a later time. To go back, revert to a snapshot or reset the node.",
+    throw new RequestError(`the time ${isoText(time)} is not after the time of the last block, ${isoText(lastTime)}`, {
+      advice: "Use a later time. To go back, revert to a snapshot or reset the node.",
     });
   }
   if (time >= END_OF_TIME) {
-    throw new RequestError(`the time ${isoText(time)} is too late`, {
-      advice: `Give a time before ${isoText(END_OF_TIME)}: the network counts nanoseconds in 64 bits.`,
+    throw new RequestError(`the time ${isoText(time)} must be before ${isoText(END_OF_TIME)}`, {
+      advice: "The network counts nanoseconds in 64 bits.",
     });
   }
   return time;
@@ -228,8 +229,8 @@ function parseTime(input: unknown): bigint {
   const time =
     typeof input === "string" ? isoNanoseconds(input) : input instanceof Date ? dateNanoseconds(input) : input;
   if (typeof time !== "bigint" || Number.isNaN(new Date(Number(time / 1_000_000n)).getTime())) {
-    throw new RequestError(`${describeValue(input)} is not a valid time`, {
-      advice: "Give ISO 8601, such as 2024-01-31T12:30:00Z, a Date, or Unix nanoseconds.",
+    throw new RequestError(`invalid time ${formatValue(input)}`, {
+      advice: "Use ISO 8601, such as 2024-01-31T12:30:00Z, a Date, or Unix nanoseconds.",
     });
   }
   return (time / 1000n) * 1000n; // Block times are in microseconds.

@@ -78,10 +78,10 @@ export interface DevnodeOptions {
 }
 
 const CHAIN_ID_PREFIXES = ["signed-and-submitted", "signature-only"] as const satisfies readonly ChainIdPrefix[];
-const HOST = "Give the address to listen on, such as 127.0.0.1.";
-const CHAIN_ID = "It becomes part of file names: use 1 to 50 characters of A-Z a-z 0-9 . _ -";
-const FOLDER = "Give the path of a folder, or leave it out.";
-const HOST_NAMES = "Give hostnames without ports, such as node.example.";
+const HOST = "must be the address to listen on, such as 127.0.0.1";
+const CHAIN_ID = "must be 1 to 50 characters of A-Z a-z 0-9 . _ -";
+const FOLDER = "must be the path of a folder";
+const HOST_NAMES = "must be an array of hostnames without ports, such as node.example";
 /** A party's initial balance of each asset, in the asset's smallest unit. */
 const STARTING_BALANCE = "1000000000000000000000000";
 /** The maximum number of initial segments: all of them are in one listing. */
@@ -92,20 +92,21 @@ const MAX_BLOCKS = 1_000_000_000;
 const MAX_ACTIVITY = 10_000;
 
 const oneOf = <const Choice extends string>(choices: readonly Choice[]) =>
-  v.picklist(choices, `Give ${choices.join(" or ")}.`);
-const port = v.optional(integer(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one."), 0);
-const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as 115 and 116.`;
-const KEYS = "Give public keys of 64 lowercase hex digits, or an empty list for only the node's own keys.";
-const LIMIT = "Give true, false, or an object such as { burst: 100, perSecond: 20 }.";
-const numberFrom = (min: number, advice: string) =>
-  v.optional(v.pipe(v.number(advice), v.finite(advice), v.minValue(min, advice)));
+  v.picklist(choices, `must be ${choices.join(" or ")}`);
+const port = v.optional(integer(0, 65_535, "must be a TCP port from 1 to 65535, or 0 for a free one"), 0);
+const VERSIONS = `must be an array of schema versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as 115 and 116`;
+const KEYS =
+  "must be an array of public keys of 64 lowercase hex digits; an empty array funds only the node's own keys";
+const LIMIT = "must be true, false, or an object such as { burst: 100, perSecond: 20 }";
+const numberFrom = (min: number, form: string) =>
+  v.optional(v.pipe(v.number(form), v.finite(form), v.minValue(min, form)));
 
 const rateLimit = v.optional(
   optionsSchema(
     {
-      burst: numberFrom(1, "Give a number of calls, at least 1."),
-      perSecond: numberFrom(0, "Give a number of calls, at least 0."),
-      banMs: numberFrom(0, "Give milliseconds, at least 0."),
+      burst: numberFrom(1, "must be a number of calls of at least 1"),
+      perSecond: numberFrom(0, "must be a number of calls of at least 0"),
+      banMs: numberFrom(0, "must be a number of milliseconds of at least 0"),
     } satisfies Record<keyof RateLimit, unknown>,
     LIMIT,
   ),
@@ -115,12 +116,12 @@ const rateLimit = v.optional(
 const rows = v.optional(
   v.custom<Genesis[TableName]>(
     (input) => typeof input === "string" || input instanceof Uint8Array || Array.isArray(input),
-    "Give a list of rows, each an object of values by column, or CSV with a header row.",
+    "must be an array of rows, each an object of values by column, or CSV with a header row",
   ),
 );
 const genesis = optionsSchema(
   Object.fromEntries(tableNames.map((table) => [table, rows])),
-  "Give an object of rows by table, such as { trades: [] }.",
+  "must be an object of rows by table, such as { trades: [] }",
 );
 
 const schema = optionsSchema(
@@ -130,8 +131,8 @@ const schema = optionsSchema(
     restPort: port,
     chainId: v.optional(v.pipe(v.string(CHAIN_ID), v.check(isChainId, CHAIN_ID)), "tradewire-devnet"),
     profile: v.optional(oneOf(profiles), "specification"),
-    segments: v.optional(integer(1, MAX_SEGMENTS, `Give a whole number from 1 to ${MAX_SEGMENTS}.`), 5),
-    blocksPerSegment: v.optional(integer(1, MAX_BLOCKS, `Give a whole number from 1 to ${MAX_BLOCKS}.`)),
+    segments: v.optional(integer(1, MAX_SEGMENTS, `must be a whole number from 1 to ${MAX_SEGMENTS}`), 5),
+    blocksPerSegment: v.optional(integer(1, MAX_BLOCKS, `must be a whole number from 1 to ${MAX_BLOCKS}`)),
     schemaVersions: v.optional(
       v.pipe(v.array(integer(1, NEWEST_SCHEMA_VERSION, VERSIONS), VERSIONS), v.minLength(1, VERSIONS)),
       [115, 115, 115, 116],
@@ -139,10 +140,13 @@ const schema = optionsSchema(
     genesis: v.optional(genesis, {}),
     fundedKeys: v.optional(v.array(v.pipe(v.string(KEYS), v.regex(/^[0-9a-f]{64}$/, KEYS)), KEYS)),
     activity: v.optional(
-      integer(0, MAX_ACTIVITY, `Give the number of trades in each block, from 0 to ${MAX_ACTIVITY}.`),
+      integer(0, MAX_ACTIVITY, `must be the number of trades in each block, from 0 to ${MAX_ACTIVITY}`),
       0,
     ),
-    blockMs: v.optional(integer(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 to make no blocks."), 1000),
+    blockMs: v.optional(
+      integer(0, MAX_TIMER_MS, "must be a whole number of milliseconds, or 0 to make no blocks"),
+      1000,
+    ),
     dataDir: v.optional(v.pipe(v.string(FOLDER), v.minLength(1, FOLDER))),
     chainIdPrefix: v.optional(oneOf(CHAIN_ID_PREFIXES)),
     rateLimit: v.optional(
@@ -152,17 +156,14 @@ const schema = optionsSchema(
         rateLimit,
       ),
     ),
-    admin: v.optional(v.boolean("Give true or false."), false),
+    admin: v.optional(v.boolean("must be true or false"), false),
     adminNames: v.optional(v.array(v.pipe(v.string(HOST_NAMES), v.regex(/^[\w.-]+$/, HOST_NAMES)), HOST_NAMES), []),
     onFailure: v.optional(
-      v.custom<NonNullable<DevnodeOptions["onFailure"]>>(
-        (input) => typeof input === "function",
-        "Give a function, or leave it out.",
-      ),
+      v.custom<NonNullable<DevnodeOptions["onFailure"]>>((input) => typeof input === "function", "must be a function"),
     ),
-    signal: v.optional(v.custom<AbortSignal>(isSignal, "Give the signal of an AbortController, or leave it out.")),
+    signal: v.optional(v.custom<AbortSignal>(isSignal, "must be an AbortSignal")),
   } satisfies Record<keyof DevnodeOptions, unknown>,
-  "Give an object of options, such as { activity: 2 }, or nothing.",
+  "must be an object of options, such as { activity: 2 }",
 );
 
 /**
@@ -173,16 +174,16 @@ const schema = optionsSchema(
  * @throws {@link RequestError} if an option is invalid or does not exist
  */
 export function parseDevnodeOptions(input: DevnodeOptions) {
-  const options = parseInput(schema, input, "startDevnode");
+  const options = parseInput(schema, input, "options");
   const { chainId, profile, segments, schemaVersions, activity, fundedKeys, onFailure } = options;
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
     throw new RequestError(
       (nameOf) =>
-        `and ${nameOf("blocksPerSegment")} result in ${segments * blocksPerSegment} blocks, more than ${MAX_BLOCKS}`,
+        `and ${nameOf("blocksPerSegment")} result in ${segments * blocksPerSegment} blocks, which exceeds the maximum of ${MAX_BLOCKS}`,
       {
         option: "segments",
-        advice: `Give smaller numbers: all segments together may have at most ${MAX_BLOCKS} blocks.`,
+        advice: "Use fewer segments, or fewer blocks per segment.",
       },
     );
   }
@@ -196,7 +197,9 @@ export function parseDevnodeOptions(input: DevnodeOptions) {
       try {
         onFailure?.(failure);
       } catch (reason) {
-        process.emitWarning(`onFailure of the local node failed: ${String(reason)}`);
+        process.emitWarning(
+          `the hook onFailure threw an error, which does not affect the local node: ${String(reason)}`,
+        );
       }
     },
     keys: [...new Set([...devKeys, ...(fundedKeys ?? [])])],

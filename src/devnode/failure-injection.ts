@@ -243,12 +243,12 @@ export interface PlannedFailure {
  */
 export const failureSchema = optionsSchema(
   {
-    method: v.string("Give the name of a method, such as ExportNetworkHistory."),
-    times: v.optional(integer(1, Number.MAX_SAFE_INTEGER, "Give a whole number from 1 on.")),
-    with: v.union([v.string(), v.number()], "Give cut, stall, error-after-archive or a code, such as UNAVAILABLE."),
-    afterBytes: v.optional(integer(0, Number.MAX_SAFE_INTEGER, "Give a whole number of bytes from 0 on.")),
+    method: v.string("must be the name of a method, such as ExportNetworkHistory"),
+    times: v.optional(integer(1, Number.MAX_SAFE_INTEGER, "must be a whole number of at least 1")),
+    with: v.union([v.string(), v.number()], "must be cut, stall, error-after-archive or a code such as UNAVAILABLE"),
+    afterBytes: v.optional(integer(0, Number.MAX_SAFE_INTEGER, "must be a whole number of bytes of at least 0")),
   } satisfies Record<keyof Failure, unknown>,
-  'Give an object such as { method: "ExportNetworkHistory", with: "cut" }.',
+  'must be an object such as { method: "ExportNetworkHistory", with: "cut" }',
 );
 
 /**
@@ -260,13 +260,13 @@ export const failureSchema = optionsSchema(
  * @throws {@link RequestError} if the failure is invalid, its method does not exist, or it could have no effect
  */
 export function planFailure(services: readonly DescService[], input: Failure): PlannedFailure {
-  const { method: name, times = 1, with: effectName, afterBytes } = parseInput(failureSchema, input, "failNext");
+  const { method: name, times = 1, with: effectName, afterBytes } = parseInput(failureSchema, input, "failure");
   const all = services.flatMap(({ methods }) => methods);
   const methods = all.filter((method) => method.name === name || methodName(method) === name);
   if (methods.length === 0) {
     const near = closestName(name, name.includes("/") ? all.map(methodName) : all.map((method) => method.name));
-    throw new RequestError(`there is no method ${quoted(name)}`, {
-      advice: `Give the name of a method, such as ${near ?? "ExportNetworkHistory"}.`,
+    throw new RequestError(`unknown method ${quoted(name)}`, {
+      advice: near === undefined ? "Use the name of a method, such as ExportNetworkHistory." : `Did you mean ${near}?`,
     });
   }
   const effect = parseEffect(effectName, afterBytes);
@@ -276,7 +276,7 @@ export function planFailure(services: readonly DescService[], input: Failure): P
       effectName === AFTER_ARCHIVE ? AFTER_ARCHIVE : `${nameOf("afterBytes")} with an error code`;
     throw new RequestError((nameOf) => `${name} is not an export, so ${settingOf(nameOf)} does not apply to it`, {
       advice: (nameOf) =>
-        `Give a code without ${nameOf("afterBytes")}, or cut or stall; or choose ${exports.join(" or ")}.`,
+        `Use a code without ${nameOf("afterBytes")}, cut or stall, or one of the methods ${exports.join(", ")}.`,
     });
   }
   return { methods: methods.map(methodName), times, effect };
@@ -305,15 +305,15 @@ function parseEffect(name: string | number, afterBytes: number | undefined): Fai
     if (afterBytes !== undefined) {
       throw new RequestError((nameOf) => `${AFTER_ARCHIVE} cannot be combined with ${nameOf("afterBytes")}`, {
         advice: (nameOf) =>
-          `Leave ${nameOf("afterBytes")} out, or give a code, such as INTERNAL, to fail after a number of bytes.`,
+          `Omit ${nameOf("afterBytes")}, or use a code, such as INTERNAL, to fail after a number of bytes.`,
       });
     }
     return { kind: "code", code: Code.Internal, afterBytes: Number.POSITIVE_INFINITY };
   }
   const code = codes.get(String(name).toUpperCase());
   if (code === undefined) {
-    throw new RequestError(`a call cannot fail with ${quoted(String(name))}`, {
-      advice: `Give cut, stall, ${AFTER_ARCHIVE} or a code: ${[...codes.keys()].filter((key) => Number.isNaN(Number(key))).join(", ")}.`,
+    throw new RequestError(`unknown failure ${quoted(String(name))}`, {
+      advice: `Use cut, stall, ${AFTER_ARCHIVE} or a code: ${[...codes.keys()].filter((key) => Number.isNaN(Number(key))).join(", ")}.`,
     });
   }
   return { kind: "code", code, afterBytes: afterBytes ?? 0 };

@@ -250,7 +250,7 @@ export async function readBody(request: IncomingMessage): Promise<Pick<HttpCall,
   }
   // Even a body that is too large is read to its end: a client that is disconnected while it sends may lose the response.
   if (size > MAX_BODY_BYTES) {
-    throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
+    throw new ConnectError(`the body exceeds ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
   }
   const bytes = Buffer.concat(chunks);
   const contentType = request.headers["content-type"];

@@ -158,7 +158,7 @@ function startClock(controls: Controls, blockMs: number): () => void {
   const stop = blockMs === 0 ? () => {} : startInterval(() => void controls.makeBlock().catch(endClock), blockMs);
   function endClock(reason: unknown): void {
     stop();
-    process.emitWarning(`the local node has stopped making blocks: ${String(reason)}`);
+    process.emitWarning(`the local node stopped making blocks: ${String(reason)}`);
   }
   return stop;
 }

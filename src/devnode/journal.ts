@@ -74,9 +74,9 @@ export function openJournal(
     const [found = Buffer.alloc(0)] = readLines(opened, 0, maxLineBytes, path);
     if (!header.subarray(0, -1).equals(found)) {
       throw new RequestError(
-        `${folder} holds the blocks of a node with other settings: ${found.toString("utf8", 0, 500)}`,
+        `${folder} contains the blocks of a node with other settings: ${found.toString("utf8", 0, 500)}`,
         {
-          advice: "Start the node with those settings, or give another folder.",
+          advice: "Start the node with those settings, or use another folder.",
         },
       );
     }
@@ -107,9 +107,12 @@ export function openJournal(
           })}\n`,
         );
         if (line.length > maxLineBytes) {
-          throw new RequestError(`block ${height} needs ${line.length} bytes in ${path}, more than ${maxLineBytes}`, {
-            advice: "Send fewer transactions per block.",
-          });
+          throw new RequestError(
+            `block ${height} needs ${line.length} bytes in ${path}, which exceeds the maximum of ${maxLineBytes}`,
+            {
+              advice: "Send fewer transactions per block.",
+            },
+          );
         }
         for (let written = 0; written < line.length; ) {
           written += writeSync(opened, line, written, line.length - written, end + written);
@@ -196,7 +199,7 @@ function* readLines(file: number, from: number, maxBytes: number, path: string):
     partialBytes += chunk.length - start;
     at += chunk.length;
     if (partialBytes > maxBytes) {
-      rejectLine(path, at - partialBytes, `is longer than ${maxBytes} bytes`);
+      rejectLine(path, at - partialBytes, `exceeds ${maxBytes} bytes`);
     }
     if (chunk.length < CHUNK_BYTES) {
       return;
@@ -206,7 +209,7 @@ function* readLines(file: number, from: number, maxBytes: number, path: string):
 
 function rejectLine(path: string, position: number, problem: string): never {
   throw new RequestError(`${path}: the line at byte ${position} ${problem}`, {
-    advice: "The file was changed by another program. Give another folder.",
+    advice: "Another program changed the file. Use another folder.",
   });
 }
 

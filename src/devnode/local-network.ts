@@ -322,7 +322,7 @@ function replayBlock(chain: LocalChain, { height, time, transactions }: MadeBloc
   for (const bytes of transactions) {
     if (chain.submit(receivedBytes(bytes)) !== undefined) {
       throw new RequestError(`the node rejects a transaction of the stored block ${height}`, {
-        advice: "The stored blocks were changed, or written by another version of the node. Give another folder.",
+        advice: "The stored blocks were changed, or written by another version of the node. Use another folder.",
       });
     }
   }

@@ -44,7 +44,7 @@ export function addReflection(router: ConnectRouter, services: readonly DescServ
 function respond(definitions: ReflectedDefinitions, request: ReflectionRequest["messageRequest"], sent: Set<string>) {
   const fileResponse = (file: DescFile | undefined, what: string) =>
     file === undefined
-      ? errorResponse(Code.NotFound, `there is no ${what}`)
+      ? errorResponse(Code.NotFound, `${what} not found`)
       : {
           case: "fileDescriptorResponse" as const,
           value: { fileDescriptorProto: serializeFile(file, sent) },
@@ -67,7 +67,7 @@ function respond(definitions: ReflectedDefinitions, request: ReflectionRequest["
     case "allExtensionNumbersOfType": {
       const extensions = definitions.extensionsOf(request.value);
       return extensions === undefined
-        ? errorResponse(Code.NotFound, `there is no message ${request.value}`)
+        ? errorResponse(Code.NotFound, `message ${request.value} not found`)
         : {
             case: "allExtensionNumbersResponse" as const,
             value: { baseTypeName: request.value, extensionNumber: [...extensions.keys()] },

@@ -89,11 +89,11 @@ async function listen(server: Server | Http2Server, host: string, port: number):
     server.once("error", (cause) => {
       const isHostError = "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "EADDRNOTAVAIL");
       reject(
-        new ConnectionError(`${host}:${port} cannot be listened on: ${cause.message}`, {
+        new ConnectionError(`cannot listen on ${host}:${port}: ${cause.message}`, {
           code: Code.Unavailable,
           advice: isHostError
-            ? "Choose an address that this machine has, such as 127.0.0.1."
-            : "Choose another port, or 0 for a free one.",
+            ? "Use an address of this machine, such as 127.0.0.1."
+            : "Use another port, or 0 for a free one.",
           cause,
           errorCode: "TW_LISTEN",
         }),

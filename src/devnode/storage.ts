@@ -91,7 +91,7 @@ export function restoreNetwork(network: LocalNetwork, { journal, checkpoints }: 
 
 function lockLost(folder: string): RequestError {
   return new RequestError(
-    `the lock of ${folder} was taken by another node, or removed, while this one was suspended, so this node can no longer write to it`,
+    `another node took over the lock of ${folder}, or the lock was removed, while this node was suspended, so this node can no longer write to it`,
     { advice: "Stop this node. Start it again after the other one has stopped, or with another folder." },
   );
 }
@@ -100,7 +100,7 @@ function folderInUse(folder: string, { pid }: LockInUse): RequestError {
   return new RequestError(
     `${folder} is in use by ${pid === undefined ? "another node" : `the node of process ${pid}`}`,
     {
-      advice: `Stop that node, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+      advice: `Stop that node, or use another folder. If it was killed on another machine or in another container, the folder becomes free within ${STALE_MS / 1000} seconds.`,
     },
   );
 }

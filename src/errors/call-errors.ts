@@ -13,7 +13,7 @@ export interface ResponseFault {
   readonly isTruncated?: boolean;
 }
 
-const CHECK_URL = "Check that the URL is the node's own and of this transport: something else may have answered.";
+const CHECK_URL = "Check that the URL belongs to the node and to this transport: another server may have answered.";
 
 /**
  * Returns the fault of a response whose content type is not one of the interface: it does not come from a node.
@@ -22,14 +22,15 @@ const CHECK_URL = "Check that the URL is the node's own and of this transport: s
  * @returns the fault
  */
 export function unexpectedContentType(contentType: string): ResponseFault {
-  const found = contentType === "" ? "of no content type" : contentType.split(";", 1)[0]?.trim().toLowerCase();
-  return { summary: `the response is ${found}, not of the node's interface`, code: Code.Unknown, advice: CHECK_URL };
+  const found =
+    contentType === "" ? "no content type" : `content type ${contentType.split(";", 1)[0]?.trim().toLowerCase()}`;
+  return { summary: `unexpected response with ${found}`, code: Code.Unknown, advice: CHECK_URL };
 }
 
 export const TRUNCATED_RESPONSE: ResponseFault = {
   summary: "the response was truncated",
   code: Code.DataLoss,
-  advice: "Try again; if it persists, the node or something in front of it cuts answers short.",
+  advice: "Try again. If it persists, the node or a proxy in front of it truncates responses.",
   isTruncated: true,
 };
 
@@ -40,8 +41,7 @@ export const MISSING_STATUS: ResponseFault = { ...TRUNCATED_RESPONSE, code: Code
 export const EMPTY_RESPONSE: ResponseFault = {
   summary: "the response is empty",
   code: Code.Unimplemented,
-  advice:
-    "Try again; if it persists, check that the URL is the node's own and that nothing in front of it changes answers.",
+  advice: "Try again. If it persists, check that the URL belongs to the node and that no proxy changes responses.",
 };
 
 /**
@@ -62,20 +62,20 @@ export function inconclusiveSubmission({
   const said = [data, log].filter((text) => text !== "").join("; ");
   const what =
     code === 0
-      ? "the response says neither that the node took the transaction nor a known code of a refusal"
-      : `the response says that the transaction failed with code ${code}, which is no known refusal`;
+      ? "the response neither accepts nor refuses the transaction"
+      : `the response refuses the transaction with the unknown code ${code}`;
   return {
     summary: `${what}${said === "" ? "" : `: ${quoted(said)}`}`,
     code: Code.Unknown,
     advice:
-      "Check that the URL is the node's own: something else may have answered, or the node is of another version.",
+      "Check that the URL belongs to the node: another server may have answered, or the node has another version.",
   };
 }
 
 export const MULTIPLE_MESSAGES: ResponseFault = {
   summary: "the response has more than one message",
   code: Code.Unimplemented,
-  advice: "The node may be of another version, in which this method streams.",
+  advice: "The node may have another version, in which this method returns a stream.",
 };
 
 /**
@@ -92,56 +92,56 @@ export function messageTooLarge(
   size?: number,
 ): ResponseFault {
   const max = limit === undefined ? "the limit" : `the limit of ${limit} bytes`;
-  const has = size === undefined ? `more than ${max}` : `${size} bytes, more than ${max}`;
+  const has = size === undefined ? `exceeds ${max}` : `has ${size} bytes, which exceeds ${max}`;
   return {
     summary: "a message is larger than the limit",
     code: Code.ResourceExhausted,
-    advice: (nameOf) => `It has ${has}. Raise ${nameOf(option)} if the node is right to send that much.`,
+    advice: (nameOf) => `The message ${has}. If this size is expected, raise ${nameOf(option)}.`,
   };
 }
 
 export const TOO_MANY_ELEMENTS: ResponseFault = {
-  summary: "a message has more elements than an answer may have, more than a million that are small",
+  summary: "a message has more than a million small elements",
   code: Code.ResourceExhausted,
-  advice: "Ask for smaller pages, or check the node: no known answer has so many small elements.",
+  advice: "Request smaller pages, or check the node: no known response has so many small elements.",
 };
 
 export const HEADERS_TOO_LARGE: ResponseFault = {
-  summary: "the headers of the response are larger than the limit",
+  summary: "the headers of the response exceed the limit",
   code: Code.ResourceExhausted,
-  advice: "Check the node and any proxy in front of it: no response needs that much.",
+  advice: "Check the node and any proxy in front of it: no response needs headers of this size.",
 };
 
 export const INVALID_RESPONSE: ResponseFault = {
-  summary: "the response does not fit its definitions",
+  summary: "the response does not match its definition",
   code: Code.Internal,
-  advice: "The node may be of another version; the error's cause says what does not fit.",
+  advice: "The node may have another version. The error's cause has the details.",
 };
 
 export const UNEXPECTED_COMPRESSION: ResponseFault = {
-  summary: "the response is compressed in a way that was not asked for",
+  summary: "the response has a compression that was not requested",
   code: Code.Internal,
-  advice: "Have the server in front of the node leave responses as they are.",
+  advice: "Configure the proxy in front of the node to leave responses unchanged.",
 };
 
 export const BROKEN_COMPRESSION: ResponseFault = {
   summary: "the compressed data of the response is corrupt",
   code: Code.DataLoss,
-  advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
+  advice: "Try again. If it persists, configure the proxy in front of the node to leave responses unchanged.",
 };
 
 export const REQUESTS_STREAM_ALONE: ResponseFault = {
-  summary: "the method streams its requests alone, which no gateway offers over HTTP",
+  summary: "client-streaming methods are not available over REST",
   code: Code.Unimplemented,
-  advice: "Call it over gRPC: give grpc.url, and grpc as the transport.",
+  advice: "Call the method over gRPC: set grpc.url, and use the transport grpc.",
 };
 
 export const NO_WEBSOCKET: ResponseFault = {
-  summary: "the answer opens no WebSocket",
+  summary: "the response does not open a WebSocket",
   code: Code.Unimplemented,
   advice:
-    "Over REST, a method whose requests stream needs grpc-gateway's WebSocket proxy in front of the gateway: data nodes have it, core " +
-    "nodes do not. Give the data node's URL, or use gRPC, which needs none.",
+    "Over REST, bidirectional streams need grpc-gateway's WebSocket proxy, which data nodes have and core nodes do not. " +
+    "Use the data node's URL, or gRPC.",
 };
 
 export const INVALID_HANDSHAKE: ResponseFault = {
@@ -151,7 +151,7 @@ export const INVALID_HANDSHAKE: ResponseFault = {
 };
 
 export const INVALID_FRAME: ResponseFault = {
-  summary: "the WebSocket's frames break its rules",
+  summary: "the server violated the WebSocket protocol",
   code: Code.Internal,
   advice: CHECK_URL,
 };
@@ -190,8 +190,8 @@ export function serializationError(cause: unknown): RequestError {
   const reason = (isError(cause) ? cause.message : String(cause))
     .replace(/^(?:\[\w+\] )?(?:serialize binary: )?/, "") // Connect's prefix.
     .replace(/ to (?:JSON|binary): /, ": "); // The same text over all transports.
-  return new RequestError(`the request cannot be written: ${reason}`, {
-    advice: "Correct the value; for an Any in JSON, give the types that it may hold as registry. Nothing was sent.",
+  return new RequestError(`the request cannot be serialized: ${reason}`, {
+    advice: "Correct the value. For an Any in JSON, set registry to the types that it may contain. Nothing was sent.",
     cause,
   });
 }

@@ -23,8 +23,8 @@ export interface ErrorObject {
 export interface TradewireErrorOptions {
   /** The gRPC status code of the failure. */
   readonly code: Code;
-  /** What the user can do, in one sentence: the second line of the message. */
-  readonly advice: ErrorText;
+  /** What the user can do, in one sentence: the second line of the message. Omit it if the first line says it. */
+  readonly advice?: ErrorText | undefined;
   /** Facts that the first line adds in parentheses, such as the URL of the call. */
   readonly notes?: readonly string[] | undefined;
   /** The details of the node's error object: known types are decoded, others are as received. */
@@ -38,14 +38,15 @@ export interface TradewireErrorOptions {
 /**
  * The base class of all errors of this library.
  *
- * The first line of `message` says what went wrong, the second what to do, and the third is the command that explains the error.
+ * The first line of `message` says what went wrong, the second what to do unless the first says it, and the last is the command
+ * that explains the error.
  */
 export abstract class TradewireError extends Error {
   /** The gRPC status code, as in Connect's `Code`. */
   readonly code: Code;
   /** The first line of the message. */
   readonly summary: string;
-  /** The second line of the message. */
+  /** The second line of the message; empty if the first line says what to do. */
   readonly advice: string;
   /** The details of the node's error object; empty if there are none. */
   readonly details: readonly TypedObject[];
@@ -59,9 +60,9 @@ export abstract class TradewireError extends Error {
   readonly #texts: ErrorTexts;
 
   constructor(headline: ErrorText, options: TradewireErrorOptions & { readonly errorCode: ErrorCode }) {
-    const texts = { headline, notes: options.notes ?? [], advice: options.advice };
+    const texts = { headline, notes: options.notes ?? [], advice: options.advice ?? "" };
     const { summary, advice } = wordingOf(texts);
-    const message = `${summary}\n${advice}\n${explainLine(options.errorCode)}`;
+    const message = [summary, advice, explainLine(options.errorCode)].filter((line) => line !== "").join("\n");
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = options.code;
@@ -182,7 +183,7 @@ export const SINK_CODES: Codes = {
 
 /** The options of a {@link RequestError}. */
 export interface RequestErrorOptions extends Omit<TradewireErrorOptions, "code"> {
-  /** The name of the invalid option, which the headline continues: `is 5`. A command shows its flag instead. */
+  /** The name of the invalid option, which the headline continues: `must be positive`. A command shows its flag instead. */
   readonly option?: string | undefined;
 }
 
@@ -191,7 +192,7 @@ export class RequestError extends TradewireError {
   /** Private, because `console.log` prints all public properties of an error. */
   readonly #option: string | undefined;
 
-  constructor(headline: ErrorText, options: RequestErrorOptions) {
+  constructor(headline: ErrorText, options: RequestErrorOptions = {}) {
     const { option, ...shared } = options;
     const named: ErrorText =
       option === undefined ? headline : (nameOf) => `${nameOf(option)} ${renderText(headline, nameOf)}`;
@@ -367,7 +368,7 @@ export class CanceledError extends TradewireError {
     const { what = "the call" } = options;
     super(`${what} was canceled`, {
       code: Code.Canceled,
-      advice: `Nothing is wrong: the signal given to ${what} was aborted.`,
+      advice: `The signal of ${what} was aborted.`,
       cause: options.cause,
       errorCode: "TW_CANCELED",
     });
@@ -382,9 +383,10 @@ function connectionCode(code: Code, connected: boolean): ErrorCode {
   return connected ? "TW_CONNECTION_LOST" : "TW_UNREACHABLE";
 }
 
-const CHECK_PATH = "Check the URL, also its path: nothing of the node's interface is there.";
+const CHECK_PATH = "Check the URL and its path: the server does not offer the node's interface there.";
 
-const FOLLOW = "Give the URL that it leads to, if that is the node's; a redirect to a login page asks for credentials.";
+const FOLLOW =
+  "If the redirect leads to the node, use its target as the URL. If it leads to a login page, set the required credentials.";
 
 function adviceFor({ code, message }: ErrorObject, http: HttpAnswer | undefined): string {
   // grpc-gateway answers "Not Found" for paths that it does not know.
@@ -400,21 +402,21 @@ function adviceForCode(code: Code): string {
     case Code.InvalidArgument:
     case Code.OutOfRange:
     case Code.FailedPrecondition:
-      return "Correct the request; the message and the details say what the node refuses.";
+      return "Correct the request: the node's message and the details say what is invalid.";
     case Code.NotFound:
-      return "Check the name or identifier; the node does not hold it.";
+      return "Check the name or identifier.";
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return "Give the credentials that the node, or a proxy in front of it, asks for, as grpc.headers and rest.headers.";
+      return "Set the required credentials in grpc.headers and rest.headers. A proxy in front of the node may also require them.";
     case Code.Unimplemented:
-      return "Check the URL and the node's version: this method is not offered there.";
+      return "Check the URL and the node's version: the node does not offer this method.";
     case Code.ResourceExhausted:
     case Code.Unavailable:
     case Code.Aborted:
     case Code.DeadlineExceeded:
-      return "Try again later; the node could not serve this now.";
+      return "Try again later: the node cannot serve the call now.";
     default:
-      return "The failure is on the node's side; try again, then use another node, and report it to the operator of the node.";
+      return "The node failed. Try again or use another node, and report the error to the operator of the node.";
   }
 }
 
@@ -438,7 +440,8 @@ export class BannedError extends TradewireError {
   constructor(until: Date, cause?: unknown, refusedBy: "client" | "node" | "unknown" = "client") {
     super(`the node has banned this address for too many calls, until ${until.toISOString()}`, {
       code: Code.PermissionDenied,
-      advice: "Wait until then: calls before are not sent. If others share the address, set limits.callsPerSecond.",
+      advice:
+        "Wait until then: earlier calls are not sent. If other programs share the address, set limits.callsPerSecond.",
       cause,
       errorCode: "TW_BANNED",
     });
@@ -469,9 +472,9 @@ export class SlowConsumerError extends TradewireError {
    * @param cause the error that ended the stream
    */
   constructor(of: { readonly stream: string; missing(): string }, cause: TradewireError) {
-    super(`${of.stream} ended, as it was read too slowly: ${cause.summary}; ${of.missing()}`, {
+    super(`${of.stream} ended because it was read too slowly: ${cause.summary}; ${of.missing()}`, {
       code: Code.ResourceExhausted,
-      advice: "Do less while reading, or do it in another process or thread; or request less.",
+      advice: "Do less work in the reading loop, move the work to another thread or process, or request less.",
       cause,
       errorCode: "TW_SLOW_CONSUMER",
     });

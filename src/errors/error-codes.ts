@@ -23,7 +23,7 @@ export const ERROR_CODES = {
     cause:
       "A value has the wrong type or is out of range, a name is misspelled, or two options contradict each other. Nothing was sent.",
     advice:
-      "Correct the value that the first line names; the second line says what is valid, and suggests the nearest name. Use `bigint` for 64-bit numbers (`10n`), `Uint8Array` for bytes, and `{ case, value }` for a oneof.",
+      "Correct the value that the first line names. The message says what is valid, and suggests the nearest name. Use `bigint` for 64-bit numbers (`10n`), `Uint8Array` for bytes, and `{ case, value }` for a oneof.",
     example: "limit must be a whole number from 1 (got 0)",
   },
   TW_USAGE: {
@@ -40,7 +40,8 @@ export const ERROR_CODES = {
       "An option of the client, an environment variable or a key of the configuration file is invalid or contradicts another one, a certificate or key file does not contain PEM, or a file that was found but not named would decide where a secret is sent. The first line lists each invalid value and its source.",
     advice:
       "Correct the values. `tradewire config` prints the effective values and their sources, and docs/configuration.md lists all keys. Check certificates with `openssl x509 -in FILE -noout -subject -dates`.",
-    example: "the configuration is invalid: timeouts.callMs must be a whole number from 1 (got 0)",
+    example:
+      "the configuration is invalid: timeouts.callMs must be a whole number of milliseconds from 1 to 2147483647 (got 0)",
   },
   TW_MISSING_PACKAGE: {
     class: "RequestError",
@@ -104,14 +105,14 @@ export const ERROR_CODES = {
     cause:
       "One or more fields break a rule of the network. `problems` lists each field and the rule. Nothing was signed.",
     advice: "Correct the fields. The network would refuse the transaction.",
-    example: "orderSubmission.size must be positive",
+    example: "orderSubmission.size must be positive (got 0)",
   },
   TW_POLICY: {
     class: "PolicyError",
     title: "The guard's policy does not allow the command",
     cause: "The command would exceed a limit of the policy; `rule`, `limit` and `value` say which. Nothing was signed.",
     advice: "Change the command, or the policy if the limit is wrong.",
-    example: "the order's size 200 exceeds maxSize 100",
+    example: "the policy does not allow orderSubmission: the size 200 exceeds 100 (maxSize)",
   },
   TW_NODE_FAILED: {
     class: "NodeError",
@@ -220,7 +221,7 @@ export const ERROR_CODES = {
     title: "The client or the transport was closed",
     cause: "The program closed the client before the call, or during it.",
     advice: "Close the client after its calls have ended. Create another client for more calls.",
-    example: "the client was closed",
+    example: "the client was closed during the call",
   },
   TW_LISTEN: {
     class: "ConnectionError",
@@ -251,7 +252,7 @@ export const ERROR_CODES = {
     cause:
       "A proxy, a login page or another server answered, the gRPC and REST URLs are swapped, the node has another version, or a proxy truncates or changes responses.",
     advice: "Check with `curl -i URL` what answers. Have the proxy leave responses unchanged.",
-    example: "the response is text/html, not of the node's interface",
+    example: "unexpected response with content type text/html",
   },
   TW_INVALID_ARCHIVE: {
     class: "ProtocolError",
@@ -274,7 +275,7 @@ export const ERROR_CODES = {
     cause:
       "The file does not follow PostgreSQL's CSV format, is truncated or not UTF-8, or has a row that does not match the header. The first line names the file, line and column.",
     advice: "Fetch the file again. Raise `maxRowBytes` (`--max-row-bytes`) for long rows.",
-    example: "trades.csv, line 12, field 3 (column price): text after a closing quote",
+    example: 'trades.csv, line 12, field 3 (column "price"): text after a closing quote',
   },
   TW_TOO_LARGE: {
     class: "ProtocolError",
@@ -397,7 +398,8 @@ export const ERROR_CODES = {
       "The node is of another network, started over, or its history changed during the sync. `divergence` has the position. Nothing was changed.",
     advice:
       "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from N`.",
-    example: "the histories diverge at block 2001 of trades",
+    example:
+      'the histories diverge: duckdb:history.duckdb has blocks 2001 to 3000 of trades from segment "Qm1" after "Qm0", but the node has segment "Qm2" of blocks 2001 to 3000 after "Qm0"',
   },
   TW_CANCELED: {
     class: "CanceledError",

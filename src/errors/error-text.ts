@@ -83,11 +83,11 @@ export function describeType(value: unknown): string {
   }
   switch (typeof value) {
     case "object":
-      return Array.isArray(value) ? "a list" : "an object";
+      return Array.isArray(value) ? "an array" : "an object";
     case "string":
-      return "a text";
+      return "a string";
     case "boolean":
-      return "true or false";
+      return "a boolean";
     default:
       return value === undefined ? "undefined" : `a ${typeof value}`;
   }
@@ -124,7 +124,7 @@ export function closestName(name: string, candidates: readonly string[]): string
  */
 export function suggestNames(name: string, names: readonly string[]): string {
   const near = closestName(name, names);
-  return `${near === undefined ? "" : `Did you mean ${near}? `}There are ${names.join(", ")}.`;
+  return `${near === undefined ? "" : `Did you mean ${near}? `}Valid names: ${names.join(", ")}.`;
 }
 
 /**

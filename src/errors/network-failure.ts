@@ -18,31 +18,31 @@ export interface NetworkFailure {
 }
 
 const CHECK_NODE: ErrorText = (nameOf) =>
-  `Check that the node is running, ${nameOf("URLs", "that the URL is right")}, and the network between.`;
+  `Check that the node is running, ${nameOf("URLs", "that the URL is correct")}, and that the network works.`;
 const CHECK_TRANSPORT =
-  "Check that the URL is of this transport: gRPC and REST have separate ports, and one with TLS has an https: URL.";
+  "Check that the URL belongs to this transport: gRPC and REST have different ports, and a port with TLS needs an https: URL.";
 const CHECK_TLS: ErrorText = (nameOf) =>
-  `Check the certificate, ${nameOf("tls.caFile")} and tls.serverName, and that the URL's scheme is right.`;
-const CHECK_CLOCK = "Have it renewed by who runs the server, and check this machine's clock.";
+  `Check the certificate, ${nameOf("tls.caFile")}, tls.serverName and the scheme of the URL.`;
+const CHECK_CLOCK = "Ask the server's operator to renew the certificate, and check the clock of this machine.";
 const CHECK_AUTHORITY: ErrorText = (nameOf) =>
-  `Name the file of the authority that signed it, or of itself, with ${nameOf("tls.caFile")}, if the server is the right one.`;
-const CHECK_NAME = "Call the server by a name that is in its certificate, or set that name as tls.serverName.";
-const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
+  `If you trust the server, set ${nameOf("tls.caFile")} to the file of its certificate authority, or of the certificate itself.`;
+const CHECK_NAME = "Use a hostname that is in the certificate, or set tls.serverName to one.";
+const CHECK_SCHEME = "Use an http: URL, or the port on which the server speaks TLS.";
 const CHECK_WHETHER_TLS =
-  "If the port speaks TLS, give the URL with https:. Otherwise try again, and check the node and the network between.";
+  "If the port speaks TLS, use an https: URL. Otherwise check the node and the network, and try again.";
 const CHECK_WHETHER_REFUSED =
-  "Servers that refuse a client certificate may close like this: check tls.certFile, or whether one is asked for. Otherwise try again, and check the node and the network between.";
+  "The server may have refused or required a client certificate: check tls.certFile. Otherwise check the node and the network, and try again.";
 const TLS_FAILED = "TW_TLS";
-const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
+const TRY_AGAIN = "Try again. If it persists, check the node and the network.";
 
 const NOT_MADE: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "the connection was refused"],
-  ["ENOTFOUND", "the host's name could not be resolved"],
-  ["EAI_AGAIN", "the host's name could not be resolved"],
-  ["EHOSTUNREACH", "the host cannot be reached"],
-  ["ENETUNREACH", "the host cannot be reached"],
-  ["EADDRNOTAVAIL", "the host cannot be reached"],
-  ["ETIMEDOUT", "no connection was made in time"],
+  ["ENOTFOUND", "the hostname could not be resolved"],
+  ["EAI_AGAIN", "the hostname could not be resolved"],
+  ["EHOSTUNREACH", "the host is unreachable"],
+  ["ENETUNREACH", "the host is unreachable"],
+  ["EADDRNOTAVAIL", "the host is unreachable"],
+  ["ETIMEDOUT", "the connection timed out"],
 ]);
 
 /**
@@ -54,12 +54,12 @@ const CLIENT_REFUSED =
 /** The server requires a client certificate, and the client sent none. */
 const CLIENT_MISSING = /^ERR_SSL_.*_ALERT_CERTIFICATE_REQUIRED$/;
 const CHECK_OWN_CERTIFICATE =
-  "Give one that the server trusts, with its key, as tls.certFile and tls.keyFile; who runs the server knows which it takes.";
+  "Set tls.certFile and tls.keyFile to a certificate that the server accepts, and its key. Ask the server's operator which it accepts.";
 
 const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: ErrorText]> = new Map([
   ["CERT_HAS_EXPIRED", ["the server's certificate has expired", CHECK_CLOCK]],
   ["CERT_NOT_YET_VALID", ["the server's certificate is not valid yet", CHECK_CLOCK]],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", ["the server's certificate is for another name", CHECK_NAME]],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", ["the server's certificate is for another hostname", CHECK_NAME]],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
   ["SELF_SIGNED_CERT_IN_CHAIN", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
   ["UNABLE_TO_GET_ISSUER_CERT", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
@@ -114,7 +114,7 @@ export function markNothingReceived(error: Error): Error {
  * @returns the error, marked by {@link markConnecting}
  */
 export function connectTimeoutError(): Error {
-  return markConnecting(Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" }));
+  return markConnecting(Object.assign(new Error("connection timed out"), { code: "ETIMEDOUT" }));
 }
 
 /**
@@ -139,7 +139,7 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
     return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME, errorCode: TLS_FAILED };
   }
   if (connected && codes.includes("ERR_HTTP2_ERROR")) {
-    return { summary: "the server broke the rules of HTTP/2", connected, advice: TRY_AGAIN };
+    return { summary: "the server violated the HTTP/2 protocol", connected, advice: TRY_AGAIN };
   }
   if (codes.some((code) => OTHER_PROTOCOL.test(code))) {
     const summary = "the server does not speak the protocol of this transport";
@@ -147,7 +147,7 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   }
   if (codes.some((code) => CLIENT_MISSING.test(code))) {
     return {
-      summary: "the server asks for a client certificate",
+      summary: "the server requires a client certificate",
       connected,
       advice: CHECK_OWN_CERTIFICATE,
       errorCode: TLS_FAILED,
@@ -155,14 +155,14 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   }
   if (codes.some((code) => CLIENT_REFUSED.test(code))) {
     return {
-      summary: "the server refused the client's certificate, or asks for one",
+      summary: "the server refused the client certificate, or requires one",
       connected,
       advice: CHECK_OWN_CERTIFICATE,
       errorCode: TLS_FAILED,
     };
   }
   if (!connected && codes.some((code) => TLS.test(code))) {
-    return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS, errorCode: TLS_FAILED };
+    return { summary: "the TLS handshake failed", connected, advice: CHECK_TLS, errorCode: TLS_FAILED };
   }
   const notMade = first((code) => NOT_MADE.get(code));
   if (notMade !== undefined) {
@@ -196,7 +196,7 @@ const RESET_CODES: ReadonlyMap<number, Code> = new Map([
  */
 export function streamReset(http2Code: number): NetworkFailure {
   const code = RESET_CODES.get(http2Code) ?? Code.Internal;
-  const summary = `the call was broken off (HTTP/2 error code ${http2Code})`;
+  const summary = `the server reset the call (HTTP/2 error code ${http2Code})`;
   return { summary, connected: true, advice: TRY_AGAIN, code };
 }
 

@@ -41,7 +41,7 @@ export function causesOf(reason: unknown): Error[] {
 const SEED = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}/gi;
 
 /**
- * Quotes a path for an error. Masks what looks like a seed, because a user may pass a seed instead of a path.
+ * Quotes a path for a sentence of an error. Masks what looks like a seed, because a user may pass a seed instead of a path.
  *
  * @param path the path
  * @returns the path as JSON, with `***` for a seed
@@ -50,14 +50,24 @@ export function quotedPath(path: string): string {
   return JSON.stringify(path.replace(SEED, "***"));
 }
 
+/**
+ * Formats a path for the start of an error, as in `history.zip: file not found`. Masks seeds like {@link quotedPath}.
+ *
+ * @param path the path
+ * @returns the path, quoted only if it is empty or contains spaces, quotes or control characters
+ */
+export function shownPath(path: string): string {
+  return /^[^\s"'`\p{C}]+$/u.test(path) ? path.replace(SEED, "***") : quotedPath(path);
+}
+
 /** Advice by the code of Node's error, such as `ENOENT`, that replaces the default advice. */
 export type FileAdvice = Readonly<Record<string, string>>;
 
 /** Advice for files that are only read. */
 export const READ_ADVICE: FileAdvice = {
   ENOENT: "Check the path.",
-  EISDIR: "Give the path of a file.",
-  EACCES: "Check the permissions of the file and of the folders above it.",
+  EISDIR: "Enter the path of a file.",
+  EACCES: "Check the permissions of the file and of its parent folders.",
 };
 
 /**
@@ -70,7 +80,8 @@ export const READ_ADVICE: FileAdvice = {
  */
 export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
   const { errno, code, said, advice } = failureOf(reason);
-  return new FileError(`${quotedPath(path)}: ${said}`, {
+  const problem = errno === "ENOENT" && adviceByCode === READ_ADVICE ? "file not found" : said;
+  return new FileError(`${shownPath(path)}: ${problem}`, {
     code,
     advice: adviceByCode[errno] ?? advice,
     cause: path.search(SEED) === -1 ? reason : undefined,
@@ -102,29 +113,29 @@ function describe(errno: string): [Code, string, ErrorText] {
     case "EEXIST":
       return [
         Code.AlreadyExists,
-        "the file already exists",
-        (nameOf) => `Choose another name, or overwrite the file (${nameOf("force")}).`,
+        "file already exists",
+        (nameOf) => `Choose another name, or use ${nameOf("force")} to overwrite the file.`,
       ];
     case "ENOENT":
-      return [Code.NotFound, "no such file or folder", "Create the folder first, or choose another path."];
+      return [Code.NotFound, "no such file or directory", "Create the folder first, or choose another path."];
     case "ENOTDIR":
-      return [Code.NotFound, "a part of the path is no folder", "Choose another path."];
+      return [Code.NotFound, "a part of the path is not a folder", "Choose another path."];
     case "EISDIR":
-      return [Code.AlreadyExists, "it is a folder", "Choose the path of a file, or a folder to put the file in."];
+      return [
+        Code.AlreadyExists,
+        "is a folder",
+        "Choose the path of a file. To save into the folder, end its path with /.",
+      ];
     case "EACCES":
     case "EPERM":
-      return [
-        Code.PermissionDenied,
-        "it must not be read or written",
-        "Check the permissions, or choose another folder.",
-      ];
+      return [Code.PermissionDenied, "permission denied", "Check the permissions, or choose another folder."];
     case "EROFS":
       return [Code.PermissionDenied, "the disk is read-only", "Choose a folder on another disk."];
     case "ENOSPC":
     case "EDQUOT":
       return [Code.ResourceExhausted, "the disk is full", "Free some space, or choose a folder on another disk."];
     case "EFBIG":
-      return [Code.ResourceExhausted, "the file is larger than the system allows", "Raise the limit, or export less."];
+      return [Code.ResourceExhausted, "the file exceeds the system's size limit", "Raise the limit, or export less."];
     default:
       return [Code.Unknown, "", "Check the path, the disk and the permissions."];
   }

@@ -16,7 +16,7 @@ export function createEventReporter<Event>(
     if (!warned) {
       warned = true;
       process.emitWarning(
-        `the hook ${hook} threw, which changes nothing in ${what}: ${String(reason)}`,
+        `the hook ${hook} threw an error, which does not affect ${what}: ${String(reason)}`,
         "TradewireWarning",
       );
     }

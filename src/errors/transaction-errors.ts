@@ -11,7 +11,7 @@ export class CommandError extends RequestError {
 
   constructor(problems: CommandError["problems"]) {
     super(problems.map(({ path, message }) => `${path} ${message}`).join("; "), {
-      advice: "Correct the command; nothing was signed or sent.",
+      advice: "Correct the command. Nothing was signed or sent.",
       errorCode: "TW_INVALID_COMMAND",
     });
     this.problems = problems;
@@ -117,17 +117,17 @@ export class OutcomeUnknownError extends TradewireError {
    */
   constructor(transaction: TransactionIdentity, cause: TradewireError, signed?: Transaction) {
     const { tid, txHash } = transaction;
-    const find = `client.outcome(error) or \`tradewire outcome ${txHash}\` finds out what became of it; sign no other one before.`;
+    const find = `Run \`tradewire outcome ${txHash}\` or call client.outcome(error) before you sign another transaction.`;
     const isKnownToNode = hasInCache(cause);
     super(
       isKnownToNode
-        ? `the node already has transaction ${txHash}; its outcome is not known yet`
-        : `${cause.summary}; whether transaction ${tid} was taken is not known`,
+        ? `the node already has the transaction ${txHash}; its outcome is unknown`
+        : `${cause.summary}; it is unknown whether the node accepted the transaction ${tid}`,
       {
         code: cause.code,
         advice: isKnownToNode
-          ? `It was submitted before, and was not taken a second time: ${find}`
-          : `${find} Submitting this exact transaction again is safe, as the network takes it at most once.`,
+          ? `An earlier submission was accepted, and this one was ignored. ${find}`
+          : `${find} Resending this exact transaction is safe: the network accepts it at most once.`,
         details: cause.details,
         cause,
         errorCode: "TW_OUTCOME_UNKNOWN",
@@ -198,28 +198,28 @@ function adviceFor(refusal: Refusal, txHash: string, known: RefusedTransaction):
   const look = `${isHash ? `Run \`tradewire outcome ${txHash}\` to look` : "Look"} for its outcome before you sign another.`;
   switch (refusal) {
     case "duplicate":
-      return `The network already has this transaction, or another one with its tid or nonce; it was not taken a second time. ${look}`;
+      return `The network already has this transaction, or another one with the same tid or nonce, and did not accept it again. ${look}`;
     case "seen":
       return wasChecked === true
-        ? "This client asked the node to check it, and the node refuses a tid that it has checked until the next block. Sign the command again, or submit it after the next block."
-        : `It may have been taken by an earlier submission; the node also refuses a tid that it has checked, until the next block. ${look}`;
+        ? "This client asked the node to check the transaction, and until the next block the node refuses a tid that it has checked. Submit it after the next block, or sign the command again."
+        : `An earlier submission may have been accepted, or the node has only checked the tid and refuses it until the next block. ${look}`;
     case "expired":
       if (isFirst === true) {
-        return "None of it will be executed: the node does not know the block that it is tied to, or finds it too old. Sign the command again.";
+        return "The transaction will not be executed: its proof of work is for a block that the node does not know or that is too old. Sign the command again.";
       }
-      return `The block that it is tied to is too old or not known, so it cannot be taken any more. An earlier submission may have been taken. ${look}`;
+      return `The transaction can no longer be accepted: its proof of work is for a block that the node does not know or that is too old. An earlier submission may have been accepted. ${look}`;
     case "spam-unknown":
-      return `The reason is not a known one, so an earlier submission may have been taken. ${look}`;
+      return `The reason is unknown, so an earlier submission may have been accepted. ${look}`;
     case "spam":
-      return "None of it will be executed. The key has reached a limit, or the proof of work is wrong; sign a new transaction when the reason no longer holds.";
+      return "The transaction will not be executed: the key has reached a limit, or the proof of work is invalid. Fix the reason, then sign a new transaction.";
     case "profile":
       return isPrefixed === false
-        ? "The node expects the chain id in front of the input data: use --profile specification (`profile` in the configuration), and sign again."
-        : "The node expects the input data without the chain id in front: use --profile deployed (`profile` in the configuration), and sign again.";
+        ? "The node expects the chain ID in front of the input data. Use --profile specification (`profile` in the configuration), and sign again."
+        : "The node expects the input data without the chain ID in front. Use --profile deployed (`profile` in the configuration), and sign again.";
     case "not-executable":
-      return "None of it will be executed. The command is valid, but the network cannot execute it as things are: check the market, the accounts and the balances it needs.";
+      return "The transaction will not be executed: the command is valid, but the network cannot execute it now. Check the market, the accounts and the balances that it needs.";
     case "invalid":
-      return "None of it will be executed. Correct what the reason names, and sign a new transaction.";
+      return "The transaction will not be executed. Correct what the reason names, and sign a new transaction.";
   }
 }
 
@@ -277,7 +277,7 @@ const SPAM_TEXTS: readonly { readonly refusal: Refusal; readonly path?: RegExp; 
   { refusal: "spam", message: /^failed to verify proof of work/ },
   { refusal: "spam", message: /^party has insufficient associated governance tokens in their staking account/ },
   { refusal: "spam", message: /^party has already (submitted|voted) the maximum number/ },
-  { refusal: "spam", path: /^tx\./, message: /^is / },
+  { refusal: "spam", path: /^tx\./, message: /^(is|must be) / },
 ];
 
 /** The errors of a node that cannot read the input data, because the chain's identifier is, or is not, in front of it. */

@@ -328,8 +328,8 @@ export function createFolder(path: string): void {
     create(path);
   } catch (reason) {
     throw fileError(reason, path, {
-      EEXIST: "Give a folder: this is a file.",
-      ENOENT: "Choose a folder elsewhere: none can be made there.",
+      EEXIST: "Use the path of a folder: this is a file.",
+      ENOENT: "Choose another folder: this one cannot be created.",
     });
   }
 }

@@ -36,7 +36,7 @@ export async function readBoundedFile(
     throw fileError(reason, path, READ_ADVICE);
   }
   if (size === 0 || size > maxBytes) {
-    const what = size === 0 ? "is empty" : `is larger than ${maxBytes} bytes, the limit for ${kind}`;
+    const what = size === 0 ? "is empty" : `exceeds the limit of ${maxBytes} bytes for ${kind}`;
     throw new RequestError(`${quotedPath(path)} ${what}`, { advice });
   }
   return Buffer.concat(chunks);

@@ -27,7 +27,7 @@ export async function readTarget(
   target: SaveTarget,
   extension: Extension,
   orElse: (path: string) => string = (path) =>
-    `; { folder: ${quotedPath(path)} } and { file: ${quotedPath(path)} } say which it is, whatever the name.`,
+    `. To be explicit, use { folder: ${quotedPath(path)} } or { file: ${quotedPath(path)} }.`,
 ): Promise<string> {
   if (typeof target === "string") {
     if (endsInSlash(target)) {
@@ -42,8 +42,8 @@ export async function readTarget(
     throw neither(target, extension, orElse);
   }
   if (typeof target !== "object" || target === null || "folder" in target === "file" in target) {
-    throw new RequestError(`the target is ${describeType(target)}, which says neither a folder nor a file`, {
-      advice: `Give { folder: "archives" }, { file: "archive${extension}" }, or a text such as "archives/".`,
+    throw new RequestError(`the target must be a folder or a file (got ${describeType(target)})`, {
+      advice: `Use { folder: "archives" }, { file: "archive${extension}" }, or a string such as "archives/".`,
     });
   }
   if ("folder" in target) {
@@ -70,8 +70,8 @@ function isFolder(path: string): Promise<boolean> {
 
 async function fileAt(path: string): Promise<string> {
   if (endsInSlash(path) || (await isFolder(path))) {
-    throw new RequestError(`${quotedPath(path)} is a folder, and a file is to be saved there`, {
-      advice: `Give the path of a file, or { folder: ${quotedPath(path)} }.`,
+    throw new RequestError(`${quotedPath(path)} is a folder, not a file`, {
+      advice: `Use the path of a file, or { folder: ${quotedPath(path)} }.`,
     });
   }
   return path;
@@ -79,9 +79,8 @@ async function fileAt(path: string): Promise<string> {
 
 function pathIn(name: string, path: unknown): string {
   if (typeof path !== "string" || path === "") {
-    throw new RequestError(`is ${path === "" ? "empty" : describeType(path)}`, {
+    throw new RequestError(`must be a non-empty path (got ${path === "" ? '""' : describeType(path)})`, {
       option: name,
-      advice: "Give a path.",
     });
   }
   return path;
@@ -89,13 +88,13 @@ function pathIn(name: string, path: unknown): string {
 
 function neither(path: string, extension: Extension, orElse: (path: string) => string): RequestError {
   if (path === "") {
-    return new RequestError("the target is an empty text", {
-      advice: `Give the path of a folder, such as "archives/", or of a file, such as "archive${extension}".`,
+    return new RequestError("the target must not be empty", {
+      advice: `Use the path of a folder, such as "archives/", or of a file, such as "archive${extension}".`,
     });
   }
   const file = quotedPath(`${path}${extension}`);
-  return new RequestError(`${quotedPath(path)} is no folder that exists, and does not end in ${extension}`, {
-    advice: `Give ${quotedPath(`${path}/`)} for a folder, or ${file} for a file${orElse(path)}`,
+  return new RequestError(`${quotedPath(path)} is not an existing folder, and does not end in ${extension}`, {
+    advice: `Use ${quotedPath(`${path}/`)} for a folder, or ${file} for a file${orElse(path)}`,
   });
 }
 

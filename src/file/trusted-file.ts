@@ -2,7 +2,7 @@ import { constants, type Stats } from "node:fs";
 import { open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import { FileError, RequestError } from "../errors/index.js";
-import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { fileError, quotedPath, READ_ADVICE, shownPath } from "../errors/node-errors.js";
 import { fileExposure } from "./exposure.js";
 
 /** What a file is, and how large it may be. */
@@ -30,7 +30,7 @@ export async function readTrustedFile(path: string, { kind, maxBytes }: TrustedF
     const bytes = Buffer.alloc(maxBytes + 1);
     const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
     if (bytesRead === 0 || bytesRead > maxBytes) {
-      const what = bytesRead === 0 ? "is empty" : `is larger than ${maxBytes} bytes, the limit for ${kind}`;
+      const what = bytesRead === 0 ? "is empty" : `exceeds the limit of ${maxBytes} bytes for ${kind}`;
       throw new RequestError(`${quotedPath(path)} ${what}`, { advice: "Check the path." });
     }
     return new TextDecoder().decode(bytes.subarray(0, bytesRead));
@@ -41,16 +41,16 @@ export async function readTrustedFile(path: string, { kind, maxBytes }: TrustedF
 
 function requireTrusted(path: string, stats: Stats, kind: string): void {
   if (!stats.isFile()) {
-    throw new FileError(`${quotedPath(path)}: it is a folder, a pipe or a device, not a file`, {
+    throw new FileError(`${shownPath(path)}: not a regular file`, {
       code: Code.InvalidArgument,
-      advice: `Give the path of ${kind}.`,
+      advice: `Use the path of ${kind}.`,
     });
   }
   const found = fileExposure(path, stats);
   if (found !== undefined) {
-    throw new FileError(`${quotedPath(path)} is not read: ${found}`, {
+    throw new FileError(`${quotedPath(path)} is not trusted: ${found}`, {
       code: Code.PermissionDenied,
-      advice: "Move it to a folder that only you can write to, or correct the permissions: chmod go-w, chown.",
+      advice: "Move the file to a folder that only you can write to, or correct the permissions: chmod go-w, chown.",
     });
   }
 }

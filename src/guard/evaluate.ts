@@ -95,7 +95,7 @@ export function evaluate(command: InputData["command"], situation: Situation): E
       rule: "maxOrdersPerMinute",
       limit: String(maxOrdersPerMinute),
       value: String(inMinute),
-      what: `it would be order ${inMinute} in 60 seconds`,
+      what: `this would be order ${inMinute} within 60 seconds`,
       advice: "Send fewer orders, or raise the limit.",
     });
   }
@@ -129,7 +129,7 @@ function checkNamed(checking: Checking, name: string | undefined): void {
       limit: checking.policy.commands.join(", "),
       value: name ?? "",
       what: `${name ?? "a command of an unknown type"} is not allowed`,
-      advice: "Add its name to `commands` if it is safe.",
+      advice: "If the command is safe, add its name to `commands`.",
     });
   }
 }
@@ -162,8 +162,8 @@ function checkAmendment(checking: Checking, amendment: OrderAmendment): void {
       rule: "state",
       limit: "",
       value: orderId,
-      what: `order ${orderId} is not a live order of the key on market ${marketId}`,
-      advice: "Amend an order after the node lists it.",
+      what: `the key has no live order ${orderId} on market ${marketId}`,
+      advice: "Amend an order only after the node lists it.",
     });
   }
   checking.orders += 1;
@@ -213,7 +213,7 @@ function checkStopOrders(checking: Checking, stopOrders: StopOrdersSubmission, i
         rule: "reduceOnly",
         limit: "true",
         value: "false",
-        what: "the order of a stop order is not reduce-only",
+        what: "the order of a stop order must be reduce-only",
         advice: "Set reduceOnly.",
       });
     }
@@ -232,7 +232,7 @@ function checkStopOrders(checking: Checking, stopOrders: StopOrdersSubmission, i
 function checkSize(checking: Checking, { maxSize, sizeDecimals }: MarketLimits, size: bigint): void {
   if (size > maxSize) {
     const [limit, value] = [formatDecimal(maxSize, sizeDecimals), formatDecimal(size, sizeDecimals)];
-    throw violation(checking, { rule: "maxSize", limit, value, what: `the size ${value} is above ${limit}` });
+    throw violation(checking, { rule: "maxSize", limit, value, what: `the size ${value} exceeds ${limit}` });
   }
 }
 
@@ -256,7 +256,7 @@ function checkAmount(
       limit: fractionText(limits.maxDistance),
       value: "",
       what: "a market order or a pegged order has no price of its own",
-      advice: "Give a limit order with TIME_IN_FORCE_IOC in place of a market order.",
+      advice: "Use a limit order with TIME_IN_FORCE_IOC instead of a market order.",
     });
   }
 }
@@ -273,7 +273,7 @@ function checkNotional(
   if (notional > limits.maxNotional) {
     const decimals = limits.priceDecimals + limits.sizeDecimals;
     const [limit, value] = [formatDecimal(limits.maxNotional, decimals), formatDecimal(notional, decimals)];
-    throw violation(checking, { rule: "maxNotional", limit, value, what: `the notional ${value} is above ${limit}` });
+    throw violation(checking, { rule: "maxNotional", limit, value, what: `the notional ${value} exceeds ${limit}` });
   }
 }
 
@@ -291,7 +291,7 @@ function checkDistance(
     const [of, at] = [formatDecimal(mark, limits.priceDecimals), formatDecimal(price, limits.priceDecimals)];
     const limit = fractionText(limits.maxDistance);
     const value = formatDecimal((distance * 10n ** 6n + mark - 1n) / mark, 6);
-    const what = `the price ${at} is ${value} away from the mark price ${of}, above ${limit}`;
+    const what = `the price ${at} is ${value} away from the mark price ${of}, which exceeds ${limit}`;
     throw violation(checking, { rule: "maxDistance", limit, value, what });
   }
 }
@@ -316,8 +316,8 @@ function checkVolume(
         rule: "mode",
         limit,
         value,
-        what: `the mode is reducing, and orders for ${value} would go against a position of ${limit}`,
-        advice: "Give an order on the other side of the position, or a reduce-only one.",
+        what: `the mode is reducing, and orders for ${value} would exceed the opposite position of ${limit}`,
+        advice: "Use an order on the opposite side of the position, or a reduce-only order.",
       });
     }
   }
@@ -325,7 +325,7 @@ function checkVolume(
   if (worst > limits.maxPosition) {
     const { sizeDecimals, maxPosition } = limits;
     const [limit, value] = [formatDecimal(maxPosition, sizeDecimals), formatDecimal(worst, sizeDecimals)];
-    const what = `the ${side === Side.BUY ? "long" : "short"} position could become ${value}, above ${limit}`;
+    const what = `the ${side === Side.BUY ? "long" : "short"} position could become ${value}, which exceeds ${limit}`;
     throw violation(checking, { rule: "maxPosition", limit, value, what });
   }
 }
@@ -339,7 +339,7 @@ function requireMode(checking: Checking, strictest: "active" | "reducing"): void
       limit: strictest,
       value: mode,
       what: `the mode is ${mode}`,
-      advice: mode === "halted" ? "Only cancellations are allowed." : "Only what lowers a position is allowed.",
+      advice: mode === "halted" ? "Only cancellations are allowed." : "Only orders that reduce a position are allowed.",
     });
   }
 }
@@ -357,16 +357,16 @@ function limitsFor(checking: Checking, marketId: string): MarketLimits {
         rule: "markets",
         limit: "",
         value: marketId,
-        what: `the node does not know market ${marketId}`,
-        advice: "Check the identifier.",
+        what: `the node has no market ${marketId}`,
+        advice: "Check the market ID.",
       });
     case "unknown":
       throw violation(checking, {
         rule: "state",
         limit: "",
         value: marketId,
-        what: `the decimals of market ${marketId} are not known: ${rules.why}`,
-        advice: "Try again when the node answers.",
+        what: `the decimals of market ${marketId} are unknown: ${rules.why}`,
+        advice: "Try again when the node is reachable.",
       });
     default:
       throw violation(checking, {
@@ -387,7 +387,7 @@ function observedFor(checking: Checking): Observed {
       limit: "",
       value: "",
       what: knowledge.why,
-      advice: "Try again when the node answers.",
+      advice: "Try again when the node is reachable.",
     });
   }
   return knowledge.observed;
@@ -418,6 +418,6 @@ function violation({ command }: Checking, { rule, limit, value, what, advice }: 
     value,
     command,
     headline: `the policy does not allow ${command === "" ? "the command" : command}: ${what} (${rule})`,
-    advice: `${advice ?? "Give less, or change the policy."} Nothing was signed.`,
+    advice: `${advice ?? "Use a smaller value, or change the policy."} Nothing was signed.`,
   });
 }

@@ -114,7 +114,7 @@ export interface GuardSettings {
  */
 export function validateMode(mode: GuardMode): void {
   if (typeof mode !== "string") {
-    throw invalidValueError("mode", mode, `Give ${GUARD_MODES.join(", ")}.`);
+    throw invalidValueError("mode", mode, GUARD_MODES.join(" or "));
   }
   assertOneOf("mode", mode, GUARD_MODES);
 }

@@ -60,7 +60,7 @@ export async function keepGuard(
         ledger.observe(shown, startedAt);
       });
     } catch (reason) {
-      ledger.miss(reason instanceof TradewireError ? reason.summary : "it failed");
+      ledger.miss(reason instanceof TradewireError ? reason.summary : "the call failed");
     }
   }
 
@@ -89,7 +89,7 @@ export async function keepGuard(
     },
     async sign(message) {
       if (!(message instanceof Uint8Array)) {
-        throw invalidValueError("message", message, "Give the bytes to sign.");
+        throw invalidValueError("message", message, "the bytes to sign");
       }
       requireOpen(closing.signal);
       const bytes = Uint8Array.from(message); // Nobody can change them between the check and the signature.

@@ -59,7 +59,7 @@ export async function killSwitch(services: KillServices): Promise<KillReport> {
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });
   const { timeoutMs = KILL_MS } = options;
   if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
+    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
   }
   const signals = [parseSignal(options.signal), closing];
   return withEnding(timeoutMs, signals, ({ signal }) => cancelUntilClear(services, signal));

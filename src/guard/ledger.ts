@@ -95,8 +95,8 @@ export function createLedger(mode: GuardMode, look: Look, lookedAt: Moment): Led
       kind: "unknown",
       why:
         missed === undefined
-          ? `the node has not shown the orders and positions for ${MAX_AGE_MS} ms`
-          : `the orders and positions are not known: ${missed}`,
+          ? `the node has not reported orders and positions for ${MAX_AGE_MS} ms`
+          : `the orders and positions are unknown: ${missed}`,
     };
   }
 
@@ -145,8 +145,8 @@ export function createLedger(mode: GuardMode, look: Look, lookedAt: Moment): Led
           limit: String(highest),
           value: String(blockHeight),
           command: command.case,
-          headline: `the guard refuses to sign: the transaction is tied to block ${blockHeight}, and the node has shown block ${height} last`,
-          advice: `Tie it to the last block, or check whether the guard's node is behind. Nothing was signed.`,
+          headline: `the guard refuses to sign: the transaction is for block ${blockHeight}, but the guard's node last reported block ${height}`,
+          advice: `Sign for the last block, or check whether the guard's node lags. Nothing was signed.`,
         });
       }
       if (signed.size >= MAX_SIGNED) {
@@ -155,8 +155,8 @@ export function createLedger(mode: GuardMode, look: Look, lookedAt: Moment): Led
           limit: String(MAX_SIGNED),
           value: String(signed.size),
           command: command.case,
-          headline: `${signed.size} signed transactions may still be executed, which is the maximum`,
-          advice: "Wait until the network has taken them. Nothing was signed.",
+          headline: `the maximum of ${signed.size} signed transactions with an unknown outcome is reached`,
+          advice: "Wait until the network has executed them. Nothing was signed.",
         });
       }
       const now = monotonicMs();

@@ -18,14 +18,14 @@ import { chainIdPrefixOf } from "../transaction/signature.js";
 export function readMessage(message: Uint8Array, chainId: string): InputData {
   const prefix = chainIdPrefixOf(chainId);
   if (!Bytes.from(prefix).equals(message.subarray(0, prefix.length))) {
-    const what = `the message does not begin with the chain's identifier ${chainId}`;
+    const what = `the message does not begin with the chain ID ${chainId}`;
     throw refused("chainId", chainId, what);
   }
   const bytes = message.subarray(prefix.length);
   const inputData = decode(bytes);
   const written = inputData && toBinary(InputDataSchema, inputData, { writeUnknownFields: false });
   if (inputData === undefined || written === undefined || !Bytes.from(written).equals(bytes)) {
-    throw refused("message", "", "the message is no input data that this version knows all fields of");
+    throw refused("message", "", "the message is not input data, or has fields that this version does not know");
   }
   const { command, nonce, blockHeight } = inputData;
   if (command.case === undefined || nonce === 0n || blockHeight === 0n) {
@@ -47,6 +47,6 @@ function decode(bytes: Uint8Array): InputData | undefined {
 }
 
 function refused(rule: string, limit: string, what: string): PolicyError {
-  const advice = "Sign transactions that this library makes, of version TX_VERSION_V3. Nothing was signed.";
+  const advice = "Sign only transactions of version TX_VERSION_V3 that this library creates. Nothing was signed.";
   return new PolicyError({ rule, limit, value: "", headline: `the guard refuses to sign: ${what}`, advice });
 }

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { suggestNames } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { invalidValueError } from "../input/assert.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
 
 /**
@@ -105,7 +106,7 @@ const COMMAND_NAMES = {
 /** The commands that `transfers` allows. */
 const TRANSFER_COMMANDS: readonly CommandName[] = ["transfer", "cancelTransfer"];
 
-const DECIMAL = 'Give a positive decimal number in text, such as "12.5".';
+const DECIMAL = 'must be a positive decimal number as a string, such as "12.5"';
 const decimal = v.pipe(
   v.string(DECIMAL),
   v.check((text) => /^\d{1,40}(\.\d{1,40})?$/.test(text) && /[1-9]/.test(text), DECIMAL),
@@ -113,25 +114,25 @@ const decimal = v.pipe(
 
 const marketSchema = optionsSchema(
   { maxSize: decimal, maxNotional: decimal, maxPosition: decimal, maxDistance: v.optional(decimal) },
-  'Give an object such as { "maxSize": "10", "maxNotional": "50000", "maxPosition": "25" }.',
+  'must be an object such as { "maxSize": "10", "maxNotional": "50000", "maxPosition": "25" }',
 );
 
-const MARKETS = "Give an object whose keys are identifiers of markets, 64 hex digits in lower case, or *.";
-const MODE = `Give ${GUARD_MODES.join(", ")}.`;
-const COMMANDS = 'Give an array of names of commands, such as ["voteSubmission"].';
+const MARKETS = "must be an object whose keys are market IDs of 64 lowercase hex digits, or *";
+const MODE = `must be ${GUARD_MODES.join(" or ")}`;
+const COMMANDS = 'must be an array of command names, such as ["voteSubmission"]';
 
 const policySchema = optionsSchema(
   {
     mode: v.optional(v.picklist(GUARD_MODES, MODE), "active"),
-    maxOrdersPerMinute: integer(0, 1_000_000, "Give a whole number, 0 to 1000000."),
-    transfers: v.optional(v.boolean("Give true or false."), false),
+    maxOrdersPerMinute: integer(0, 1_000_000, "must be a whole number from 0 to 1000000"),
+    transfers: v.optional(v.boolean("must be true or false"), false),
     markets: v.pipe(
       v.custom<object>((value) => typeof value === "object" && value !== null && !Array.isArray(value), MARKETS),
       v.record(v.pipe(v.string(), v.regex(/^([0-9a-f]{64}|\*)$/, MARKETS)), marketSchema, MARKETS),
     ),
     commands: v.optional(v.array(v.string(COMMANDS), COMMANDS), () => []),
   },
-  "Give an object with maxOrdersPerMinute and markets.",
+  "must be an object with maxOrdersPerMinute and markets",
 );
 
 /**
@@ -150,21 +151,19 @@ const policySchema = optionsSchema(
  */
 export function parsePolicy(value: unknown, source = "the policy"): Policy {
   if (typeof source !== "string") {
-    throw new RequestError("the source of the policy is not a text", {
-      advice: "Give a name for errors, or leave it out.",
-    });
+    throw invalidValueError("source", source, "a string, such as the name of a file");
   }
   const policy = parseInput(policySchema, value, source);
   const known = Object.keys(COMMAND_NAMES);
   for (const name of policy.commands) {
     if (!known.includes(name)) {
-      throw new RequestError(`${source}: commands does not know ${JSON.stringify(name)}`, {
+      throw new RequestError(`${source}: unknown command ${JSON.stringify(name)} in commands`, {
         advice: suggestNames(name, known),
       });
     }
     if (TRADING_COMMANDS.some((trading) => trading === name)) {
-      throw new RequestError(`${source}: commands has ${name}, which the rules of markets are for`, {
-        advice: "Leave it out: `markets` says what may be traded.",
+      throw new RequestError(`${source}: commands must not contain ${name}, which the rules of markets cover`, {
+        advice: "Remove it: `markets` defines what may be traded.",
       });
     }
   }

@@ -67,16 +67,16 @@ export function describeLag({ state, coreTime, behindCoreMs = 0, behindClockMs }
   switch (state) {
     case "current":
       return coreTime === undefined
-        ? "has a recent block, but the core could not be asked for its own"
+        ? "has a recent block, but the core's last block is unknown"
         : "has the core's last blocks";
     case "lagging": {
       const old = behindClockMs > MAX_LAG_MS ? `, which is itself ${age(behindClockMs)} old` : "";
       return `lags: its last block is ${age(behindCoreMs)} older than the core's${old}`;
     }
     case "stalled":
-      return `has the core's last block, but that is ${age(behindClockMs)} old: the network makes no blocks, the core is behind, or its clock is not this machine's`;
+      return `has the core's last block, which is ${age(behindClockMs)} old: the network makes no blocks, the core lags, or its clock differs from this machine's`;
     case "old":
-      return `lags, or the network makes no blocks: its last block is ${age(behindClockMs)} old, and the core could not be asked`;
+      return `lags, or the network makes no blocks: its last block is ${age(behindClockMs)} old, and the core's is unknown`;
   }
 }
 

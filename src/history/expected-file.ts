@@ -15,10 +15,10 @@ export interface ExpectedFile extends BlockRange {
 }
 
 /** Advice for an invalid answer, which is the node's error. */
-const OF_THE_NODE = "Try another node, and report this to the operator of this one.";
+const OF_THE_NODE = "Use another node, and report this to the operator of the node.";
 
 /** Advice while only the header row was read. */
-const NOTHING_TAKEN = `No rows of it were used. ${OF_THE_NODE}`;
+const NOTHING_TAKEN = `Its rows were not used. ${OF_THE_NODE}`;
 
 /**
  * Checks that a file is the requested one, by its name as {@link checkFileName} does, and by its columns: the header row
@@ -48,10 +48,11 @@ export function checkFileName(
 ): void {
   if (chainId === undefined) {
     throw foreign(
-      `the export of ${exportText(expected)} holds ${nameText(name)}, a name that does not contain the chain, table and blocks of the rows`,
+      `the export of ${exportText(expected)} contains ${nameText(name)}, a name without the chain, table and blocks of the rows`,
     );
   }
-  const but = (found: string, asked: string) => foreign(`${nameText(name)} is of ${found}, but ${asked} was asked for`);
+  const but = (found: string, asked: string) =>
+    foreign(`${nameText(name)} contains ${found}, but ${asked} was requested`);
   if (chainId !== expected.chainId) {
     throw but(`the chain ${quoted(chainId)}`, quoted(expected.chainId));
   }
@@ -63,7 +64,7 @@ export function checkFileName(
   }
   if (schemaVersion !== undefined && schemaVersion !== expected.schemaVersion) {
     throw foreign(
-      `${nameText(name)} is of version ${schemaVersion} of the database schema, but the segments ${expected.fromBlock} to ${expected.toBlock} are listed with version ${expected.schemaVersion}`,
+      `${nameText(name)} has schema version ${schemaVersion}, but the segments ${expected.fromBlock} to ${expected.toBlock} are listed with version ${expected.schemaVersion}`,
     );
   }
 }
@@ -75,7 +76,7 @@ export function checkFileName(
  * @returns the error
  */
 export function noFile(expected: ExpectedFile): ProtocolError {
-  return foreign(`the export of ${exportText(expected)} holds no file`);
+  return foreign(`the export of ${exportText(expected)} contains no files`);
 }
 
 /**
@@ -86,7 +87,7 @@ export function noFile(expected: ExpectedFile): ProtocolError {
  * @returns the error
  */
 export function secondFile(expected: ExpectedFile, { name }: Pick<ArchiveFile, "name">): ProtocolError {
-  return foreign(`the export of ${exportText(expected)} holds a second file, ${nameText(name)}`, OF_THE_NODE);
+  return foreign(`the export of ${exportText(expected)} contains a second file, ${nameText(name)}`, OF_THE_NODE);
 }
 
 function exportText({ table, fromBlock, toBlock }: ExpectedFile): string {

@@ -38,7 +38,7 @@ export type ExportChunk =
  * const chunks = exportChunks(service.exportNetworkHistory({ fromBlock: 1n, toBlock: 1000n, table: Table.TRADES }));
  */
 export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGenerator<ExportChunk> {
-  assertIterable("messages", messages, "Give the stream that the method answers with.");
+  assertIterable("messages", messages, "the stream that the method returned");
   try {
     for await (const message of messages) {
       yield { result: resultOf(message) };
@@ -81,7 +81,7 @@ export function capturedChunks(
   source: AsyncIterable<Uint8Array>,
   options: { readonly maxBytes?: number } = {},
 ): AsyncGenerator<ExportChunk> {
-  assertIterable("the source", source, "Give the bytes of the capture, such as process.stdin.");
+  assertIterable("source", source, "a stream of the captured bytes, such as process.stdin");
   assertKnownKeys("options", options, { maxBytes: true });
   const { maxBytes = 64 * 1024 * 1024 } = options;
   return exportChunks(bodies(source, maxBytes));
@@ -137,7 +137,7 @@ export async function* assemble(
   chunks: AsyncIterable<ExportChunk>,
   options: AssembleOptions,
 ): AsyncGenerator<ExportResult> {
-  assertIterable("chunks", chunks, "Give what exportChunks() or capturedChunks() gives.");
+  assertIterable("chunks", chunks, "a result of exportChunks() or capturedChunks()");
   assertKnownKeys("options", options, { extensions: true });
   const assembly = createAssembly(options);
   for await (const { result, error } of chunks) {
@@ -201,10 +201,7 @@ export function createAssembly({ extensions }: AssembleOptions): Assembly {
     },
     *finish() {
       if (last === undefined) {
-        throw broken(
-          "the stream of the export is empty: it held no chunk",
-          "Check the node; it ended the export with no data.",
-        );
+        throw broken("the stream of the export is empty", "Check the node: it ended the export without data.");
       }
       const { rest, error } = tail.finish();
       const data = end.push(rest);
@@ -222,15 +219,15 @@ export function createAssembly({ extensions }: AssembleOptions): Assembly {
 function checkExtensions({ extensions }: ExportResult, number: number, rule: "required" | "optional"): void {
   if (number === 1 && rule === "required" && extensions.length === 0) {
     throw broken(
-      "the first chunk carries no extensions",
+      "the first chunk has no extensions",
       'Deployed v0.78 nodes send none: use --profile deployed (`profile` in the configuration), or set extensions to "optional".',
     );
   }
   for (const { "@type": typeUrl } of extensions) {
     if (!isTypeUrl(typeUrl)) {
       throw broken(
-        `an extension of chunk ${number} has the @type ${JSON.stringify(typeUrl.slice(0, 80))}`,
-        "A type URL was expected, with a slash before the type's name; report it to who runs the node.",
+        `an extension of chunk ${number} has the invalid @type ${JSON.stringify(typeUrl.slice(0, 80))}`,
+        "Expected a type URL, with a slash before the type's name. Report this to the operator of the node.",
       );
     }
   }
@@ -240,8 +237,8 @@ function checkBeginning(data: Uint8Array): void {
   const signature = Buffer.from([0x50, 0x4b]);
   if (!signature.subarray(0, data.length).equals(data.subarray(0, 2))) {
     throw broken(
-      `the body is no ZIP archive${quoteBodyStart(data)}`,
-      "Check that the URL is the node's own: something else may have answered.",
+      `the response is not a ZIP archive${quoteBodyStart(data)}`,
+      "Check that the URL belongs to the node: another server may have answered.",
     );
   }
 }

@@ -2,8 +2,7 @@ import { Table } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { ExportedRange } from "../archive/export-names.js";
 import { type ErrorText, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { assertKnownKeys } from "../input/assert.js";
-import { mismatchError } from "../input/message-init.js";
+import { assertKnownKeys, invalidValueError } from "../input/assert.js";
 import { readTable, type TableName } from "../schema/table-names.js";
 import {
   type BlockRange,
@@ -60,11 +59,11 @@ export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
  * @returns the error
  */
 export function reversedRangeError({ fromBlock, toBlock }: BlockRange): RequestError {
-  return new RequestError((nameOf) => `${fromBlock} is behind ${nameOf("toBlock")} ${toBlock}`, {
+  return new RequestError((nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}`, {
     option: "fromBlock",
     errorCode: "TW_BLOCK_RANGE",
     advice: (nameOf) =>
-      `Give the first block of the range as ${nameOf("fromBlock")} and its last as ${nameOf("toBlock")}.`,
+      `Set ${nameOf("fromBlock")} to the first block of the range, and ${nameOf("toBlock")} to the last.`,
   });
 }
 
@@ -124,7 +123,8 @@ export function rangeError(
   const wider = findRange(segments, asked, { snap: true });
   const [widened] = wider.valid ? contiguousSpans(wider.segments) : [];
   const advice: ErrorText = (nameOf) => {
-    const snapped = widened === undefined ? "" : `; ${nameOf("snap")} takes ${widened.fromBlock} to ${widened.toBlock}`;
+    const snapped =
+      widened === undefined ? "" : `; ${nameOf("snap")} widens it to ${widened.fromBlock} to ${widened.toBlock}`;
     return `Correct the range: ${nearestText(nearest)}${snapped}.`;
   };
   return new RequestError(problem, { errorCode: "TW_BLOCK_RANGE", advice, cause });
@@ -150,7 +150,7 @@ function shown(value: unknown): string {
 export function readBlock(value: bigint | number, name: string): bigint {
   const whole = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value) : 0n;
   if (typeof value === "string" && /^\d{1,19}$/.test(value)) {
-    throw mismatchError(name, value, `a whole number, ${value}`);
+    throw invalidValueError(name, value, `a whole number, such as ${value}`);
   }
   if (whole < 1n || whole >= 2n ** 63n) {
     throw new RequestError(`must be a whole number from 1 (got ${shown(value)})`, {

@@ -57,9 +57,9 @@ export function planParts(listed: readonly HistorySegment[], asked: ExportedRang
     }
   }
   if (groups.length > 2 * MAX_PARTS) {
-    throw new ProtocolError(`the node lists segments whose schema versions make ${groups.length} files of one export`, {
+    throw new ProtocolError(`the schema versions of the node's segments split the export into ${groups.length} files`, {
       code: Code.ResourceExhausted,
-      advice: "No schema changes as often. Try another node, and report this to the operator of this one.",
+      advice: "The schema does not change so often. Use another node, and report this to the operator of the node.",
     });
   }
   const parts = groups.flatMap((group) => {
@@ -97,10 +97,10 @@ export function requireUnchanged({ segments }: PartPlan, listed: readonly Histor
     if (!isDropped && (now?.historySegmentId !== segment.id || now.fromHeight !== segment.fromBlock)) {
       const found = now && segmentText({ fromBlock: now.fromHeight, toBlock: now.toHeight, id: now.historySegmentId });
       throw new ProtocolError(
-        `the history of the node has changed: it listed ${segmentText(segment)}, and now ${found ?? "has none there"}`,
+        `the node's history has changed: it listed ${segmentText(segment)}, and now ${found ?? "has none there"}`,
         {
           code: Code.FailedPrecondition,
-          advice: "Nothing was saved, as the parts may be of two histories. Export again.",
+          advice: "Nothing was saved, because the parts may belong to two histories. Export again.",
         },
       );
     }

@@ -96,8 +96,8 @@ export async function temporaryPartStore(parent: string): Promise<PartStore> {
 export async function resumablePartStore(path: string, requested: ExportedRange, target: string): Promise<PartStore> {
   const folder = resolve(path);
   if (dirname(resolve(target)) === folder && RESERVED_NAME.test(basename(target))) {
-    throw new RequestError(`${quotedPath(target)} is the name of a file that is there until the export is complete`, {
-      advice: "Give the archive another name.",
+    throw new RequestError(`${quotedPath(target)} is reserved for a temporary file of the export`, {
+      advice: "Use another name for the archive.",
     });
   }
   createFolder(folder);
@@ -120,7 +120,7 @@ async function lockFolder(folder: string): Promise<Lock> {
   });
   if (!lock.held) {
     throw new RequestError(`${quotedPath(folder)} is in use by another export`, {
-      advice: `Wait until it has ended, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+      advice: `Wait until it has ended, or use another folder. If it was killed on another machine or in another container, the folder becomes free within ${STALE_MS / 1000} seconds.`,
     });
   }
   return lock;
@@ -203,7 +203,7 @@ function requireSameExport(folder: string, manifest: PartManifest | undefined, r
     throw otherExport(
       folder,
       `${quoted(manifest.table)}, blocks ${fromBlock} to ${toBlock}`,
-      `${requested.table}, blocks ${requested.fromBlock} to ${requested.toBlock}, are exported`,
+      `${requested.table}, blocks ${requested.fromBlock} to ${requested.toBlock}, was requested`,
     );
   }
 }
@@ -211,7 +211,7 @@ function requireSameExport(folder: string, manifest: PartManifest | undefined, r
 /** Parts of two divergent histories must not be joined. */
 function requireSameSegments(folder: string, manifest: PartManifest | undefined, plan: PartPlan): void {
   if (manifest !== undefined && manifest.chainId !== plan.chainId) {
-    throw otherExport(folder, `the chain ${quoted(manifest.chainId)}`, `the node is of ${quoted(plan.chainId)}`);
+    throw otherExport(folder, `the chain ${quoted(manifest.chainId)}`, `the node is on chain ${quoted(plan.chainId)}`);
   }
   const planned = new Map(plan.parts.map((part) => [partName(part), part]));
   for (const entry of manifest?.parts ?? []) {
@@ -222,7 +222,7 @@ function requireSameSegments(folder: string, manifest: PartManifest | undefined,
         folder,
         `blocks ${fromBlock} to ${toBlock} up to the segment ${quoted(entry.segmentId)} after ${quoted(entry.previousSegmentId)}`,
         part === undefined
-          ? "the node has no segments that begin and end there"
+          ? "the node has no segments with these boundaries"
           : `the node has ${quoted(part.segmentId)} after ${quoted(part.previousSegmentId)}`,
       );
     }
@@ -230,8 +230,8 @@ function requireSameSegments(folder: string, manifest: PartManifest | undefined,
 }
 
 function otherExport(folder: string, stored: string, requested: string): RequestError {
-  return new RequestError(`${quotedPath(folder)} holds parts of ${stored}, but ${requested}`, {
-    advice: "Nothing was changed. Export what the folder is of, give another folder, or remove this one.",
+  return new RequestError(`${quotedPath(folder)} contains parts of ${stored}, but ${requested}`, {
+    advice: "Nothing was changed. Export the range of the folder, use another folder, or delete this one.",
   });
 }
 
@@ -332,8 +332,8 @@ async function readManifest(path: string): Promise<PartManifest | undefined> {
   try {
     return text === undefined ? undefined : v.parse(manifestJson, JSON.parse(text));
   } catch (cause) {
-    throw new RequestError(`${quotedPath(path)} does not say which export the parts next to it belong to`, {
-      advice: "Give another folder, or remove this file: all parts are then fetched again.",
+    throw new RequestError(`${quotedPath(path)} does not identify the export of the parts next to it`, {
+      advice: "Use another folder, or delete this file: all parts are then fetched again.",
       cause,
     });
   }

@@ -31,7 +31,7 @@ const MAX_SEGMENT_ID = 128;
 /** Maximum block and schema version: sinks that store them as JSON cannot represent larger numbers exactly. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER);
 
-const ADVICE = "Nothing was changed. Try another node, and report this to the operator of this one.";
+const ADVICE = "Nothing was changed. Use another node, and report this to the operator of the node.";
 
 /**
  * Validates the segments that a node lists: at most `MAX_SEGMENTS` of one chain, each directly after the previous one, whose
@@ -47,10 +47,13 @@ const ADVICE = "Nothing was changed. Try another node, and report this to the op
 export function checkHistory(segments: readonly HistorySegment[], node = "the node"): NodeHistory {
   const wrong = (what: string) => new ProtocolError(`${node} lists ${what}`, { advice: ADVICE });
   if (segments.length > MAX_SEGMENTS) {
-    throw new ProtocolError(`${node} lists ${segments.length} segments of history, more than ${MAX_SEGMENTS}`, {
-      code: Code.ResourceExhausted,
-      advice: ADVICE,
-    });
+    throw new ProtocolError(
+      `${node} lists ${segments.length} segments of history, which exceeds the maximum of ${MAX_SEGMENTS}`,
+      {
+        code: Code.ResourceExhausted,
+        advice: ADVICE,
+      },
+    );
   }
   const chainId = segments[0]?.chainId ?? "";
   const ids = new Set<string>();
@@ -64,10 +67,10 @@ export function checkHistory(segments: readonly HistorySegment[], node = "the no
     }
     if (listed.chainId !== chainId || !isChainId(chainId)) {
       const other = before === undefined ? "" : `, but ${segmentText(before)} of ${quoted(chainId)}`;
-      throw wrong(`${segmentText(segment)} as one of the chain ${quoted(listed.chainId)}${other}`);
+      throw wrong(`${segmentText(segment)} of chain ${quoted(listed.chainId)}${other}`);
     }
     if (ids.size === ids.add(segment.id).size) {
-      throw wrong(`the identifier of ${segmentText(segment)} a second time`);
+      throw wrong(`the ID of ${segmentText(segment)} twice`);
     }
     checked.push(segment);
     before = segment;
@@ -87,16 +90,16 @@ function segmentOf(listed: HistorySegment): Segment {
 
 function problemWith(segment: Segment): string | undefined {
   if (segment.fromBlock < 1n || segment.toBlock < segment.fromBlock || segment.toBlock > MAX_NUMBER) {
-    return `${segmentText(segment)}, which is no range of blocks`;
+    return `${segmentText(segment)}, which is not a valid range of blocks`;
   }
   if (!isSegmentId(segment.id)) {
-    return `${segmentText(segment)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+    return `${segmentText(segment)}: an ID must have 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
   if (segment.previousId !== "" && !isSegmentId(segment.previousId)) {
-    return `${segmentText(segment)} after ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+    return `${segmentText(segment)} after ${quoted(segment.previousId)}: an ID must have 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
   return segment.schemaVersion < 1n || segment.schemaVersion > MAX_NUMBER
-    ? `${segmentText(segment)} with version ${segment.schemaVersion} of the database schema`
+    ? `${segmentText(segment)} with the invalid schema version ${segment.schemaVersion}`
     : undefined;
 }
 
@@ -112,7 +115,7 @@ function problemBetween(before: Segment | undefined, segment: Segment): string |
   }
   return segment.previousId === before.id
     ? undefined
-    : `${segmentText(segment)} as one that follows ${quoted(segment.previousId)}, but the one before it is ${segmentText(before)}`;
+    : `${segmentText(segment)} after ${quoted(segment.previousId)}, but the previous segment is ${segmentText(before)}`;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type ErrorText, renderText } from "../errors/error-text.js";
 import { assertArray, assertObject } from "../input/assert.js";
 import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 
-const SEGMENTS = "Give what listSegments() gives.";
+const SEGMENTS = "a result of listSegments()";
 
 /** A range of blocks, inclusive. */
 export interface BlockRange {
@@ -88,7 +88,7 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
  * const missing = gapsBetween(contiguousSpans(await client.listSegments()));
  */
 export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
-  assertArray("spans", spans, "Give what contiguousSpans() gives.");
+  assertArray("spans", spans, "a result of contiguousSpans()");
   return spans.slice(1).flatMap(({ fromBlock }, index) => {
     const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
     return gap.fromBlock <= gap.toBlock ? [gap] : [];
@@ -174,7 +174,7 @@ export function findRange<S extends SegmentHeights>(
  */
 export function nearestText(nearest: BlockRange | undefined): string {
   return nearest === undefined
-    ? "there is no history yet"
+    ? "the node has no history yet"
     : `the nearest valid range is ${nearest.fromBlock} to ${nearest.toBlock}`;
 }
 

@@ -206,7 +206,7 @@ export function parseHttpCall<I extends DescMessage>(
     return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
   } catch (cause) {
     throw new RequestError(cause instanceof Error ? cause.message : String(cause), {
-      advice: "Correct the value; the interface's definitions say which form it has.",
+      advice: "Correct the value. The definitions of the interface have its format.",
       cause,
     });
   }
@@ -224,7 +224,7 @@ function assertOnce(desc: DescMessage, fieldPath: readonly string[], seen: Set<s
   }
   const path = names.join(".");
   if (field !== undefined && field.fieldKind !== "list" && seen.has(path)) {
-    throw new RequestError(`the parameter ${path} is given twice`, { advice: "Give it once: it holds one value." });
+    throw new RequestError(`duplicate parameter ${path}`, { advice: "Use it once: it has a single value." });
   }
   seen.add(path);
 }

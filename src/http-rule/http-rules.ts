@@ -32,15 +32,19 @@ export async function loadHttpRules(
   services: readonly DescService[],
   { signal }: { readonly signal?: AbortSignal | undefined } = {},
 ): Promise<HttpRules> {
-  assertArray("paths", paths, "Give a list of paths of YAML files.");
-  assertArray("services", services, "Give a list of services, such as [CoreService].");
-  const { readServiceConfig } = await import("./service-config.js");
+  assertArray("paths", paths, "an array of paths of YAML files");
+  assertArray("services", services, "an array of services, such as [CoreService]");
+  const { HTTP_RULES_FILE, readServiceConfig } = await import("./service-config.js");
   const methods = new Map(services.flatMap((service) => service.methods.map((method) => [selectorOf(method), method])));
   const rules = new Map<string, HttpRule>();
   const places = new Map<string, string>();
   for (const path of paths) {
-    const advice = "Give a gateway's YAML file with HTTP rules.";
-    const bytes = await readBoundedFile(path, { maxBytes: MAX_RULES_BYTES, kind: "HTTP rules", advice, signal });
+    const bytes = await readBoundedFile(path, {
+      maxBytes: MAX_RULES_BYTES,
+      kind: "HTTP rules",
+      advice: HTTP_RULES_FILE,
+      signal,
+    });
     readServiceConfig(bytes, { path, methods, rules, places });
   }
   return rules;
@@ -54,7 +58,7 @@ export async function loadHttpRules(
  */
 export function assertHttpRules(rules: HttpRules): void {
   if (!(rules instanceof Map)) {
-    throw invalidValueError("httpRules", rules, "Give what loadHttpRules() gives.");
+    throw invalidValueError("httpRules", rules, "a result of loadHttpRules()");
   }
 }
 

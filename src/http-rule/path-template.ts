@@ -34,7 +34,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   const variables: PathVariable[] = [];
   const match = /^\/((?:\{[^{}]*\}|[^{}:])*)(?::([^/{}]+))?$/.exec(text);
   if (match === null) {
-    throw new Error(`"${text}" is not a path template: "/" segments [":" verb] was expected`);
+    throw new Error(`"${text}" is not a path template: expected "/" segments [":" verb]`);
   }
   // A slash inside braces belongs to the pattern of the variable.
   for (const part of (match[1] ?? "").split(/\/(?![^{]*\})/)) {
@@ -84,7 +84,7 @@ export function expandPath(template: PathTemplate, values: readonly string[]): s
         `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which the path ${template.text} cannot contain`,
         {
           errorCode: "TW_NOT_OVER_REST",
-          advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for.",
+          advice: "Use a value that is not empty, is not . or .., and matches the path.",
         },
       );
     }
@@ -98,7 +98,7 @@ export function expandPath(template: PathTemplate, values: readonly string[]): s
 function fixedTexts({ text, segments }: PathTemplate, start: number, end?: number): string[] {
   return segments.slice(start, end).map((s) => {
     if (typeof s === "object") {
-      throw new RequestError(`the path ${text} has a wildcard that no field of the request fills`, {
+      throw new RequestError(`the path ${text} has a wildcard without a field of the request`, {
         errorCode: "TW_NOT_OVER_REST",
         advice: "Call this method over gRPC.",
       });

@@ -6,8 +6,8 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { invalidValueError } from "../input/assert.js";
 import { isJsonObject } from "../json/json-values.js";
 
 /**
@@ -44,7 +44,7 @@ export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, 
       throw notInQuery(name, "a map");
     }
     if (FREE_FORM.has(field.message?.typeName ?? "")) {
-      throw notInQuery(name, "of free form");
+      throw notInQuery(name, "free-form");
     }
     for (const item of Array.isArray(value) ? value : [value]) {
       if (!isJsonObject(item)) {
@@ -61,7 +61,7 @@ export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, 
 function queryText(name: string, value: JsonValue): string {
   const text = value === null ? "NULL_VALUE" : String(value); // Only the enum NullValue is null in JSON.
   if (/\p{Surrogate}/u.test(text)) {
-    throw notInQuery(name, "text that no UTF-8 can hold");
+    throw notInQuery(name, "text that UTF-8 cannot encode");
   }
   return text;
 }
@@ -69,7 +69,7 @@ function queryText(name: string, value: JsonValue): string {
 function notInQuery(name: string, what: string): RequestError {
   return new RequestError(`${name} is ${what}, which a query string cannot contain`, {
     errorCode: "TW_NOT_OVER_REST",
-    advice: "Call this method over gRPC, or leave the field out.",
+    advice: "Call this method over gRPC, or omit the field.",
   });
 }
 
@@ -185,8 +185,7 @@ export function assertKnownEnumValue(field: DescField, type: DescEnum, value: Js
       ? type.values.some(({ name }) => name === value)
       : typeof value !== "number" || type.values.some(({ number }) => number === value);
   if (!isKnown) {
-    throw new RequestError(`${quoted(String(value))} is no value of ${field.parent.typeName}.${field.name}`, {
-      advice: `Choose one of: ${type.values.map(({ name }) => name).join(", ")}.`,
-    });
+    const names = type.values.map(({ name }) => name).join(", ");
+    throw invalidValueError(`${field.parent.typeName}.${field.name}`, value, `one of ${names}`);
   }
 }

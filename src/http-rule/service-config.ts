@@ -21,6 +21,9 @@ interface ServiceConfigInput {
 }
 
 /** The keys that hold a path. */
+/** The advice for a file that is not a gateway's file of HTTP rules. */
+export const HTTP_RULES_FILE = "Use a gateway's YAML file with HTTP rules.";
+
 const VERBS = ["get", "put", "post", "delete", "patch"] as const;
 
 /** The maximum length of YAML's own message in an error, in characters. */
@@ -39,20 +42,21 @@ export function readServiceConfig(bytes: Uint8Array, { path, methods, rules, pla
   const root = nodes.map(contents, "the file");
   const type = root.get("type");
   if (type !== undefined && nodes.text(type, "type") !== "google.api.Service") {
-    throw nodes.error(type, `type is ${quoted(nodes.text(type, "type"))}`, "Give a file of type google.api.Service.");
+    const found = quoted(nodes.text(type, "type"));
+    throw nodes.error(type, `type must be google.api.Service (got ${found})`, HTTP_RULES_FILE);
   }
   const http = root.get("http");
   const list = http && nodes.map(http, "http").get("rules");
   if (list === undefined) {
-    throw nodes.error(contents, "there are no http.rules", "Give a gateway's YAML file with HTTP rules.");
+    throw nodes.error(contents, "http.rules is missing", HTTP_RULES_FILE);
   }
   for (const item of nodes.list(list, "http.rules")) {
     const { rule, selector } = readRule(item, nodes, methods);
     const name = rule.selector;
     const before = places.get(name);
     if (before !== undefined) {
-      const advice = "Put further paths of a method into the additional_bindings of its rule.";
-      throw nodes.error(selector, `${name} has a rule already (${before})`, advice);
+      const advice = "Put additional paths of a method into the additional_bindings of its rule.";
+      throw nodes.error(selector, `${name} already has a rule (${before})`, advice);
     }
     rules.set(name, rule);
     places.set(name, nodes.place(selector));
@@ -79,7 +83,7 @@ function parseYaml(bytes: Uint8Array, path: string): { readonly contents: YamlNo
   const lines = new LineCounter();
   const placeOf = (offset: number) => `${quotedPath(path)}, line ${lines.linePos(offset).line || 1}`;
   const invalid = (place: string, reason: Error) =>
-    new RequestError(`${place}: this is not valid YAML: ${truncate(reason.message, MAX_MESSAGE)}`, {
+    new RequestError(`${place}: invalid YAML: ${truncate(reason.message, MAX_MESSAGE)}`, {
       advice: "Correct the file.",
       cause: reason,
     });
@@ -101,7 +105,7 @@ function parseYaml(bytes: Uint8Array, path: string): { readonly contents: YamlNo
     new RequestError(`${place(node)}: ${what}`, { advice });
   // An alias is none of these, so that nothing is expanded.
   const wrong = (node: YamlNode, name: string, kind: string) =>
-    error(node, `${name} is not ${kind}`, `Write ${kind} in its place; aliases are not followed.`);
+    error(node, `${name} must be ${kind}`, "YAML aliases are not supported.");
   const text = (node: YamlNode, name: string) => {
     if (isScalar(node) && typeof node.value === "string") {
       return node.value;
@@ -140,7 +144,7 @@ function assertDepth(text: string, path: string): void {
     }
     if (parser.stack.length > MAX_DEPTH) {
       throw new RequestError(`${quotedPath(path)} has values nested deeper than ${MAX_DEPTH} levels`, {
-        advice: "Give a gateway's YAML file with HTTP rules.",
+        advice: HTTP_RULES_FILE,
       });
     }
   }
@@ -154,7 +158,7 @@ function readRule(item: YamlNode, nodes: Nodes, methods: ReadonlyMap<string, Des
     throw nodes.error(
       item,
       "the rule has no selector",
-      "Give the full name of a method, such as library.v1.Library.GetBook.",
+      "Use the full name of a method, such as library.v1.Library.GetBook.",
     );
   }
   const name = nodes.text(selector, "selector").trim();
@@ -208,11 +212,7 @@ function readBinding(item: YamlNode, nodes: Nodes, method: DescMethod, isAdditio
         "response_body",
         ...(isAdditional ? [] : ["selector", "additional_bindings"]),
       ];
-      throw nodes.error(
-        node ?? item,
-        `a rule has ${quoted(key)}, which it does not know`,
-        `There are ${keys.join(", ")}.`,
-      );
+      throw nodes.error(node ?? item, `unknown key ${quoted(key)} in a rule`, `Valid keys: ${keys.join(", ")}.`);
     }
   }
   if (patterns.length !== 1) {
@@ -220,7 +220,7 @@ function readBinding(item: YamlNode, nodes: Nodes, method: DescMethod, isAdditio
     throw nodes.error(
       item,
       `the rule has ${found}`,
-      `Give one of ${[...VERBS, "custom"].join(", ")}, and further paths in additional_bindings.`,
+      `Use one of ${[...VERBS, "custom"].join(", ")}, and put additional paths into additional_bindings.`,
     );
   }
   checkFields(rule, item, nodes, method);
@@ -231,7 +231,7 @@ function readCustom(node: YamlNode, nodes: Nodes) {
   const fields = nodes.map(node, "custom");
   const kind = nodes.text(fields.get("kind"), "kind");
   if (!/^[A-Za-z]+$/.test(kind)) {
-    throw nodes.error(fields.get("kind"), `${quoted(kind)} is not an HTTP method`, "Give a kind such as HEAD.");
+    throw nodes.error(fields.get("kind"), `${quoted(kind)} is not an HTTP method`, "Use a kind such as HEAD.");
   }
   return { $typeName: "google.api.CustomHttpPattern" as const, kind, path: nodes.text(fields.get("path"), "path") };
 }
@@ -256,7 +256,7 @@ function checkFields(rule: HttpRule, item: YamlNode, nodes: Nodes, { input, outp
     for (const name of fieldPath) {
       const field: DescField | undefined = desc && findField(desc, name);
       if (field === undefined) {
-        throw invalid(`${quoted(path)} has {${fieldPath.join(".")}}, which is not a field of ${input.typeName}`);
+        throw invalid(`${quoted(path)} contains {${fieldPath.join(".")}}, which is not a field of ${input.typeName}`);
       }
       desc = field.fieldKind === "message" ? field.message : undefined;
     }
@@ -269,8 +269,8 @@ function checkFields(rule: HttpRule, item: YamlNode, nodes: Nodes, { input, outp
       const star = key === "body" ? ', or "*" for all fields' : "";
       throw nodes.error(
         item,
-        `${key} is ${quoted(name)}, which is not a field of ${desc.typeName}`,
-        `Name one of its fields${star}.`,
+        `${key} must be a field of ${desc.typeName} (got ${quoted(name)})`,
+        `Use one of its fields${star}.`,
       );
     }
   }

@@ -1,5 +1,5 @@
 import { RequestError } from "../errors/error-classes.js";
-import { describeType, quoted, suggestNames } from "../errors/error-text.js";
+import { closestName, describeType, quoted, truncate } from "../errors/error-text.js";
 import { Bytes } from "../runtime/bytes.js";
 
 // Checks of arguments, for callers in plain JavaScript. They run on every call and in entries that do not load Zod, so
@@ -22,7 +22,7 @@ export function assertKnownKeys<T extends object>(
   assertObject(name, value);
   for (const key in value) {
     if (value[key] !== undefined && known[key] !== true && !key.startsWith("$")) {
-      throw unknownKeyError(withArticle(name), key, Object.keys(known));
+      throw unknownKeyError(name, key, Object.keys(known));
     }
   }
 }
@@ -30,15 +30,17 @@ export function assertKnownKeys<T extends object>(
 /**
  * Returns the error of an unknown key.
  *
- * @param owner what has the key, such as `the options`
+ * @param owner what has the key, such as `options` or `request`
  * @param key the unknown key
  * @param known the keys that exist
  * @returns the error, which suggests the closest key
  */
 export function unknownKeyError(owner: string, key: string, known: readonly string[]): RequestError {
-  const verbs = owner === "the options" ? ["have", "they do"] : ["has", "it does"];
-  return new RequestError(`${owner} ${verbs[0]} ${quoted(key)}, which ${verbs[1]} not know`, {
-    advice: suggestNames(key, known),
+  const kind = owner === "options" ? "option" : "field";
+  const near = closestName(key, known);
+  const suggestion = near === undefined ? "" : `; did you mean ${quoted(near)}?`;
+  return new RequestError(`unknown ${kind} ${quoted(key)} in ${owner}${suggestion}`, {
+    advice: known.length === 0 ? `There are no ${kind}s.` : `Valid ${kind}s: ${known.join(", ")}.`,
   });
 }
 
@@ -51,15 +53,8 @@ export function unknownKeyError(owner: string, key: string, known: readonly stri
  */
 export function assertObject(name: string, value: unknown): asserts value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new RequestError(`${withArticle(name)} ${name === "options" ? "are" : "is"} ${describeType(value)}`, {
-      advice: "Give an object.",
-    });
+    throw invalidValueError(name, value, "an object");
   }
-}
-
-/** Returns the name of an argument as it reads in a sentence. */
-function withArticle(name: string): string {
-  return name === "request" || name === "options" || name === "command" ? `the ${name}` : name;
 }
 
 /**
@@ -76,7 +71,7 @@ export function assertOneOf<T extends string | boolean>(
   values: readonly T[],
 ): void {
   if (value !== undefined && !values.includes(value)) {
-    throw invalidValueError(name, value, `Give ${values.map((each) => formatValue(each)).join(" or ")}.`);
+    throw invalidValueError(name, value, values.map((each) => formatValue(each)).join(" or "));
   }
 }
 
@@ -90,7 +85,7 @@ export function assertOneOf<T extends string | boolean>(
  */
 export function assertText(name: string, value: string, example: string): void {
   if (typeof value !== "string" || value === "") {
-    throw invalidValueError(name, value, `Give a text such as ${quoted(example)}.`);
+    throw invalidValueError(name, value, `a non-empty string such as ${quoted(example)}`);
   }
 }
 
@@ -103,7 +98,7 @@ export function assertText(name: string, value: string, example: string): void {
  */
 export function assertString(name: string, value: unknown): asserts value is string {
   if (typeof value !== "string") {
-    throw new RequestError(`is ${describeType(value)}`, { advice: "Give a text.", option: name });
+    throw new RequestError(`must be a string (got ${describeType(value)})`, { option: name });
   }
 }
 
@@ -116,7 +111,7 @@ export function assertString(name: string, value: unknown): asserts value is str
  */
 export function assertFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "function") {
-    throw invalidValueError(name, value, "Give a function, or leave it out.");
+    throw invalidValueError(name, value, "a function");
   }
 }
 
@@ -125,12 +120,12 @@ export function assertFunction(name: string, value: unknown): void {
  *
  * @param name the option's name
  * @param value the value
- * @param advice the advice of the error
+ * @param expected a valid value, for the error, such as `an array of file paths`
  * @throws {@link RequestError} if the value is not an array
  */
-export function assertArray(name: string, value: unknown, advice: string): void {
+export function assertArray(name: string, value: unknown, expected: string): void {
   if (!Array.isArray(value)) {
-    throw invalidValueError(name, value, advice);
+    throw invalidValueError(name, value, expected);
   }
 }
 
@@ -139,14 +134,14 @@ export function assertArray(name: string, value: unknown, advice: string): void 
  *
  * @param name the option's name
  * @param value the value: any iterable or async iterable but a string
- * @param advice the advice of the error
+ * @param expected a valid value, for the error, such as `a stream of bytes`
  * @throws {@link RequestError} if the value cannot be iterated
  */
-export function assertIterable(name: string, value: unknown, advice: string): void {
+export function assertIterable(name: string, value: unknown, expected: string): void {
   const isIterable =
     typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
   if (!isIterable) {
-    throw invalidValueError(name, value, advice);
+    throw invalidValueError(name, value, expected);
   }
 }
 
@@ -165,7 +160,7 @@ export function assertDescriptor(
 ): void {
   if (desc?.kind !== kind) {
     const name = kind === "rpc" ? "method" : kind;
-    throw invalidValueError(`the descriptor of the ${name}`, desc, `Give one such as ${example}.`);
+    throw invalidValueError(name, desc, `${kind === "enum" ? "an" : "a"} ${name} descriptor, such as ${example}`);
   }
 }
 
@@ -178,7 +173,7 @@ export function assertDescriptor(
  */
 export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalidValueError("signal", signal, "Give the signal of an AbortController.");
+    throw invalidValueError("signal", signal, "an AbortSignal");
   }
   return signal ?? new AbortController().signal;
 }
@@ -194,7 +189,7 @@ export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
  */
 export function parsePositiveInteger(name: string, value: number, max: number): number {
   if (!isIntegerIn(value, 1, max)) {
-    throw invalidValueError(name, value, `Give a whole number from 1 to ${max}.`);
+    throw invalidValueError(name, value, `a whole number from 1 to ${max}`);
   }
   return value;
 }
@@ -221,8 +216,8 @@ export function isIntegerIn(value: unknown, min: number, max: number): value is 
  */
 export function parseChunk(name: string, chunk: unknown): Bytes {
   if (!ArrayBuffer.isView(chunk)) {
-    throw new RequestError(`${name}: the source gave a ${typeof chunk} where bytes were expected`, {
-      advice: "Give it as bytes: a stream without an encoding.",
+    throw new RequestError(`${name} must contain bytes (got ${describeType(chunk)})`, {
+      advice: "Open the stream without an encoding.",
     });
   }
   return Bytes.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
@@ -251,11 +246,7 @@ export function isChainId(text: string): boolean {
  */
 export function assertChainId(name: string, text: string): void {
   if (typeof text !== "string" || !isChainId(text)) {
-    const found = typeof text === "string" ? quoted(text) : describeType(text);
-    throw new RequestError(`is ${found}, which is no identifier of a chain`, {
-      advice: `An identifier has 1 to ${MAX_CHAIN_ID_LENGTH} characters of A-Z a-z 0-9 . _ -`,
-      option: name,
-    });
+    throw invalidValueError(name, text, `1 to ${MAX_CHAIN_ID_LENGTH} characters of A-Z a-z 0-9 . _ -`);
   }
 }
 
@@ -264,22 +255,45 @@ export function assertChainId(name: string, text: string): void {
  *
  * @param name the option's name
  * @param value its value
- * @param advice the advice of the error
+ * @param expected a valid value, such as `a whole number from 1 to 100`
+ * @param advice what to do, if `expected` does not say it
  * @returns the error
  */
-export function invalidValueError(name: string, value: unknown, advice: string): RequestError {
-  return new RequestError(`is ${formatValue(value)}`, { advice, option: name });
+export function invalidValueError(name: string, value: unknown, expected: string, advice?: string): RequestError {
+  return new RequestError(`must be ${expected} (got ${formatValue(value)})`, { advice, option: name });
 }
 
 /**
- * Formats a value for an error.
+ * Formats a value for an error, on one line.
  *
- * @param value the value
- * @returns a string in quotes, `an object` for an object, and any other value as `String` formats it
+ * @param value any value
+ * @returns a number or boolean as it is, a string or date in quotes, and the type of any other value
  */
 export function formatValue(value: unknown): string {
-  if (typeof value === "string") {
-    return quoted(value);
+  if (typeof value === "string" || value instanceof Date) {
+    return quoted(String(value));
   }
-  return typeof value === "object" && value !== null ? "an object" : String(value);
+  switch (typeof value) {
+    case "number":
+    case "boolean":
+    case "bigint":
+      return truncate(String(value), MAX_DIGITS);
+    case "object":
+      return ["Object", "Array", "Null"].includes(kindOf(value)) ? describeType(value) : withArticle(kindOf(value));
+    default:
+      return describeType(value);
+  }
 }
+
+const withArticle = (kind: string) => `${/^[AEIOU]/.test(kind) ? "an" : "a"} ${kind}`;
+
+/** The maximum number of digits that errors show of a number. */
+const MAX_DIGITS = 80;
+
+/**
+ * Returns the kind of a value, such as `Object`, `Map` or `Null`.
+ *
+ * @param value any value
+ * @returns its kind, as `Object.prototype.toString` shows it
+ */
+export const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("[object ".length, -1);

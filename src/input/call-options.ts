@@ -1,6 +1,5 @@
 import type { CallOptions as ConnectOptions } from "@connectrpc/connect";
-import { assertKnownKeys, assertOneOf, parseSignal } from "./assert.js";
-import { mismatchError } from "./message-init.js";
+import { assertKnownKeys, assertOneOf, invalidValueError, parseSignal } from "./assert.js";
 
 /** The options of a call. All methods of a client that call the node take them. */
 export interface CallOptions {
@@ -85,7 +84,7 @@ export function validateCallOptions({ signal, headers, timeoutMs }: CallOptions)
     parseSignal(signal);
   }
   if (timeoutMs !== undefined && (typeof timeoutMs !== "number" || Number.isNaN(timeoutMs))) {
-    throw mismatchError("timeoutMs", timeoutMs, "a number of milliseconds");
+    throw invalidValueError("timeoutMs", timeoutMs, "a number of milliseconds");
   }
   if (headers !== undefined) {
     checkHeaders(headers);
@@ -94,14 +93,14 @@ export function validateCallOptions({ signal, headers, timeoutMs }: CallOptions)
 
 function checkHeaders(headers: unknown): void {
   if (typeof headers !== "object" || headers === null) {
-    throw mismatchError("headers", headers, 'an object of texts, such as { authorization: "Bearer ..." }');
+    throw invalidValueError("headers", headers, 'an object of strings, such as { authorization: "Bearer ..." }');
   }
   if (Symbol.iterator in headers) {
     return; // `Headers`, or a list of pairs.
   }
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== "string") {
-      throw mismatchError(`headers.${name}`, value, "a text, or leave it out"); // `Headers` would convert undefined to "undefined".
+      throw invalidValueError(`headers.${name}`, value, "a string"); // `Headers` would convert undefined to "undefined".
     }
   }
 }

@@ -1,8 +1,8 @@
 import { type DescEnum, type DescField, type DescMessage, type DescOneof, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { closestName, describeType, quoted } from "../errors/error-text.js";
+import { closestName, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { assertObject, isIntegerIn, unknownKeyError } from "./assert.js";
+import { assertObject, invalidValueError, isIntegerIn, unknownKeyError } from "./assert.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
@@ -88,13 +88,13 @@ function valueParser(field: DescField): ParseValue {
   const isJson = message.typeName === "google.protobuf.Struct" && field.parent.typeName !== "google.protobuf.Value";
   return (value, at, name) => {
     if (!isObject(value)) {
-      throw mismatchError(pathOf(at, name), value, "an object");
+      throw invalidValueError(pathOf(at, name), value, "an object");
     }
     if (isJson || isOf(message, value)) {
       return value;
     }
     if ("$typeName" in value) {
-      throw mismatchError(pathOf(at, name), value, `a ${message.typeName}, not a ${String(value.$typeName)}`);
+      throw invalidValueError(pathOf(at, name), value, `a ${message.typeName}, not a ${String(value.$typeName)}`);
     }
     return parseFields(message, value, { outer: at, name });
   };
@@ -103,7 +103,7 @@ function valueParser(field: DescField): ParseValue {
 function listParser(parse: ParseValue): ParseValue {
   return (value, at, name) => {
     if (!Array.isArray(value)) {
-      throw mismatchError(pathOf(at, name), value, "a list");
+      throw invalidValueError(pathOf(at, name), value, "an array");
     }
     const place = { outer: at, name };
     const parsed = value.map((item: unknown, index) => parse(item, place, `[${index}]`));
@@ -114,7 +114,7 @@ function listParser(parse: ParseValue): ParseValue {
 function mapParser(parse: ParseValue): ParseValue {
   return (value, at, name) => {
     if (!isObject(value)) {
-      throw mismatchError(pathOf(at, name), value, "an object");
+      throw invalidValueError(pathOf(at, name), value, "an object");
     }
     const place = { outer: at, name };
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, parse(item, place, key)]));
@@ -125,7 +125,11 @@ function oneofParser({ fields }: DescOneof): ParseValue {
   const members = new Map(fields.map((field) => [field.localName, valueParser(field)]));
   return (choice, at, name) => {
     if (!isObject(choice)) {
-      throw mismatchError(pathOf(at, name), choice, `one of ${[...members.keys()].join(", ")}, as { case, value }`);
+      throw invalidValueError(
+        pathOf(at, name),
+        choice,
+        `{ case, value }, where case is one of ${[...members.keys()].join(", ")}`,
+      );
     }
     const { case: chosen, value, ...others }: { readonly case?: unknown; readonly value?: unknown } = choice;
     for (const other in others) {
@@ -140,7 +144,7 @@ function oneofParser({ fields }: DescOneof): ParseValue {
       throw unknownKeyError(pathOf(at, name), member, [...members.keys()]);
     }
     if (value === undefined || value === null) {
-      throw mismatchError(pathOf(at, member), value, "its value; an object of no fields is {}");
+      throw invalidValueError(pathOf(at, member), value, "a value; use {} for a message without fields");
     }
     const parsed = parse(value, at, member); // Paths are those of Protobuf's JSON, which does not name the oneof.
     return parsed === value ? choice : { case: chosen, value: parsed };
@@ -148,14 +152,14 @@ function oneofParser({ fields }: DescOneof): ParseValue {
 }
 
 function unknownField(desc: DescMessage, name: string, at: Place | undefined): RequestError {
-  const where = at === undefined ? "the request" : pathOf(at.outer, at.name);
+  const where = at === undefined ? "request" : pathOf(at.outer, at.name);
   const oneof = desc.fields.find((field) => field.localName === name)?.oneof;
   if (oneof === undefined) {
     const names = desc.members.map(({ localName }) => localName);
     return unknownKeyError(where, name, names);
   }
-  return new RequestError(`${where} has ${quoted(name)}, which is one of a choice, ${oneof.localName}`, {
-    advice: `Give ${oneof.localName}: { case: ${quoted(name)}, value }.`,
+  return new RequestError(`field ${quoted(name)} of ${where} belongs to the oneof ${oneof.localName}`, {
+    advice: `Write ${oneof.localName}: { case: ${quoted(name)}, value }.`,
   });
 }
 
@@ -210,28 +214,32 @@ export function scalarParser(type: ScalarType, longAsString: boolean): ParseValu
 const text: ParseValue = (value, at, name) => {
   if (typeof value !== "string") {
     const isNumber = typeof value === "number" || typeof value === "bigint";
-    throw mismatchError(pathOf(at, name), value, isNumber ? `a text, ${quoted(String(value))}` : "a text");
+    throw invalidValueError(
+      pathOf(at, name),
+      value,
+      isNumber ? `a string, such as ${quoted(String(value))}` : "a string",
+    );
   }
   return value;
 };
 
 const trueOrFalse: ParseValue = (value, at, name) => {
   if (typeof value !== "boolean") {
-    throw mismatchError(pathOf(at, name), value, "true or false");
+    throw invalidValueError(pathOf(at, name), value, "true or false");
   }
   return value;
 };
 
 const bytes: ParseValue = (value, at, name) => {
   if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
-    throw mismatchError(pathOf(at, name), value, "a Uint8Array");
+    throw invalidValueError(pathOf(at, name), value, "a Uint8Array");
   }
   return value;
 };
 
 const number: ParseValue = (value, at, name) => {
   if (typeof value !== "number") {
-    throw mismatchError(pathOf(at, name), value, `a number${meant(value)}`);
+    throw invalidValueError(pathOf(at, name), value, `a number${meant(value)}`);
   }
   return value;
 };
@@ -243,7 +251,7 @@ const longText: ParseValue = (value) =>
 function integer(min: number, max: number): ParseValue {
   return (value, at, name) => {
     if (!isIntegerIn(value, min, max)) {
-      throw mismatchError(pathOf(at, name), value, `a whole number${meant(value) || ` from ${min} to ${max}`}`);
+      throw invalidValueError(pathOf(at, name), value, `a whole number${meant(value) || ` from ${min} to ${max}`}`);
     }
     return value;
   };
@@ -254,19 +262,16 @@ function longInteger(min: bigint, max: bigint): ParseValue {
     const long = typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
     if (typeof long !== "bigint" || long < min || long > max) {
       const number = meant(value);
-      throw mismatchError(
-        pathOf(at, name),
-        value,
-        `a whole number${number === "" ? ` from ${min} to ${max}` : `${number}n`}`,
-      );
+      const expected = `a whole number${number === "" ? ` from ${min} to ${max}` : `${number}n`}`;
+      throw invalidValueError(pathOf(at, name), value, expected);
     }
     return long;
   };
 }
 
-/** Returns the number that a string contains, for the advice. */
+/** Returns the number that a string contains, for the error. */
 function meant(value: unknown): string {
-  return typeof value === "string" && /^-?\d{1,20}$/.test(value) ? `, ${value}` : "";
+  return typeof value === "string" && /^-?\d{1,20}$/.test(value) ? `, such as ${value}` : "";
 }
 
 /** The numbers of each enum's values, by their full names and by their names without the prefix. */
@@ -309,11 +314,8 @@ function numbersOf(desc: DescEnum): ReadonlyMap<string, number> {
 function unknownEnumValueError(desc: DescEnum, value: unknown, path: string): RequestError {
   const names = desc.values.map(({ name }) => name);
   const near = typeof value === "string" ? closestName(value, [...numbersOf(desc).keys()]) : undefined;
-  const shown = typeof value === "string" ? quoted(value) : typeof value === "number" ? value : describeType(value);
-  return new RequestError(`is ${shown}, which is no value of ${desc.typeName}`, {
-    option: path,
-    advice: `${near === undefined ? "" : `Did you mean ${near}? `}Choose from: ${names.join(", ")}.`,
-  });
+  const advice = `${near === undefined ? "" : `Did you mean ${near}? `}Valid values: ${names.join(", ")}.`;
+  return invalidValueError(path, value, `a value of ${desc.typeName}`, advice);
 }
 
 /** The place of a message in a request: its name, and the place of the message that contains it. */
@@ -331,32 +333,4 @@ export interface Place {
  */
 export function pathOf(at: Place | undefined, name: string): string {
   return at === undefined ? name : `${pathOf(at.outer, at.name)}${name.startsWith("[") ? "" : "."}${name}`;
-}
-
-/**
- * Returns the error of a value that does not fit its field or option.
- *
- * @param path the path of the value
- * @param value the value
- * @param expected what belongs there, such as `a whole number`
- * @returns the error
- */
-export function mismatchError(path: string, value: unknown, expected: string): RequestError {
-  return new RequestError(`is ${withType(value)}`, { advice: `Give ${expected}.`, option: path });
-}
-
-/** Formats a value with its type, because `"1"` and `1` look alike. */
-function withType(value: unknown): string {
-  switch (typeof value) {
-    case "string":
-      return `the text ${quoted(value)}`;
-    case "number":
-      return Number.isNaN(value) ? "NaN" : `the number ${value}`;
-    case "bigint":
-      return `the number ${value}`;
-    case "boolean":
-      return String(value);
-    default:
-      return describeType(value);
-  }
 }

@@ -5,14 +5,14 @@ import { nodeProcess } from "../runtime/node-process.js";
  * Returns the process, for what only Node can do. Its `getBuiltinModule` takes the place of imports that bundlers for
  * browsers would refuse.
  *
- * @param what what needs Node, such as `a file`
+ * @param what what needs Node, such as `file access`
  * @returns the process
  * @throws {@link RequestError} in browsers
  */
 export function requireNode(what: string): NodeJS.Process {
   if (nodeProcess === undefined) {
-    throw new RequestError(`${what} cannot be used here`, {
-      advice: "This needs Node, Bun or Deno. In a browser, give bytes, or a stream of bytes, and get bytes.",
+    throw new RequestError(`${what} is not available in a browser`, {
+      advice: "Use Node, Bun or Deno. In a browser, pass bytes or a stream of bytes instead.",
     });
   }
   return nodeProcess;
@@ -25,7 +25,7 @@ export function requireNode(what: string): NodeJS.Process {
  * @throws {@link RequestError} in browsers
  */
 export function nodeFiles(): typeof import("node:fs") {
-  return requireNode("a file").getBuiltinModule("node:fs");
+  return requireNode("file access").getBuiltinModule("node:fs");
 }
 
 /**
@@ -35,5 +35,5 @@ export function nodeFiles(): typeof import("node:fs") {
  * @throws {@link RequestError} in browsers
  */
 export function nodePaths(): typeof import("node:path") {
-  return requireNode("a file").getBuiltinModule("node:path");
+  return requireNode("file access").getBuiltinModule("node:path");
 }

@@ -1,15 +1,15 @@
 import * as v from "valibot";
-import { describeType, quoted, suggestNames, truncate } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { formatValue, kindOf, unknownKeyError } from "./assert.js";
 
 /**
  * Parses input by a schema.
  *
- * @param schema the schema; its messages become the advice of errors
+ * @param schema the schema; its messages complete a sentence about the value, such as `must be a string`
  * @param input the input
- * @param name the name of the function or option that takes the input, such as `failNext`
+ * @param name the name of the input for errors, such as `options`
  * @returns the input as the schema returns it, with its defaults
- * @throws {@link RequestError} for the first problem, with the place, the value there, and the advice
+ * @throws {@link RequestError} for the first problem, with the place, the expected value, and the value there
  */
 export function parseInput<S extends v.GenericSchema>(schema: S, input: unknown, name: string): v.InferOutput<S> {
   const result = v.safeParse(schema, input);
@@ -23,17 +23,12 @@ export function parseInput<S extends v.GenericSchema>(schema: S, input: unknown,
   const place = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
   const where = place.slice(1) || name;
   const value = path.reduce<unknown>((outer, key) => Reflect.get(Object(outer), key), input);
+  if (unknown !== undefined) {
+    throw unknownKeyError(where, String(unknown), issue.message.split(", ").filter(Boolean));
+  }
   const problem =
-    unknown !== undefined
-      ? `does not know ${quoted(String(unknown))}`
-      : place === ""
-        ? `was given ${describeValue(value)}`
-        : `is ${value === undefined ? "missing" : describeValue(value)}`;
-  const advice = issue.message;
-  const isOption = unknown === undefined && place !== "";
-  throw isOption
-    ? new RequestError(problem, { option: where, advice })
-    : new RequestError(`${where} ${problem}`, { advice });
+    value === undefined ? `is missing: it ${issue.message}` : `${issue.message} (got ${formatValue(value)})`;
+  throw new RequestError(place === "" ? `${name} ${problem}` : problem, { option: place === "" ? undefined : where });
 }
 
 /** Whether an issue of {@link objectSchema} is a key that it does not know. Its path ends with the key. */
@@ -76,15 +71,11 @@ export function objectSchema<const Entries extends v.ObjectEntries>(
  * Returns the schema of an options object that may have no other keys.
  *
  * @param entries the schema of each option
- * @param advice the message if the input is not an object
- * @returns the schema; for an unknown option, its message suggests the closest option and lists all of them
+ * @param notAnObject the message if the input is not an object
+ * @returns the schema; for an unknown option, its message lists the valid options
  */
-export const optionsSchema = <const Entries extends v.ObjectEntries>(entries: Entries, advice: string) =>
-  objectSchema(entries, advice, (key, known) =>
-    known.length === 0 ? "Leave it out: there are no options." : suggestNames(key, known),
-  );
-
-const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("[object ".length, -1);
+export const optionsSchema = <const Entries extends v.ObjectEntries>(entries: Entries, notAnObject: string) =>
+  objectSchema(entries, notAnObject, (_, known) => known.join(", "));
 
 /**
  * Returns the schema of an integer in a range.
@@ -103,30 +94,3 @@ export const integer = (min: number, max: number, message: string) =>
 
 /** The schema of a whole number from 0, such as a count or a size in JSON. */
 export const wholeNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
-
-/**
- * Describes a value for an error, on one line.
- *
- * @param value any value
- * @returns a number or boolean as it is, a string or date in quotes, and the type of any other value
- */
-export function describeValue(value: unknown): string {
-  if (typeof value === "string" || value instanceof Date) {
-    return quoted(String(value));
-  }
-  switch (typeof value) {
-    case "number":
-    case "boolean":
-    case "bigint":
-      return truncate(String(value), MAX_DIGITS);
-    case "undefined":
-      return "undefined";
-    case "object":
-      return ["Object", "Array", "Null"].includes(kindOf(value)) ? describeType(value) : `a ${kindOf(value)}`;
-    default:
-      return describeType(value);
-  }
-}
-
-/** The maximum number of digits that errors show of a number. */
-const MAX_DIGITS = 80;

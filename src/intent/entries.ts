@@ -131,9 +131,9 @@ export function readIntent(id: string, entries: readonly string[]): Intent | und
   for (const [index, text] of entries.entries()) {
     intent = withEntry(intent, parseEntry(text));
     if (intent === undefined) {
-      throw new FileError(`entry ${index + 1} of intent ${quoted(id)} in the journal cannot be read`, {
+      throw new FileError(`invalid entry ${index + 1} of intent ${quoted(id)} in the journal`, {
         code: Code.DataLoss,
-        advice: "Give the journal as it was written, to this version of tradewire or a later one.",
+        advice: "Restore the journal, or install the version of tradewire that wrote it, or a later one.",
       });
     }
   }

@@ -66,7 +66,8 @@ export async function openFileJournal(path: string): Promise<Journal> {
     const by = lock.pid === undefined ? "another process" : `process ${lock.pid}`;
     throw new FileError(`${path} is in use by ${by}`, {
       code: Code.FailedPrecondition,
-      advice: "A journal is used by one process at a time. End the other process, or give each its own journal.",
+      advice:
+        "Only one process can use a journal at a time. Stop the other process, or use a separate journal for each process.",
     });
   }
   let file: FileHandle | undefined;
@@ -117,7 +118,7 @@ async function readLines(
     if (bytesRead === 0) {
       const start = rest.subarray(0, LINE_START.length);
       if (size === 0 && !start.equals(LINE_START.subarray(0, start.length))) {
-        throw broken(path, 1, "is not an entry of a journal"); // Another file, which must not be truncated.
+        throw broken(path, 1, "not a journal entry"); // Another file, which must not be truncated.
       }
       return { intents, size };
     }
@@ -126,7 +127,7 @@ async function readLines(
       count += 1;
       const { id, ...at } = parseLine(text.subarray(0, end), path, count);
       if (!isNext(intents, id, at.position)) {
-        throw broken(path, count, `is not the next entry of intent ${quoted(id)}`);
+        throw broken(path, count, `not the next entry of intent ${quoted(id)}`);
       }
       requireRoom(intents, id, path);
       place(intents, id, at.isLast, { offset: size, length: end + 1 });
@@ -134,7 +135,7 @@ async function readLines(
       text = text.subarray(end + 1);
     }
     if (text.length > MAX_ENTRY_BYTES) {
-      throw broken(path, count + 1, `is longer than ${MAX_ENTRY_BYTES} bytes`);
+      throw broken(path, count + 1, `the line exceeds ${MAX_ENTRY_BYTES} bytes`);
     }
     rest = text;
   }
@@ -145,19 +146,19 @@ function parseLine(line: Buffer, path: string, number: number): v.InferOutput<ty
   try {
     json = JSON.parse(line.toString());
   } catch {
-    throw broken(path, number, "is not JSON");
+    throw broken(path, number, "invalid JSON");
   }
   const parsed = v.safeParse(lineSchema, json);
   if (!parsed.success) {
-    throw broken(path, number, "is not an entry of a journal");
+    throw broken(path, number, "not a journal entry");
   }
   return parsed.output;
 }
 
 function broken(path: string, line: number, problem: string): FileError {
-  return new FileError(`${path}, line ${line}, ${problem}`, {
+  return new FileError(`${path}, line ${line}: ${problem}`, {
     code: Code.DataLoss,
-    advice: "Give a file that openFileJournal() has written. If it was edited, restore it: it says what was sent.",
+    advice: "Use a file that openFileJournal() wrote. If it was edited, restore it: it records what was sent.",
   });
 }
 
@@ -172,9 +173,9 @@ function isNext(intents: ReadonlyMap<string, Placed>, id: string, position: numb
 
 function requireRoom(intents: ReadonlyMap<string, Placed>, id: string, path: string): void {
   if (intents.size >= MAX_INTENTS && !intents.has(id)) {
-    throw new FileError(`${path} holds ${MAX_INTENTS} intents, the most of one file`, {
+    throw new FileError(`${path} has reached the maximum of ${MAX_INTENTS} intents`, {
       code: Code.ResourceExhausted,
-      advice: "Settle what is open with resume(), and begin a new file.",
+      advice: "Settle the open intents with resume(), and start a new file.",
     });
   }
 }
@@ -212,7 +213,7 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
     if (!lock.isHeld()) {
       throw new FileError(`another process has taken over ${path}`, {
         code: Code.Aborted,
-        advice: "This process was suspended for long, or the lock file was removed. Open the journal again.",
+        advice: "This process was suspended for too long, or the lock file was removed. Open the journal again.",
       });
     }
   }
@@ -296,9 +297,9 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
       requireRoom(intents, id, path);
       const line = Buffer.from(`${JSON.stringify({ id, position, isLast, entry })}\n`);
       if (line.length > MAX_ENTRY_BYTES) {
-        throw new FileError(`an entry of ${line.length} bytes does not fit into ${path}`, {
+        throw new FileError(`an entry of ${path} is too large: ${line.length} bytes`, {
           code: Code.ResourceExhausted,
-          advice: `An entry has at most ${MAX_ENTRY_BYTES} bytes.`,
+          advice: `The maximum is ${MAX_ENTRY_BYTES} bytes.`,
         });
       }
       reserved.add(id);
@@ -319,7 +320,7 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
       await writing;
       failure ??= new FileError(`${path} was closed`, {
         code: Code.Canceled,
-        advice: "Close a journal after the orders that use it.",
+        advice: "Close a journal only after the orders that use it.",
       });
       await file.close();
       await lock[Symbol.asyncDispose]();

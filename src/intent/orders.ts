@@ -182,7 +182,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
           }
         }
       } finally {
-        ending.abort(new DOMException("nobody waits for it", "AbortError"));
+        ending.abort(new DOMException("the wait was canceled", "AbortError"));
       }
     },
 
@@ -206,7 +206,7 @@ async function resumed(id: string, settling: Promise<SettledIntent>): Promise<Re
 
 function validateId(id: unknown): asserts id is string {
   if (typeof id !== "string" || id.length === 0 || id.length > MAX_ID || /\p{Cc}/u.test(id)) {
-    throw invalidValueError("id", id, `Give 1 to ${MAX_ID} characters, without control characters.`);
+    throw invalidValueError("id", id, `1 to ${MAX_ID} characters, without control characters`);
   }
 }
 
@@ -215,6 +215,6 @@ function validateSettleOptions(options: SettleOptions): void {
   validateCallOptions(options);
   const { timeoutMs } = options;
   if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
+    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
   }
 }

@@ -1,4 +1,3 @@
-import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import type { Journal } from "./journal.js";
 
@@ -43,16 +42,17 @@ export async function openPostgresJournal(pool: JournalPool, options: PostgresJo
     throw invalidValueError(
       "pool.connect",
       pool.connect,
-      "Give a pool of the package pg: new pg.Pool({ connectionString }).",
+      "a function of a pool of the pg package, such as new pg.Pool({ connectionString })",
     );
   }
   assertKnownKeys("options", options, { table: true });
   const { table = "tradewire_intents" } = options;
   if (!TABLE_NAME.test(table)) {
-    throw new RequestError("is not a name that needs no quotes in SQL", {
-      option: "table",
-      advice: "Give 1 to 63 lower-case letters, digits and underscores, not beginning with a digit.",
-    });
+    throw invalidValueError(
+      "table",
+      table,
+      "1 to 63 lowercase letters, digits and underscores, without a leading digit",
+    );
   }
 
   async function connected<T>(act: (query: JournalConnection["query"]) => Promise<T>): Promise<T> {

@@ -69,8 +69,8 @@ type Step =
 export function commandOfIntent(command: CommandSource): Uint8Array {
   const inputData = readCommand(command);
   if (inputData.nonce !== 0n || inputData.blockHeight !== 0n) {
-    throw new RequestError("the input data of an intent has a nonce or a block height", {
-      advice: "Leave both out: an intent may be signed more than once. Nothing was sent.",
+    throw new RequestError("the input data of an intent must not contain a nonce or a block height", {
+      advice: "Omit both: an intent may be signed more than once. Nothing was sent.",
     });
   }
   return toBinary(InputDataSchema, inputData);
@@ -111,7 +111,7 @@ export async function settleIntent(
       looks += step.kind === "over" && ending === undefined ? 1 : 0;
       why =
         step.kind === "refused" || step.outcome.status !== "unknown"
-          ? "another process settles it"
+          ? "another process is settling it"
           : step.outcome.reason;
     } catch (reason) {
       if (intent === undefined && (await readFrom(services, wanted)) === undefined) {
@@ -142,13 +142,16 @@ async function readFrom(
 ): Promise<Intent | undefined> {
   const intent = readIntent(id, await journal.read(id));
   if (intent !== undefined && intent.publicKey !== signing.signer.publicKey) {
-    throw new RequestError(`the intent ${quoted(id)} is in the journal with another key, ${quoted(intent.publicKey)}`, {
-      advice: "Use a journal for each key. Nothing was sent.",
-    });
+    throw new RequestError(
+      `the journal contains the intent ${quoted(id)} for another key, ${quoted(intent.publicKey)}`,
+      {
+        advice: "Use a separate journal for each key. Nothing was sent.",
+      },
+    );
   }
   if (intent !== undefined && command !== undefined && !Buffer.from(command).equals(intent.command)) {
-    throw new RequestError(`the intent ${quoted(id)} is in the journal with another command`, {
-      advice: "Give each intent its own identifier, and use the same one only to repeat it. Nothing was sent.",
+    throw new RequestError(`the journal contains the intent ${quoted(id)} with another command`, {
+      advice: "Use a unique ID for each intent, and the same ID only to repeat an intent. Nothing was sent.",
     });
   }
   return intent;
@@ -161,7 +164,9 @@ async function sendNew(
   signal: AbortSignal,
 ): Promise<Step> {
   if (command === undefined) {
-    throw new RequestError(`the intent ${quoted(id)} is not in the journal`, { advice: "Submit it with its command." });
+    throw new RequestError(`the intent ${quoted(id)} is not in the journal`, {
+      advice: "Submit the intent with its command.",
+    });
   }
   let txHash = "";
   try {
@@ -196,7 +201,7 @@ async function sendNew(
 function overtaken(id: string): ConnectionError {
   return new ConnectionError(`another process has added the intent ${quoted(id)} to the journal`, {
     code: Code.Aborted,
-    advice: "Nothing was sent by this process.",
+    advice: "This process sent nothing.",
     connected: false,
   });
 }
@@ -309,16 +314,16 @@ function endingOf(step: Step): IntentEnding | undefined {
 
 async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {
   const intent = await readFrom(services, wanted);
-  const cause = new ConnectionError(`nothing shows what became of intent ${quoted(wanted.id)}: ${why}`, {
+  const cause = new ConnectionError(`the outcome of intent ${quoted(wanted.id)} is unknown: ${why}`, {
     code: Code.DeadlineExceeded,
-    advice: "It stays open in the journal: resume() looks again.",
+    advice: "The intent stays open in the journal. Call resume() to check again.",
     connected: true,
   });
   return intent === undefined ? unsent(wanted.id, cause) : unknownOutcome(intent.signed.transaction, cause);
 }
 
 function unsent(id: string, cause: unknown): ConnectionError {
-  return new ConnectionError(`the time was up before intent ${quoted(id)} was signed`, {
+  return new ConnectionError(`the deadline passed before intent ${quoted(id)} was signed`, {
     code: Code.DeadlineExceeded,
     advice: (nameOf) =>
       `Nothing was sent. Check that the node makes blocks, or allow more time (${nameOf("timeoutMs")}).`,

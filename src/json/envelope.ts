@@ -37,8 +37,9 @@ function isPresent(value: JsonValue | undefined): value is JsonValue {
 
 function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
   const keys = Object.keys(json).slice(0, 8).join(", ");
-  return new ProtocolError(`${summary}; its fields are: ${keys === "" ? "none" : keys.slice(0, 100)}`, {
-    advice: 'Each object of the stream must be {"result": ...} or {"error": ...}; report it to who runs the node.',
+  return new ProtocolError(`${summary}; it has the fields: ${keys === "" ? "none" : keys.slice(0, 100)}`, {
+    advice:
+      'Each object of the stream must be {"result": ...} or {"error": ...}. Report this to the operator of the node.',
   });
 }
 

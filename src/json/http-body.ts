@@ -38,15 +38,15 @@ export function createBodyValidator(mediaType: string): (part: BodyPart) => void
     if (found !== mediaType && (number === 1 || found !== "")) {
       const named = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));
       throw new ProtocolError(
-        `the content type of chunk ${number} is ${named}, not "${mediaType}"${quoteBodyStart(data)}`,
-        { code: Code.Internal, advice: "Check that the URL is the node's own: something else may have answered." },
+        `the content type of chunk ${number} must be "${mediaType}" (got ${named})${quoteBodyStart(data)}`,
+        { code: Code.Internal, advice: "Check that the URL belongs to the node: another server may have answered." },
       );
     }
     empty = data.length === 0 ? empty + 1 : 0;
     if (empty > MAX_EMPTY_CHUNKS) {
-      throw new ProtocolError(`the export has more than ${MAX_EMPTY_CHUNKS} empty chunks in a row, the limit`, {
+      throw new ProtocolError(`the export exceeds the limit of ${MAX_EMPTY_CHUNKS} empty chunks in a row`, {
         code: Code.ResourceExhausted,
-        advice: "Nothing comes any more; try again, then another node.",
+        advice: "The node sends no more data. Try again, then use another node.",
       });
     }
   };
@@ -63,7 +63,7 @@ export function assertDelimitedBody(header: Headers): void {
     throw new ProtocolError(
       "the response has neither a length nor an end marker, so truncation could not be detected",
       {
-        advice: "Call the node over gRPC, or let the proxy in front of its gateway respond with HTTP/1.1.",
+        advice: "Call the node over gRPC, or configure the proxy in front of its gateway to respond with HTTP/1.1.",
       },
     );
   }
@@ -88,7 +88,7 @@ export function mediaTypeOf(header: Headers): string {
 export function quoteBodyStart(data: Uint8Array): string {
   return data.length === 0
     ? ""
-    : `; it begins with ${JSON.stringify(Buffer.from(data.subarray(0, 60)).toString("latin1"))}`;
+    : `; it starts with ${JSON.stringify(Buffer.from(data.subarray(0, 60)).toString("latin1"))}`;
 }
 
 /**
@@ -127,5 +127,5 @@ export function extension(json: JsonValue): Any {
   return anyFromObject({ ...json, "@type": json["@type"] });
 }
 export function brokenBody(summary: string): ProtocolError {
-  return new ProtocolError(summary, { advice: "The stream is not usable; report it to who runs the node." });
+  return new ProtocolError(summary, { advice: "The stream is unusable. Report this to the operator of the node." });
 }

@@ -65,7 +65,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   const json = parse(bytes, "object", bytes.length);
   if (!isJsonObject(json)) {
     const chunk = Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length);
-    throw malformed(`a JSON object was expected, but there is ${quote(chunk, 0)}`);
+    throw malformed(`expected a JSON object, but found ${quote(chunk, 0)}`);
   }
   return json;
 }
@@ -104,9 +104,7 @@ export async function* parseJsonValues(
         }
         const isValue = anyValue ? VALUE_START.has(byte) : byte === OPEN_OBJECT;
         if (!isValue || !punctuation.takesValue()) {
-          throw malformed(
-            `${punctuation.expected()} was expected at byte ${offset + at}, but there is ${quote(chunk, at)}`,
-          );
+          throw malformed(`expected ${punctuation.expected()} at byte ${offset + at}, but found ${quote(chunk, at)}`);
         }
         open = { depth: 0, inString: false, escaped: false, inScalar: false, ended: false };
       }
@@ -125,7 +123,7 @@ export async function* parseJsonValues(
   }
   if (open !== undefined || !punctuation.mayEnd()) {
     const place = open === undefined ? "before the end of its JSON array" : `inside a JSON ${noun}`;
-    throw malformed(`the stream ended at byte ${offset}, ${place}: it was truncated`);
+    throw malformed(`the stream was truncated at byte ${offset}, ${place}`);
   }
 }
 
@@ -147,7 +145,7 @@ function scan(value: OpenValue, chunk: Bytes, from: number, offset: number): num
       } else if (OPEN.has(byte)) {
         value.depth += 1;
         if (value.depth > MAX_DEPTH) {
-          throw malformed(`the JSON at byte ${offset + at - 1} is nested more than ${MAX_DEPTH} deep, the limit`);
+          throw malformed(`the JSON at byte ${offset + at - 1} exceeds the limit of ${MAX_DEPTH} nested levels`);
         }
       } else if (CLOSE.has(byte)) {
         value.depth -= 1;
@@ -188,7 +186,7 @@ function parse(bytes: Uint8Array, noun: string, end: number): JsonValue {
   } catch (cause) {
     throw cause instanceof ProtocolError
       ? cause
-      : malformed(`the JSON ${noun} that ends at byte ${end} is not valid JSON`, cause);
+      : malformed(`invalid JSON in the ${noun} that ends at byte ${end}`, cause);
   }
 }
 
@@ -199,7 +197,7 @@ function quote(chunk: Bytes, at: number): string {
 function malformed(summary: string, cause?: unknown): ProtocolError {
   return new ProtocolError(summary, {
     advice:
-      "Check that the URL is the node's own, and that streams are of the form that is configured: something else may have answered.",
+      "Check that the URL belongs to the node, and that `streams` matches its format: another server may have answered.",
     cause,
   });
 }

@@ -126,7 +126,7 @@ export function messageToJson<O extends DescMessage>(
 ): JsonObject {
   assertDescriptor(desc, "message", "StopOrderSchema");
   if (!isMessage(message, desc)) {
-    throw invalidValueError("the message", message, `Give a message of the type ${desc.typeName}.`);
+    throw invalidValueError("message", message, `a message of type ${desc.typeName}`);
   }
   const json = toJson(desc, message, { registry, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
@@ -163,7 +163,7 @@ function withSize<T extends object>(message: T, size: number): T {
 
 function ofType<O extends DescMessage>(desc: O, message: Message): MessageShape<O> {
   if (!isMessage(message, desc)) {
-    throw new Error(`${desc.typeName} was expected, not ${message.$typeName}`);
+    throw new Error(`expected ${desc.typeName}, but got ${message.$typeName}`);
   }
   return message;
 }

@@ -214,17 +214,17 @@ function numberOfUnknown(name: string, field: DescField): number {
   }
   if (!/^[A-Za-z_]\w{0,199}$/.test(name)) {
     throw new ProtocolError(
-      `${field.name} is ${JSON.stringify(name.slice(0, 40))}, which is no name of an enum value`,
+      `${field.name} must be the name of an enum value (got ${JSON.stringify(name.slice(0, 40))})`,
       {
         code: Code.Internal,
-        advice: "The node's answer does not fit its definitions; report it to who runs the node.",
+        advice: "The node's response does not match its definition. Report this to the operator of the node.",
       },
     );
   }
   if (unknownNames.length >= MAX_UNKNOWN) {
-    throw new ProtocolError(`the node has sent more than ${MAX_UNKNOWN} unknown names of enum values`, {
+    throw new ProtocolError(`the node sent more than ${MAX_UNKNOWN} unknown names of enum values`, {
       code: Code.ResourceExhausted,
-      advice: "Check that the URL is the node's own: no version of its definitions has that many.",
+      advice: "Check that the URL belongs to the node: no version of its definitions has that many.",
     });
   }
   const number = FIRST_UNKNOWN + unknownNames.length;
@@ -243,9 +243,9 @@ function numberOfUnknown(name: string, field: DescField): number {
  */
 export function exactLong(value: JsonValue, { name }: DescField): JsonValue {
   if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-    throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which cannot be read exactly`, {
+    throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which loses precision`, {
       code: Code.Internal,
-      advice: "The node must write integers of 64 bits as text; report it to who runs the node.",
+      advice: "The node must send 64-bit integers as strings. Report this to the operator of the node.",
     });
   }
   return value;

@@ -84,8 +84,8 @@ function follows(time: bigint, { time: before, at }: ClockReading): boolean {
 }
 
 function wrongTime(time: bigint, known: bigint | undefined): ProtocolError {
-  const compared = known === undefined ? "which no second answer confirms" : `but the one before was ${known}`;
-  return new ProtocolError(`the time of the chain is ${time} by the node, ${compared}`, {
-    advice: "Try another node, and report it to who runs this one.",
+  const compared = known === undefined ? "which no second response confirms" : `but the previous one was ${known}`;
+  return new ProtocolError(`the node reports the chain time ${time}, ${compared}`, {
+    advice: "Use another node, and report this to the operator of the node.",
   });
 }

@@ -126,7 +126,7 @@ function positionCoverage(
   if (first === undefined) {
     const reason = state.refusals.get(marketId);
     return reason === undefined
-      ? { status: "uncovered", cause: "pending", reason: "the stop order is not known to be placed yet" }
+      ? { status: "uncovered", cause: "pending", reason: "the stop order is not confirmed yet" }
       : { status: "uncovered", cause: "refused", reason };
   }
   return state.auctions.has(marketId)

@@ -154,7 +154,7 @@ function renewedOrders({ parts }: Exclude<Outcome, { readonly status: "unknown" 
 }
 
 function notRenewed({ txHash, ...outcome }: Exclude<Outcome, { readonly status: "executed" }>): ConnectionError {
-  return new ConnectionError(`the renewal ${txHash} was not executed, as far as is known: ${outcome.reason}`, {
+  return new ConnectionError(`the renewal ${txHash} was probably not executed: ${outcome.reason}`, {
     code: Code.Aborted,
     advice: "The next renewal follows automatically.",
     connected: true,

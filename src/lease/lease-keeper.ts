@@ -125,8 +125,8 @@ export function keepLeases(
       const submission = readLeasedOrder(command, settings);
       if (state.orders.size >= MAX_ORDERS) {
         throw notLeasable(
-          `${MAX_ORDERS} orders are leased, the maximum`,
-          "Lease fewer: each is renewed again and again.",
+          `the maximum of ${MAX_ORDERS} leased orders is reached`,
+          "Lease fewer orders: each is renewed repeatedly.",
         );
       }
       const { executed } = isOpening(state, submission, settings)
@@ -168,39 +168,42 @@ export function keepLeases(
 function readLeasedOrder(source: CommandSource, { marketIds }: LeaseSettings): OrderSubmission {
   assertObject("command", source);
   if (!("case" in source) || source.case !== "orderSubmission") {
-    throw notLeasable("the command is not the submission of an order", "Give what units.order() makes.");
+    throw notLeasable("the command must be an order submission", "Use a result of units.order().");
   }
   const { value } = source;
   assertObject("command.value", value);
   const { timeInForce = Order_TimeInForce.GTT, expiresAt, type } = value;
   if (type === Order_Type.MARKET) {
     throw notLeasable(
-      "the order does not rest on the book",
-      "Give a limit order. Send others with client.sendCommand.",
+      "the order must be able to rest on the book",
+      "Use a limit order. Send other orders with client.sendCommand.",
     );
   }
   if (timeInForce !== Order_TimeInForce.GTT && timeInForce !== Order_TimeInForce.UNSPECIFIED) {
-    throw notLeasable("the order has a time in force", "Leave timeInForce out: a leased order is TIME_IN_FORCE_GTT.");
+    throw notLeasable(
+      "the order must not have a time in force",
+      "Omit timeInForce: a leased order always has TIME_IN_FORCE_GTT.",
+    );
   }
   if (expiresAt !== undefined && expiresAt !== 0n) {
-    throw notLeasable("the order has an expiry", "Leave expiresAt out: leaseMs says how long the order lives.");
+    throw notLeasable("the order must not have an expiry", "Omit expiresAt: leaseMs sets the lifetime of the order.");
   }
   const init = { ...value, timeInForce: Order_TimeInForce.GTT, expiresAt: 1n };
   const { command } = readCommand({ case: "orderSubmission", value: init });
   if (command.case !== "orderSubmission") {
-    throw notLeasable("the command is not the submission of an order", "Give what units.order() makes.");
+    throw notLeasable("the command must be an order submission", "Use a result of units.order().");
   }
   const order = create(OrderSubmissionSchema, { ...command.value, marketId: command.value.marketId.toLowerCase() });
   if (order.type !== Order_Type.LIMIT) {
     throw notLeasable(
-      "the order does not rest on the book",
-      "Give a limit order. Send others with client.sendCommand.",
+      "the order must be able to rest on the book",
+      "Use a limit order. Send other orders with client.sendCommand.",
     );
   }
   if (marketIds?.has(order.marketId) === false) {
     throw notLeasable(
       `market ${order.marketId} is not among marketIds`,
-      "Add it to the options of client.leases(), or leave marketIds out.",
+      "Add it to the options of client.leases(), or omit marketIds.",
     );
   }
   return order;

@@ -141,9 +141,9 @@ function parseFlattenAfter(times: LeasesOptions["flattenAfterMs"], leaseMs: numb
   }
   const all: readonly number[] = typeof times === "object" && times !== null ? [...times] : [times];
   if (all.length > MAX_ATTEMPTS) {
-    throw new RequestError(`has ${all.length} times, more than ${MAX_ATTEMPTS}`, {
+    throw new RequestError(`must have at most ${MAX_ATTEMPTS} times (got ${all.length})`, {
       option: "flattenAfterMs",
-      advice: "Give one time, or a few.",
+      advice: "Use one time, or a few.",
     });
   }
   for (const each of all) {
@@ -156,12 +156,12 @@ function parseMarketIds(marketIds: LeasesOptions["marketIds"]): ReadonlySet<stri
   if (marketIds === undefined) {
     return undefined;
   }
-  assertArray("marketIds", marketIds, "Give the markets in an array, or leave it out for all.");
+  assertArray("marketIds", marketIds, "an array of market IDs");
   return new Set(marketIds.map((each) => requireIdentifier(each, "marketIds").toLowerCase()));
 }
 
 function requireMs(name: string, value: number, min: number, max: number): void {
   if (!isIntegerIn(value, min, max)) {
-    throw invalidValueError(name, value, `Give whole milliseconds, ${min} to ${max}.`);
+    throw invalidValueError(name, value, `a whole number of milliseconds from ${min} to ${max}`);
   }
 }

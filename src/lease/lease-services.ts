@@ -81,8 +81,8 @@ async function readParameter(
     },
   );
   if (value !== undefined && !/^\d{1,9}$/.test(value)) {
-    throw new ProtocolError(`the network parameter ${key} is no whole number`, {
-      advice: "Try another node, and report it to who runs this one.",
+    throw new ProtocolError(`the network parameter ${key} is not a whole number`, {
+      advice: "Use another node, and report this to the operator of the node.",
     });
   }
   return value === undefined ? otherwise : Number(value);

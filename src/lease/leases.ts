@@ -157,10 +157,6 @@ function validateTrigger(trigger: LeaseTrigger | undefined): void {
   const [name, price]: [string, unknown] = first ?? ["", undefined];
   const isPrice = typeof price === "string" && /^[1-9]\d{0,76}$/.test(price);
   if (second !== undefined || !isPrice || (name !== "fallsBelow" && name !== "risesAbove")) {
-    throw invalidValueError(
-      "trigger",
-      trigger,
-      'Give a price in the market\'s units, such as { fallsBelow: "105000" }.',
-    );
+    throw invalidValueError("trigger", trigger, 'a price in the market\'s units, such as { fallsBelow: "105000" }');
   }
 }

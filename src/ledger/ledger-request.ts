@@ -1,7 +1,5 @@
-import { quoted } from "../errors/error-text.js";
-import { RequestError } from "../errors/index.js";
 import { contentDispositionName } from "../file/save-target.js";
-import { assertKnownKeys } from "../input/assert.js";
+import { assertKnownKeys, invalidValueError } from "../input/assert.js";
 import { type DateRange, readDateRange } from "../listing/listing-filters.js";
 
 /** Which entries of the ledger to export. */
@@ -45,10 +43,7 @@ export function readLedgerRequest(request: LedgerRequest): CheckedLedgerRequest 
 
 function identifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
-    throw new RequestError(`must be 64 hex digits (got ${typeof text === "string" ? quoted(text) : String(text)})`, {
-      option: name,
-      advice: "Copy the identifier in full, as the network shows it.",
-    });
+    throw invalidValueError(name, text, "64 hex digits");
   }
   return text;
 }

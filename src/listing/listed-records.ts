@@ -83,10 +83,10 @@ function wholeRecord<M, N extends M>(
   make: (cursor: string, node: N) => ListedRecord<N>,
 ): ListedRecord<N> {
   if (cursor === "") {
-    throw brokenListing("the node gives a record without a cursor");
+    throw brokenListing("the node sent a record without a cursor");
   }
   if (node === undefined || !isWhole(node)) {
-    throw brokenListing(`the node gives a cursor without a record, ${JSON.stringify(cursor.slice(0, 200))}`);
+    throw brokenListing(`the node sent a cursor without a record, ${JSON.stringify(cursor.slice(0, 200))}`);
   }
   return make(cursor, node);
 }

@@ -80,22 +80,19 @@ export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<t
 /** Copies a list. A string is an iterable of characters, but is never meant as one. */
 function listOf<T>(values: Iterable<T>, name: string): T[] {
   if (typeof values === "string") {
-    throw new RequestError(`is a text, not a list`, {
-      option: name,
-      advice: `Give a list, such as [${JSON.stringify(values)}].`,
-    });
+    throw invalidValueError(name, values, `an array, such as [${JSON.stringify(values)}]`);
   }
   if (typeof values !== "object" || values === null || !(Symbol.iterator in values)) {
-    throw invalidValueError(name, values, "Give a list, or leave it out.");
+    throw invalidValueError(name, values, "an array");
   }
   return [...values];
 }
 
 function identifier(id: string, name: string): string {
   if (typeof id !== "string" || id === "") {
-    throw new RequestError(`holds ${JSON.stringify(id)}, which is no identifier`, {
+    throw new RequestError(`contains the invalid ID ${JSON.stringify(id)}`, {
       option: name,
-      advice: "Give identifiers as the node gives them, or leave the filter out.",
+      advice: "Use IDs exactly as the node returns them, or omit the filter.",
     });
   }
   return id;
@@ -123,7 +120,7 @@ export function readDateRange(range: DateRange) {
   const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "dateRange.endTimestamp");
   if (start !== undefined && end !== undefined && start >= end) {
     throw new RequestError(`the date range is empty: it starts at ${start} and ends at ${end}`, {
-      advice: "Give a start that is before the end, in Unix nanoseconds or as dates.",
+      advice: "Use a start before the end, in Unix nanoseconds or as dates.",
     });
   }
   return { startTimestamp: start, endTimestamp: end };
@@ -133,10 +130,7 @@ function nanoseconds(time: bigint | Date, name: string): bigint {
   const value =
     time instanceof Date ? (Number.isNaN(time.getTime()) ? undefined : BigInt(time.getTime()) * 1_000_000n) : time;
   if (typeof value !== "bigint" || BigInt.asIntN(64, value) !== value) {
-    throw new RequestError(`is ${String(time)}, which is no time`, {
-      option: name,
-      advice: "Give a Date, or Unix nanoseconds as a bigint of 64 bits.",
-    });
+    throw invalidValueError(name, time, "a Date, or Unix nanoseconds as a bigint of 64 bits");
   }
   return value;
 }

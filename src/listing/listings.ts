@@ -192,12 +192,12 @@ function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
 
 function checkName(text: string, name: string): void {
   if (typeof text !== "string" || text === "") {
-    throw invalidValueError(name, text, `Give the ${name} of what to get.`);
+    throw invalidValueError(name, text, "a non-empty string");
   }
 }
 
 function emptyResponse(): ProtocolError {
-  return new ProtocolError("the response does not hold what was asked for", {
-    advice: "Try another node, and report it to who runs this one.",
+  return new ProtocolError("the response does not contain the requested record", {
+    advice: "Use another node, and report this to the operator of the node.",
   });
 }

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { RequestError } from "../errors/index.js";
-import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import { assertKnownKeys, assertOneOf, formatValue, invalidValueError } from "../input/assert.js";
 import { parseMessageInit } from "../input/message-init.js";
 
 /** Maximum number of records of a page; deployed nodes refuse larger pages. */
@@ -47,8 +47,8 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
   const backwards = last === undefined ? before : last;
   if (forwards !== undefined && backwards !== undefined) {
     const names = [first === undefined ? "after" : "first", last === undefined ? "before" : "last"];
-    throw new RequestError(`${names.join(" and ")} are both given`, {
-      advice: "Give first and after to page forwards, or last and before to page backwards.",
+    throw new RequestError(`${names.join(" and ")} cannot be combined`, {
+      advice: "Use first and after to page forwards, or last and before to page backwards.",
     });
   }
   return {
@@ -70,10 +70,7 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
  */
 export function pageSize(value: number, name: string): number {
   if (!Number.isInteger(value) || value < 1 || value > MAX_PAGE_SIZE) {
-    throw new RequestError(`is ${String(value)}, which is no size of a page`, {
-      option: name,
-      advice: `Give a whole number from 1 to ${MAX_PAGE_SIZE}, the largest page that nodes give.`,
-    });
+    throw invalidValueError(name, value, `a whole number from 1 to ${MAX_PAGE_SIZE}, the maximum page size of nodes`);
   }
   return value;
 }
@@ -88,10 +85,10 @@ export function pageSize(value: number, name: string): number {
  */
 export function cursor(value: string, name: string): string {
   if (typeof value !== "string" || value === "") {
-    throw new RequestError(`is ${JSON.stringify(value)}, which is no cursor`, {
+    throw new RequestError(`must be the cursor of a record (got ${formatValue(value)})`, {
       option: name,
       errorCode: "TW_INVALID_CURSOR",
-      advice: "Give the cursor of a record as the node gave it, or leave it out to begin at the start.",
+      advice: "Use a cursor exactly as the node returned it, or omit it to start at the beginning.",
     });
   }
   return value;
@@ -115,16 +112,13 @@ export function requireDeployedOrder(
     return;
   }
   if (last !== undefined || (first === undefined && before !== undefined)) {
-    throw new RequestError(
-      `pagination.${last === undefined ? "before" : "last"} is given, which deployed nodes refuse for ${name}`,
-      {
-        advice: "Page forwards, with first and after; nothing was sent.",
-      },
-    );
+    throw new RequestError(`deployed nodes refuse pagination.${last === undefined ? "before" : "last"} for ${name}`, {
+      advice: "Page forwards, with first and after. Nothing was sent.",
+    });
   }
   if (newestFirst === false) {
-    throw new RequestError(`newestFirst is false, and deployed nodes list the newest first only for ${name}`, {
-      advice: "Leave it out, and reverse the records; nothing was sent.",
+    throw new RequestError(`newestFirst must be true for ${name}: deployed nodes list only the newest first`, {
+      advice: "Omit it, and reverse the records. Nothing was sent.",
     });
   }
 }
@@ -159,8 +153,8 @@ export function readRequest<I extends DescMessage>(desc: I, init: MessageInitSha
   const asked = paginationOf(desc, request);
   for (const name of ["last", "before"]) {
     if (givenIn(asked, name) !== undefined) {
-      throw new RequestError(`the request has pagination.${name}, but all pages are asked for, and they go forwards`, {
-        advice: "Leave it out: newestFirst sets the order, after where to start; or call the method for a single page.",
+      throw new RequestError(`pagination.${name} cannot be used when all pages are requested, which go forwards`, {
+        advice: "Remove it. newestFirst sets the order, and after the start. To get a single page, call the method.",
       });
     }
   }

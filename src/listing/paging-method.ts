@@ -56,11 +56,11 @@ export function connectionOf(method: DescMethod): Connection {
   if (typeof lacking === "string") {
     const { typeName, methods } = method.parent;
     const paging = methods.filter((other) => typeof lackingOf(other) !== "string").map(({ name }) => name);
-    throw new RequestError(`${typeName}/${method.name} does not page: ${lacking}`, {
+    throw new RequestError(`${typeName}/${method.name} has no pages: ${lacking}`, {
       advice:
         paging.length === 0
-          ? `Call it as it is; no method of ${typeName} pages.`
-          : `Call it as it is, or choose a method of ${typeName} that pages: ${paging.join(", ")}.`,
+          ? `Call the method directly: no method of ${typeName} has pages.`
+          : `Call the method directly, or use a method of ${typeName} that has pages: ${paging.join(", ")}.`,
     });
   }
   found.set(method, lacking);
@@ -80,7 +80,7 @@ export function pages(method: DescMethod): boolean {
 /** Returns the connection of a method, or what is missing. */
 function lackingOf({ methodKind, input, output }: DescMethod): Connection | string {
   if (methodKind !== "unary") {
-    return "it streams";
+    return "it returns a stream";
   }
   const pagination = messageOf(input.field["pagination"]);
   if (pagination === undefined) {
@@ -95,11 +95,11 @@ function lackingOf({ methodKind, input, output }: DescMethod): Connection | stri
   });
   const [connection, ...others] = connections;
   if (connection === undefined) {
-    return `its answer ${output.typeName} holds no connection (edges with cursors, and page_info)`;
+    return `its response ${output.typeName} contains no connection (edges with cursors, and page_info)`;
   }
   if (others.length > 0) {
     const names = connections.map(({ field }) => field.name).join(" and ");
-    return `its answer ${output.typeName} holds more than one connection, ${names}`;
+    return `its response ${output.typeName} contains more than one connection, ${names}`;
   }
   return connection;
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
+import { CanceledError, ProtocolError } from "../errors/index.js";
+import { invalidValueError } from "../input/assert.js";
 import type { CallOptions } from "../input/call-options.js";
 import { linkedController } from "../signal/abort.js";
 import { cursor, MAX_PAGE_SIZE, pageSize } from "./pagination.js";
@@ -70,10 +71,7 @@ export function sentPages<P extends SentPage<unknown>>(
   const after = options.after === undefined ? undefined : cursor(options.after, "after");
   const { limit = Number.POSITIVE_INFINITY, signal } = options;
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
-    throw new RequestError(`is ${String(limit)}, which is no number of records`, {
-      option: "limit",
-      advice: "Give a whole number from 1, or leave it out for all.",
-    });
+    throw invalidValueError("limit", limit, "a whole number from 1");
   }
   return { [Symbol.asyncIterator]: () => iterate(source, { pageSize: size, after, limit, signal }) };
 }
@@ -96,14 +94,14 @@ async function* iterate<P extends SentPage<unknown>>(
       .update(after ?? "")
       .digest("base64"); // The node determines the length of its cursors.
     if (asked.has(digest)) {
-      throw brokenListing(`the node repeats the cursor ${JSON.stringify(after?.slice(0, 200))}`);
+      throw brokenListing(`the node repeated the cursor ${JSON.stringify(after?.slice(0, 200))}`);
     }
     asked.add(digest);
     // A node that counts rows would end a page of the limit's size before it has as many records.
     const first = source.rowsOf ? options.pageSize : Math.min(options.pageSize, left);
     const fetched = await source.fetchPage({ first, after }, abort.signal);
     if (fetched?.pageInfo === undefined) {
-      throw brokenListing("the response holds no page");
+      throw brokenListing("the response contains no page");
     }
     return fetched;
   }
@@ -140,7 +138,7 @@ function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (p
     if (edges.length > 0 && edges.every((edge) => kept.has(idOf(edge)))) {
       repeated += 1;
       if (repeated > MAX_REPEATED_PAGES) {
-        throw brokenListing("the node repeats its pages under new cursors");
+        throw brokenListing("the node repeated its pages under new cursors");
       }
     }
     pages += 1;
@@ -169,8 +167,8 @@ function rowsCheck<P extends SentPage<unknown>>(
     hasSeveral ||= rows > edges.length;
     isWhole &&= rows <= size && pageInfo?.hasNextPage !== true;
     if (hasSeveral && !isWhole) {
-      throw new ProtocolError("the node may have left out records: on its pages, each record of a batch counts", {
-        advice: `Ask for all records on one page: without "after", and with a pageSize of ${MAX_PAGE_SIZE}, the default here.`,
+      throw new ProtocolError("the node may have omitted records: its pages count each record of a batch", {
+        advice: `Request all records on one page: omit "after", and use a pageSize of ${MAX_PAGE_SIZE}, the default.`,
       });
     }
   };
@@ -179,10 +177,10 @@ function rowsCheck<P extends SentPage<unknown>>(
 /** The cursor after which the next page starts. */
 function endOf({ edges, pageInfo }: SentPage<unknown>): string {
   if (edges.length === 0) {
-    throw brokenListing("the node says that there are more records, but the page holds none");
+    throw brokenListing("the node reports more records, but the page is empty");
   }
   if (pageInfo === undefined || pageInfo.endCursor === "") {
-    throw brokenListing("the node says that there are more records, but gives no cursor");
+    throw brokenListing("the node reports more records, but sent no cursor");
   }
   return pageInfo.endCursor;
 }
@@ -207,7 +205,7 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
  */
 export function brokenListing(summary: string): ProtocolError {
   return new ProtocolError(summary, {
-    advice: "The listing cannot be gone through; try another node, and report it to who runs this one.",
+    advice: "The listing cannot be completed. Use another node, and report this to the operator of the node.",
   });
 }
 

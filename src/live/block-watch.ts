@@ -333,9 +333,9 @@ function createUserCount(start: () => void, stop: () => void) {
 }
 
 function noBlocks(): ConnectionError {
-  return new ConnectionError(`no block ended for ${IDLE_TIMEOUT_MS} ms`, {
+  return new ConnectionError(`no new block for ${IDLE_TIMEOUT_MS} ms`, {
     code: Code.DeadlineExceeded,
-    advice: "Check that the network makes blocks, and that the node follows it.",
+    advice: "Check that the network makes blocks, and that the node is synchronized.",
     connected: true,
   });
 }
@@ -343,7 +343,7 @@ function noBlocks(): ConnectionError {
 function closed(): ConnectionError {
   return new ConnectionError("the client was closed", {
     code: Code.Canceled,
-    advice: "Close it after the last transaction has come to its end.",
+    advice: "Close the client after the last transaction is final.",
     connected: false,
     isClosed: true,
   });

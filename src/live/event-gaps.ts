@@ -136,15 +136,17 @@ function isOfEarlierConnection(
   const stored = blocks.get(block);
   if (stored === undefined) {
     if (blocks.mayHaveDropped(block)) {
-      throw otherHistory(`event ${id} is too far behind event ${earlier.last.id} to tell whether it came before`);
+      throw otherHistory(
+        `event ${id} is too far behind event ${earlier.last.id} to detect whether it was received before`,
+      );
     }
     if (block >= earlier.completeFrom) {
-      throw otherHistory(`event ${id} was not among those that came of the blocks up to event ${earlier.last.id}`);
+      throw otherHistory(`event ${id} was not among the events received up to event ${earlier.last.id}`);
     }
     return false;
   }
   if (stored.hash !== blockHash) {
-    throw otherHistory(`event ${id} is of another block ${block} than the one that came before`);
+    throw otherHistory(`event ${id} belongs to another block ${block} than the one received before`);
   }
   return stored.connection !== earlier.connections;
 }
@@ -165,6 +167,6 @@ function isBehind(event: LiveEvent, other: LiveEvent): boolean {
 
 function otherHistory(summary: string): ProtocolError {
   return new ProtocolError(summary, {
-    advice: "The node's chain has started over, or the address leads to nodes of different chains. Start over, too.",
+    advice: "The node's chain was reset, or the address leads to nodes of different chains. Start over.",
   });
 }

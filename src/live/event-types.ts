@@ -150,11 +150,11 @@ export function parseEventType(name: string, where: string): EventType {
     return name;
   }
   const similar = closestName(String(name), eventTypes);
-  throw new RequestError(`is ${quoted(String(name))}, which is no type of events`, {
+  throw new RequestError(`must be an event type (got ${quoted(String(name))})`, {
     option: where,
     advice:
       similar === undefined
-        ? `Give one of ${eventTypes.slice(0, 5).join(", ")} and so on; docs/live.md lists them.`
+        ? `Use one of ${eventTypes.slice(0, 5).join(", ")} and so on. docs/live.md lists all types.`
         : `Did you mean ${similar}? docs/live.md lists all types.`,
   });
 }
@@ -199,7 +199,7 @@ const ID = /^(\d{1,19})-(\d{1,19})$/;
 export function parseEvent(event: BusEvent): LiveEvent {
   const [, block, sequence] = ID.exec(event.id) ?? [];
   if (block === undefined || sequence === undefined) {
-    throw new ProtocolError(`an event's id is ${quoted(event.id)}, not BLOCK-SEQUENCE`, {
+    throw new ProtocolError(`an event ID must have the form BLOCK-SEQUENCE (got ${quoted(event.id)})`, {
       advice:
         "Use another node, and report this to the operator of the node: neither gaps nor repeated events can be detected.",
     });

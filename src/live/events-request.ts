@@ -1,6 +1,5 @@
-import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { assertKnownKeys, assertOneOf } from "../input/assert.js";
+import { assertKnownKeys, assertOneOf, invalidValueError } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { type EventType, parseEventType } from "./event-types.js";
 
@@ -75,9 +74,9 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
   assertKnownKeys("request", request, { types: true, partyId: true, marketId: true, batchSize: true, lifecycle: true });
   const { types, partyId, marketId, batchSize = 0, lifecycle = false } = request;
   if (types !== undefined && (!Array.isArray(types) || types.length === 0)) {
-    throw new RequestError("is no list of types of events, or an empty one", {
+    throw new RequestError("must be a non-empty array of event types", {
       option: "types",
-      advice: 'Give at least one, such as ["order"], or leave it out for events of all types.',
+      advice: 'Use at least one type, such as ["order"], or omit it for events of all types.',
     });
   }
   const checkedTypes = types?.map((type, at) => parseEventType(type, `types[${at}]`));
@@ -96,16 +95,16 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
 
 function requireLifecycleTypes(types: readonly EventType[], partyId: string | undefined): void {
   if (!types.includes("order")) {
-    throw new RequestError("is set, and order is not among the types", {
+    throw new RequestError("needs order among the types", {
       option: "lifecycle",
-      advice: 'Add "order" to the types, or leave out lifecycle: it reports the ends of orders as events of that type.',
+      advice: 'Add "order" to the types, or omit lifecycle, which reports the ends of orders as events of that type.',
     });
   }
   const possible: readonly EventType[] = LIFECYCLE_PARTY_TYPES;
   const other = types.find((type) => !possible.includes(type));
   if (partyId !== undefined && other !== undefined) {
     throw new RequestError((nameOf) => `${other} cannot be observed with lifecycle and ${nameOf("partyId")} together`, {
-      advice: `These can: ${LIFECYCLE_PARTY_TYPES.join(", ")}. Observe the other types with a separate call.`,
+      advice: `Valid types: ${LIFECYCLE_PARTY_TYPES.join(", ")}. Observe the other types with a separate call.`,
     });
   }
 }
@@ -133,10 +132,7 @@ export function parseObserveOptions(options: ObserveOptions) {
 
 function wholeNumber(number: number, name: string, smallest: number, largest: number): number {
   if (!Number.isSafeInteger(number) || number < smallest || number > largest) {
-    throw new RequestError(`is ${String(number)}, which is not possible`, {
-      option: name,
-      advice: `Give a whole number from ${smallest} to ${largest}.`,
-    });
+    throw invalidValueError(name, number, `a whole number from ${smallest} to ${largest}`);
   }
   return number;
 }
@@ -151,10 +147,7 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
  */
 export function requireIdentifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
-    throw new RequestError(`must be 64 hex digits (got ${quoted(String(text))})`, {
-      option: name,
-      advice: "Copy the identifier in full, as the network shows it.",
-    });
+    throw invalidValueError(name, text, "64 hex digits");
   }
   return text;
 }

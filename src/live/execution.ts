@@ -171,7 +171,7 @@ async function sendAndWait(
       const txHash = answer.txHash.toUpperCase();
       if (/^[0-9A-F]{64}$/.test(txHash) && txHash !== sent.txHash) {
         known = { ...sent, txHash, isHashOfNode: true };
-        doubt = `the node knows it by the hash ${txHash}, this client computed ${sent.txHash}`;
+        doubt = `the node reports the hash ${txHash}, but this client computed ${sent.txHash}`;
       }
     } catch (reason) {
       const earlier = await outcomeOfEarlier(services, sent, reason);
@@ -251,7 +251,7 @@ async function searchAndWait(
     const isUp = isLate && ending?.kind !== "seen";
     const outcome =
       isOver || isUp
-        ? outcomeOfTraces(traces, sent, isOver ? "its result is not sent a second time" : TIMED_OUT)
+        ? outcomeOfTraces(traces, sent, isOver ? "its result is sent only once" : TIMED_OUT)
         : await outcomeOfEnding(
             { ...services, earlier: traces.lookedAt },
             sent,
@@ -308,7 +308,7 @@ async function outcomeByTraces(
 
 /** The outcome of a transaction that is proven to be absent. */
 function absentOutcome({ txHash, parts }: Sent): Outcome {
-  const reason = "the data node has all blocks that could take it, and no record of it";
+  const reason = "the data node has all blocks that could contain it, and no record of it";
   const failed = parts.map((part) => partOutcome(part, reason));
   return { status: "failed", txHash, block: undefined, evidence: "absence", reason, parts: failed };
 }
@@ -333,7 +333,7 @@ export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, 
 }
 
 /** Why a result did not come where the time for it was up. */
-export const TIMED_OUT = "its result did not come in the time allowed";
+export const TIMED_OUT = "its result did not arrive in time";
 
 /** The kind of command that a v0.78.0 network executes without a result. */
 const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
@@ -358,7 +358,7 @@ export async function outcomeOfEnding(
     case "seen":
       return outcomeOfSeenResult(services, sent, ending);
     case "too old": {
-      const reason = `no block up to ${ending.block} has it, and later ones cannot take it any more`;
+      const reason = `no block up to ${ending.block} contains it, and later blocks cannot`;
       const { similar } = ending;
       const other = similar && `block results have an equal command of the same party under the hash ${similar}`;
       const silent =
@@ -369,7 +369,7 @@ export async function outcomeOfEnding(
       }
       const otherHeight = await differentHeight(services, ending.block);
       if (otherHeight !== undefined) {
-        return unknown(`by the events, ${reason}; ${otherHeight}`);
+        return unknown(`according to the events, ${reason}; ${otherHeight}`);
       }
       const parts = sent.parts.map((part) => partOutcome(part, reason));
       return { status: "failed", txHash: sent.txHash, block: undefined, evidence: "blocks", reason, parts };
@@ -377,13 +377,13 @@ export async function outcomeOfEnding(
     case "missed": {
       const blocks = ending.from === undefined ? `up to ${ending.to}` : `${ending.from} to ${ending.to}`;
       return unknown(
-        `the results of blocks ${blocks} may not have arrived, and none of those that arrived is of this transaction`,
+        `the results of blocks ${blocks} may be missing, and none that arrived belongs to this transaction`,
       );
     }
     case "proved":
       return ending.outcome;
     case "failed":
-      return unknown(`the events cannot be followed: ${summaryOf(ending.error)}`);
+      return unknown(`the event stream failed: ${summaryOf(ending.error)}`);
     case "time up":
       return unknown(TIMED_OUT);
   }
@@ -404,17 +404,17 @@ const CLOCK_GRACE_MS = 1000;
 function clockDoubt({ times, tookMs }: Extract<Ending, { readonly kind: "too old" }>): string | undefined {
   const known = times.filter((time) => time !== undefined);
   if (known.length < times.length) {
-    return `the times of ${times.length - known.length} of these blocks did not come, so the events of their ends are not believed`;
+    return `the times of ${times.length - known.length} of these blocks are missing, so their end events are not trusted`;
   }
   const steps = known.slice(1).map((time, index) => Number(time - (known[index] ?? time)) / 1e6);
   if (steps.some((step) => step <= 0)) {
-    return "the times of these blocks do not increase, so the events of their ends are not believed";
+    return "the times of these blocks do not increase, so their end events are not trusted";
   }
   // Of each block the time of the middle one: after a halt, or where the clock of a local node was set, one takes long.
   const [middle = 0] = steps.toSorted((one, other) => one - other).slice(Math.floor(steps.length / 2));
   const claimedMs = middle * steps.length;
   return claimedMs > tookMs * FASTER_CLOCK + CLOCK_GRACE_MS
-    ? `${times.length} blocks that took ${Math.round(claimedMs)} ms by their own times ended within ${Math.ceil(tookMs)} ms, so the events of their ends are not believed`
+    ? `${times.length} blocks that took ${Math.round(claimedMs)} ms by their own times ended within ${Math.ceil(tookMs)} ms, so their end events are not trusted`
     : undefined;
 }
 
@@ -435,20 +435,20 @@ async function outcomeOfSeenResult(
 ): Promise<Outcome> {
   const unknown = (reason: string) => outcomeByTraces(services, sent, reason, false);
   const hash = result.hash.toUpperCase();
-  const which = sent.isHashOfNode === true ? `the node knows it by the hash ${hash}, whose result in` : "its result in";
+  const which = sent.isHashOfNode === true ? `the node reports the hash ${hash}, whose result in` : "its result in";
   const difference = resultMismatch(sent, result);
   if (difference !== undefined) {
     return unknown(`${which} block ${block} ${difference}`);
   }
   if (sent.blockHeight !== undefined && block <= sent.blockHeight) {
     return unknown(
-      `${which} block ${block} cannot be true, as it is tied to block ${sent.blockHeight}: only later blocks can have it`,
+      `${which} block ${block} is impossible: the transaction is tied to block ${sent.blockHeight}, and only later blocks can contain it`,
     );
   }
   const sentParts = sent.message === undefined ? commandParts(result.transaction, sent.signature) : sent.parts;
   const outcome = outcomeOfResult(result, block, hash, sentParts);
   if (outcome === undefined) {
-    return unknown(`the status of its result in block ${block} is not known, or contradicts itself`);
+    return unknown(`the status of its result in block ${block} is unknown or contradictory`);
   }
   if (outcome.status === "failed") {
     return outcome;
@@ -469,7 +469,9 @@ async function outcomeOfSeenResult(
   );
   const unread = states.find((state) => state?.kind === "unread");
   if (unread !== undefined) {
-    return unknown(`block ${block} executed it, but whether its stop orders were accepted is not known: ${unread.why}`);
+    return unknown(
+      `block ${block} executed it, but it is unknown whether its stop orders were accepted: ${unread.why}`,
+    );
   }
   const parts = outcome.parts.map((part, index) => {
     const state = states[index];

@@ -58,16 +58,16 @@ export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, par
 export function readCursor(cursor: string, wanted: TableName): FollowPosition {
   const content = contentOf(cursor);
   if (!v.is(cursorSchema, content) || content[3] > content[4]) {
-    throw new RequestError(`${quoted(String(cursor), 80)} is no cursor of a follow`, {
+    throw new RequestError(`${quoted(String(cursor), 80)} is not a cursor of a follow`, {
       errorCode: "TW_INVALID_CURSOR",
-      advice: "Pass the cursor that came with the rows, unchanged; or none, to start over.",
+      advice: "Pass the cursor of the rows unchanged, or none to start over.",
     });
   }
   const [, chainId, table, fromBlock, toBlock, segmentId, rows, digest] = content;
   if (table !== wanted) {
-    throw new RequestError(`the cursor is of the table ${table}, but ${wanted} is to be followed`, {
+    throw new RequestError(`the cursor belongs to the table ${table}, not to ${wanted}`, {
       errorCode: "TW_INVALID_CURSOR",
-      advice: "Keep a cursor for each table.",
+      advice: "Store a separate cursor for each table.",
     });
   }
   const part = rows === undefined || digest === undefined ? undefined : { rows, digest };

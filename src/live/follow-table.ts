@@ -2,12 +2,18 @@ import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_da
 import type { TypedOptions } from "../archive/typed-rows.js";
 import type { CsvRecord } from "../csv/csv-format.js";
 import { rowToRecord } from "../csv/decode-csv.js";
-import { CanceledError, RequestError, TradewireError } from "../errors/index.js";
+import { CanceledError, TradewireError } from "../errors/index.js";
 import { createEventReporter } from "../errors/observer.js";
 import { type ExportRequest, readBlock, requireOrder } from "../history/export-request.js";
 import type { ExportOptions } from "../history/network-history-export.js";
 import type { Segment } from "../history/segment-chain.js";
-import { assertFunction, assertKnownKeys, assertOneOf, parsePositiveInteger } from "../input/assert.js";
+import {
+  assertFunction,
+  assertKnownKeys,
+  assertOneOf,
+  invalidValueError,
+  parsePositiveInteger,
+} from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { readTable, type TableName } from "../schema/table-names.js";
@@ -275,9 +281,7 @@ function positionIn(segment: FollowedSegment, part: PartOfSegment | undefined): 
 
 function parseCount(count: number, max: number): number {
   if (!Number.isSafeInteger(count) || count < 0 || count > max) {
-    throw new RequestError(`there is no cursor after ${count} of ${max} rows`, {
-      advice: `Give a whole number from 0 to ${max}.`,
-    });
+    throw invalidValueError("count", count, `a whole number of rows from 0 to ${max}`);
   }
   return count;
 }

@@ -146,7 +146,7 @@ function lossOf(end: ConnectionEnd): TradewireError {
   if (end.kind === "completed") {
     return new ConnectionError("the node ended it without an error", {
       code: Code.Unavailable,
-      advice: "Such streams have no end: the node may have dropped it, or have been stopped.",
+      advice: "The node may have dropped the stream, or was stopped.",
     });
   }
   if (end.error instanceof TradewireError && reactionTo(end.error).resume) {
@@ -162,7 +162,7 @@ function streamLost(
   return new ConnectionError(`${stream} was lost: ${cause.summary}; ${missing()}`, {
     code: cause.code,
     advice:
-      "Nothing of it can be sent again: open another, or have that done with `reconnect`. History has what is missing.",
+      "The missing messages are not sent again. Open another stream, or use `reconnect`. The history contains what is missing.",
     connected: true,
     cause,
   });

@@ -205,7 +205,7 @@ function noEvents(cause: unknown): ProtocolError {
   return new ProtocolError(`the node offers no stream of events${why}`, {
     code: Code.Unimplemented,
     advice:
-      "Over REST only a data node streams events, over a WebSocket: give the URL of one, let the proxy in front of it pass WebSockets, or use gRPC.",
+      "Over REST only a data node streams events, over a WebSocket: use its URL and allow WebSockets in proxies, or use gRPC.",
     cause,
   });
 }
@@ -245,8 +245,8 @@ function createEventReader(types: readonly EventType[] | undefined, chainId: str
 
 function assertChain({ id, chainId }: LiveEvent, expected: string): void {
   if (chainId !== expected) {
-    throw new ProtocolError(`event ${id} is of the chain ${quoted(chainId)}, not of ${quoted(expected)}`, {
-      advice: (nameOf) => `Check the address of the node, and ${nameOf("chainId", "chainId in the configuration")}.`,
+    throw new ProtocolError(`event ${id} belongs to chain ${quoted(chainId)}, not to ${quoted(expected)}`, {
+      advice: (nameOf) => `Check the node's URL and ${nameOf("chainId", "chainId in the configuration")}.`,
     });
   }
 }

@@ -87,28 +87,31 @@ function continuation(position: FollowPosition, first: Segment, segments: readon
 }
 
 function otherChain(followed: string, listed: string): RequestError {
-  return new RequestError(`the chain ${quoted(followed)} was followed, and the node's is ${quoted(listed)}`, {
-    errorCode: "TW_CHAIN_MISMATCH",
-    advice: "Check the node's URL, or start over without the cursor.",
-  });
+  return new RequestError(
+    `the node is on chain ${quoted(listed)}, but the cursor belongs to chain ${quoted(followed)}`,
+    {
+      errorCode: "TW_CHAIN_MISMATCH",
+      advice: "Check the node's URL, or start over without the cursor.",
+    },
+  );
 }
 
 function tooEarly(fromBlock: bigint, first: bigint): RequestError {
-  return new RequestError(`${fromBlock} lies before the node's history, whose first block is ${first}`, {
+  return new RequestError(`${fromBlock} is before the first block of the node's history, ${first}`, {
     errorCode: "TW_BLOCK_RANGE",
     option: "fromBlock",
     advice: (nameOf) =>
-      `Begin at block ${first}, or at the first that the node has by leaving ${nameOf("fromBlock")} out, or try another node.`,
+      `Start at block ${first}, omit ${nameOf("fromBlock")} to start at the first block, or use another node.`,
   });
 }
 
 function notListed(block: bigint, next: Segment): ProtocolError {
   const last = next.fromBlock - 1n;
   return new ProtocolError(
-    `the node does not list the blocks ${block} to ${last}, which come next: what it has begins with ${segmentText(next)}`,
+    `the node does not list the blocks ${block} to ${last}, which come next: its history starts with ${segmentText(next)}`,
     {
       code: Code.FailedPrecondition,
-      advice: `Go on from another node that still has them, or start over at block ${next.fromBlock}: rows of the blocks between are then missing.`,
+      advice: `Continue with another node that still has them, or start over at block ${next.fromBlock}, without the rows of the blocks between.`,
     },
   );
 }
@@ -117,11 +120,11 @@ function divergedHistory({ fromBlock, toBlock, segmentId }: FollowPosition, firs
   const was = segmentText({ fromBlock, toBlock, id: segmentId });
   const behind = first.fromBlock > toBlock ? ` after ${quoted(first.previousId)}` : "";
   return new ProtocolError(
-    `the histories diverge: ${was} was followed, and the node has ${segmentText(first)}${behind}`,
+    `the histories diverge: ${was} was followed, but the node has ${segmentText(first)}${behind}`,
     {
       code: Code.FailedPrecondition,
       advice:
-        "Check that the node is of the same network. What was handed out is not of its history: start over without the cursor.",
+        "Check that the node belongs to the same network. The delivered rows are not part of its history: start over without the cursor.",
     },
   );
 }

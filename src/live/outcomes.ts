@@ -1,7 +1,6 @@
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { quoted } from "../errors/error-text.js";
-import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { assertKnownKeys, assertObject } from "../input/assert.js";
+import { OutcomeUnknownError } from "../errors/index.js";
+import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { monotonicMs } from "../runtime/index.js";
 import { linkedController, raceAbort } from "../signal/abort.js";
@@ -223,10 +222,8 @@ function isExecute(options: object): options is ExecuteOptions {
   assertObject("options", options);
   const until = "until" in options ? options.until : undefined;
   if (until !== undefined && until !== "executed") {
-    throw new RequestError(`is ${quoted(String(until))}`, {
-      option: "until",
-      advice: 'Give "executed", or leave it out: then it is in the mempool or refused.',
-    });
+    const advice = "Omit it to return once the transaction is in the mempool or refused.";
+    throw invalidValueError("until", until, '"executed"', advice);
   }
   return until === "executed";
 }

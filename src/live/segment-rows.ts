@@ -183,10 +183,10 @@ function createRowCollector(columns: readonly string[]) {
 
 function changedRows({ table, fromBlock, toBlock }: ExpectedFile, count: number, now: string): ProtocolError {
   return new ProtocolError(
-    `the node sends other rows of ${table}, blocks ${fromBlock} to ${toBlock}, than before: ${count} were handed out, and now there are ${now}`,
+    `the node's rows of ${table}, blocks ${fromBlock} to ${toBlock}, changed: ${count} were delivered, and now there are ${now}`,
     {
       advice:
-        "Rows that were handed out may be wrong, or the node is: drop those of these blocks, and start over with the segment.",
+        "The delivered rows or the node may be wrong. Drop the rows of these blocks, and start over with the segment.",
     },
   );
 }

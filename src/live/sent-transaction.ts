@@ -4,8 +4,8 @@ import { TransferSchema } from "../../gen/vega/commands/v1/commands_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { type TransactionResult, TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
 import { quoted } from "../errors/error-text.js";
-import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { formatValue } from "../input/assert.js";
+import { OutcomeUnknownError } from "../errors/index.js";
+import { invalidValueError } from "../input/assert.js";
 import { identifiers } from "../transaction/command-identifiers.js";
 import { decodeHex } from "../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
@@ -74,9 +74,7 @@ export function parseSent(given: string | OutcomeUnknownError | Transaction): Se
     return sentTransaction(given);
   }
   if (typeof given !== "string" || !/^[0-9a-f]{64}$/i.test(given)) {
-    throw new RequestError(`${formatValue(given)} is not the hash of a transaction`, {
-      advice: "Give 64 hex digits, such as txHash of a submission's result, or the signed transaction.",
-    });
+    throw invalidValueError("the transaction", given, "its hash of 64 hex digits, or a signed transaction");
   }
   return { txHash: given.toUpperCase(), parts: [] };
 }

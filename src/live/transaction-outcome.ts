@@ -201,7 +201,7 @@ export function outcomeOfResult(
   }
   const { error = "", errors = [] } = result.extra.case === "failure" ? result.extra.value : {};
   const said = errors.map(({ key, errors: texts }) => (key === "" ? texts.join(", ") : `${key}: ${texts.join(", ")}`));
-  const reason = error || said.join("; ") || "the node gives no reason";
+  const reason = error || said.join("; ") || "the node reports no reason";
   if (result.transaction.case !== "batchMarketInstructions") {
     return { ...known, status, reason, parts: parts.map((part) => partOutcome(part, reason)) };
   }

@@ -1,7 +1,6 @@
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveTransactionResultsResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
-import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, invalidValueError } from "../input/assert.js";
 import { type ObserveOptions, parseObserveOptions, requireIdentifier } from "./events-request.js";
 import { type LiveCalls, observeCall } from "./live-call.js";
@@ -105,10 +104,7 @@ function readRequest(request: ResultsRequest) {
   assertKnownKeys("request", request, { partyIds: true, hashes: true, status: true });
   const { partyIds = [], hashes = [], status } = request;
   if (status !== undefined && typeof status !== "boolean") {
-    throw new RequestError(`is ${String(status)}, which is neither true nor false`, {
-      option: "status",
-      advice: "Give true for transactions that were executed, false for those that failed, or leave it out.",
-    });
+    throw invalidValueError("status", status, "true for executed transactions, or false for failed ones");
   }
   return {
     partyIds: identifiers(partyIds, "partyIds"),
@@ -120,7 +116,7 @@ function readRequest(request: ResultsRequest) {
 
 function identifiers(given: readonly string[], name: string): string[] {
   if (!Array.isArray(given)) {
-    throw invalidValueError(name, given, "Give a list of texts of 64 hex digits each, or leave it out.");
+    throw invalidValueError(name, given, "an array of strings of 64 hex digits");
   }
   return given.map((text, at) => requireIdentifier(text, `${name}[${at}]`));
 }

@@ -216,7 +216,7 @@ async function dataNodeIsCurrent(services: TraceServices): Promise<void> {
       return; // The data node stores times in microseconds.
     }
     if (monotonicMs() > until) {
-      throw new ConnectionError("the data node does not follow its core", {
+      throw new ConnectionError("the data node lags its core", {
         code: Code.DeadlineExceeded,
         advice: "Check the data node.",
         connected: true,
@@ -297,7 +297,7 @@ async function describeSpam(
 ): Promise<string> {
   const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, options);
   const state = statistics?.pow?.blockStates.find((each) => each.blockHeight === blockHeight);
-  return `block ${blockHeight} has served ${state?.transactionsSeen ?? 0n} transactions of the key`;
+  return `block ${blockHeight} was used by ${state?.transactionsSeen ?? 0n} transactions of the key`;
 }
 
 async function describeLastBlock(
@@ -307,7 +307,7 @@ async function describeLastBlock(
 ): Promise<string> {
   const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, options);
   const isTooOld = blockHeight !== undefined && height >= blockHeight + BigInt(past);
-  const age = isTooOld ? "is too old to be taken now" : "may still be taken";
+  const age = isTooOld ? "is too old to be accepted" : "may still be accepted";
   return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
 }
 
@@ -335,14 +335,14 @@ function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPar
   const open = parts.filter((part) => (states.get(part)?.status ?? "open") === "open");
   const paths = open.flatMap(({ path }) => (path === "" ? [] : [path]));
   const what = paths.length === 0 ? "it" : paths.join(", ");
-  return `a block has it, but records do not tell what became of ${what}: look at the orders and positions that it would have changed before you send it again`;
+  return `a block contains it, but no record shows the result of ${what}: check the orders and positions that it would have changed before you resend it`;
 }
 
 /** Why what was found does not tell what became of the transaction with this exact hash. */
 function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, records: HashRecords): string | undefined {
   if (records.kind === "found") {
     return records.isOpenBatch
-      ? "by the hash alone, it may be a batch with a failed part, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)"
+      ? "it may be a batch with a failed part, which leaves no record: use the signed transaction instead of the hash (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)"
       : undefined;
   }
   const [first] = states;
@@ -354,9 +354,9 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
   }
   const [{ id, brings }, { text }] = first;
   if (isTimeUp) {
-    return `${brings} ${id} is ${text}, but the time was up before the records with the hash ${sent.txHash} were read: allow more time`;
+    return `${brings} ${id} is ${text}, but the deadline passed before the records with the hash ${sent.txHash} were read: allow more time`;
   }
-  return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, such as one with another proof of work, may have brought it; do not send the command again before you have looked at that`;
+  return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, for example with another proof of work, may have created it; check this before you resend the command`;
 }
 
 /**
@@ -565,7 +565,7 @@ const UNREAD = "could not be read";
 
 function lookFailure(reason: unknown): string {
   if (reason instanceof CanceledError) {
-    return "the time was up";
+    return "the deadline passed";
   }
   return reason instanceof TradewireError ? reason.summary : String(reason);
 }

@@ -108,7 +108,7 @@ export async function collectRecords<T>(listed: AsyncIterable<{ readonly node: T
     if (records.length === MAX_RECORDS) {
       throw new ProtocolError(`the account has more than ${MAX_RECORDS} records of one kind`, {
         code: Code.ResourceExhausted,
-        advice: "Read them page by page with client.records instead.",
+        advice: "Read the records page by page with client.records instead.",
       });
     }
     records.push(node);

@@ -196,9 +196,8 @@ async function* observeAccount(
 }
 
 function outdatedListing(partyId: string): ProtocolError {
-  return new ProtocolError(`the node's records of party ${partyId} stay behind those that it sent before`, {
+  return new ProtocolError(`the node's records of party ${partyId} are older than those that it sent before`, {
     code: Code.FailedPrecondition,
-    advice:
-      "The node's chain has started over, or the address leads to several nodes and one of them lags. Start over, too.",
+    advice: "The node's chain was reset, or the address leads to several nodes and one of them lags. Start over.",
   });
 }

@@ -46,7 +46,7 @@ export function createBookSide(side: "buy" | "sell", levels: readonly PriceLevel
     if (entries.length > MAX_LEVELS) {
       throw new ProtocolError(`the order book has more than ${MAX_LEVELS} levels to ${side}`, {
         code: Code.ResourceExhausted,
-        advice: "Try another node, and report it to who runs this one: no market has so many prices.",
+        advice: "No market has so many prices. Use another node, and report this to the operator of the node.",
       });
     }
   }

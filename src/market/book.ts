@@ -211,14 +211,13 @@ function createLoader(
 function unusableBook(marketId: string, result: LoadResult, sequenceNumber: bigint): ProtocolError {
   return result === "impossible"
     ? new ProtocolError(`the order book of market ${marketId} has impossible prices or volumes`, {
-        advice: "Try another node, and report it to who runs this one.",
+        advice: "Use another node, and report this to the operator of the node.",
       })
     : new ProtocolError(
-        `the node's order book of market ${marketId} stays behind state ${sequenceNumber}, which it sent before`,
+        `the node's order book of market ${marketId} is older than state ${sequenceNumber}, which it sent before`,
         {
           code: Code.FailedPrecondition,
-          advice:
-            "The node's chain has started over, or the address leads to several nodes and one of them lags. Start over, too.",
+          advice: "The node's chain was reset, or the address leads to several nodes and one of them lags. Start over.",
         },
       );
 }

@@ -1,7 +1,6 @@
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { isIntegerIn } from "../input/assert.js";
-import { mismatchError } from "../input/message-init.js";
+import { invalidValueError, isIntegerIn } from "../input/assert.js";
 
 /**
  * The maximum number of decimals, and of zeros before the decimal point with a minus. The network accepts markets with fewer
@@ -75,7 +74,7 @@ export function formatDecimal(units: bigint | string, decimals: number): string 
  */
 export function formatField(field: string, units: unknown, decimals: number): string {
   if (typeof units !== "bigint" && !isShortMatch(units, INTEGER)) {
-    throw mismatchError(field, units, "a bigint, or the digits of a whole number");
+    throw invalidValueError(field, units, "a bigint, or a string of digits");
   }
   const value = BigInt(units);
   const scaled = decimals < 0 ? value * 10n ** BigInt(-decimals) : value;
@@ -98,11 +97,15 @@ export function parseByRules(text: string, decimals: number, rules: DecimalRules
   const { option, isSigned, tick = 1n } = rules;
   const parts = isShortMatch(text, DECIMAL) ? DECIMAL.exec(text)?.groups : undefined;
   if (parts === undefined) {
-    throw mismatchError(option, text, `a decimal number in text, such as ${quoted(formatDecimal(12345n, decimals))}`);
+    throw invalidValueError(
+      option,
+      text,
+      `a decimal number as a string, such as ${quoted(formatDecimal(12345n, decimals))}`,
+    );
   }
   const { sign = "", integer = "", fraction = "" } = parts;
   if (sign === "-" && !isSigned) {
-    throw new RequestError(`is ${quoted(text)}, which is negative`, { option, advice: "Give a positive number." });
+    throw new RequestError(`must not be negative (got ${quoted(text)})`, { option });
   }
   // As a fraction of whole numbers, the number is exact.
   const given = BigInt(`${integer}${fraction}`);
@@ -126,16 +129,16 @@ function inexactError(
 ): RequestError {
   const step = formatDecimal(tick, decimals);
   const of = owner === undefined ? "" : ` of ${owner}`;
-  const reason =
+  const expected =
     tick === 1n
-      ? `which does not fit the ${decimals} decimals${of}: the smallest step is ${step}`
-      : `which is no multiple of ${step}, the tick size${of} with ${decimals} decimals`;
+      ? `must have at most ${decimals} decimals${of}, in steps of ${step}`
+      : `must be a multiple of ${step}, the tick size${of} with ${decimals} decimals`;
   const [below, above] = nearest.map((units) => formatDecimal(units, decimals));
   const advice =
     nearest[0] === 0n && !isSigned // No price and no size is 0.
-      ? `Give at least ${above}.`
-      : `Give ${below}, the nearest below, or ${above}, the nearest above.`;
-  return new RequestError(`is ${quoted(text)}, ${reason}`, { option, advice: `It is never rounded. ${advice}` });
+      ? `Use at least ${above}.`
+      : `Use ${below}, the nearest below, or ${above}, the nearest above.`;
+  return new RequestError(`${expected} (got ${quoted(text)})`, { option, advice });
 }
 
 function isShortMatch(text: unknown, pattern: RegExp): text is string {
@@ -144,6 +147,6 @@ function isShortMatch(text: unknown, pattern: RegExp): text is string {
 
 function assertDecimals(decimals: number): void {
   if (!isIntegerIn(decimals, -MAX_DECIMALS, MAX_DECIMALS)) {
-    throw mismatchError("decimals", decimals, `a whole number from -${MAX_DECIMALS} to ${MAX_DECIMALS}`);
+    throw invalidValueError("decimals", decimals, `a whole number from -${MAX_DECIMALS} to ${MAX_DECIMALS}`);
   }
 }

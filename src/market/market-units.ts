@@ -206,14 +206,14 @@ function decimalsOf<T extends DecimalRecordType>(
 ): DecimalsOf<T> {
   const fields = DECIMAL_FIELDS[record.$typeName];
   if (fields === undefined) {
-    throw new RequestError(`the record is a ${quoted(String(record.$typeName))}, whose numbers are not known`, {
-      advice: `Give a message of one of these types: ${Object.keys(DECIMAL_FIELDS).join(", ")}.`,
+    throw new RequestError(`records of type ${quoted(String(record.$typeName))} have no decimals`, {
+      advice: `Use a message of one of these types: ${Object.keys(DECIMAL_FIELDS).join(", ")}.`,
     });
   }
   const owner = record.marketId ?? record.market;
   if (owner !== undefined && owner !== marketId) {
-    throw new RequestError(`the record is of market ${quoted(String(owner))}, not of ${marketId}`, {
-      advice: "Load the units of the record's market: another market may count in other decimals.",
+    throw new RequestError(`the record belongs to market ${quoted(String(owner))}, not to ${marketId}`, {
+      advice: "Load the units of the record's market: markets have different decimals.",
     });
   }
   const numbers = Object.entries(fields).map(([field, unit]) => {
@@ -232,13 +232,13 @@ function assetsOf({ tradableInstrument }: Market, marketId: string): { asset: st
     case "spot":
       return { asset: product.value.quoteAsset, baseAsset: product.value.baseAsset };
     default:
-      throw invalidAnswer(`market ${marketId} has no product that this release knows`);
+      throw invalidAnswer(`market ${marketId} has a product that this release does not know`);
   }
 }
 
 function checkDecimals(decimals: bigint | undefined, min: number, owner: string): number {
   if (decimals === undefined || decimals < min || decimals > MAX_DECIMALS) {
-    throw invalidAnswer(`${owner} have ${decimals ?? "no"} decimals, not ${min} to ${MAX_DECIMALS}`);
+    throw invalidAnswer(`${owner} must have ${min} to ${MAX_DECIMALS} decimals (got ${decimals ?? "none"})`);
   }
   return Number(decimals);
 }
@@ -249,11 +249,11 @@ function checkTickSize(tickSize: string, owner: string): bigint {
     return 1n;
   }
   if (!/^[1-9]\d{0,77}$/.test(tickSize)) {
-    throw invalidAnswer(`the tick size of ${owner} is ${quoted(tickSize)}, not a positive whole number`);
+    throw invalidAnswer(`the tick size of ${owner} must be a positive whole number (got ${quoted(tickSize)})`);
   }
   return BigInt(tickSize);
 }
 
 function invalidAnswer(summary: string): ProtocolError {
-  return new ProtocolError(summary, { advice: "Try another node, and report it to who runs this one." });
+  return new ProtocolError(summary, { advice: "Use another node, and report this to the operator of the node." });
 }

@@ -94,7 +94,7 @@ export function createTypesSql(
   dialect: SqlDialect,
   options: Pick<SqlOptions, "within"> = {},
 ): string[] {
-  assertArray("schemas", schemas, "Give what tableSchema() gives, of each table.");
+  assertArray("schemas", schemas, "an array of results of tableSchema()");
   schemas.forEach(requireSchema);
   const statements = schemas.flatMap(({ columns }) =>
     columns.flatMap(({ type, values }) => {
@@ -159,14 +159,14 @@ export function alterTablesSql(
   dialect: SqlDialect,
   options: SqlOptions = {},
 ): string[] {
-  assertArray("tables", tables, "Give the names of tables.");
+  assertArray("tables", tables, "an array of table names");
   assertKnownKeys("versions", versions, { from: true, to: true });
   const { from, to } = versions;
   const before = tables.map((table) => tableSchema(table, from));
   const after = tables.map((table) => tableSchema(table, to));
   if (from > to) {
-    throw new RequestError(`the schema version ${from} is newer than ${to}`, {
-      advice: "Give the version that the tables have as the first one; there is no way back to an earlier version.",
+    throw new RequestError(`the schema cannot be migrated from version ${from} to the older version ${to}`, {
+      advice: "Set from to the version of the existing tables, and to to the same or a newer version.",
     });
   }
   const existing = new Set(createTypesSql(before, dialect, options));

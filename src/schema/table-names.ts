@@ -48,7 +48,7 @@ export function readTable(table: Table | string): TableName {
     .toLowerCase();
   const name = typeof table === "number" ? tableName(table) : text;
   if (name === undefined || !isTableName(name)) {
-    throw new RequestError(`${formatValue(table)} is not a table that can be exported`, {
+    throw new RequestError(`unknown table ${formatValue(table)}`, {
       advice: suggestNames(text, tableNames),
     });
   }

@@ -160,14 +160,18 @@ export function schemaVersions(table: TableName): number[] {
  */
 export function requireSchema(schema: Partial<TableSchema> | undefined): void {
   if (!Array.isArray(schema?.columns) || typeof schema.table !== "string") {
-    throw invalidValueError("the schema", schema, 'Give what tableSchema("trades", NEWEST_SCHEMA_VERSION) gives.');
+    throw invalidValueError(
+      "schema",
+      schema,
+      'a result of tableSchema(), such as tableSchema("trades", NEWEST_SCHEMA_VERSION)',
+    );
   }
 }
 
 function factsOf(table: TableName): TableFacts {
   if (!isTableName(table)) {
-    throw new RequestError(`there is no table ${formatValue(table)}`, {
-      advice: `Choose one of ${tableNames.join(", ")}.`,
+    throw new RequestError(`unknown table ${formatValue(table)}`, {
+      advice: `Valid tables: ${tableNames.join(", ")}.`,
     });
   }
   return facts[table];
@@ -176,14 +180,17 @@ function factsOf(table: TableName): TableFacts {
 function checkedVersion(version: number | bigint): number {
   const number = Number(version);
   if (!Number.isInteger(number) || number < FIRST_SCHEMA_VERSION) {
-    throw new RequestError(`${formatValue(version)} is no version of the database schema`, {
-      advice: `Give a whole number from ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION}.`,
+    throw new RequestError(`unknown schema version ${formatValue(version)}`, {
+      advice: `Use a whole number from ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION}.`,
     });
   }
   if (number > NEWEST_SCHEMA_VERSION) {
-    throw new RequestError(`version ${version} of the database schema is newer than ${NEWEST_SCHEMA_VERSION}`, {
-      advice: `The versions ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION} are known. Take ${NEWEST_SCHEMA_VERSION} (NEWEST_SCHEMA_VERSION) for the columns that are known: newer versions keep them, as a rule, and add more.`,
-    });
+    throw new RequestError(
+      `schema version ${version} is newer than the newest known version ${NEWEST_SCHEMA_VERSION}`,
+      {
+        advice: `Install a newer release of tradewire, or use ${NEWEST_SCHEMA_VERSION} (NEWEST_SCHEMA_VERSION): newer versions usually keep its columns and add more.`,
+      },
+    );
   }
   return number;
 }

@@ -100,17 +100,17 @@ const READ: { readonly [type in ScalarType]: ReadValue } = {
 };
 
 const EXPECTED: { readonly [type in ScalarType]: string } = {
-  int2: "a whole number of 16 bits",
-  int4: "a whole number of 32 bits",
-  int8: "a whole number of 64 bits",
-  hugeint: "a whole number of at most 1000 digits",
+  int2: "a 16-bit integer",
+  int4: "a 32-bit integer",
+  int8: "a 64-bit integer",
+  hugeint: "an integer of at most 1000 digits",
   numeric: "a decimal number",
   "numeric(1000,16)": "a decimal number",
   float8: "a floating-point number",
   bool: "t or f",
   text: "text",
-  bytea: "\\x and pairs of lower-case hex digits",
-  timestamptz: "a time of the years 1 to 9999 in UTC, such as 2023-10-19 08:13:00.123456+00",
+  bytea: "\\x and pairs of lowercase hex digits",
+  timestamptz: "a UTC time in the years 1 to 9999, such as 2023-10-19 08:13:00.123456+00",
   jsonb: "JSON",
 };
 

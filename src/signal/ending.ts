@@ -26,7 +26,7 @@ export async function withEnding<T>(
   act: (ending: Ending) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController();
-  const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
+  const timeout = new DOMException(`timeout after ${timeoutMs} ms`, "TimeoutError");
   const stopTimer = startTimer(() => controller.abort(timeout), timeoutMs);
   const unsubscribe = signals.map((signal) => onAbort(signal, () => controller.abort(signal?.reason)));
   const aborted = signals.find((signal) => signal?.aborted === true);

@@ -46,7 +46,7 @@ export function errorToJson(reason: unknown): ErrorJson {
       name: "Error",
       code: Code.Internal,
       headline: "the signer failed",
-      advice: "Nothing was signed. Look at what the signer process reports.",
+      advice: "Nothing was signed. Check the log of the signer process.",
       errorCode: "TW_SIGNER_FAILED",
     };
   }

@@ -49,7 +49,7 @@ export async function openRemoteSigner(
 
     async sign(message: Uint8Array) {
       if (!(message instanceof Uint8Array)) {
-        throw invalidValueError("message", message, "Give the bytes to sign.");
+        throw invalidValueError("message", message, "the bytes to sign");
       }
       const body = { publicKey, message: Bytes.from(message).toString("base64") };
       const { signature } = await send(PATHS.sign, body, responses.sign, limits);
@@ -79,7 +79,7 @@ export async function openRemoteSigner(
 
     async setMode(mode: GuardMode) {
       if (!GUARD_MODES.includes(mode)) {
-        throw invalidValueError("mode", mode, `Give ${GUARD_MODES.join(", ")}.`);
+        throw invalidValueError("mode", mode, GUARD_MODES.join(" or "));
       }
       await send(PATHS.mode, { mode }, responses.mode, { ...limits, effect: "mode" });
     },
@@ -101,7 +101,7 @@ export async function openRemoteSigner(
 
 function parseTimeout(timeoutMs: number): number {
   if (!isIntegerIn(timeoutMs, 1, MAX_TIMER_MS)) {
-    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
+    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
   }
   return timeoutMs;
 }

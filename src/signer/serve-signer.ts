@@ -39,7 +39,7 @@ export async function serveSigner(options: ServeSignerOptions): Promise<SignerSe
   assertObject("guard", guard);
   requireSigner(guard);
   if (typeof guard.setMode !== "function" || typeof guard.kill !== "function") {
-    throw invalidValueError("guard", guard, "Give what client.guard() returns.");
+    throw invalidValueError("guard", guard, "a result of client.guard()");
   }
   assertChainId("chainId", chainId);
   assertText("listen", listen, "/run/user/1000/tradewire.sock");

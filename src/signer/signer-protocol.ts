@@ -30,17 +30,17 @@ export const MAX_REQUEST_BYTES = Math.ceil(MAX_MESSAGE_BYTES / 3) * 4 + 1024;
 export const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 const mode = v.picklist(GUARD_MODES);
-const publicKey = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "Give a public key: 64 hex digits in lower case."));
+const publicKey = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be a public key of 64 lowercase hex digits"));
 const ids = v.array(v.string());
-const shareId = v.pipe(v.string(), v.regex(/^[0-9a-f-]{36}$/, "Give the id of a share."));
+const shareId = v.pipe(v.string(), v.regex(/^[0-9a-f-]{36}$/, "must be the ID of a share"));
 
 /** The bodies of requests. */
 export const requests = {
   sign: v.strictObject({ publicKey, message: v.string() }),
   shares: v.strictObject({
     publicKey,
-    hash: v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, "Give the hash of a block: 64 hex digits.")),
-    height: v.pipe(v.string(), v.regex(/^\d{1,19}$/, "Give the height of a block as a text.")),
+    hash: v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, "must be a block hash of 64 hex digits")),
+    height: v.pipe(v.string(), v.regex(/^\d{1,19}$/, "must be a block height as a string")),
   }),
   returns: v.strictObject({ id: shareId }),
   mode: v.strictObject({ mode }),
@@ -52,7 +52,7 @@ export const responses = {
   signer: v.object({ publicKey, chainId: v.pipe(v.string(), v.maxLength(50)), mode }),
   sign: v.object({ signature: v.pipe(v.string(), v.regex(/^[0-9a-f]{128}$/)) }),
   shares: v.object({
-    share: v.nullable(v.object({ id: shareId, count: integer(0, Number.MAX_SAFE_INTEGER, "Give a count.") })),
+    share: v.nullable(v.object({ id: shareId, count: integer(0, Number.MAX_SAFE_INTEGER, "must be a count") })),
   }),
   returns: v.object({}),
   mode: v.object({ mode }),

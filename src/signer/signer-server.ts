@@ -97,17 +97,20 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
 
   const requireKey = (publicKey: string) => {
     if (publicKey !== guard.publicKey) {
-      throw new RequestError(`the signer has the key ${guard.publicKey}, not ${publicKey}`, {
-        advice: "Connect to the signer again: it was started with another key. Nothing was signed.",
+      throw new RequestError(`the signer uses the key ${guard.publicKey}, not ${publicKey}`, {
+        advice: "Connect to the signer again: it was restarted with another key. Nothing was signed.",
       });
     }
   };
 
   async function sign(message: Uint8Array) {
     if (message.length > MAX_MESSAGE_BYTES) {
-      throw new RequestError(`the message has ${message.length} bytes, more than ${MAX_MESSAGE_BYTES}`, {
-        advice: "No network takes such a transaction. Nothing was signed.",
-      });
+      throw new RequestError(
+        `the message has ${message.length} bytes, which exceeds the maximum of ${MAX_MESSAGE_BYTES}`,
+        {
+          advice: "The network accepts no transaction of this size. Nothing was signed.",
+        },
+      );
     }
     const signature = await withTimeout(SIGN_MS, undefined, (ending) => raceAbort(guard.sign(message), ending));
     return { signature: encodeHex(signature) };
@@ -149,8 +152,8 @@ function createService({ guard, chainId, onEvent }: ServeSignerOptions) {
     [PATHS.mode](body, isOperator) {
       const { mode } = parse(requests.mode, body);
       if (!isOperator && GUARD_MODES.indexOf(mode) < GUARD_MODES.indexOf(guard.mode)) {
-        throw new RequestError(`the mode is ${guard.mode}, and a program cannot change it to ${mode}`, {
-          advice: "Only the operator can set a less strict mode: over the socket that --admin names, or by a restart.",
+        throw new RequestError(`the mode is ${guard.mode}, and programs cannot change it to ${mode}`, {
+          advice: "Only the operator can set a less strict mode: over the socket of --admin, or with a restart.",
         });
       }
       if (mode !== guard.mode) {
@@ -198,8 +201,8 @@ function parse<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutp
 }
 
 function otherForm(): RequestError {
-  return new RequestError("the request to the signer has another form", {
-    advice: "Use connectSigner() of the same version as the signer process. Nothing was signed.",
+  return new RequestError("invalid request to the signer", {
+    advice: "Use connectSigner() of the same version of tradewire as the signer process. Nothing was signed.",
   });
 }
 

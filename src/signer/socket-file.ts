@@ -4,7 +4,7 @@ import { request, type Server } from "node:http";
 import { dirname, join, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { ConnectionError, FileError, RequestError } from "../errors/index.js";
-import { fileError, hasErrorCode, quotedPath } from "../errors/node-errors.js";
+import { fileError, hasErrorCode, quotedPath, shownPath } from "../errors/node-errors.js";
 import { currentUser, entryExposure, exposure, pathExposure } from "../file/exposure.js";
 import { takeLock } from "../file/lock-file.js";
 import { timeoutSignal } from "../runtime/index.js";
@@ -19,7 +19,7 @@ const MAX_PATH_BYTES = 88;
 const PROBE_MS = 1000;
 
 const ADVICE = {
-  ENOENT: "Create the folder first: mkdir -m 700.",
+  ENOENT: "Create the folder first, with `mkdir -m 700`.",
   EACCES: "Choose a folder that you can write to.",
 };
 
@@ -39,7 +39,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<Asyn
   requireUnix();
   const socket = resolve(path);
   if (Buffer.byteLength(socket) > MAX_PATH_BYTES) {
-    throw new RequestError(`the path ${quotedPath(socket)} is longer than ${MAX_PATH_BYTES} bytes`, {
+    throw new RequestError(`the path ${quotedPath(socket)} exceeds ${MAX_PATH_BYTES} bytes`, {
       advice: "Choose a shorter path for the socket, such as /run/user/1000/tradewire.sock.",
     });
   }
@@ -76,7 +76,8 @@ export async function listenOnSocket(server: Server, path: string): Promise<Asyn
 export function requireUnix(): void {
   if (process.platform === "win32") {
     throw new RequestError("a signer process is not supported on Windows", {
-      advice: "The permissions of a Unix socket protect it. Use Linux or macOS, or sign in the program itself.",
+      advice:
+        "Its protection relies on the permissions of a Unix socket. Use Linux or macOS, or sign in the program itself.",
     });
   }
 }
@@ -90,9 +91,9 @@ async function requirePrivateFolder(socket: string): Promise<void> {
   });
   const found = user === undefined ? undefined : (exposure("the folder", stats, user) ?? pathExposure(socket, user));
   if (found !== undefined) {
-    throw new FileError(`${quotedPath(socket)}: ${found}, so others could replace the socket`, {
+    throw new FileError(`${shownPath(socket)}: ${found}, so others could replace the socket`, {
       code: Code.PermissionDenied,
-      advice: "Put it in a folder that only you can write to, such as /run/user/UID, or one made by mkdir -m 700.",
+      advice: "Use a folder that only you can write to, such as /run/user/UID or one created with `mkdir -m 700`.",
     });
   }
 }
@@ -115,9 +116,9 @@ export function requireOwnSocket(path: string): void {
     throw fileError(reason, path, { ENOENT: "Check the path of the socket: its folder does not exist." });
   }
   if (found !== undefined) {
-    throw new FileError(`${quotedPath(path)}: ${found}, so the signer may be another user's`, {
+    throw new FileError(`${shownPath(path)}: ${found}, so the signer may belong to another user`, {
       code: Code.PermissionDenied,
-      advice: "Use the socket of a signer process of your own, in a folder that only you can write to.",
+      advice: "Use the socket of your own signer process, in a folder that only you can write to.",
     });
   }
 }
@@ -133,9 +134,9 @@ async function requireUnused(socket: string): Promise<void> {
     return;
   }
   if (!stats.isSocket()) {
-    throw new FileError(`${quotedPath(socket)}: it exists, and is not a socket`, {
+    throw new FileError(`${shownPath(socket)}: already exists and is not a socket`, {
       code: Code.AlreadyExists,
-      advice: "Choose another path, or remove it: only a socket is replaced.",
+      advice: "Choose another path, or remove the file: only a socket is replaced.",
     });
   }
   if (!(await isRefused(socket))) {
@@ -145,9 +146,9 @@ async function requireUnused(socket: string): Promise<void> {
 
 function inUse(socket: string, pid: number | undefined): ConnectionError {
   const who = pid === undefined ? "another process" : `process ${pid}`;
-  return new ConnectionError(`${who} listens on ${quotedPath(socket)}`, {
+  return new ConnectionError(`${who} is already listening on ${quotedPath(socket)}`, {
     code: Code.AlreadyExists,
-    advice: "Use that signer, end it first, or choose another path.",
+    advice: "Use that signer, stop it, or choose another path.",
     errorCode: "TW_LISTEN",
   });
 }

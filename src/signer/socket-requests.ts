@@ -19,8 +19,8 @@ export type LostEffect = "none" | "mode" | "kill";
 /** What an error says of a request that the signer may have received. */
 const LOST_ADVICE: Readonly<Record<LostEffect, string>> = {
   none: "Nothing was sent.",
-  mode: "The mode may have been changed: look at it.",
-  kill: "The signer may have halted and goes on to cancel all orders: call kill() again to see what is left.",
+  mode: "The mode may have changed: check it.",
+  kill: "The signer may have halted and may be canceling all orders. Call kill() again to see which are left.",
 };
 
 /** Limits of a request, and what it does. */
@@ -172,7 +172,7 @@ function parseAnswer<S extends v.GenericSchema>(
   if (status === 503) {
     throw new ConnectionError(`the signer at ${quotedPath(path)} has too many requests`, {
       code: Code.ResourceExhausted,
-      advice: "Send fewer at once. Nothing was sent.",
+      advice: "Send fewer requests at once. Nothing was sent.",
       connected: false,
     });
   }
@@ -184,9 +184,9 @@ function parseAnswer<S extends v.GenericSchema>(
 }
 
 function foreignAnswer(path: string, lost: LostEffect): ProtocolError {
-  return new ProtocolError(`what listens on ${quotedPath(path)} does not answer like a signer`, {
+  return new ProtocolError(`the process that listens on ${quotedPath(path)} does not respond like a signer`, {
     code: Code.Internal,
-    advice: `Check the path, and use the same version in the program and in the signer process. ${LOST_ADVICE[lost]}`,
+    advice: `Check the path, and use the same version of tradewire in the program and in the signer process. ${LOST_ADVICE[lost]}`,
   });
 }
 
@@ -208,9 +208,9 @@ function failureOf(
   const { lost } = how;
   const connected = lost !== "none";
   if (how.isClosed) {
-    return new ConnectionError("the connection to the signer was closed by this program", {
+    return new ConnectionError("this program closed the connection to the signer", {
       code: Code.Canceled,
-      advice: `Use it before close(), or connect again. ${LOST_ADVICE[lost]}`,
+      advice: `Use the signer before close(), or connect again. ${LOST_ADVICE[lost]}`,
       connected,
       isClosed: true,
     });
@@ -219,9 +219,9 @@ function failureOf(
     return new CanceledError({ cause: how.signal.reason, mayHaveBeenSent: lost === "kill" });
   }
   if (how.isLate) {
-    return new ConnectionError(`the signer at ${at} did not answer within ${how.timeoutMs} ms`, {
+    return new ConnectionError(`the signer at ${at} did not respond within ${how.timeoutMs} ms`, {
       code: Code.DeadlineExceeded,
-      advice: `Look at the signer process. ${LOST_ADVICE[lost]}`,
+      advice: `Check the signer process. ${LOST_ADVICE[lost]}`,
       connected,
       cause: reason,
     });
@@ -234,13 +234,13 @@ function lostSigner(at: string, cause: unknown, lost: LostEffect): ConnectionErr
   const isNotThere = ["ENOENT", "ECONNREFUSED", "ENOTDIR"].some((code) => hasErrorCode(cause, code));
   const isForbidden = ["EACCES", "EPERM"].some((code) => hasErrorCode(cause, code));
   const what = isNotThere
-    ? `no signer listens on ${at}`
+    ? `no signer is listening on ${at}`
     : isForbidden
-      ? `this user must not use the signer at ${at}`
-      : `the signer at ${at} ended before it answered`;
+      ? `permission denied for the signer at ${at}`
+      : `the signer at ${at} stopped before it responded`;
   const advice = isForbidden
     ? "Run the program as the user of the signer process."
-    : "Start the signer process, or look at why it ended: the next call connects again.";
+    : "Start the signer process, or check why it stopped. The next call reconnects.";
   const code = isForbidden ? Code.PermissionDenied : Code.Unavailable;
   return new ConnectionError(what, {
     code,

@@ -107,7 +107,7 @@ function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): Sin
     `the ledger of ${table} has a unit from block ${fromBlock} after one of blocks ${before.fromBlock} to ${before.toBlock}`,
     {
       code: Code.DataLoss,
-      advice: "The ledger was changed by something else. Restore it, or sync into a new place.",
+      advice: "Another program changed the ledger. Restore it, or sync into a new target.",
     },
   );
 }

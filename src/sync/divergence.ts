@@ -33,12 +33,12 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
   const has = `${sinkName} has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} after ${shown(previousSegmentId)}`;
   const node =
     segment === undefined
-      ? "the node has no segment that ends there, or names another one before its first"
+      ? "the node has no segment that ends there, or its history starts after another segment"
       : `the node has ${segmentText(segment)}`;
   return new DivergenceError(
-    `the histories diverge: ${has}, and ${node}`,
+    `the histories diverge: ${has}, but ${node}`,
     (nameOf) =>
-      `Check that the node is of the same network. To take the node's history from there on, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from)")} ${fromBlock}; nothing was changed.`,
+      `Check that the node belongs to the same network. To replace the history with the node's from there, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from)")} ${fromBlock}. Nothing was changed.`,
     divergence,
   );
 }
@@ -52,8 +52,8 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
  */
 export function historyChangedError(node: string, how: string): DivergenceError {
   return new DivergenceError(
-    `the history of ${node} has changed: ${how}`,
-    "Start the sync again: it compares the loaded rows with the node's history, and names where they diverge.",
+    `the history of ${node} changed: ${how}`,
+    "Start the sync again: it compares the loaded rows with the node's history, and reports where they diverge.",
   );
 }
 
@@ -69,8 +69,8 @@ export function unitDivergenceError(node: string, unit: Unit, segment: Segment):
   const { table, fromBlock, toBlock, segmentId, previousSegmentId } = unit;
   const planned = `the queue has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} after ${shown(previousSegmentId)}`;
   return new DivergenceError(
-    `the histories diverge: ${planned}, and ${node} has ${segmentText(segment)}`,
-    "Check that the worker's nodes are of the network that was planned from. Nothing was changed, and the unit was returned to the queue.",
+    `the histories diverge: ${planned}, but ${node} has ${segmentText(segment)}`,
+    "Check that the nodes of the worker and of the planner belong to the same network. Nothing was changed, and the unit was returned to the queue.",
   );
 }
 
@@ -84,9 +84,9 @@ export function unitDivergenceError(node: string, unit: Unit, segment: Segment):
  */
 export function assertSameChain(sinkName: string, held: string | undefined, chainId: string): void {
   if (held !== undefined && chainId !== "" && held !== chainId) {
-    throw new RequestError(`${sinkName} holds the chain ${quoted(held)}, and the node's is ${quoted(chainId)}`, {
+    throw new RequestError(`the node is on chain ${quoted(chainId)}, but ${sinkName} has chain ${quoted(held)}`, {
       errorCode: "TW_CHAIN_MISMATCH",
-      advice: "Check the node's URL, or load the other chain into another target.",
+      advice: "Check the node's URL, or sync this chain into another target.",
     });
   }
 }

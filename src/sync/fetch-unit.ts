@@ -103,8 +103,8 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Unit
     content: {
       [Symbol.asyncIterator]() {
         if (isRead) {
-          throw new RequestError(`the content of ${unitText(unit)} was taken before`, {
-            advice: "Take it once; fetch the unit again to read it again.",
+          throw new RequestError(`the content of ${unitText(unit)} was already read`, {
+            advice: "Read it once. To read it again, fetch the unit again.",
           });
         }
         isRead = true;
@@ -120,7 +120,7 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Unit
     },
     measures() {
       if (measures === undefined) {
-        throw new RequestError(`${unitText(unit)} has not arrived whole, so it is not known how much it is`, {
+        throw new RequestError(`${unitText(unit)} is not complete, so its size is unknown`, {
           advice: "Read its content to the end first.",
         });
       }

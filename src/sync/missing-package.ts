@@ -10,8 +10,8 @@ import { RequestError } from "../errors/index.js";
  * @returns the error
  */
 export function missingPackage(use: string, name: string, install: string, cause: unknown): RequestError {
-  return new RequestError(`${use} needs the package ${name}, which cannot be loaded`, {
-    advice: `Install it: npm install ${install}`,
+  return new RequestError(`${use} needs ${name}, which is not installed`, {
+    advice: `Run: npm install ${install}`,
     cause,
     errorCode: "TW_MISSING_PACKAGE",
   });

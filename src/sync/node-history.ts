@@ -109,7 +109,7 @@ export function nodeName(client: SyncClient, index: number, count: number): stri
 }
 
 function noClient(): RequestError {
-  return new RequestError("there is no node to ask for its history", { advice: "Give at least one client." });
+  return new RequestError("no node is set", { advice: "Pass at least one client." });
 }
 
 /** The checked history that one node has listed. */
@@ -171,11 +171,11 @@ export function mergeHistories(
   const [one] = reported;
   for (const other of reported) {
     if (one !== undefined && one.chainId !== other.chainId) {
-      throw nodesDifferError(`${one.node} is of the chain ${one.chainId}, but ${other.node} of ${other.chainId}`);
+      throw nodesDifferError(`${one.node} is on chain ${one.chainId}, but ${other.node} is on chain ${other.chainId}`);
     }
   }
   if (one !== undefined && known.chainId !== "" && known.chainId !== one.chainId) {
-    throw historyChangedError(one.node, `it was of chain ${quoted(known.chainId)} and is of ${quoted(one.chainId)}`);
+    throw historyChangedError(one.node, `its chain changed from ${quoted(known.chainId)} to ${quoted(one.chainId)}`);
   }
   const { segments, holders } = compared(reported);
   const whole = continued(known.segments, segments, (was, is) => {
@@ -322,6 +322,6 @@ function factsOf(segment: Segment | undefined): string {
 
 function nodesDifferError(summary: string): ProtocolError {
   return new ProtocolError(summary, {
-    advice: "Nothing was changed. Nodes that share a sync must be of one history: leave out those that are not.",
+    advice: "Nothing was changed. All nodes of a sync must have the same history: remove the others.",
   });
 }

@@ -232,8 +232,10 @@ function assertSink(sink: Sink | undefined): void {
     const what =
       lacking === undefined ? "name" : typeof lacking === "string" ? `method ${lacking}` : "[Symbol.asyncDispose]";
     throw new RequestError(
-      typeof sink === "object" && sink !== null ? `the sink has no ${what}` : `the sink is ${String(sink)}`,
-      { advice: "Give a sink such as duckdbSink(path), or one of your own that has all of the interface Sink." },
+      typeof sink === "object" && sink !== null
+        ? `the sink has no ${what}`
+        : `the sink must be an object (got ${String(sink)})`,
+      { advice: "Use a sink such as duckdbSink(path), or your own implementation of the complete Sink interface." },
     );
   }
 }

@@ -8,7 +8,6 @@ import {
   assertFunction,
   assertKnownKeys,
   assertOneOf,
-  formatValue,
   invalidValueError,
   parsePositiveInteger,
   parseSignal,
@@ -172,7 +171,7 @@ export function parseSyncOptions(options: SyncOptions): ParsedSyncOptions {
     assertFunction("onEvent", options.hooks.onEvent);
   }
   if (typeof retryForMs !== "number" || !(retryForMs >= 0)) {
-    throw invalidValueError("retryForMs", retryForMs, "Give milliseconds from 0 on, or Infinity.");
+    throw invalidValueError("retryForMs", retryForMs, "a number of milliseconds of at least 0, or Infinity");
   }
   return {
     tables: parseTables(options.tables),
@@ -202,7 +201,7 @@ export function parseTables(tables: readonly TableName[] | undefined): readonly 
     return tableNames;
   }
   if (!Array.isArray(tables) || tables.length === 0) {
-    throw invalidValueError("tables", tables, "Give a list of at least one, or leave it out for all tables.");
+    throw invalidValueError("tables", tables, "a non-empty array of tables");
   }
   return [...new Set(tables.map(readTable))];
 }
@@ -234,11 +233,11 @@ export function parseBlockRange(range: SyncOptions["range"] = {}): BlockRange {
 export function parseClients(clients: SyncClient | readonly SyncClient[]): readonly SyncClient[] {
   const all: readonly SyncClient[] = Array.isArray(clients) ? clients : [clients];
   if (all.length === 0) {
-    throw new RequestError("a sync has no client", { advice: "Give a client, or a list of at least one." });
+    throw new RequestError("a sync needs a client", { advice: "Pass a client, or a non-empty array of clients." });
   }
   for (const client of all) {
     if ([client?.listSegments, client?.exportNetworkHistory].some((method) => typeof method !== "function")) {
-      throw new RequestError(`${formatValue(client)} is no client`, { advice: "Give what createClient() has made." });
+      throw invalidValueError("client", client, "a result of createClient()");
     }
   }
   return all;
@@ -251,5 +250,5 @@ function block(name: string, value: bigint | number): bigint {
       return whole;
     }
   }
-  throw invalidValueError(name, value, "Give the number of a block.");
+  throw invalidValueError(name, value, "a block number, such as 1000n");
 }

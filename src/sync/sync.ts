@@ -251,7 +251,7 @@ export async function loadInParallel(
 function lostError(name: string): SinkError {
   return new SinkError(`the connection to ${name} was lost`, {
     code: Code.Unavailable,
-    advice: "All of its ledger is compared with the node's history again, once it can be reached.",
+    advice: "Once it is reachable, its ledger is compared with the node's history again.",
   });
 }
 

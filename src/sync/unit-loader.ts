@@ -153,17 +153,21 @@ class UnitUnavailableError extends ConnectionError {}
 export function unitUnavailable({ table, fromBlock, toBlock, segmentId }: Unit, part?: Unit): TradewireError {
   if (part !== undefined) {
     return new UnitUnavailableError(
-      `no node that answers has blocks ${fromBlock} to ${part.fromBlock - 1n} of ${table} any more, the beginning of the unit up to block ${toBlock}`,
+      `no reachable node has blocks ${fromBlock} to ${part.fromBlock - 1n} of ${table} anymore, the start of the unit up to block ${toBlock}`,
       {
         code: Code.Unavailable,
         connected: false,
-        advice: `The unit was left as it is. Restore it from a backup; blocks ${part.fromBlock} to ${toBlock} can be fetched into another place.`,
+        advice: `The unit was not changed. Restore it from a backup. Blocks ${part.fromBlock} to ${toBlock} can be synced into another target.`,
       },
     );
   }
   return new UnitUnavailableError(
-    `no node that answers lists blocks ${fromBlock} to ${toBlock} of ${table} up to segment ${quoted(segmentId)}`,
-    { code: Code.Unavailable, connected: false, advice: "Wait until a node that has them is back, or has caught up." },
+    `no reachable node lists blocks ${fromBlock} to ${toBlock} of ${table} up to segment ${quoted(segmentId)}`,
+    {
+      code: Code.Unavailable,
+      connected: false,
+      advice: "Wait until a node that has them is reachable or has caught up.",
+    },
   );
 }
 

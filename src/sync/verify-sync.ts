@@ -276,5 +276,5 @@ async function compare(
 }
 
 function noClient(): RequestError {
-  return new RequestError("a deep verification has no client", { advice: "Give the node to fetch from as clients." });
+  return new RequestError("a deep verification needs a client", { advice: "Set clients to the node to fetch from." });
 }

@@ -130,9 +130,12 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
   async function fetchServed(block: KnownBlock, publicKey: string, headers: CallOptions["headers"]): Promise<Served> {
     const pow = await fetchStatistics(service, publicKey, headers);
     if (pow?.bannedUntil !== undefined && pow.bannedUntil !== "") {
-      throw new RequestError(`the key ${publicKey} is banned until ${pow.bannedUntil} for bad proofs of work`, {
-        advice: "Wait until then, or send with another key; nothing was sent.",
-      });
+      throw new RequestError(
+        `the node has banned the key ${publicKey} until ${pow.bannedUntil} for invalid proofs of work`,
+        {
+          advice: "Wait until then, or use another key. Nothing was sent.",
+        },
+      );
     }
     const state = pow?.blockStates.find(({ blockHash }) => blockHash === block.hash);
     return { seen: Number(state?.transactionsSeen ?? 0n), atLeast: Number(state?.expectedDifficulty ?? 0n), count: 0 };
@@ -173,9 +176,12 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
         if (monotonicMs() > until) {
           throw isBehind
             ? behind(block.height, last)
-            : new RequestError(`block ${block.height} has served its transactions, and no next one came in a minute`, {
-                advice: "Check that the network makes blocks; nothing was sent.",
-              });
+            : new RequestError(
+                `block ${block.height} allows no more transactions, and no new block arrived within a minute`,
+                {
+                  advice: "Check that the network makes blocks. Nothing was sent.",
+                },
+              );
         }
         await wait(POLL_MS, signal);
       }
@@ -185,8 +191,8 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
 
 /** The error of a node that has been behind for a minute. */
 function behind(height: bigint, last: bigint): RequestError {
-  return new RequestError(`the last block of the node is ${height}, but block ${last} is known`, {
-    advice: "Wait until the node has caught up, or use another one; nothing was sent.",
+  return new RequestError(`the node's last block is ${height}, but block ${last} is already known`, {
+    advice: "Wait until the node has caught up, or use another node. Nothing was sent.",
   });
 }
 
@@ -209,17 +215,17 @@ function blockToTie({ block, last, pastBlocks }: Chain, validity: Validity, rece
   const min = minValidity(pastBlocks);
   if (blocks > pastBlocks) {
     throw new RequestError(
-      `is ${blocks}, but the network takes a transaction in the next ${pastBlocks} blocks at most`,
+      `must be at most ${pastBlocks}, the number of blocks in which the network accepts a transaction (got ${blocks})`,
       {
         option: "validForBlocks",
-        advice: `Give ${min} to ${pastBlocks}, or leave it out. Nothing was sent.`,
+        advice: `Use ${min} to ${pastBlocks}, or omit it. Nothing was sent.`,
       },
     );
   }
   if (blocks < min) {
-    throw new RequestError(`is ${blocks} blocks, fewer than ${min}`, {
+    throw new RequestError(`must be at least ${min} blocks (got ${blocks})`, {
       option: validity.validForMs === undefined ? "validForBlocks" : "validForMs",
-      advice: `Allow at least ${min} blocks: an order that a market delays beyond its validity would stop the network. Nothing was sent.`,
+      advice: "An order that a market delays beyond its validity would stop the network. Nothing was sent.",
     });
   }
   const oldest = last - BigInt(pastBlocks - min);
@@ -228,8 +234,8 @@ function blockToTie({ block, last, pastBlocks }: Chain, validity: Validity, rece
   const tied = recent.newestIn(oldest, newest);
   if (tied === undefined) {
     const shortest = pastBlocks - Number(last - (recent.oldestIn(newest, last)?.height ?? last));
-    throw new RequestError(`no block is known that is old enough for a validity of ${blocks} blocks`, {
-      advice: `The transaction would have to be tied to one of the blocks ${oldest} to ${newest}, and this client has seen none of them. It sees all blocks while it follows them, as client.orders() does: wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
+    throw new RequestError(`no known block is old enough for a validity of ${blocks} blocks`, {
+      advice: `The transaction needs one of the blocks ${oldest} to ${newest}, and this client has seen none of them. A client sees all blocks while it follows them, as client.orders() does. Wait ${shortest - blocks} blocks, or allow ${shortest}. Nothing was sent.`,
     });
   }
   return tied;
@@ -258,9 +264,9 @@ function blocksOf({ validForBlocks, validForMs }: Validity, past: number, recent
   }
   const averageMs = recent.averageMs();
   if (averageMs === undefined) {
-    throw new RequestError("the interval between blocks is not known, so a time cannot be converted to blocks", {
+    throw new RequestError("the block interval is unknown, so a time cannot be converted to blocks", {
       advice:
-        "This client sees the times of blocks while it follows them, as client.orders() does: wait two blocks, or give validForBlocks. Nothing was sent.",
+        "A client sees the times of blocks while it follows them, as client.orders() does. Wait two blocks, or use validForBlocks. Nothing was sent.",
     });
   }
   return Math.min(Math.floor(validForMs / averageMs), past);
@@ -281,8 +287,8 @@ async function takeSharedBy(
     throw reason;
   });
   if (share !== undefined && (!isIntegerIn(share?.count, 0, Number.MAX_SAFE_INTEGER) || !isFunction(share.giveBack))) {
-    throw new RequestError("the signer's takeShare() has returned no share of a block's allowance", {
-      advice: "It returns { count, giveBack() }, or undefined if a later block must be used. Nothing was sent.",
+    throw new RequestError("the signer's takeShare() did not return a share", {
+      advice: "It must return { count, giveBack() }, or undefined if a later block must be used. Nothing was sent.",
     });
   }
   return share && { count: share.count, giveBack: () => share.giveBack() };

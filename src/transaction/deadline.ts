@@ -20,7 +20,7 @@ export async function withTimeout<T>(
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS) {
-    throw invalidValueError("timeoutMs", timeoutMs, `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.`);
+    throw invalidValueError("timeoutMs", timeoutMs, `a whole number of milliseconds from 1 to ${MAX_TIMER_MS}`);
   }
   return withEnding(timeoutMs, [signal], async (ending) => {
     try {
@@ -51,9 +51,9 @@ function isEnd(reason: unknown): boolean {
 }
 
 function timeUp(timeoutMs: number, cause: unknown): ConnectionError {
-  return new ConnectionError(`the time was up, ${timeoutMs} ms, before the transaction was sent`, {
+  return new ConnectionError(`the deadline of ${timeoutMs} ms passed before the transaction was sent`, {
     code: Code.DeadlineExceeded,
-    advice: (nameOf) => `Nothing was sent. Allow more time (${nameOf("timeoutMs")}), or check why it takes so long.`,
+    advice: (nameOf) => `Nothing was sent. Allow more time (${nameOf("timeoutMs")}), or check the node.`,
     connected: false,
     cause,
   });

@@ -106,15 +106,12 @@ async function soonExpired(
     return undefined; // The network refuses what has expired already.
   }
   return left <= BigInt(sendMargin(last.pastBlocks))
-    ? new ConnectionError(
-        `the transaction expires in ${left} blocks, and a market that delays orders may still hold it then`,
-        {
-          code: Code.DeadlineExceeded,
-          advice:
-            "Sign the command again, and send it at once. Nothing was sent: such an order stops a network of v0.78.0.",
-          connected: false,
-        },
-      )
+    ? new ConnectionError(`the transaction expires in ${left} blocks, when a market may still be delaying it`, {
+        code: Code.DeadlineExceeded,
+        advice:
+          "Sign the command again and send it immediately. Nothing was sent: such an order stops a network of v0.78.0.",
+        connected: false,
+      })
     : {
         isValid() {
           const now = recent.last();

@@ -46,15 +46,15 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
   const given = readCommand(source);
   if (given.blockHeight !== 0n && given.blockHeight !== blockHeight) {
     throw new RequestError(
-      `inputData.blockHeight is ${given.blockHeight}, but the proof of work is for ${blockHeight}`,
+      `inputData.blockHeight is ${given.blockHeight}, but the proof of work is for block ${blockHeight}`,
       {
-        advice: "Leave the height out of the raw input data, to have it put in.",
+        advice: "Omit the height from the raw input data: it is set when the transaction is signed.",
       },
     );
   }
   if (given.nonce !== 0n && nonce !== undefined && given.nonce !== nonce) {
-    throw new RequestError(`inputData.nonce is ${given.nonce}, but the nonce given is ${nonce}`, {
-      advice: "Give the nonce in one place.",
+    throw new RequestError(`inputData.nonce is ${given.nonce}, but the option nonce is ${nonce}`, {
+      advice: "Set the nonce in one place only.",
     });
   }
   requireNatural("blockHeight", blockHeight);
@@ -80,7 +80,7 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
 export function readCommand(source: CommandSource): InputData {
   assertObject("command", source);
   if ("case" in source && source.value === undefined) {
-    throw invalidValueError(source.case, source.value, "Give the command's fields as value; an empty object has none.");
+    throw invalidValueError(source.case, source.value, "an object with the command's fields; use {} for none");
   }
   const inputData =
     "inputData" in source
@@ -92,7 +92,7 @@ export function readCommand(source: CommandSource): InputData {
       throw new CommandError(problems);
     }
   } else if (!hasUnknownCommand(inputData)) {
-    throw new RequestError("the input data holds no command", { advice: "Give one command." });
+    throw new RequestError("the input data contains no command", { advice: "Add one command." });
   }
   return inputData;
 }
@@ -111,8 +111,8 @@ function decode(bytes: Uint8Array): InputData {
   try {
     return fromBinary(InputDataSchema, bytes);
   } catch {
-    throw new RequestError("inputData is no serialized InputData", {
-      advice: "Give the Protobuf message's binary form, without the chain's identifier in front.",
+    throw new RequestError("inputData is not a serialized InputData", {
+      advice: "Use the binary form of the Protobuf message, without the chain ID in front.",
     });
   }
 }
@@ -129,9 +129,6 @@ function randomNonce(): bigint {
 
 function requireNatural(name: string, value: bigint): void {
   if (typeof value !== "bigint" || value < 1n || value >= 2n ** 64n) {
-    throw new RequestError(`is ${String(value)}`, {
-      option: name,
-      advice: "Give a bigint from 1 to 2^64 - 1.",
-    });
+    throw invalidValueError(name, value, "a bigint from 1 to 2^64 - 1");
   }
 }

@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { FileError } from "../errors/index.js";
-import { fileError, quotedPath } from "../errors/node-errors.js";
+import { fileError, shownPath } from "../errors/node-errors.js";
 import { currentUser, entryExposure, pathExposure } from "../file/exposure.js";
 import { assertText } from "../input/assert.js";
 import { nodeFiles } from "../input/require-node.js";
@@ -80,9 +80,9 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
     async sign(message: Uint8Array): Promise<Uint8Array> {
       using signer = await readKeyFile(path);
       if (signer.publicKey !== publicKey) {
-        throw refusal(path, "the key file holds another key than before", {
+        throw refusal(path, "the key file contains another key than before", {
           code: Code.FailedPrecondition,
-          advice: `Put the key of ${publicKey} back, or make a signer of the new one.`,
+          advice: `Restore the key of ${publicKey}, or create a signer for the new key.`,
         });
       }
       return await signer.sign(message);
@@ -101,9 +101,9 @@ async function readKeyFile(path: string): Promise<SeedSigner> {
     requirePrivate(path, await file.stat());
     const { bytesRead } = await file.read(text, 0, text.length, 0);
     if (!parseSeed(text.subarray(0, bytesRead), seed)) {
-      throw refusal(path, "it is no key file", {
+      throw refusal(path, "not a key file", {
         code: Code.InvalidArgument,
-        advice: "A key file holds 64 hex digits, a seed, and nothing else.",
+        advice: "A key file contains a seed of 64 hex digits and nothing else.",
       });
     }
     return signerFromSeed(seed);
@@ -117,16 +117,17 @@ async function readKeyFile(path: string): Promise<SeedSigner> {
 
 /** Advice where a key file cannot be read or made. */
 const ADVICE = {
-  ENOENT: "Check the path. `tradewire keys new FILE` makes a key, in a folder that exists.",
-  EEXIST: "Choose another name: a key is never replaced.",
+  ENOENT: "Check the path. `tradewire keys new FILE` creates a key file in an existing folder.",
+  EEXIST: "Choose another name: a key file is never overwritten.",
 };
 
 /** Refuses a path that is not a file, and a file that others can read, write or replace. */
 function requirePrivate(path: string, stats: Stats): void {
   if (!stats.isFile()) {
-    throw refusal(path, "it is a folder, a pipe or a device, not a file", {
+    throw refusal(path, "not a regular file", {
       code: Code.InvalidArgument,
-      advice: "A key file is read for each signature. Save the key in a file of mode 600, or set TRADEWIRE_SEED to it.",
+      advice:
+        "A key file is read for each signature. Save the key in a file with mode 600, or set TRADEWIRE_SEED to the key.",
     });
   }
   const user = currentUser();
@@ -136,13 +137,13 @@ function requirePrivate(path: string, stats: Stats): void {
   if (stats.uid !== user) {
     throw refusal(path, `another user (uid ${stats.uid}) owns the key file`, {
       code: Code.PermissionDenied,
-      advice: "Use a key file of your own: its owner can read and change it.",
+      advice: "Use a key file that you own: the owner can read and change it.",
     });
   }
   if ((stats.mode & OF_OTHERS) !== 0) {
     throw refusal(path, `other users can read or change the key file (${octal(stats.mode)})`, {
       code: Code.PermissionDenied,
-      advice: "Use another key if others may have read this one; otherwise restrict the file: chmod 600.",
+      advice: "If others may have read this key, use another one. Otherwise restrict the file: chmod 600.",
     });
   }
   requireOwnEntry(path, user);
@@ -153,7 +154,7 @@ function requirePrivate(path: string, stats: Stats): void {
 function requireOwnEntry(path: string, user: number): void {
   const found = entryExposure(path, user, "the link to it");
   if (found !== undefined) {
-    throw refusal(path, found, { code: Code.PermissionDenied, advice: "Give the path of the key file itself." });
+    throw refusal(path, found, { code: Code.PermissionDenied, advice: "Use the path of the key file itself." });
   }
 }
 
@@ -164,13 +165,14 @@ function requirePrivateFolders(path: string): void {
   if (found !== undefined) {
     throw refusal(path, `${found}, so others can replace the key`, {
       code: Code.PermissionDenied,
-      advice: "Move the key to a folder that only you can write to, or correct the folder: chmod go-w, chown.",
+      advice:
+        "Move the key to a folder that only you can write to, or correct the folder's permissions: chmod go-w, chown.",
     });
   }
 }
 
 function refusal(path: string, what: string, options: { readonly code: Code; readonly advice: string }): FileError {
-  return new FileError(`${quotedPath(path)}: ${what}`, options);
+  return new FileError(`${shownPath(path)}: ${what}`, options);
 }
 
 /** Reads 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */

@@ -25,7 +25,7 @@ export async function readLastBlock<Block extends KnownBlock>(
     }
     heights.push(block.height);
   }
-  throw new ConnectionError(`the node has named last blocks that do not fit together: ${heights.join(", ")}`, {
+  throw new ConnectionError(`the node reported contradictory last blocks: ${heights.join(", ")}`, {
     code: Code.Unavailable,
     advice: "Nothing was sent. Try again, or use another node.",
     connected: false,

@@ -1,5 +1,5 @@
 import { RequestError } from "../errors/index.js";
-import { assertKnownKeys, assertString } from "../input/assert.js";
+import { assertKnownKeys, assertString, invalidValueError } from "../input/assert.js";
 import { hmacSha512 } from "./node-crypto.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
@@ -36,12 +36,12 @@ export async function signerFromMnemonic(mnemonic: string, options: MnemonicOpti
   const { index = 1, passphrase = "" } = options;
   const words = mnemonic.trim().toLowerCase().split(/\s+/).join(" ");
   if (!validateMnemonic(words, wordlist)) {
-    throw new RequestError("the mnemonic is none of BIP-39: a word is not on the list, or the checksum is wrong", {
-      advice: "Check the words and their order: 12, 15, 18, 21 or 24 English words.",
+    throw new RequestError("invalid BIP-39 mnemonic: a word is not on the list, or the checksum is wrong", {
+      advice: "Check the words and their order. A mnemonic has 12, 15, 18, 21 or 24 English words.",
     });
   }
   if (!Number.isInteger(index) || index < 0 || index >= HARDENED) {
-    throw new RequestError(`the index of the key is ${index}`, { advice: "Give a whole number from 0 to 2147483647." });
+    throw invalidValueError("index", index, "a whole number from 0 to 2147483647");
   }
   const master = await mnemonicToSeed(words, passphrase);
   let node = hmacSha512(new TextEncoder().encode("ed25519 seed"), master);

@@ -1,5 +1,5 @@
 import { CanceledError, RequestError } from "../errors/index.js";
-import { assertObject } from "../input/assert.js";
+import { assertObject, invalidValueError } from "../input/assert.js";
 import { encodeHex } from "./hex.js";
 import { sha3 } from "./node-crypto.js";
 import {
@@ -101,10 +101,7 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
   requireAffordable(difficulty, maxDifficulty);
   requireNonce("startNonce", startNonce);
   if (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS) {
-    throw new RequestError(`is ${threads}, which is no number of threads`, {
-      option: "threads",
-      advice: `Give a whole number from 1 to ${MAX_THREADS}, or leave it out for one thread a processor.`,
-    });
+    throw invalidValueError("threads", threads, `a whole number from 1 to ${MAX_THREADS}`);
   }
   if (signal?.aborted) throw new CanceledError({ cause: signal.reason });
 
@@ -114,8 +111,8 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
     nonce = await searchNoncesInThreads({ prefix, first, difficulty }, threads, signal);
   }
   if (nonce === undefined) {
-    throw new RequestError(`no nonce from ${startNonce} to 2^64 - 1 is a proof of work of difficulty ${difficulty}`, {
-      advice: "Start from a smaller nonce, or take another tid.",
+    throw new RequestError(`no nonce from ${startNonce} to 2^64 - 1 has difficulty ${difficulty}`, {
+      advice: "Start from a smaller nonce, or use another tid.",
     });
   }
   return { nonce, hash: encodeHex(hash(prefix, nonce)) };
@@ -130,13 +127,13 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
  */
 export function requireAffordable(difficulty: number, maxDifficulty: number): void {
   if (!Number.isInteger(maxDifficulty) || maxDifficulty < 0 || maxDifficulty > 256) {
-    throw new RequestError(`maxDifficulty is ${maxDifficulty}`, { advice: "Give a whole number from 0 to 256." });
+    throw invalidValueError("maxDifficulty", maxDifficulty, "a whole number from 0 to 256");
   }
   if (difficulty > maxDifficulty) {
     const time = inWords(2 ** difficulty / NONCES_PER_SECOND / availableParallelism());
     throw new RequestError(
-      `the proof of work has difficulty ${difficulty}, above ${maxDifficulty}, the most allowed: it would take ${time}`,
-      { advice: "Check the node: the network asks for less. Or allow more: maxDifficulty. Nothing was sent." },
+      `the proof of work has difficulty ${difficulty}, which exceeds maxDifficulty ${maxDifficulty} and would take ${time}`,
+      { advice: "Check the node: the network requires less. Otherwise raise maxDifficulty. Nothing was sent." },
     );
   }
 }
@@ -159,41 +156,33 @@ function inWords(seconds: number): string {
 /** The message up to its last 8 bytes, the nonce. */
 function messagePrefix({ blockHash, tid, difficulty, hashFunction = "sha3_24_rounds" }: ProofOfWorkTask): Uint8Array {
   if (!HASH_FUNCTIONS.includes(hashFunction)) {
-    throw new RequestError(
-      `the hash function of the proof of work is ${JSON.stringify(hashFunction)}, which is not known`,
-      {
-        advice: `What is possible: ${HASH_FUNCTIONS.join(", ")}.`,
-      },
-    );
+    throw new RequestError(`unknown hash function ${JSON.stringify(hashFunction)} of the proof of work`, {
+      advice: `Valid hash functions: ${HASH_FUNCTIONS.join(", ")}.`,
+    });
   }
   if (!Number.isInteger(difficulty) || difficulty < 0 || difficulty > 256) {
-    throw new RequestError(`the difficulty of the proof of work is ${difficulty}`, {
-      advice: "Give the number of zero bits that the hash has to start with, a whole number from 0 to 256.",
-    });
+    throw invalidValueError("difficulty", difficulty, "a whole number of zero bits from 0 to 256");
   }
   for (const [name, text] of Object.entries({ blockHash, tid })) {
     if (typeof text !== "string" || text === "") {
-      throw new RequestError(`is ${text === "" ? "empty" : `no text: ${String(text)}`}`, {
-        option: name,
-        advice: "The proof of work is made for a block hash and a transaction identifier, usually 64 hex digits each.",
-      });
+      throw invalidValueError(name, text, "a non-empty string, usually of 64 hex digits");
     }
   }
   const prefix = new TextEncoder().encode(TAG + blockHash + tid);
   if (prefix.length > PREFIX_CAPACITY) {
-    throw new RequestError(`blockHash and tid have ${prefix.length - TAG.length} bytes`, {
-      advice: `They can have ${PREFIX_CAPACITY - TAG.length} together; usual are 64 hex digits each.`,
-    });
+    throw new RequestError(
+      `blockHash and tid must have at most ${PREFIX_CAPACITY - TAG.length} bytes together (got ${prefix.length - TAG.length})`,
+      {
+        advice: "Each usually has 64 hex digits.",
+      },
+    );
   }
   return prefix;
 }
 
 function requireNonce(name: string, nonce: bigint): void {
   if (typeof nonce !== "bigint" || nonce < 0n || nonce >= NONCE_END) {
-    throw new RequestError(`is ${String(nonce)}, which is no nonce`, {
-      option: name,
-      advice: "Give a bigint from 0 to 2^64 - 1.",
-    });
+    throw invalidValueError(name, nonce, "a bigint from 0 to 2^64 - 1");
   }
 }
 

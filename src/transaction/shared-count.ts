@@ -42,12 +42,12 @@ export function withSharedCount(
   assertKnownKeys("options", options, { afterBlock: true });
   const { afterBlock = -1n } = options;
   if (signer.takeShare !== undefined) {
-    throw new RequestError("the signer counts the transactions of all clients already", {
-      advice: "Give this same signer to all clients.",
+    throw new RequestError("the signer already counts the transactions of all clients", {
+      advice: "Use this same signer in all clients.",
     });
   }
   if (typeof afterBlock !== "bigint") {
-    throw invalidValueError("afterBlock", afterBlock, "Give the height of a block as a bigint, such as 1000n.");
+    throw invalidValueError("afterBlock", afterBlock, "a block height as a bigint, such as 1000n");
   }
   /** The counts by the hash of the block. */
   const blocks = new Map<string, Counted & { readonly height: bigint }>();

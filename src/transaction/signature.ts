@@ -56,7 +56,7 @@ export function submittedPrefix(inputData: Uint8Array): string {
  */
 export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
   if (!(message instanceof Uint8Array)) {
-    throw invalidValueError("message", message, "Give the bytes that were signed.");
+    throw invalidValueError("message", message, "the bytes that were signed");
   }
   assertString("signature", signature);
   assertString("publicKey", publicKey);
@@ -93,8 +93,9 @@ export async function requireSignature(transaction: Transaction, chainId: () => 
   const message = chain === undefined ? inputData : Uint8Array.from([...chainIdPrefixOf(chain), ...inputData]);
   if (!verifySignature(message, signature?.value ?? "", from.case === "pubKey" ? from.value : "")) {
     const where = chain === undefined ? "" : ` for chain ${quoted(chain)}`;
-    throw new RequestError(`the transaction's signature does not cover its input data${where}, so nothing was sent`, {
-      advice: "Give the transaction as it was signed, of the chain of this node; or sign the command again.",
+    throw new RequestError(`the transaction's signature does not match its input data${where}`, {
+      advice:
+        "Send the transaction unchanged to a node of the chain it was signed for, or sign the command again. Nothing was sent.",
     });
   }
 }

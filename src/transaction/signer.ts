@@ -78,8 +78,8 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
     publicKey,
     async sign(message: Uint8Array): Promise<Uint8Array> {
       if (disposed) {
-        throw new RequestError(`the signer of ${publicKey} was disposed of`, {
-          advice: "Sign before the end of the block that holds it with `using`, or make another.",
+        throw new RequestError(`the signer of ${publicKey} was disposed`, {
+          advice: "Sign before the end of the block that declares it with `using`, or create another signer.",
         });
       }
       const digest = digestOf(message);
@@ -120,6 +120,7 @@ export function signerFromEnvironment(
   const text = environment[name];
   if (text === undefined || text === "") {
     throw new RequestError(`the environment variable ${name} is not set`, {
+      errorCode: "TW_NO_KEY",
       advice: "Set it to a seed of 64 hex digits, or use a key file.",
     });
   }
@@ -159,10 +160,7 @@ export function secretBytes(length: number): Uint8Array {
 function copyOf(seed: Uint8Array | string): Uint8Array {
   const bytes = typeof seed === "string" ? decodeHex(seed, SEED_BYTES) : seed;
   if (bytes?.length !== SEED_BYTES) {
-    const given = typeof seed === "string" ? "a text of other than 64 hex digits" : "not of 32 bytes";
-    throw new RequestError(`the seed is ${given}`, {
-      advice: "Give the 32 bytes of an Ed25519 seed, or the same as 64 hex digits.",
-    });
+    throw new RequestError("the seed must be the 32 bytes of an Ed25519 seed, or a string of 64 hex digits");
   }
   const secret = secretBytes(SEED_BYTES);
   secret.set(bytes);

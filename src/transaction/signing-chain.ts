@@ -25,9 +25,9 @@ export function namedChain(chainId: string | undefined, settings: ChainSettings)
   if (named !== undefined) {
     assertChainId("chainId", named);
   } else if (!settings.isLoopback) {
-    throw new RequestError("the chain to sign for is not named, and the node is not on loopback", {
+    throw new RequestError("the chain ID is required, because the node is not on loopback", {
       advice:
-        "Name the chain: chainId in the configuration or in the options, TRADEWIRE_CHAIN_ID or --chain-id. Nothing was signed.",
+        "Set the chain to sign for: chainId in the configuration or in the options, TRADEWIRE_CHAIN_ID or --chain-id. Nothing was signed.",
     });
   }
   return named;
@@ -42,10 +42,11 @@ export function namedChain(chainId: string | undefined, settings: ChainSettings)
  */
 export function requireChain(answered: string, named: string | undefined): void {
   if (named === undefined) {
-    assertChainId("the chain in the node's answer", answered);
+    assertChainId("the node's chain ID", answered);
   } else if (answered !== named) {
-    throw new RequestError(`the node is on chain ${quoted(answered)}, and the chain named is ${quoted(named)}`, {
-      advice: "Check the node's URL, and the chain's identifier: chainId, TRADEWIRE_CHAIN_ID or --chain-id.",
+    throw new RequestError(`the node is on chain ${quoted(answered)}, but the chain to sign for is ${quoted(named)}`, {
+      errorCode: "TW_CHAIN_MISMATCH",
+      advice: "Check the node's URL and the chain ID: chainId, TRADEWIRE_CHAIN_ID or --chain-id.",
     });
   }
 }

@@ -123,8 +123,8 @@ export async function submitOnce(
 export function readSubmission(request: SubmitRequest) {
   const checked = parseMessageInit(SubmitTransactionRequestSchema, request);
   if (checked.tx === undefined) {
-    throw new RequestError("the request has no tx", {
-      advice: "Give the signed transaction.",
+    throw new RequestError("tx is required", {
+      advice: "Set it to the signed transaction.",
     });
   }
   return { ...checked, tx: create(TransactionSchema, checked.tx) };

@@ -36,7 +36,7 @@ export function networkBytes(transaction: Transaction): Uint8Array {
  */
 export function transactionHash(transaction: Transaction): string {
   if (!isMessage(transaction, TransactionSchema)) {
-    throw invalidValueError("transaction", transaction, "Give a signed transaction, such as signCommand() gives.");
+    throw invalidValueError("transaction", transaction, "a signed transaction, such as signCommand() returns");
   }
   return hashOfBytes(networkBytes(transaction));
 }

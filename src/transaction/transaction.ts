@@ -86,8 +86,8 @@ export async function createTransaction(command: CommandSource, options: Transac
   const message = Uint8Array.from([...prefix, ...bare]);
   const signature = encodeHex(await raceAbort(signer.sign(message), signal));
   if (!verifySignature(message, signature, signer.publicKey)) {
-    throw new RequestError(`the signer's signature is not one of ${signer.publicKey} over the message`, {
-      advice: "A signer signs the SHA3-256 digest of the message by Ed25519, with the key that it names.",
+    throw new RequestError(`the signer returned a signature that is invalid for the public key ${signer.publicKey}`, {
+      advice: "A signer must sign the SHA3-256 digest of the message with Ed25519 and the key of its publicKey.",
     });
   }
   const { hash: blockHash, difficulty, hashFunction } = block;
@@ -110,18 +110,21 @@ export async function createTransaction(command: CommandSource, options: Transac
 export function requireSigner(signer: Partial<Signer> | undefined): void {
   if (typeof signer?.publicKey !== "string" || typeof signer.sign !== "function") {
     if (signer instanceof Promise) {
-      throw invalidValueError("signer", signer, "Await it: const signer = await signerFromKeyFile(path).");
+      throw invalidValueError(
+        "signer",
+        signer,
+        "an awaited signer",
+        "Await it: const signer = await signerFromKeyFile(path).",
+      );
     }
-    throw invalidValueError("signer", signer, "Give what signerFromKeyFile() makes, or { publicKey, sign(message) }.");
+    throw invalidValueError("signer", signer, "a result of signerFromKeyFile(), or { publicKey, sign(message) }");
   }
   assertFunction("signer.takeShare", signer.takeShare);
 }
 
 function requirePublicKey(publicKey: string): void {
   if (!new RegExp(`^[0-9a-f]{${2 * PUBLIC_KEY_BYTES}}$`).test(publicKey)) {
-    throw new RequestError(`signer.publicKey is ${JSON.stringify(publicKey)}`, {
-      advice: "Give an Ed25519 public key: 64 hex digits in lower case.",
-    });
+    throw invalidValueError("signer.publicKey", publicKey, "an Ed25519 public key of 64 lowercase hex digits");
   }
 }
 

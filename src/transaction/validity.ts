@@ -28,11 +28,11 @@ export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as co
 export function validateValidity(validity: Validity): void {
   const { validForBlocks, validForMs } = validity;
   if (validForBlocks !== undefined && validForMs !== undefined) {
-    throw new RequestError("validForBlocks and validForMs are both given", { advice: "Give one of them." });
+    throw new RequestError("validForBlocks and validForMs cannot be combined", { advice: "Use one of them." });
   }
   for (const [name, value] of Object.entries({ validForBlocks, validForMs })) {
     if (value !== undefined && !isIntegerIn(value, 1, Number.MAX_SAFE_INTEGER)) {
-      throw invalidValueError(name, value, "Give a whole number of at least 1.");
+      throw invalidValueError(name, value, "a whole number of at least 1");
     }
   }
 }

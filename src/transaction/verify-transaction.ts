@@ -1,8 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { assertChainId, assertObject } from "../input/assert.js";
-import { mismatchError } from "../input/message-init.js";
+import { assertChainId, assertObject, invalidValueError } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
@@ -39,7 +38,7 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
   assertChainId("chainId", chain.chainId);
   assertObject("tx", tx);
   if (tx.$typeName !== "vega.commands.v1.Transaction") {
-    throw mismatchError("tx", tx, "a message that signCommand() or create(TransactionSchema, ...) has made");
+    throw invalidValueError("tx", tx, "a result of signCommand() or create(TransactionSchema, ...)");
   }
   const { inputData, problems } = readInputData(tx, chain);
   const wrong = [...formProblems(tx), ...problems];
@@ -47,11 +46,11 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
     return { problems: wrong };
   }
   if (!verifySignature(signedMessage(tx, chain), tx.signature?.value ?? "", tx.from.value)) {
-    const message = `is no signature of tx.pubKey over tx.inputData${tx.version === TxVersion.V3 ? ` for chain ${chain.chainId}` : ""}`;
+    const message = `must be a signature of tx.pubKey over tx.inputData${tx.version === TxVersion.V3 ? ` for chain ${chain.chainId}` : ""}`;
     return { problems: [{ path: "tx.signature.value", message }] };
   }
   if (inputData.nonce === 0n) {
-    return { problems: [{ path: "tx.inputData.nonce", message: "is 0, and has to be another number" }] };
+    return { problems: [{ path: "tx.inputData.nonce", message: "must not be 0" }] };
   }
   return { inputData, publicKey: tx.from.value, problems: [] };
 }
@@ -67,7 +66,7 @@ export function inputDataProblems(inputData: InputData): readonly Problem[] {
   if (command.case !== undefined) {
     return commandProblems(command);
   }
-  const message = hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
+  const message = hasUnknownCommand(inputData) ? "is of an unknown kind" : "is required";
   return [{ path: "tx.inputData.command", message }];
 }
 
@@ -89,34 +88,40 @@ export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">)
     ? undefined
     : {
         path: "tx.pow.nonce",
-        message: `is no proof of work of difficulty ${difficulty} for tx.pow.tid and block ${block.height}`,
+        message: `must be a proof of work of difficulty ${difficulty} for tx.pow.tid and block ${block.height}`,
       };
 }
 
 /** The problems that can be found without reading the input data. */
 function* formProblems({ version, from, signature }: Transaction): Generator<Problem> {
   if (!isKnownVersion({ version })) {
-    yield { path: "tx.version", message: `is ${TxVersion[version] ?? version}, not TX_VERSION_V2 or TX_VERSION_V3` };
+    yield {
+      path: "tx.version",
+      message: `must be TX_VERSION_V2 or TX_VERSION_V3 (got ${TxVersion[version] ?? version})`,
+    };
   }
   if (from.case === "address") {
     yield { path: "tx.address", message: "is not supported: set tx.pubKey" };
   } else if (from.case === undefined || from.value === "") {
     yield { path: "tx.pubKey", message: "is required" };
   } else if (!/^[0-9a-f]{64}$/.test(from.value)) {
-    yield { path: "tx.pubKey", message: "is not 64 hex digits in lower case" };
+    yield { path: "tx.pubKey", message: "must be 64 lowercase hex digits" };
   }
   if (signature === undefined) {
     yield { path: "tx.signature", message: "is required" };
     return;
   }
   if (signature.algo !== SIGNATURE_ALGORITHM) {
-    yield { path: "tx.signature.algo", message: `is ${JSON.stringify(signature.algo)}, not ${SIGNATURE_ALGORITHM}` };
+    yield {
+      path: "tx.signature.algo",
+      message: `must be ${SIGNATURE_ALGORITHM} (got ${JSON.stringify(signature.algo)})`,
+    };
   }
   if (signature.version !== SIGNATURE_VERSION) {
-    yield { path: "tx.signature.version", message: `is ${signature.version}, not ${SIGNATURE_VERSION}` };
+    yield { path: "tx.signature.version", message: `must be ${SIGNATURE_VERSION} (got ${signature.version})` };
   }
   if (!/^[0-9a-f]{128}$/i.test(signature.value)) {
-    yield { path: "tx.signature.value", message: "is not 128 hex digits" };
+    yield { path: "tx.signature.value", message: "must be 128 hex digits" };
   }
 }
 
@@ -139,14 +144,14 @@ function readInputData(
   const isPrefixed = Bytes.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
   const mustBePrefixed = tx.version === TxVersion.V3 && chainIdPrefix !== "signature-only";
   if (isPrefixed !== mustBePrefixed) {
-    const rule = mustBePrefixed ? "has to begin" : "must not begin, as it is submitted,";
-    return wrong(`${rule} with the chain's identifier ${chainId} and a zero byte`);
+    const rule = mustBePrefixed ? "must begin" : "must not begin, as it is submitted,";
+    return wrong(`${rule} with the chain ID ${chainId} and a zero byte`);
   }
   try {
     const bytes = tx.inputData.subarray(isPrefixed ? prefix.length : 0);
     return { inputData: fromBinary(InputDataSchema, bytes), problems: [] };
   } catch {
-    return wrong("is no serialized InputData");
+    return wrong("must be a serialized InputData");
   }
 }
 

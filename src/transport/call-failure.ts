@@ -77,7 +77,7 @@ function describe(failure: CallFailure): { readonly message: string; readonly co
     case "broken answer":
       return { message: failure.answer.summary, code: failure.answer.code };
     case "unwritable request":
-      return { message: "the request cannot be written", code: Code.InvalidArgument };
+      return { message: "the request cannot be serialized", code: Code.InvalidArgument };
   }
 }
 

@@ -117,7 +117,7 @@ export function isolateHooks(hooks: Hooks): Hooks {
     const warn = (reason: unknown) => {
       if (!warned.has(kind)) {
         warned.add(kind);
-        const message = `the hook ${kind} threw, which changes no call: ${String(reason)}`;
+        const message = `the hook ${kind} threw an error, which does not affect calls: ${String(reason)}`;
         process.emitWarning(message, "TradewireWarning");
       }
     };

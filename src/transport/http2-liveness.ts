@@ -153,7 +153,7 @@ export function limitInterimResponses(stream: ClientHttp2Stream): void {
   stream.on("headers", () => {
     count += 1;
     if (count === MAX_INTERIM_RESPONSES) {
-      const reason = new Error(`more than ${MAX_INTERIM_RESPONSES} interim answers`);
+      const reason = new Error(`more than ${MAX_INTERIM_RESPONSES} interim responses`);
       stream.session?.destroy(Object.assign(reason, { code: "ERR_HTTP2_ERROR" }));
     }
   });

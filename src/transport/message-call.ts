@@ -330,7 +330,7 @@ function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): Messa
       throw cause;
     }
     const reason = isError(cause) ? cause.message : String(cause);
-    const message = `a message is no ${desc.typeName}: ${reason}`;
+    const message = `a message is not a ${desc.typeName}: ${reason}`;
     throw new CallError({ kind: "broken answer", answer: INVALID_RESPONSE }, { cause, message });
   }
 }

@@ -62,7 +62,7 @@ function readStatus(socket: Socket, proxy: string, signal: AbortSignal): Promise
     const onAbort = () => fail(signal.reason);
     const onError = (reason: Error) =>
       fail(proxyFailure(proxy, `broke the connection: ${reasonOf(reason, proxy)}`, reason));
-    const onClose = () => fail(proxyFailure(proxy, "closed the connection before it answered"));
+    const onClose = () => fail(proxyFailure(proxy, "closed the connection before it responded"));
     const onReadable = () => {
       for (let bytes: Buffer | null = socket.read(); bytes !== null; bytes = socket.read()) {
         received = Buffer.concat([received, bytes]);
@@ -77,7 +77,7 @@ function readStatus(socket: Socket, proxy: string, signal: AbortSignal): Promise
           socket.unshift(rest);
         }
       } else if (received.length > MAX_PROXY_HEADER_BYTES) {
-        fail(proxyFailure(proxy, `sent more than ${MAX_PROXY_HEADER_BYTES} bytes without the end of its header`));
+        fail(proxyFailure(proxy, `sent a header of more than ${MAX_PROXY_HEADER_BYTES} bytes`));
       }
     };
     signal.addEventListener("abort", onAbort, { once: true });
@@ -113,26 +113,26 @@ function parseHeader(bytes: Buffer): { readonly status: number; readonly length:
 }
 
 const ADVICE: ErrorText = (nameOf) =>
-  `Nothing was sent. Check ${nameOf("proxy")}, or HTTPS_PROXY and HTTP_PROXY; name hosts that need no proxy in NO_PROXY.`;
+  `Nothing was sent. Check ${nameOf("proxy")}, or HTTPS_PROXY and HTTP_PROXY. List hosts that need no proxy in NO_PROXY.`;
 
 function refusedByProxy(proxy: string, authority: string, status: number, hasCredentials: boolean): ConnectionError {
   // tinyproxy answers 401 to wrong credentials.
   if (status === 407 || status === 401) {
-    const what = hasCredentials ? "refused the user name and the password" : "asks for a user name and a password";
+    const what = hasCredentials ? "refused the username and password" : "requires a username and password";
     return proxyError(proxy, `${what} (HTTP ${status})`, {
       code: Code.Unauthenticated,
       advice: (nameOf) =>
-        `Nothing was sent. Give them in the proxy's URL, such as http://user:password@proxy.example:3128, in ${nameOf("proxy")} or HTTPS_PROXY.`,
+        `Nothing was sent. Put them into the proxy's URL, such as http://user:password@proxy.example:3128, in ${nameOf("proxy")} or HTTPS_PROXY.`,
     });
   }
   return status >= 500
     ? proxyError(proxy, `cannot connect to ${authority} (HTTP ${status})`, {
         code: Code.Unavailable,
-        advice: "Nothing was sent. Check that the node is running, that the URL is right, and the proxy.",
+        advice: "Nothing was sent. Check that the node is running, the URL and the proxy.",
       })
     : proxyError(proxy, `refuses to connect to ${authority} (HTTP ${status})`, {
         code: Code.PermissionDenied,
-        advice: "Nothing was sent. Have the proxy's operator allow this host and port, or name the host in NO_PROXY.",
+        advice: "Nothing was sent. Ask the proxy's operator to allow this host and port, or add the host to NO_PROXY.",
       });
 }
 
@@ -156,7 +156,7 @@ function proxyFailure(proxy: string, what: string, cause?: unknown): ConnectionE
  * @returns the error
  */
 export function unreachableProxy(proxy: string, reason: unknown): ConnectionError {
-  return proxyFailure(proxy, `cannot be reached: ${reasonOf(reason, proxy)}`, reason);
+  return proxyFailure(proxy, `is unreachable: ${reasonOf(reason, proxy)}`, reason);
 }
 
 /**
@@ -166,7 +166,7 @@ export function unreachableProxy(proxy: string, reason: unknown): ConnectionErro
  * @returns the error
  */
 export function silentProxy(proxy: string): ConnectionError {
-  return proxyFailure(proxy, "did not answer in time");
+  return proxyFailure(proxy, "did not respond in time");
 }
 
 const reasonOf = (reason: unknown, proxy: string) => networkFailure(reason, proxy)?.summary ?? "the connection failed";

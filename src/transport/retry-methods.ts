@@ -17,11 +17,11 @@ export function assertRetryMethods(names: readonly string[] = [], service: DescS
     const isOfService = name.startsWith(`${service.typeName}/`);
     if (isOfService && method === undefined) {
       const near = closestName(name, [...methods.keys()]);
-      const advice = near === undefined ? "Remove it, or correct the name." : `Did you mean ${near}?`;
-      throw invalidMethod(`${name}, which the definitions lack`, advice);
+      const advice = near === undefined ? "Correct or remove the name." : `Did you mean ${near}?`;
+      throw invalidMethod(`the unknown method ${name}`, advice);
     }
     if (method !== undefined && streamsRequests(method)) {
-      throw invalidMethod(`${name}, which streams its requests`, "Remove it: such requests cannot be sent again.");
+      throw invalidMethod(`${name}, which streams its requests`, "Remove it: streamed requests cannot be retried.");
     }
   }
 }

@@ -3,8 +3,9 @@ import { type CallOptions, type Client, createClient, createContextValues, type 
 import { isSubmitting } from "../config/submitting-methods.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
 import { RequestError } from "../errors/index.js";
+import { invalidValueError } from "../input/assert.js";
 import { type ServiceCallOptions, validateServiceOptions } from "../input/call-options.js";
-import { mismatchError, parseMessageInit } from "../input/message-init.js";
+import { parseMessageInit } from "../input/message-init.js";
 import { linkedController } from "../signal/abort.js";
 import { repeatabilityKey } from "./call-context.js";
 import { throwingOurErrors } from "./layers/library-errors.js";
@@ -91,11 +92,11 @@ function withRepeatability(method: DescMethod, options: ServiceCallOptions | und
     return connectOptions;
   }
   if (retry && isSubmitting(methodName(method))) {
-    const advice = "Leave it out: a transaction is never sent twice. Nothing was sent.";
+    const advice = "Omit it: transactions are never retried. Nothing was sent.";
     throw new RequestError(`cannot be true for ${method.name}`, { option: "retry", advice });
   }
   if (retry && streamsRequests(method)) {
-    const advice = "Leave it out: requests that stream cannot be sent again.";
+    const advice = "Omit it: streamed requests cannot be retried.";
     throw new RequestError(`cannot be true for ${method.name}`, { option: "retry", advice });
   }
   const { contextValues = createContextValues() } = connectOptions;
@@ -105,7 +106,7 @@ function withRepeatability(method: DescMethod, options: ServiceCallOptions | und
 
 function readEach(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {
   if (!isAsyncIterable(requests)) {
-    throw mismatchError("the requests", requests, "an async iterable, such as an async generator makes");
+    throw invalidValueError("requests", requests, "an async iterable, such as an async generator returns");
   }
   return (async function* () {
     for await (const request of requests) {

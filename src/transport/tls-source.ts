@@ -80,7 +80,7 @@ export function createTlsSource(config: TlsConfig = {}): TlsSource {
         }
         const why = isError(reason) ? (reason.message.split("\n")[0] ?? "") : String(reason);
         process.emitWarning(
-          `new certificates are not used, and the previous ones stay in use: ${why}`,
+          `the new certificates are invalid, so the previous ones stay in use: ${why}`,
           "TradewireWarning",
         );
       }
@@ -142,7 +142,7 @@ async function callFunction(name: string, source: Exclude<PemSource, string>, si
       signal.aborted ? `the function ${name} did not return in time` : `the function ${name} failed`,
       {
         code: Code.Unavailable,
-        advice: "Nothing was sent. Correct the function; the error's cause is what it threw.",
+        advice: "Nothing was sent. Correct the function. The error's cause is the error that it threw.",
         connected: false,
         cause,
       },
@@ -151,9 +151,9 @@ async function callFunction(name: string, source: Exclude<PemSource, string>, si
     signal.removeEventListener("abort", onAbort);
   }
   if (typeof text !== "string") {
-    throw notPem(`what the function ${name} returns`, name === "tls.key" ? "PRIVATE KEY" : "CERTIFICATE");
+    throw notPem(`the result of the function ${name}`, name === "tls.key" ? "PRIVATE KEY" : "CERTIFICATE");
   }
-  return { name: `what the function ${name} returns`, text };
+  return { name: `the result of the function ${name}`, text };
 }
 
 /** Checks the parts. Node's TLS ignores a text without the expected part, and names no file if a key does not fit. */
@@ -190,9 +190,9 @@ function requirePair(cert: Pem, key: Pem): void {
   const privateKey = parsePem(key.name, "private key", () => createPrivateKey(key.text));
   const certificate = parsePem(cert.name, "certificate", () => new X509Certificate(cert.text));
   if (!certificate.checkPrivateKey(privateKey)) {
-    throw new RequestError(`${key.name} is not the key of the certificate in ${cert.name}`, {
+    throw new RequestError(`the key ${key.name} does not match the certificate ${cert.name}`, {
       advice:
-        "Give the key that the certificate was made for; if the file holds several, the client's own comes first.",
+        "Use the key of the certificate. If the file contains several certificates, the client's own must be first.",
       errorCode: "TW_CONFIGURATION",
     });
   }
@@ -202,8 +202,8 @@ function parsePem<T>(name: string, what: string, parse: () => T): T {
   try {
     return parse();
   } catch (cause) {
-    throw new RequestError(`the ${what} in ${name} cannot be read`, {
-      advice: `Give a complete ${what} in PEM, and a key without a passphrase.`,
+    throw new RequestError(`invalid ${what} in ${name}`, {
+      advice: `Use a complete ${what} in PEM, and a key without a passphrase.`,
       errorCode: "TW_CONFIGURATION",
       cause,
     });
@@ -211,8 +211,8 @@ function parsePem<T>(name: string, what: string, parse: () => T): T {
 }
 
 function notPem(name: string, label: "CERTIFICATE" | "PRIVATE KEY"): RequestError {
-  return new RequestError(`${name} holds no ${label.toLowerCase()} in PEM`, {
-    advice: `Give a text or a file with a part that begins with -----BEGIN ${label}-----.`,
+  return new RequestError(`${name} contains no ${label.toLowerCase()} in PEM`, {
+    advice: `Use a string or a file that contains -----BEGIN ${label}-----.`,
     errorCode: "TW_CONFIGURATION",
   });
 }

@@ -109,9 +109,9 @@ function register<Node extends GrpcConfig | RestConfig>({
       const [first] = nodes;
       const endpoint = endpointOf(name);
       if (first === undefined) {
-        throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
+        throw new RequestError(`${endpoint}.url is required for the transport ${name}`, {
           errorCode: "TW_CONFIGURATION",
-          advice: "Give it; docs/configuration.md lists what is possible.",
+          advice: "Set it, or use another transport.",
         });
       }
       // Nodes count every request at the gateway, but not the streams of gRPC.
@@ -203,12 +203,12 @@ export function createTransport(
 ): ClosableTransport {
   assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true, httpRules: true });
   const { interceptors = [], hooks, registry, httpRules } = options;
-  assertArray("interceptors", interceptors, "Give a list of Connect's interceptors.");
+  assertArray("interceptors", interceptors, "an array of Connect interceptors");
   if (hooks !== undefined) {
     assertKnownKeys("hooks", hooks, HOOKS);
   }
   if (config?.timeouts === undefined) {
-    throw invalidValueError("the configuration", config, "Give what readConfig() or loadConfig() gives.");
+    throw invalidValueError("config", config, "a result of readConfig() or loadConfig()");
   }
   const { timeouts, retry } = config;
   const isolated = isolateHooks(hooks ?? {});

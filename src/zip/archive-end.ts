@@ -251,18 +251,15 @@ function followed(trailing: Uint8Array, bytes: string): ProtocolError {
   const quote = JSON.stringify(Bytes.from(trailing.subarray(0, 60)).toString("latin1"));
   return new ProtocolError(`${bytes} the archive's end: ${quote}`, {
     advice:
-      "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it fixed.",
+      "Rows may be missing. A gateway that adds a line feed after each chunk causes this: use gRPC, or fix the gateway.",
     errorCode: "TW_INVALID_ARCHIVE",
   });
 }
 
 function bytesAdded(size: number, added: number): ProtocolError {
-  return new ProtocolError(
-    `the archive is corrupt: in its ${size} bytes ${added} more stand before its end record than its directory says`,
-    {
-      advice:
-        "Something on the way adds bytes; a gateway that adds a line feed after each chunk does. Use gRPC, or have it fixed.",
-      errorCode: "TW_INVALID_ARCHIVE",
-    },
-  );
+  return new ProtocolError(`the archive is corrupt: its directory does not cover ${added} of the ${size} bytes`, {
+    advice:
+      "A proxy adds bytes. A gateway that adds a line feed after each chunk causes this: use gRPC, or fix the gateway.",
+    errorCode: "TW_INVALID_ARCHIVE",
+  });
 }

@@ -175,7 +175,7 @@ function withFileErrors<T>(path: string, operation: Promise<T>): Promise<T> {
 }
 
 function outOfRange(): Error {
-  return new Error("a record is said to stand where the archive does not reach");
+  return new Error("the position of a record is outside the archive");
 }
 
 /** Bytes that can be read at any position. */
@@ -252,8 +252,8 @@ export function createTail(): Tail {
         async read(position, length) {
           if (position < start || position + length > size) {
             throw tooLarge(
-              `its directory has more than ${MAX_TAIL} bytes`,
-              "No export has so many files; check where the archive comes from.",
+              `its directory exceeds ${MAX_TAIL} bytes`,
+              "No export has so many files. Check the source of the archive.",
             );
           }
           return tail.subarray(position - start, position - start + length);

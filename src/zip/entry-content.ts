@@ -54,14 +54,14 @@ export function createSizeLimiter({ maxSize, maxRatio }: EntryLimits, total = 0)
       counted += added;
       if (counted > maxSize) {
         throw tooLarge(
-          `its files have more than ${maxSize} bytes, the limit`,
-          "Raise the limit (maxSize) if an export of this size is right.",
+          `its files exceed the limit of ${maxSize} bytes`,
+          "If an export of this size is expected, raise maxSize.",
         );
       }
       if (size > RATIO_FLOOR && size > compressedSize * maxRatio) {
         throw tooLarge(
-          `${nameText(name)} has more than ${maxRatio} times its size in the archive, the limit`,
-          "Raise the limit (maxRatio) if such an export is right; an archive may also be made to fill memory and disks.",
+          `${nameText(name)} exceeds the limit of ${maxRatio} times its compressed size`,
+          "If this ratio is expected, raise maxRatio. Otherwise the archive may be a ZIP bomb.",
         );
       }
     },
@@ -126,12 +126,12 @@ export async function* readContent(
 export function checkMeasures(name: string, measured: EntryMeasures, declared: EntryMeasures): void {
   if (measured.compressedSize !== declared.compressedSize || measured.size !== declared.size) {
     throw corrupt(
-      `${nameText(name)} has ${measured.size} bytes out of ${measured.compressedSize}, but the archive says ${declared.size} out of ${declared.compressedSize}`,
+      `${nameText(name)} has ${measured.size} bytes (${measured.compressedSize} compressed), but the archive declares ${declared.size} (${declared.compressedSize} compressed)`,
     );
   }
   if (measured.crc32 !== declared.crc32) {
     throw corrupt(
-      `the CRC-32 of ${nameText(name)} is ${crcText(measured.crc32)}, but the archive says ${crcText(declared.crc32)}`,
+      `the CRC-32 of ${nameText(name)} is ${crcText(measured.crc32)}, but the archive declares ${crcText(declared.crc32)}`,
     );
   }
 }
@@ -196,7 +196,7 @@ function inflate(reader: ByteReader, name: string, size: number | undefined): In
       }
       await fed;
     } catch (cause) {
-      throw corrupt(`the data of ${nameText(name)} cannot be inflated`, cause);
+      throw corrupt(`the compressed data of ${nameText(name)} is invalid`, cause);
     }
     if (failure !== undefined) {
       throw failure.reason;
@@ -282,8 +282,8 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
   const crc = crcAt(view, 0, view.readUInt32LE(0) === DESCRIPTOR);
   throw corrupt(
     crc === measured.crc32
-      ? `the sizes of ${nameText(name)} are not those that the archive says`
-      : `the CRC-32 of ${nameText(name)} is ${crcText(measured.crc32)}, but the archive says ${crcText(crc)}`,
+      ? `the sizes of ${nameText(name)} differ from those that the archive declares`
+      : `the CRC-32 of ${nameText(name)} is ${crcText(measured.crc32)}, but the archive declares ${crcText(crc)}`,
   );
 }
 
@@ -314,7 +314,7 @@ export async function* scanStored(
       throw failure.reason;
     }
     if (chunk === undefined) {
-      throw corrupt(`nothing behind ${nameText(name)} says the size and the CRC-32 that its content has`);
+      throw corrupt(`the data descriptor of ${nameText(name)} does not match the size and CRC-32 of its content`);
     }
     // A descriptor begins in the held bytes, or in the chunk.
     const isJoined = chunk.length < LONGEST || (held.length >= LONGEST && held.length + chunk.length < MAX_HELD);

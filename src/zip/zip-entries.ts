@@ -145,7 +145,7 @@ export interface ArchiveEntry {
 export async function listEntries(path: string): Promise<ArchiveEntry[]> {
   await using file = await openFile(path);
   if (file.archive === undefined) {
-    throw corrupt("it is no file");
+    throw corrupt("not a regular file");
   }
   const { archive } = file;
   const { entries, start } = await directoryOf(archive);
@@ -154,7 +154,7 @@ export async function listEntries(path: string): Promise<ArchiveEntry[]> {
     checkFilled(nameText(name), offset, end, end === 0 ? 0 : MAX_DESCRIPTOR_SIZE);
     const header = await archive.read(offset, LOCAL_HEADER_SIZE).catch(() => Bytes.alloc(LOCAL_HEADER_SIZE));
     if (header.readUInt32LE(0) !== LOCAL_HEADER) {
-      throw corrupt(`${nameText(name)} does not begin at byte ${offset}`);
+      throw corrupt(`${nameText(name)} does not start at byte ${offset}`);
     }
     end = offset + LOCAL_HEADER_SIZE + header.readUInt16LE(26) + header.readUInt16LE(28) + compressedSize;
   }
@@ -164,7 +164,7 @@ export async function listEntries(path: string): Promise<ArchiveEntry[]> {
 
 function checkFilled(what: string, start: number, end: number, between: number): void {
   if (start < end || start > end + between) {
-    throw corrupt(`${what} begins at byte ${start}, but what is before it ends at ${end}`);
+    throw corrupt(`${what} starts at byte ${start}, but the previous part ends at ${end}`);
   }
 }
 
@@ -191,14 +191,14 @@ export async function* streamedEntries(
     while (await isSignature(reader, LOCAL_HEADER)) {
       const header = await readLocalHeader(reader);
       if (names.has(header.name)) {
-        throw corrupt(`it holds ${nameText(header.name)} twice`);
+        throw corrupt(`it contains ${nameText(header.name)} twice`);
       }
       names.add(header.name);
       nameSize += header.rawName.length;
       checkListing(names.size, nameSize);
       yield { name: header.name, listed: undefined, content: () => streamedContent(reader, header, limiter, read) };
       if (read.length < names.size) {
-        throw new Error("the next entry was asked for before this one was read");
+        throw new Error("the next entry was requested before this one was read");
       }
     }
     await checkDirectory(reader, read);
@@ -234,7 +234,7 @@ async function* streamedContent(
 async function checkDirectory(reader: ByteReader, read: readonly ReadEntry[]): Promise<void> {
   const start = reader.position;
   if (!(await isSignature(reader, CENTRAL_HEADER)) && !(read.length === 0 && (await isSignature(reader, END_RECORD)))) {
-    throw corrupt(`at byte ${start} neither a file nor the directory begins`);
+    throw corrupt(`there is no file and no directory at byte ${start}`);
   }
   const rest = await readRest(reader);
   const directory = await readDirectory({
@@ -244,16 +244,16 @@ async function checkDirectory(reader: ByteReader, read: readonly ReadEntry[]): P
       const before = Math.min(Math.max(start - position, 0), length);
       const from = position + before - start;
       if (from + length - before > rest.length) {
-        throw new Error("its end record does not fit its directory");
+        throw new Error("its end record does not match its directory");
       }
       return Bytes.concat([Bytes.alloc(before), rest.subarray(from, from + length - before)]);
     },
   });
   if (directory.start !== start) {
-    throw corrupt(`its directory begins at byte ${start}, but its end record says ${directory.start}`);
+    throw corrupt(`its directory starts at byte ${start}, but its end record declares ${directory.start}`);
   }
   if (directory.entries.length !== read.length) {
-    throw corrupt(`it holds ${read.length} files, but its directory lists ${directory.entries.length}`);
+    throw corrupt(`it contains ${read.length} files, but its directory lists ${directory.entries.length}`);
   }
   for (const [index, { header, measures }] of read.entries()) {
     const listed = directory.entries[index];
@@ -313,7 +313,7 @@ async function isSignature(reader: ByteReader, signature: number): Promise<boole
  */
 export function checkHeader(header: LocalHeader, listed: ListedEntry): void {
   if (!header.rawName.equals(listed.rawName) || header.name !== listed.name || header.method !== listed.method) {
-    throw corrupt(`what stands before the content of ${nameText(listed.name)} does not fit the directory`);
+    throw corrupt(`the header of ${nameText(listed.name)} does not match the directory`);
   }
 }
 
@@ -326,6 +326,6 @@ export function checkHeader(header: LocalHeader, listed: ListedEntry): void {
  */
 export function checkContiguous(listed: number, actual: number): void {
   if (listed !== actual) {
-    throw corrupt(`what begins at byte ${actual} should begin at ${listed} by the directory`);
+    throw corrupt(`the part at byte ${actual} should start at ${listed} according to the directory`);
   }
 }

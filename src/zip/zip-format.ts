@@ -28,7 +28,7 @@ export function signatureBytes(signature: number): Bytes {
   return bytes;
 }
 
-const RETRY_ADVICE = "Export again; if it fails again, report this to the operator of the node.";
+const RETRY_ADVICE = "Export again. If it fails again, report this to the operator of the node.";
 
 /**
  * Creates the error for an archive that violates the ZIP format or the rules of an export.
@@ -52,8 +52,8 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
  * @returns the error, `DATA_LOSS`
  */
 export function refused(what: string): ProtocolError {
-  return new ProtocolError(`the archive is refused: ${what}`, {
-    advice: "No export looks like this; check where the archive comes from.",
+  return new ProtocolError(`the archive is rejected: ${what}`, {
+    advice: "No export looks like this. Check the source of the archive.",
     errorCode: "TW_INVALID_ARCHIVE",
   });
 }
@@ -76,9 +76,8 @@ export function tooLarge(what: string, advice: string): ProtocolError {
  * @returns the error, `DATA_LOSS`
  */
 export function truncated(size: number): ProtocolError {
-  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
-    advice:
-      "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
+  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes`, {
+    advice: "Rows are missing. Export again. If it persists, the node or a proxy in front of it truncates streams.",
     errorCode: "TW_TRUNCATED_ARCHIVE",
   });
 }
@@ -109,8 +108,7 @@ export function crcText(crc: number): string {
  * @returns the error
  */
 export function unreadable(): RequestError {
-  return new RequestError("archives cannot be read here", {
-    advice:
-      "This needs Node, Bun or Deno. In a browser, read the archive with jszip, and its CSV files with tradewire/csv.",
+  return new RequestError("archives cannot be read in a browser", {
+    advice: "Use Node, Bun or Deno. In a browser, read the archive with jszip, and its CSV files with tradewire/csv.",
   });
 }

@@ -85,7 +85,7 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
     throw truncated(offset + start.length);
   }
   if (start.readUInt32LE(0) !== LOCAL_HEADER) {
-    throw corrupt(`at byte ${offset} no file begins, but what is before it ends there`);
+    throw corrupt(`there is no file at byte ${offset}, where the previous part ends`);
   }
   const nameSize = start.readUInt16LE(26);
   const size = LOCAL_HEADER_SIZE + nameSize + start.readUInt16LE(28);
@@ -126,7 +126,7 @@ export function checkName(name: string, rawName: Bytes): void {
   // Without the UTF-8 flag a name is decoded as code page 437, which has other characters for control codes.
   const control = /\p{Cc}/u.test(name) || rawName.some((byte) => byte < 0x20);
   if (name === "" || control || name.split("/").includes(".") || name.length > 4096) {
-    throw corrupt(`a file in it has the name ${nameText(control ? rawName.toString("ascii") : name)}`);
+    throw corrupt(`a file in it has the invalid name ${nameText(control ? rawName.toString("ascii") : name)}`);
   }
 }
 
@@ -144,7 +144,9 @@ export function readMethod(name: string, flags: number, method: number): Method 
     throw refused(`${nameText(name)} is encrypted`);
   }
   if (method !== 0 && method !== 8) {
-    throw refused(`${nameText(name)} is compressed by method ${method}; only deflate (8) and stored (0) are read`);
+    throw refused(
+      `${nameText(name)} has the compression method ${method}; only deflate (8) and stored (0) are supported`,
+    );
   }
   return method === 0 ? "stored" : "deflate";
 }
@@ -177,7 +179,7 @@ function readMeasures(name: string, record: Bytes, extra: Bytes): EntryMeasures 
     }
   }
   if (!Number.isSafeInteger(size) || !Number.isSafeInteger(compressedSize)) {
-    throw corrupt(`${nameText(name)} has a size that no file has`);
+    throw corrupt(`${nameText(name)} has an impossible size`);
   }
   return { compressedSize, size, crc32: record.readUInt32LE(14) };
 }
@@ -197,12 +199,12 @@ const MAX_END_SIZE = 256 * 1024;
  * @throws {@link ProtocolError} `RESOURCE_EXHAUSTED` if there are too many
  */
 export function checkListing(count: number, size: number): void {
-  const advice = "No export has so many files; check where the archive comes from.";
+  const advice = "No export has so many files. Check the source of the archive.";
   if (count > MAX_FILES) {
-    throw tooLarge(`it holds more than ${MAX_FILES} files and folders, the limit`, advice);
+    throw tooLarge(`it exceeds the limit of ${MAX_FILES} files and folders`, advice);
   }
   if (size > MAX_DIRECTORY_SIZE) {
-    throw tooLarge(`its directory has more than ${MAX_DIRECTORY_SIZE} bytes, the limit`, advice);
+    throw tooLarge(`its directory exceeds the limit of ${MAX_DIRECTORY_SIZE} bytes`, advice);
   }
 }
 
@@ -273,7 +275,7 @@ async function checkedDirectory(zip: ZipFile, bytes: RandomAccess): Promise<Dire
   // yauzl declares another type for this position.
   const start = Number(zip.readEntryCursor);
   if (start > bytes.size) {
-    throw corrupt("its directory is said to begin where the archive does not reach");
+    throw corrupt("the start of its directory is outside the archive");
   }
   checkListing(zip.entryCount, bytes.size - start);
   const entries: ListedEntry[] = [];
@@ -281,18 +283,18 @@ async function checkedDirectory(zip: ZipFile, bytes: RandomAccess): Promise<Dire
   for await (const entry of zip.eachEntry()) {
     const listed = listedEntry(entry);
     if (seen.has(listed.name)) {
-      throw corrupt(`it holds ${nameText(listed.name)} twice`);
+      throw corrupt(`it contains ${nameText(listed.name)} twice`);
     }
     seen.add(listed.name);
     entries.push(listed);
   }
   const end = Number(zip.readEntryCursor);
   if (bytes.size - end > MAX_END_SIZE) {
-    throw corrupt("its directory does not end where the archive does");
+    throw corrupt("its directory does not end at the end record");
   }
   checkEndRecords(await bytes.read(end, bytes.size - end), { start, end, count: entries.length });
   if (entries.length === 0) {
-    throw corrupt("it holds no file");
+    throw corrupt("it contains no files");
   }
   return { start, entries: entries.toSorted((a, b) => a.offset - b.offset) };
 }
@@ -322,7 +324,7 @@ function checkEndRecords(records: Bytes, directory: { start: number; end: number
       records.readUInt32LE(locator) !== ZIP64_LOCATOR ||
       records.readBigUInt64LE(locator + 8) !== BigInt(end)
     ) {
-      throw corrupt("its ZIP64 records do not fit together");
+      throw corrupt("its ZIP64 records contradict each other");
     }
   }
   const record = records.subarray(at);
@@ -331,7 +333,7 @@ function checkEndRecords(records: Bytes, directory: { start: number; end: number
     record.readUInt32LE(0) !== END_RECORD ||
     record.length !== END_RECORD_SIZE + record.readUInt16LE(20)
   ) {
-    throw corrupt(`its directory lists ${count} files, but behind them it goes on`);
+    throw corrupt(`its directory continues after the ${count} files that it declares`);
   }
   const values = [
     { narrow: record.readUInt16LE(8), none: 0xffff, full: zip64?.readBigUInt64LE(24), actual: count },
@@ -344,6 +346,6 @@ function checkEndRecords(records: Bytes, directory: { start: number; end: number
       (narrow === actual || (narrow === none && full !== undefined)) && (full === undefined || full === BigInt(actual)),
   );
   if (!fits) {
-    throw corrupt("its end record does not fit its directory");
+    throw corrupt("its end record does not match its directory");
   }
 }

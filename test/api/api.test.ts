@@ -206,7 +206,7 @@ describe("a fallback", () => {
     const address = lost.address();
     const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
     await using losing = createClient({ ...config, rest: { url } });
-    const unknown = /whether the node took the call is unknown/;
+    const unknown = /it is unknown whether the node executed the call/;
     await expect(losing.service(CoreService).submitRawTransaction({})).rejects.toThrow(unknown);
     const checking = losing.service(CoreService).checkRawTransaction({});
     await expect(checking).rejects.toThrow(ConnectionError);

@@ -148,7 +148,7 @@ describe("the files of an archive", () => {
 });
 
 describe("the rows of a file", () => {
-  const said = (what: string) => `"a.csv" cannot be read now: ${what}`;
+  const said = (what: string) => `"a.csv" can no longer be read: ${what}`;
   const files = () => csvFiles(given([watched("a.csv", ["a\n1\n", "2\n"]).entry, watched("b.csv", ["b\n"]).entry]), {});
 
   it("can be taken once", async () => {
@@ -156,7 +156,7 @@ describe("the rows of a file", () => {
       file.rows();
       for (const again of [() => file.rows(), () => file.batches()]) {
         expect(again).toThrow(RequestError);
-        expect(again).toThrow(`"${file.name}" cannot be read now: its rows were taken before\nRead each file once`);
+        expect(again).toThrow(`"${file.name}" can no longer be read: its rows were already read\nRead each file once`);
       }
     }
   });
@@ -165,7 +165,7 @@ describe("the rows of a file", () => {
     const reading = files();
     const first = (await reading.next()).value;
     await reading.next();
-    expect(() => first?.rows()).toThrow(said("the next file was asked for before"));
+    expect(() => first?.rows()).toThrow(said("the next file was requested before"));
     await reading.return();
   });
 
@@ -174,7 +174,7 @@ describe("the rows of a file", () => {
     const batches = (await reading.next()).value?.batches();
     expect((await batches?.next())?.done).toBe(false);
     await reading.next();
-    await expect(batches?.next()).rejects.toThrow(said("its rows are taken after the next file was asked for"));
+    await expect(batches?.next()).rejects.toThrow(said("the next file was requested before its rows were read"));
     await reading.return();
   });
 });
@@ -196,7 +196,7 @@ describe("csvHeads", () => {
     await expect(csvHeads(given([watched("x.csv", ["a,a\n"]).entry]), {})).rejects.toThrow("x.csv, line 1");
     const exported = { table: "orders", fromBlock: 1n, toBlock: 10n } as const;
     const asked = csvHeads(given([watched("c-trades-1-10.csv", ["a\n"]).entry]), { exported });
-    await expect(asked).rejects.toThrow("orders was asked for");
+    await expect(asked).rejects.toThrow("orders was requested");
     const decoded = csvHeads(given([watched("x.csv", ["a".repeat(200)]).entry]), { maxRowBytes: 100 });
     await expect(decoded).rejects.toThrow("x.csv, line 1");
   });

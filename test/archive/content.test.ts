@@ -93,11 +93,11 @@ describe("the content of a file", () => {
     const loose = 'a,b\n1\n1,2,3\nx"y"z,"1"2\nx\ry,\n';
     expect(await contents(given([entryOf("x.csv", partsOf(loose))]))).toMatchObject([{ text: loose, rows: 4 }]);
     const failing = (...parts: string[]) => contents(given([entryOf("x.csv", partsOf(...parts))]), { maxRowBytes: 9 });
-    await expect(failing("a,a\n")).rejects.toThrow('x.csv, line 1, field 2 (column "a"): a second column');
+    await expect(failing("a,a\n")).rejects.toThrow('x.csv, line 1, field 2 (column "a"): duplicate column');
     await expect(failing("a,", "\n")).rejects.toThrow("x.csv, line 1, field 2: a column without a name");
     await expect(failing()).rejects.toThrow("the file is empty");
     await expect(failing("a\n1\n2")).rejects.toThrow("x.csv, row 2: the file ends in the middle of a row");
-    await expect(failing("a\n1\n", "1234567890")).rejects.toThrow("x.csv, row 2: the row is longer than 9 bytes");
+    await expect(failing("a\n1\n", "1234567890")).rejects.toThrow("x.csv, row 2: the row exceeds 9 bytes");
   });
 
   it("is followed by the error where the archive is broken", async () => {
@@ -146,12 +146,12 @@ describe("the content of a file, as its rows,", () => {
       file.content();
       for (const again of [() => file.content(), () => file.rows(), () => file.batches()]) {
         expect(again).toThrow(RequestError);
-        expect(again).toThrow('"a.csv" cannot be read now: its content was taken before\nRead each file once');
+        expect(again).toThrow('"a.csv" can no longer be read: its content was already read\nRead each file once');
       }
     }
     for await (const file of files()) {
       file.rows();
-      expect(() => file.content()).toThrow("its rows were taken before");
+      expect(() => file.content()).toThrow("its rows were already read");
     }
   });
 
@@ -165,9 +165,9 @@ describe("the content of a file, as its rows,", () => {
     await content?.next();
     const second = (await files.next()).value;
     await expect(content?.next()).rejects.toThrow(
-      '"a.csv" cannot be read now: its content is taken after the next file was asked for',
+      '"a.csv" can no longer be read: the next file was requested before its content was read',
     );
     await expect(files.next()).rejects.toThrow("c.csv, line 1, field 1: the file is empty");
-    expect(() => second?.content()).toThrow('"b.csv" cannot be read now: the next file was asked for before');
+    expect(() => second?.content()).toThrow('"b.csv" can no longer be read: the next file was requested before');
   });
 });

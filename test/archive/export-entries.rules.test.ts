@@ -42,13 +42,13 @@ describe("the files of an export", () => {
   it("are of adjacent ranges, of one chain and one table", () => {
     expect(wrong(["c-trades-1-10.csv", "c-trades-11-20.csv", "c-trades-21-21.csv"])).toBeUndefined();
     expect(wrong(["c-trades-1-10.csv", "c-trades-12-20.csv"])).toBe(
-      'the archive is corrupt: "c-trades-12-20.csv" begins at block 12, but the file before it ends at block 10',
+      'the archive is corrupt: "c-trades-12-20.csv" starts at block 12, but the previous file ends at block 10',
     );
-    expect(wrong(["c-trades-1-10.csv", "c-trades-10-20.csv"])).toContain("begins at block 10, but");
-    expect(wrong(["c-trades-11-20.csv", "c-trades-1-10.csv"])).toContain("begins at block 1, but");
+    expect(wrong(["c-trades-1-10.csv", "c-trades-10-20.csv"])).toContain("starts at block 10, but");
+    expect(wrong(["c-trades-11-20.csv", "c-trades-1-10.csv"])).toContain("starts at block 1, but");
     for (const other of ["d-trades-11-20.csv", "c-orders-11-20.csv"]) {
       expect(wrong(["c-trades-1-10.csv", other])).toBe(
-        `the archive is refused: "${other}" is of another table or chain than the file before it`,
+        `the archive is rejected: "${other}" belongs to another table or chain than the previous file`,
       );
     }
     expect(wrong(["c-trades-10-9.csv"])).toBe(
@@ -67,15 +67,15 @@ describe("the files of an export", () => {
   it("make up what was asked for", () => {
     expect(wrong(["c-trades-1-10.csv", "c-trades-11-20.csv"], exported)).toBeUndefined();
     expect(wrong(["c-trades-2-20.csv"], exported)).toBe(
-      "the archive is corrupt: its first file begins at block 2, but the export was to begin at block 1",
+      "the archive is corrupt: its first file starts at block 2, but the export must start at block 1",
     );
-    expect(wrong(["x.csv", "c-trades-0-20.csv"], exported)).toContain("its first file begins at block 0, but");
+    expect(wrong(["x.csv", "c-trades-0-20.csv"], exported)).toContain("its first file starts at block 0, but");
     expect(wrong(["c-trades-1-10.csv"], exported)).toBe(
-      "the archive is corrupt: its last file ends at block 10, but the export was to end at block 20: rows are missing",
+      "the archive is corrupt: its last file ends at block 10, but the export must end at block 20: rows are missing",
     );
     expect(wrong(["c-trades-1-30.csv"], exported)).toContain("its last file ends at block 30, but");
     expect(wrong(["c-orders-1-20.csv"], exported)).toBe(
-      'the archive is corrupt: "c-orders-1-20.csv" is of the table orders, but trades was asked for',
+      'the archive is corrupt: "c-orders-1-20.csv" contains the table orders, but trades was requested',
     );
   });
 
@@ -83,7 +83,7 @@ describe("the files of an export", () => {
     const named = { ...exported, chainId: "c" };
     expect(wrong(["c-trades-1-20.csv"], named)).toBeUndefined();
     expect(wrong(["d-trades-1-20.csv"], named)).toBe(
-      'the archive is corrupt: "d-trades-1-20.csv" is of the chain "d", but the archive is named after "c"',
+      'the archive is corrupt: "d-trades-1-20.csv" belongs to chain "d", but the name of the archive has chain "c"',
     );
   });
 });
@@ -147,7 +147,7 @@ describe("exportEntries", () => {
         summary: expect.stringContaining("rows are missing"),
       });
       expect((await read(files.slice(1), range)).error).toMatchObject({
-        summary: expect.stringContaining("its first file begins at block 11"),
+        summary: expect.stringContaining("its first file starts at block 11"),
       });
     }
     expect(asked).toBe(3);

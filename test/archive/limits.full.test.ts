@@ -41,13 +41,13 @@ describe("an archive that is made to fill memory", () => {
   it("with folders without end is refused", async () => {
     const { error } = await archiveOutcome(folders());
     expect(error?.code).toBe(Code.ResourceExhausted);
-    expect(error?.summary).toBe("the archive is too large: it holds more than 10000 files and folders, the limit");
+    expect(error?.summary).toBe("the archive is too large: it exceeds the limit of 10000 files and folders");
   });
 
   it("with long names without end is refused", async () => {
     const { error } = await archiveOutcome(folders("€".repeat(4000)));
     expect(error?.code).toBe(Code.ResourceExhausted);
-    expect(error?.summary).toBe("the archive is too large: its directory has more than 33554432 bytes, the limit");
+    expect(error?.summary).toBe("the archive is too large: its directory exceeds the limit of 33554432 bytes");
   });
 
   it("with more files than an export has is refused from a file too, and what is allowed is read in time", async () => {
@@ -72,7 +72,7 @@ describe("an archive that is made to fill memory", () => {
     }
     const error = await failure(decodeCsv(columns(), { maxRowBytes: 4 * MIB }));
     expect(error?.code).toBe(Code.ResourceExhausted);
-    expect(error?.summary).toBe("CSV, line 1, field 1665: the header row names more than 1664 columns, the limit");
+    expect(error?.summary).toBe("CSV, line 1, field 1665: the header row exceeds the limit of 1664 columns");
     const widest = `${Array.from({ length: 1664 }, (_, number) => number).join(",")}\n`;
     expect(await failure(decodeCsv([Buffer.from(widest)]))).toBeUndefined();
   });
@@ -92,7 +92,7 @@ describe("a stream of nothing", () => {
     }
     const error = await failure(assemble(chunks(), { extensions: "optional" }));
     expect(error?.code).toBe(Code.ResourceExhausted);
-    expect(error?.summary).toBe("the export has more than 1000 empty chunks in a row, the limit");
+    expect(error?.summary).toBe("the export exceeds the limit of 1000 empty chunks in a row");
     expect(given).toBeLessThan(1100);
   });
 

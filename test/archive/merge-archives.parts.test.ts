@@ -42,7 +42,7 @@ describe("a reader of parts", () => {
   it("reads an archive forwards", async () => {
     await using reader = createPartReader(undefined);
     await reader.open(part(first, "c.csv"));
-    await expect(reader.open(part(first, "a.csv"))).rejects.toThrow("was changed while it was read");
+    await expect(reader.open(part(first, "a.csv"))).rejects.toThrow("changed while it was read");
   });
 
   it("says that an archive was changed where a file is missing, or there is none any more", async () => {
@@ -50,7 +50,7 @@ describe("a reader of parts", () => {
     const missing = reader.open(part(first, "x.csv"));
     await expect(missing).rejects.toBeInstanceOf(ProtocolError);
     await expect(missing).rejects.toThrow(
-      `the archive is corrupt: "x.csv" in ${JSON.stringify(first)} was changed while it was read`,
+      `the archive is corrupt: "x.csv" in ${JSON.stringify(first)} changed while it was read`,
     );
     await expect(reader.open(part("/dev/null", "a.csv"))).rejects.toThrow("the archive is truncated");
     await expect(reader.open(part(join(folder, "none.zip"), "a.csv"))).rejects.toBeInstanceOf(FileError);

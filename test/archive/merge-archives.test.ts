@@ -124,10 +124,10 @@ describe("mergeArchives", () => {
   it("says what to do, and which file is wrong", async () => {
     const overlapping = archives({ "c-trades-1-10.csv": "a\n" }, { "c-trades-10-20.csv": "a\n" });
     await expect(mergeArchives(overlapping, join(folder, "c.zip"))).rejects.toThrow(
-      'the archives cannot be merged: "c-trades-1-10.csv" and "c-trades-10-20.csv" overlap\nLeave one of them out',
+      'the archives cannot be merged: "c-trades-1-10.csv" and "c-trades-10-20.csv" overlap\nRemove one of them',
     );
     await expect(mergeArchives(["/dev/null"], join(folder, "c.zip"))).rejects.toThrow(
-      'the archives cannot be merged: "/dev/null" is no file\nSave it to a file first',
+      'the archives cannot be merged: "/dev/null" is not a regular file\nSave the archive to a file first',
     );
     // The rows are read again when they are copied, with the limit that holds for them.
     const rows = `a\n${"1\n".repeat(50_000)}${"2".repeat(200)}\n`;
@@ -145,34 +145,42 @@ describe("mergeArchives", () => {
   });
 
   it.each<[string, readonly Readonly<Record<string, string>>[], string]>([
-    ["nothing", [], "there is none"],
+    ["nothing", [], "the list is empty"],
     ["overlap", [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-10-20.csv": "a\n" }], "overlap"],
     ["one twice", [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-1-10.csv": "a\n" }], "overlap"],
-    ["a gap", [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-21-30.csv": "a\n" }], "the blocks 11 to 20 are missing"],
-    ["two chains", [{ "c-trades-1-10.csv": "a\n" }, { "d-trades-11-20.csv": "a\n" }], "of different chains"],
-    ["two tables", [{ "c-trades-1-10.csv": "a\n" }, { "c-orders-11-20.csv": "a\n" }], "of different tables"],
-    ["an unknown name", [{ "c.csv": "a\n" }], "does not say its table and blocks"],
+    [
+      "a gap",
+      [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-21-30.csv": "a\n" }],
+      'the blocks 11 to 20 between "c-trades-1-10.csv" and "c-trades-21-30.csv" are missing',
+    ],
+    ["two chains", [{ "c-trades-1-10.csv": "a\n" }, { "d-trades-11-20.csv": "a\n" }], "to different chains"],
+    ["two tables", [{ "c-trades-1-10.csv": "a\n" }, { "c-orders-11-20.csv": "a\n" }], "contain different tables"],
+    ["an unknown name", [{ "c.csv": "a\n" }], "does not contain its table and blocks"],
     [
       "two headers of one version",
       [{ "c-trades-1-1-10.csv": "a\n" }, { "c-trades-1-11-20.csv": "b\n" }],
-      "have one schema version, but different columns",
+      "have the same schema version, but different columns",
     ],
     [
       "two headers of unknown versions",
       [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-11-20.csv": "a,b\n" }],
-      "not both names say their schema version",
+      "their names do not both contain a schema version",
     ],
     [
       "two headers that begin alike",
       [{ "c-trades-1-10.csv": "a,b\n" }, { "c-trades-11-20.csv": "a,c\n" }],
-      "not both names say their schema version",
+      "their names do not both contain a schema version",
     ],
     [
       "another header of the first version that is known",
       [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-2-11-20.csv": "b\n" }],
-      "not both names say their schema version",
+      "their names do not both contain a schema version",
     ],
-    ["falling versions", [{ "c-trades-2-1-10.csv": "a\n" }, { "c-trades-1-11-20.csv": "a\n" }], "schema version of"],
+    [
+      "falling versions",
+      [{ "c-trades-2-1-10.csv": "a\n" }, { "c-trades-1-11-20.csv": "a\n" }],
+      "schema version decreases between",
+    ],
   ])("refuses %s", async (_, files, reason) => {
     const sources = archives(...files);
     const merging = mergeArchives(sources, join(folder, "c.zip"));
@@ -183,7 +191,7 @@ describe("mergeArchives", () => {
 
   it.each([
     ["a CRC-32 is wrong", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2\n", crc: 1 }]), "CRC-32"],
-    ["a row is broken", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2,2\n" }]), "the row goes on after 1 field"],
+    ["a row is broken", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2,2\n" }]), "the row has more than 1 field"],
     ["an archive is cut", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2\n" }]).subarray(0, -5), "truncated"],
   ])("leaves nothing behind where %s", async (_, second, reason) => {
     const sources = archives({ "c-trades-1-10.csv": "a\n1\n" });
@@ -199,7 +207,7 @@ describe("mergeArchives", () => {
     const sources = archives({ "c-trades-1-10.csv": "a\n1\n" });
     const target = join(folder, "c.zip");
     writeFileSync(target, "mine");
-    await expect(mergeArchives(sources, target)).rejects.toThrow("the file already exists");
+    await expect(mergeArchives(sources, target)).rejects.toThrow("file already exists");
     expect(readFileSync(target, "utf8")).toBe("mine");
     await mergeArchives(sources, target, { force: true });
     expect((await archiveOutcome(target)).error).toBeUndefined();

@@ -20,7 +20,7 @@ describe("an archive in memory", () => {
 
   it("is checked first, by its content and by what was asked for", async () => {
     await expect(zip(rawZip([{ ...one, crc: 7 }]))).rejects.toThrow('the CRC-32 of "c-trades-1-10.csv" is');
-    await expect(zip(rawZip([{ ...one, content: "a\n1,2\n" }]))).rejects.toThrow("the row goes on after 1 field");
+    await expect(zip(rawZip([{ ...one, content: "a\n1,2\n" }]))).rejects.toThrow("the row has more than 1 field");
     await expect(zip(archive.subarray(0, -1))).rejects.toThrow("the archive is truncated");
     const exported = { table: "trades", fromBlock: 1n, toBlock: 30n } as const;
     await expect(zip(archive, { exported })).rejects.toThrow("rows are missing");
@@ -32,18 +32,18 @@ describe("an archive in memory", () => {
     expect(Object.keys((await zip(archive, { maxArchiveBytes: archive.length, maxSize: 8 })).files)).toHaveLength(2);
     await expect(zip(archive, { maxArchiveBytes: archive.length - 1 })).rejects.toMatchObject({
       code: Code.ResourceExhausted,
-      message: `the archive is larger than ${archive.length - 1} bytes, the limit for memory\nSave it to a file or stream it, or raise limits.maxArchiveBytes.\nFor details, run: npx tradewire explain TW_TOO_LARGE`,
+      message: `the archive exceeds the memory limit of ${archive.length - 1} bytes\nSave the archive to a file or stream it, or raise limits.maxArchiveBytes.\nFor details, run: npx tradewire explain TW_TOO_LARGE`,
     });
-    await expect(zip(archive, { maxSize: 7 })).rejects.toThrow("its files have more than 7 bytes, the limit");
+    await expect(zip(archive, { maxSize: 7 })).rejects.toThrow("its files exceed the limit of 7 bytes");
     const packed = rawZip([{ ...one, content: `${"a".repeat(17 * 1024 * 1024)}\n` }]);
-    await expect(zip(packed, { maxRatio: 100 })).rejects.toThrow("more than 100 times its size");
-    await expect(zip(packed)).rejects.toThrow("more than 200 times its size");
+    await expect(zip(packed, { maxRatio: 100 })).rejects.toThrow("the limit of 100 times its compressed size");
+    await expect(zip(packed)).rejects.toThrow("the limit of 200 times its compressed size");
   });
 
   it("has 512 MiB at most, unless told otherwise", async () => {
     const piece = Buffer.alloc(64 * 1024 * 1024);
     const zipping = zipInMemory(given([...Array(8).fill(piece), Buffer.alloc(1)]), {});
-    await expect(zipping).rejects.toThrow("the archive is larger than 536870912 bytes, the limit for memory");
+    await expect(zipping).rejects.toThrow("the archive exceeds the memory limit of 536870912 bytes");
   });
 
   it("is not read on beyond the limit", async () => {

@@ -85,16 +85,19 @@ describe("an archive in which a bit was flipped on the way", () => {
 
 const one = { name: "chain-1-trades-1-3000.csv", content: "a\n1\n" };
 const others: Readonly<Record<string, readonly [Buffer, RegExp]>> = {
-  "another chain": [rawZip([{ ...one, name: "chain-2-trades-1-3000.csv" }]), /is of the chain "chain-2", but/],
-  "another table": [rawZip([{ ...one, name: "chain-1-orders-1-3000.csv" }]), /of the table orders, but trades was/],
-  "a later beginning": [rawZip([{ ...one, name: "chain-1-trades-2-3000.csv" }]), /was to begin at block 1$/],
+  "another chain": [rawZip([{ ...one, name: "chain-2-trades-1-3000.csv" }]), /belongs to chain "chain-2", but/],
+  "another table": [
+    rawZip([{ ...one, name: "chain-1-orders-1-3000.csv" }]),
+    /contains the table orders, but trades was/,
+  ],
+  "a later beginning": [rawZip([{ ...one, name: "chain-1-trades-2-3000.csv" }]), /must start at block 1$/],
   "an earlier end": [rawZip([{ ...one, name: "chain-1-trades-1-2000.csv" }]), /rows are missing$/],
   "two chains": [
     rawZip([
       { ...one, name: "chain-1-trades-1-1000.csv" },
       { ...one, name: "chain-3-trades-1001-3000.csv" },
     ]),
-    /of another table or chain than the file before it/,
+    /to another table or chain than the previous file/,
   ],
 };
 

@@ -65,7 +65,7 @@ describe("saveArchive", () => {
   it.each(["content", "structure"] as const)("is held to what was asked for (%s)", async (verify) => {
     const exported = { table: "trades", fromBlock: 1n, toBlock: 3000n } as const;
     await expect(save({ verify, exported: { ...exported, toBlock: 9n } })).rejects.toThrow("rows are missing");
-    await expect(save({ verify, exported: async () => ({ ...exported, fromBlock: 0n }) })).rejects.toThrow("begin at");
+    await expect(save({ verify, exported: async () => ({ ...exported, fromBlock: 0n }) })).rejects.toThrow("start at");
     expect(await readdir(folder)).toEqual([]);
     expect((await save({ verify, exported })).entries).toHaveLength(1);
   });
@@ -125,7 +125,7 @@ describe("saveArchive", () => {
     });
 
     it("where the archive holds no file", async () => {
-      await expect(save({}, pieces(await zipOf({})))).rejects.toThrow("the archive is corrupt: it holds no file");
+      await expect(save({}, pieces(await zipOf({})))).rejects.toThrow("the archive is corrupt: it contains no files");
       expect(await readdir(folder)).toEqual([]);
     });
 

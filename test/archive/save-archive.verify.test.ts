@@ -55,9 +55,9 @@ describe.each(Object.entries(checks))("an archive of which the %s is checked", (
     for (const asked of [{ ...exported, toBlock: 30n }, async () => ({ ...exported, toBlock: 30n })]) {
       await expect(check(archive, asked)).rejects.toThrow("rows are missing");
     }
-    await expect(check(archive, { ...exported, fromBlock: 0n })).rejects.toThrow("was to begin at block 0");
-    await expect(check(archive, { ...exported, table: "orders" })).rejects.toThrow("orders was asked for");
-    await expect(check(rawZip([two, one]))).rejects.toThrow("begins at block 1, but");
+    await expect(check(archive, { ...exported, fromBlock: 0n })).rejects.toThrow("must start at block 0");
+    await expect(check(archive, { ...exported, table: "orders" })).rejects.toThrow("orders was requested");
+    await expect(check(rawZip([two, one]))).rejects.toThrow("starts at block 1, but");
   });
 
   it("is refused with a folder that has content", async () => {
@@ -98,7 +98,7 @@ describe("the check of an archive's structure", () => {
   });
 
   it("finds gaps", async () => {
-    await expect(structure(rawZip([one, two], { between: "x".repeat(30) }))).rejects.toThrow("but what is before it");
+    await expect(structure(rawZip([one, two], { between: "x".repeat(30) }))).rejects.toThrow("but the previous part");
   });
 });
 

@@ -8,27 +8,27 @@ import { takeWarnings } from "../support/warnings.js";
 
 describe("a value that does not fit its type", () => {
   const cases: [TableName, string, string | null, RegExp][] = [
-    ["orders", "size", "9223372036854775808", /"9223372036854775808".*\nExpected a whole number of 64 bits \(int8\)/],
-    ["orders", "size", "", /"".*\nExpected a whole number of 64 bits/],
+    ["orders", "size", "9223372036854775808", /"9223372036854775808".*\nExpected a 64-bit integer \(int8\)/],
+    ["orders", "size", "", /"".*\nExpected a 64-bit integer/],
     ["orders", "size", " 1", /" 1"/],
     ["orders", "size", "0x10", /"0x10"/],
     ["orders", "size", "1.0", /"1.0"/],
-    ["orders", "version", "-2147483649", /"-2147483649".*\n.*32 bits/],
-    ["orders", "side", "32768", /"32768".*\n.*16 bits/],
-    ["orders", "side", "SIDE_BUY", /"SIDE_BUY".*\n.*16 bits/],
+    ["orders", "version", "-2147483649", /"-2147483649".*\n.*32-bit/],
+    ["orders", "side", "32768", /"32768".*\n.*16-bit/],
+    ["orders", "side", "SIDE_BUY", /"SIDE_BUY".*\n.*16-bit/],
     ["orders", "price", "9".repeat(1001), /"9{80}…".*\n.*1000 digits/],
     ["orders", "price", "NaN", /"NaN"/],
     ["orders", "post_only", "true", /"true".*\nExpected t or f/],
-    ["orders", "id", "\\x0A", /"\\\\x0A".*\n.*lower-case hex/],
+    ["orders", "id", "\\x0A", /"\\\\x0A".*\n.*lowercase hex/],
     ["orders", "id", "0a", /"0a"/],
     ["orders", "id", "\\x0", /"\\\\x0"/],
-    ["orders", "vega_time", "2023-10-19 08:13:00.123456+02", /.*\+02".*\n.*in UTC/],
-    ["orders", "vega_time", "2023-10-19 08:13:00.1234567+00", /.*\n.*in UTC/],
+    ["orders", "vega_time", "2023-10-19 08:13:00.123456+02", /.*\+02".*\n.*UTC/],
+    ["orders", "vega_time", "2023-10-19 08:13:00.1234567+00", /.*\n.*UTC/],
     ["orders", "vega_time", "2023-13-19 08:13:00+00", /"2023-13-19/],
     ["orders", "vega_time", "infinity", /"infinity".*\n.*years 1 to 9999/],
     ["orders", "vega_time", "0044-03-15 00:00:00+00 BC", /.*BC".*\n.*years 1 to 9999/],
     ["orders", "vega_time", "10000-01-01 00:00:00+00", /"10000-.*\n.*years 1 to 9999/],
-    ["orders", "market_id", null, /NULL does not fit.*\n/],
+    ["orders", "market_id", null, /NULL for the type.*\n/],
     ["positions", "loss", "1e5", /"1e5".*\nExpected a decimal number/],
     ["rewards", "percent_of_total", "1,5", /"1,5".*\nExpected a floating-point number/],
   ];
@@ -42,7 +42,9 @@ describe("a value that does not fit its type", () => {
     expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
       code: 15, // DATA_LOSS
-      message: expect.stringMatching(new RegExp(`^"${name}", row 3, column ${column}: ${expected.source}`)),
+      message: expect.stringMatching(
+        new RegExp(`^"${name}", row 3, column ${column}: invalid value ${expected.source}`),
+      ),
     });
   });
 
@@ -62,7 +64,7 @@ describe("a column that the version has and the file lacks", () => {
     const { error } = await taken(openArchive(archiveOf({ "c-blocks-001-1-10.csv": content })).rows({ typed: true }));
     expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
-      message: expect.stringContaining("lacks 2 columns that version 1 of blocks has: height, hash"),
+      message: expect.stringContaining("lacks 2 columns of blocks, schema version 1: height, hash"),
     });
   });
 
@@ -129,8 +131,8 @@ describe("what only a newer node knows", () => {
     }
     await turn();
     expect(warnings.told).toEqual([
-      `TradewireWarning: the column "new_column" of market_data is not known and is returned unchanged ("${name}")`,
-      `TradewireWarning: "STATE_ASLEEP" is not known in the column "market_state" of market_data and is returned unchanged ("${name}")`,
+      `TradewireWarning: the column "new_column" of market_data is unknown and is returned unchanged ("${name}")`,
+      `TradewireWarning: the value "STATE_ASLEEP" in the column "market_state" of market_data is unknown and is returned unchanged ("${name}")`,
     ]);
   });
 

@@ -115,13 +115,15 @@ describe("the table of typed rows", () => {
     expect((await taken(openArchive(other).rows({ typed: true, table: "blocks" }))).values).toEqual([{ height: 7n }]);
     const { values, error } = await taken(openArchive(other).rows({ typed: true }));
     expect([values, error]).toEqual([[], expect.any(RequestError)]);
-    expect(error).toMatchObject({ message: expect.stringMatching(/"data.csv" does not say.*\n.*table: "trades"/) });
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/"data\.csv" does not contain.*\n.*table: "trades"/),
+    });
   });
 
   it("is that of the file's name", async () => {
     const archive = archiveOf({ "c-blocks-1-2.csv": "height\n1\n" });
     const { error } = await taken(openArchive(archive).rows({ typed: true, table: "trades" }));
     expect(error).toBeInstanceOf(RequestError);
-    expect(error).toMatchObject({ message: expect.stringContaining("is of the table blocks, not of trades") });
+    expect(error).toMatchObject({ message: expect.stringContaining("contains the table blocks, not trades") });
   });
 });

@@ -83,11 +83,11 @@ describe("tradewire assemble", () => {
         1,
         "INTERNAL: segment 3 is",
       ],
-      [bare, 1, "the first chunk carries no extensions"],
+      [bare, 1, "the first chunk has no extensions"],
       [[first, ...rest.slice(0, -1)].join("\n"), 1, "the archive is truncated"],
-      [[first, ...rest].join("\n").slice(0, -20), 1, "inside a JSON object: it was truncated"],
+      [[first, ...rest].join("\n").slice(0, -20), 1, "inside a JSON object"],
       [`${first}\n{"code":5,"message":"x"}`, 1, "neither a result nor an error"],
-      ["PK\x03\x04", 1, "a JSON object was expected at byte 0"],
+      ["PK\x03\x04", 1, "expected a JSON object at byte 0"],
       ["", 1, "the stream of the export is empty"],
     ] as const) {
       const { err, ...outcome } = await assembled(capture);
@@ -100,7 +100,7 @@ describe("tradewire assemble", () => {
   it("says that a capture does not exist", async () => {
     expect(await run(["assemble", "nothing.json"], { cwd: folder })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('"nothing.json": no such file or folder\n'),
+      err: expect.stringContaining("nothing.json: file not found\n"),
     });
   });
 });

@@ -95,11 +95,11 @@ describe("options of every command that talks to a node", () => {
   it.each(commands)("are refused by %s where they are wrong", async (...command) => {
     for (const [args, message] of [
       [["--config", "none.json"], 'the configuration file "none.json" does not exist'],
-      [["--transport", "http"], '--transport: "http" is not a transport'],
-      [["--grpc-url", "node"], 'the configuration is wrong: --grpc-url is "node", but must be a URL'],
-      [["--ca-file", "ca.pem"], "--ca-file: grpc.tls goes with an https URL only"],
-      [["--call-timeout", "soon"], '--call-timeout: "soon" is not a duration'],
-      [["--idle-timeout", "0"], "--idle-timeout is out of range (0)"],
+      [["--transport", "http"], "--transport: unknown transport"],
+      [["--grpc-url", "node"], "the configuration is invalid: --grpc-url must be a URL"],
+      [["--ca-file", "ca.pem"], "--ca-file: grpc.tls requires an https URL"],
+      [["--call-timeout", "soon"], '--call-timeout must be a duration, such as 500ms, 30s, 2m or 1h (got "soon")'],
+      [["--idle-timeout", "0"], '--idle-timeout must be a duration from 1ms to 596h (got "0")'],
     ] as const) {
       const { code, out, err } = await tradewire([...command, ...args]);
       expect([code, out]).toEqual([2, ""]);

@@ -52,7 +52,7 @@ describe.each(["grpc", "rest"])("call of a method that streams its requests, ove
     await writeFile(join(folder, "bad"), '{"marketId": "a"}\n{"marketld": "b"}\n');
     const { code, err } = await run(["call", METHOD, `@${join(folder, "bad")}`, ...to()]);
     expect(code).toBe(2);
-    expect(err).toMatch(/^tradewire: .*has no field "marketld"/);
+    expect(err).toMatch(/^tradewire: .*unknown field "marketld"/);
     await writeFile(join(folder, "bad"), '{"marketId": "a"}\nno\n');
     const { err: other } = await run(["call", METHOD, `@${join(folder, "bad")}`, ...to()]);
     expect(other).toMatch(/^tradewire: line 2 of \S+ is not valid JSON/);

@@ -98,7 +98,9 @@ describe("--max-row-bytes", () => {
     ]) {
       const refusal = await run([...command, "--max-row-bytes", "10"]);
       expect(refusal.code).toBe(1);
-      expect(refusal.err).toContain("the row is longer than 10 bytes\nRaise --max-row-bytes if rows");
+      expect(refusal.err).toContain(
+        "the row exceeds 10 bytes\nIf rows of this size are expected, raise --max-row-bytes",
+      );
       expect(await run([...command, "--max-row-bytes", "100"])).toMatchObject({ code: 0 });
     }
   });

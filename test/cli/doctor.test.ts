@@ -58,7 +58,7 @@ it("warns of a transport in whose place another answers, and fails if none does"
   expect([half.code, half.checks.get(`grpc ${down}`)?.state]).toEqual([0, "warning"]);
   const none = await run(["doctor", "--output", "table", "--grpc-url", down]);
   expect(none.code).toBe(1);
-  expect(none.out).toMatch(/failure +grpc .*unreachable: the connection was refused .*the URL comes from --grpc-url/);
+  expect(none.out).toMatch(/failure +grpc .*unreachable: the connection was refused .*the URL is set by --grpc-url/);
   expect(none.out).toContain("Check that the node is running");
 });
 

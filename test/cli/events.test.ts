@@ -188,9 +188,9 @@ describe("tradewire events", () => {
   });
 
   it.each([
-    [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
+    [["--type", "ordr"], '--type must be an event type (got "ordr")\nDid you mean order?'],
     [["--party", "x"], 'no party has the ID "x"'],
-    [["--limit", "0"], "--limit: 0 is too small"],
+    [["--limit", "0"], "tradewire: --limit must be a whole number from 1 (got 0)"],
     [["--output", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {
     const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);
@@ -202,6 +202,6 @@ describe("tradewire events", () => {
     await using node = await start(all);
     const { code, err } = await run([...node.args, "--chain-id", "chain-2"]);
     expect(code).toBe(1);
-    expect(err).toContain('event 7-2 is of the chain "chain-1", not of "chain-2"');
+    expect(err).toContain('event 7-2 belongs to chain "chain-1", not to "chain-2"');
   });
 });

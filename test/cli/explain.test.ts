@@ -43,7 +43,7 @@ it.each([
   const { code, err } = await run(["explain", given]);
   expect(code).toBe(2);
   expect(err).toBe(
-    `tradewire: there is no error code "${given}"\nDid you mean ${near}? \`tradewire explain\` lists all codes.\n`,
+    `tradewire: unknown error code "${given}"\nDid you mean ${near}? \`tradewire explain\` lists all codes.\n`,
   );
 });
 

@@ -82,11 +82,11 @@ describe("tradewire export in parts", () => {
   });
 
   it.each([
-    ["0", "parallel is 0"],
-    ["101", "parallel is 101"],
-    ["1.5", '\\"1.5\\" is not a whole number'],
-    ["-1", '\\"-1\\" is not a whole number'],
-    ["many", '\\"many\\" is not a whole number'],
+    ["0", "parallel must be a whole number from 1 to 100 (got 0)"],
+    ["101", "parallel must be a whole number from 1 to 100 (got 101)"],
+    ["1.5", 'must be a whole number (got \\"1.5\\")'],
+    ["-1", 'must be a whole number (got \\"-1\\")'],
+    ["many", 'must be a whole number (got \\"many\\")'],
   ])("refuses --parallel %s", async (count, words) => {
     const outcome = await run(args("--parallel", count), { cwd: folder });
     expect(outcome).toMatchObject({ code: 2, out: expect.stringContaining(words) });

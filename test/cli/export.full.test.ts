@@ -123,7 +123,7 @@ describe("tradewire export to a disk", () => {
     const outcome = await onDisk("ulimit -f 64");
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
-    expect(outcome.err).toContain("the file is larger than the system allows\nRaise the limit, or export less.\n");
+    expect(outcome.err).toContain("the file exceeds the system's size limit\nRaise the limit, or export less.\n");
   });
 
   // Such disks are mounted in a namespace of their own, which not every system permits: there is nothing to see there.
@@ -144,7 +144,7 @@ describe("tradewire export to a disk", () => {
     if (outcome.code !== 77 && !outcome.err.startsWith("unshare")) {
       expect(outcome).toMatchObject({ code: 1, out: "" });
       expect(outcome.err).toBe(
-        `tradewire: ${JSON.stringify(join(folder, "disk"))}: the disk is read-only\nChoose a folder on another disk.\n`,
+        `tradewire: ${join(folder, "disk")}: the disk is read-only\nChoose a folder on another disk.\n`,
       );
     }
   });

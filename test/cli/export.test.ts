@@ -94,7 +94,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(refused);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, NAME))}: the file already exists\nChoose another name, or overwrite the file (--force).\n`,
+      `tradewire: ${join(folder, NAME)}: file already exists\nChoose another name, or use --force to overwrite the file.\n`,
     );
     expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
     expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
@@ -141,7 +141,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toMatch(
-      /^tradewire: the node answered INTERNAL: segment 3 {2}\[31mis gone: {2}\[2J: x\nThe failure is/,
+      /^tradewire: the node answered INTERNAL: segment 3 {2}\[31mis gone: {2}\[2J: x\nThe node failed\./,
     );
     expect(JSON.parse(outcome.err.split("\n  ")[1] ?? "")).toEqual(details[0]);
     const machine = await run([...options(transport, server), "--out", folder, "--json"]);
@@ -186,8 +186,8 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toBe(
       `tradewire: the connection was refused (${url})\n` +
-        "Check that the node is running, --grpc-url and --rest-url, and the network between. " +
-        `${url} comes from --${transport}-url.\n`,
+        "Check that the node is running, --grpc-url and --rest-url, and that the network works. " +
+        `${url} is set by --${transport}-url.\n`,
     );
     expect(await readdir(folder)).toEqual([]);
   });
@@ -200,7 +200,7 @@ describe("tradewire export", () => {
     const args = options("grpc", server).map((arg) => (arg === "trades" ? "TABLE_TRADES" : arg));
     const missing = await run([...args, "--out", folder]);
     expect(missing).toMatchObject({ code: 1, out: "" });
-    expect(missing.err).toContain("the first chunk carries no extensions\n");
+    expect(missing.err).toContain("the first chunk has no extensions\n");
     expect(await run([...args, "--out", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
   });
 
@@ -218,19 +218,25 @@ describe("tradewire export", () => {
     [[], "missing --table <name>, --from-block <height>, --to-block <height>"],
     [["--table", "trades"], "missing --from-block <height>, --to-block <height>"],
     [["--table", "trades", "--from-block", "1"], "missing --to-block <height>"],
-    [["--table", "nothing", "--from-block", "1", "--to-block", "2"], '"nothing" is not a table that can be exported'],
-    [["--table", "trades", "--from-block", "x", "--to-block", "2"], '"x" is not a block height'],
-    [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is not a block height'],
+    [["--table", "nothing", "--from-block", "1", "--to-block", "2"], 'unknown table "nothing"'],
+    [
+      ["--table", "trades", "--from-block", "x", "--to-block", "2"],
+      'tradewire: --from-block must be a block height, a whole number from 1 (got "x")',
+    ],
+    [
+      ["--table", "trades", "--from-block", "-1", "--to-block", "2"],
+      'tradewire: --from-block must be a block height, a whole number from 1 (got "-1")',
+    ],
     [
       ["--table", "trades", "--from-block", "0", "--to-block", "2"],
       "--from-block must be a whole number from 1 (got 0)",
     ],
-    [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is behind --to-block 2"],
-    [[...RANGE, "--transport", "smoke"], '--transport: "smoke" is not a transport'],
+    [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is after --to-block 2"],
+    [[...RANGE, "--transport", "smoke"], "--transport: unknown transport"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
-    [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Give auto, or one or several of grpc, grpc-js, rest."],
+    [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Use auto, or one or more of grpc, grpc-js, rest."],
     [[...RANGE, "more"], "too many arguments"],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["export", ...args, ...(args.includes("--out") ? [] : ["--out", folder])]);
@@ -252,7 +258,7 @@ describe("tradewire export", () => {
     presentable(outcome);
     expect(outcome.code).toBe(1);
     expect(outcome.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, "no"))}: no such file or folder\nCreate the folder first, or choose another path.\n`,
+      `tradewire: ${join(folder, "no")}: no such file or directory\nCreate the folder first, or choose another path.\n`,
     );
   });
 });

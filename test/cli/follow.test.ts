@@ -106,12 +106,12 @@ describe("tradewire follow", () => {
     await writeFile(wrong, "no cursor!\n");
     for (const [more, exit, message] of [
       [["--table", "trade"], 2, "Did you mean trades?"],
-      [["--cursor", "x"], 2, '"x" is no cursor of a follow'],
-      [["--cursor-file", wrong], 2, `"${wrong}": "no cursor!" is no cursor of a follow`],
-      [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file both say"],
-      [["--cursor-file", folder], 1, "it is a folder"],
-      [["--from-block", "20", "--to-block", "10"], 2, "--from-block 20 is behind --to-block 10"],
-      [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "no such file or folder"],
+      [["--cursor", "x"], 2, '"x" is not a cursor of a follow'],
+      [["--cursor-file", wrong], 2, `${wrong}: "no cursor!" is not a cursor of a follow`],
+      [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file cannot be"],
+      [["--cursor-file", folder], 1, "is a folder"],
+      [["--from-block", "20", "--to-block", "10"], 2, "--from-block 20 is after --to-block 10"],
+      [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "no such file or directory"],
     ] as const) {
       const { code, out, err } = await run(args(...more));
       expect([code, out, err]).toEqual([exit, "", expect.stringContaining(message)]);

@@ -21,7 +21,9 @@ describe("parseTime", () => {
     "refuses %j",
     (text) => {
       expect(() => parseTime(text)).toThrow(RequestError);
-      expect(() => parseTime(text)).toThrow(`${JSON.stringify(text)} is not a time`);
+      expect(() => parseTime(text)).toThrow(
+        `must be ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds (got ${JSON.stringify(text)})`,
+      );
     },
   );
 

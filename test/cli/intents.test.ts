@@ -47,8 +47,8 @@ test("an intent is executed once, however often its command is repeated", async 
 });
 
 test.each([
-  [["--intent", "one"], "--journal and --intent belong together"],
-  [["--journal", "x"], "--journal and --intent belong together"],
+  [["--intent", "one"], "--journal and --intent must be used together"],
+  [["--journal", "x"], "--journal and --intent must be used together"],
   [["--journal", "x", "--intent", "one", "--wait"], "cannot be used with"],
 ])("an intent with %j is refused", async (args, problem) => {
   expect(await submit("none", ...args)).toMatchObject({ code: 2, out: "", err: expect.stringContaining(problem) });

@@ -42,7 +42,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
   it("names the file that exists already, with the party's key in it", async () => {
     await ledger(good);
     const { code, err } = await ledger(good);
-    expect([code, err.split("\n")[0]]).toEqual([1, `tradewire: "${join(folder, NAME)}": the file already exists`]);
+    expect([code, err.split("\n")[0]]).toEqual([1, `tradewire: ${join(folder, NAME)}: file already exists`]);
   });
 
   it("prints a JSON object, and replaces a file where it is forced to", async () => {
@@ -100,9 +100,15 @@ describe("tradewire ledger", () => {
   it.each([
     [["--party", "x"], '--party must be 64 hex digits (got "x")'],
     [["--asset", "x"], '--asset must be 64 hex digits (got "x")'],
-    [["--from", "soon"], '"soon" is not a time'],
+    [
+      ["--from", "soon"],
+      'tradewire: --from must be ISO 8601, such as 2024-01-31 or 2024-01-31T12:30:00Z, or Unix nanoseconds (got "soon")',
+    ],
     [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
-    [["--from", "9999999999999999999"], "--from is 9999999999999999999, which is no time"],
+    [
+      ["--from", "9999999999999999999"],
+      "tradewire: --from must be a Date, or Unix nanoseconds as a bigint of 64 bits (got 9999999999999999999)",
+    ],
     [["--limit", "1"], "--limit applies to printed rows, but the output is a file"],
     [["--output", "csv", "--out", "x.csv"], "--out, --force and --json apply only to a file, but rows are printed"],
     [["--out", "-", "--force"], "--out, --force and --json apply only to a file, but rows are printed"],

@@ -48,7 +48,7 @@ describe("tradewire merge", () => {
     expect(await merge()).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringContaining("the file already exists\n"),
+      err: expect.stringContaining("file already exists\n"),
     });
     expect(await merge("--force")).toMatchObject({ code: 0 });
   });

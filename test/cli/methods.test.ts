@@ -93,7 +93,7 @@ describe("describe", () => {
       "method datanode.api.v2.TradingDataService/ListMarkets",
     ]);
     expect(err).toBe(
-      "Using datanode.api.v2.TradingDataService/ListMarkets; for vega.api.v1.CoreStateService/ListMarkets, give the full name.\n",
+      "Using datanode.api.v2.TradingDataService/ListMarkets. For vega.api.v1.CoreStateService/ListMarkets, use the full name.\n",
     );
   });
 
@@ -126,7 +126,7 @@ describe("describe", () => {
   it.each([
     [
       "ListMarkts",
-      /^tradewire: there is no .*\nDid you mean \S+Service\/ListMarkets or \S+CoreStateService\/ListMarkets\?\n$/,
+      /^tradewire: unknown .*\nDid you mean \S+Service\/ListMarkets or \S+CoreStateService\/ListMarkets\?\n$/,
     ],
     ["vega.Mraket", /\nDid you mean vega\.Market\?\n$/],
     ["GetVegaTime", /is ambiguous/],

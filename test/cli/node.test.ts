@@ -126,14 +126,17 @@ describe("tradewire devnode", () => {
     const outcome = await run(["devnode", "--segments", "1", "--blocks-per-segment", "1", "--grpc-port", port]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
-    expect(outcome.err).toMatch(/^tradewire: 127\.0\.0\.1:\d+ cannot be listened on: .*\nChoose another port, or 0/);
+    expect(outcome.err).toMatch(/^tradewire: cannot listen on 127\.0\.0\.1:\d+: .*\nUse another port, or 0/);
   });
 
   it.each([
-    [["--grpc-port", "x"], '"x" is not a whole number'],
-    [["--rest-port", "70000"], "--rest-port is 70000"],
-    [["--segments", "0"], "segments is 0"],
-    [["--chain-id", "../x"], '--chain-id is "../x"'],
+    [["--grpc-port", "x"], 'tradewire: --grpc-port must be a whole number (got "x")'],
+    [
+      ["--rest-port", "70000"],
+      "tradewire: --rest-port must be a TCP port from 1 to 65535, or 0 for a free one (got 70000)",
+    ],
+    [["--segments", "0"], "tradewire: --segments must be a whole number from 1 to 1000000 (got 0)"],
+    [["--chain-id", "../x"], 'tradewire: --chain-id must be 1 to 50 characters of A-Z a-z 0-9 . _ - (got "../x")'],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["devnode", ...args]);
     presentable(outcome);

@@ -77,8 +77,8 @@ describe("submit --wait", () => {
     node.failNext({ method: "SubmitTransaction", with: "UNAVAILABLE" });
     const unknown = await run(["submit", good, "--wait=30s", ...signing]);
     expect(unknown).toMatchObject({ code: 3, err: expect.stringMatching(/^Submitting [0-9A-F]{64} to .*\n$/) });
-    expect(unknown.out).toMatch(/\nunknown: no block up to \d+ has it, and later ones cannot take it any more; /);
-    expect(unknown.out).toMatch(/\n {2}order: none\n {2}spam statistics: block \d+ has served 0 /);
+    expect(unknown.out).toMatch(/\nunknown: no block up to \d+ contains it, and later blocks cannot; /);
+    expect(unknown.out).toMatch(/\n {2}order: none\n {2}spam statistics: block \d+ was used by 0 /);
   });
 
   test("ends in its time where the server is silent, and says that nothing was sent", async () => {
@@ -91,7 +91,7 @@ describe("submit --wait", () => {
     const unsent = await runtime.until(submitting);
     expect(runtime.monotonicMs() - startedAt).toBeLessThan(10_000); // A call alone may take half a minute.
     expect(unsent).toMatchObject({ code: 1, out: "" });
-    expect(unsent.err).toMatch(/the time was up, 1000 ms, before the transaction was sent\nNothing was sent\. /);
+    expect(unsent.err).toMatch(/the deadline of 1000 ms passed before the transaction was sent\nNothing was sent\. /);
   });
 
   test("says that nothing was sent where the events cannot be had", async () => {
@@ -111,7 +111,11 @@ describe("submit --wait", () => {
     const refused = await run(["submit", good, "--wait", "--dry-run", ...signing]);
     expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining("--wait") });
     const wrong = await run(["submit", good, "--wait=soon", ...signing]);
-    expect(wrong).toMatchObject({ code: 2, out: "", err: expect.stringContaining('"soon" is not a duration') });
+    expect(wrong).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining('tradewire: --wait must be a duration, such as 500ms, 30s, 2m or 1h (got "soon")'),
+    });
     const swapped = await run(["submit", "--wait", good, ...signing]);
     expect(swapped).toMatchObject({ code: 2, out: "", err: expect.stringContaining("put --wait after the file") });
   });
@@ -134,7 +138,9 @@ describe("outcome", () => {
     expect(JSON.parse(json.out)).toMatchObject({ status: "executed", evidence: "records" });
     const byHash = await run(["outcome", txHash, ...at]);
     expect(byHash.code).toBe(3); // It may be a batch, by its hash.
-    expect(byHash.out).toMatch(/\nunknown: .* give the signed transaction \(`tradewire outcome --signed FILE`/);
+    expect(byHash.out).toMatch(
+      /\nunknown: .* use the signed transaction instead of the hash \(`tradewire outcome --signed FILE`/,
+    );
     expect(byHash.out).toMatch(/\n {2}records: 1 orders.*; order [0-9a-f]{64} is STATUS_ACTIVE\n/);
   });
 
@@ -151,7 +157,7 @@ describe("outcome", () => {
     ]) {
       const { code, out, err } = await run([...args, ...over]);
       expect({ code, out }).toEqual({ code: 2, out: "" });
-      expect(err).toMatch(/signature does not cover its input data.*, so nothing was sent/);
+      expect(err).toMatch(/signature does not match its input data/);
       expect(err).not.toContain("Submitting");
     }
   });
@@ -160,7 +166,7 @@ describe("outcome", () => {
     const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=10s", ...over]);
     expect({ code, err }).toEqual({ code: 3, err: "" });
     expect(out).toMatch(
-      /^(AB){32}\nunknown: the results of blocks up to \d+ may not have arrived, and none of those that arrived is of this transaction\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n {2}data node: .*\n$/,
+      /^(AB){32}\nunknown: the results of blocks up to \d+ may be missing, and none that arrived belongs to this transaction\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n {2}data node: .*\n$/,
     );
   });
 
@@ -179,7 +185,9 @@ describe("outcome", () => {
     const refused = await run(["outcome", "abc", "--json", ...over]);
     expect(refused.code).toBe(2);
     expect(JSON.parse(refused.out)).toMatchObject({
-      error: { message: expect.stringContaining("is not the hash of a transaction") },
+      error: {
+        message: expect.stringContaining("transaction must be its hash of 64 hex digits, or a signed transaction"),
+      },
     });
   });
 });

@@ -70,11 +70,11 @@ describe("tradewire rows", () => {
   it("says what is wrong with the options", async () => {
     const file = path("one.zip");
     for (const [args, code, said] of [
-      [[file, "--columns", "id,nothing"], 2, 'there is no column "nothing" in the archive\nChoose from: id, note.\n'],
+      [[file, "--columns", "id,nothing"], 2, 'unknown column "nothing" in the archive\nValid columns: id, note.\n'],
       [[file, "--columns", "id,id"], 2, "--columns id,id contains a duplicate or empty column name"],
       [[file, "--columns", "id,"], 2, "--columns id, contains a duplicate or empty column name"],
-      [[file, "--limit", "-1"], 2, '"-1" is not a whole number'],
-      [[file, "--null", "x"], 2, "--null is for csv and table"],
+      [[file, "--limit", "-1"], 2, 'tradewire: --limit must be a whole number (got "-1")'],
+      [[file, "--null", "x"], 2, "--null applies only to csv and table"],
       [[file, "--null", ",", "--output", "csv"], 2, 'the NULL string "," cannot be written to a CSV file'],
       [[file, "--output", "xml"], 2, "Allowed choices are table, json, jsonl, csv"],
       [[], 2, "missing required argument 'file'"],
@@ -108,12 +108,12 @@ describe("tradewire rows over a change of the schema", () => {
     const input = await readFile(path("two.zip"));
     const outcome = await run(["rows", "-", "--output", "csv"], { input });
     expect(outcome).toMatchObject({ code: 1, out: 'id,note\n1,x\n"' });
-    expect(outcome.err).toContain(`"${NEW}" has columns that are missing in the earlier files and the header: fee\n`);
+    expect(outcome.err).toContain(`"${NEW}" has columns that are not in the header: fee\n`);
     const named = await run(["rows", "-", "--output", "csv", "--columns", "id"], { input });
     expect(named).toEqual({ code: 0, err: "", out: "id\n1\n2\n" });
     const unknown = await run(["rows", "-", "--columns", "fee"], { input });
     expect(unknown).toMatchObject({ code: 2, out: "" });
-    expect(unknown.err).toContain(`there is no column "fee" in "${OLD}"\n`);
+    expect(unknown.err).toContain(`unknown column "fee" in "${OLD}"\n`);
   });
 });
 
@@ -150,8 +150,8 @@ describe("tradewire rows with a broken archive", () => {
 
   it.each([
     ["no.zip", /^tradewire: .+\n.+\n$/],
-    ["nothing.zip", /nothing\.zip": no such file or folder\nCheck the path\.\n$/],
-    [".", /: it is a folder\nGive the path of a file\.\n$/],
+    ["nothing.zip", /nothing\.zip: file not found\nCheck the path\.\n$/],
+    [".", /: is a folder\nEnter the path of a file\.\n$/],
   ])("refuses %s", async (name, said) => {
     const outcome = await run(["rows", path(name)]);
     expect(outcome).toMatchObject({ code: 1, out: "" });

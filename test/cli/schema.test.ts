@@ -72,13 +72,13 @@ describe("tradewire schema", () => {
   });
 
   it.each([
-    [["--table", "trade"], /"trade" is not a table that can be exported\nDid you mean trades\? There are balances, /],
-    [["--schema-version", "117"], /117 of the database schema is newer than 116\n/],
-    [["--schema-version", "0"], /0 is no version.*\n.*from 1 to 116/],
-    [["--from", "1"], /are for SQL\nAdd --dialect postgres/],
-    [["--dialect", "typescript", "--added-nullable"], /are for SQL/],
+    [["--table", "trade"], /unknown table "trade"\nDid you mean trades\? Valid names: balances, /],
+    [["--schema-version", "117"], /schema version 117 is newer than the newest known version 116\n/],
+    [["--schema-version", "0"], /unknown schema version 0\n.*from 1 to 116/],
+    [["--from", "1"], /apply only to SQL\nAdd --dialect postgres/],
+    [["--dialect", "typescript", "--added-nullable"], /apply only to SQL/],
     [["--dialect", "duckdb", "--to", "6"], /--to needs --from/],
-    [["--dialect", "duckdb", "--from", "6", "--to", "2"], /6 is newer than 2/],
+    [["--dialect", "duckdb", "--from", "6", "--to", "2"], /from version 6 to the older version 2/],
     [["--dialect", "duckdb", "--from", "6", "--schema-version", "7"], /cannot be used with/],
     [["--dialect", "oracle"], /Allowed choices are postgres, duckdb, clickhouse, json-schema, typescript/],
   ])("refuses %j", async (args, message) => {

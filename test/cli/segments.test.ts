@@ -40,7 +40,7 @@ describe("tradewire segments", () => {
       const refused = await run([...over, "--max-message-bytes", "200"]);
       expect(refused).toMatchObject({ code: 1, out: "" });
       expect(refused.err).toMatch(
-        /^tradewire: a message is larger than the limit.*\nIt has (\d{3} bytes, )?more than the limit of 200 bytes\. Raise --max-message-bytes if /,
+        /^tradewire: a message is larger than the limit.*\nThe message (has \d{3} bytes, which )?exceeds the limit of 200 bytes\. If this size is expected, raise --max-message-bytes/,
       );
       expect(await run([...over, "--max-message-bytes", "100000"])).toMatchObject({ code: 0, err: "" });
     },
@@ -98,7 +98,7 @@ describe("tradewire export", () => {
     expect(outcome).toEqual({
       code: 2,
       out: "",
-      err: "tradewire: --from-block 5 is not the first block of a history segment\nCorrect the range: the nearest valid range is 1 to 20; --snap takes 1 to 20.\n",
+      err: "tradewire: --from-block 5 is not the first block of a history segment\nCorrect the range: the nearest valid range is 1 to 20; --snap widens it to 1 to 20.\n",
     });
     const beyond = await run(on("export", ...range(1, 99), "--snap", "--out", folder));
     expect(beyond).toMatchObject({ code: 2, out: "" });
@@ -135,7 +135,7 @@ describe("tradewire export", () => {
     [["--output", "csv", "--json"], "--resume, --force and --json apply only to an archive"],
     [["--output", "csv", "--out", "x.csv"], "--resume, --force and --json apply only to an archive"],
     [["--out", "-", "--force"], "--resume, --force and --json apply only to an archive"],
-    [["--output", "jsonl", "--null", "x"], "--null is for csv and table"],
+    [["--output", "jsonl", "--null", "x"], "--null applies only to csv and table"],
   ])("refuses %j", async (options, said) => {
     const outcome = await run(on("export", ...range(1, 20), ...options), { cwd: folder });
     expect(outcome.code).toBe(2);
@@ -170,7 +170,7 @@ describe("exportNetworkHistory", () => {
     await expect(client.exportNetworkHistory(request, { check: true }).toZip()).rejects.toMatchObject({
       name: "RequestError",
       summary: "fromBlock 5 is not the first block of a history segment",
-      advice: "Correct the range: the nearest valid range is 1 to 10; snap takes 1 to 20.",
+      advice: "Correct the range: the nearest valid range is 1 to 10; snap widens it to 1 to 20.",
     });
     expect(called.slice(2)).toEqual(["ListAllNetworkHistorySegments"]);
     await client.close();

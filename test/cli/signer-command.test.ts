@@ -93,7 +93,7 @@ describe("a signer", () => {
     });
     expect(await submit("1")).toMatchObject({ code: 2, out: "" });
     const loosened = await run(["signer", "mode", at.socket, "active"]);
-    expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("a program cannot change it to active") });
+    expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("programs cannot change it to active") });
     expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: "active\n" });
     expect(await submit("1")).toMatchObject({ code: 0 });
   });
@@ -132,10 +132,10 @@ describe("what is refused before a signer listens", () => {
     await chmod(path, 0o622);
     expect(await run(args)).toMatchObject({
       code: 1,
-      err: expect.stringContaining("is not read: everyone can write to it"),
+      err: expect.stringContaining("is not trusted: everyone can write to it"),
     });
     await rm(path);
-    expect(await run(args)).toMatchObject({ code: 1, err: expect.stringContaining("no such file") });
+    expect(await run(args)).toMatchObject({ code: 1, err: expect.stringContaining("file not found") });
     await writePrivately(at.folder, "policy.json", "{");
     expect(await run(args)).toMatchObject({ code: 2, err: expect.stringContaining("not valid JSON") });
     await rm(path);
@@ -143,7 +143,7 @@ describe("what is refused before a signer listens", () => {
     expect(await run(args)).toMatchObject({ code: 2, err: expect.stringContaining("is empty") });
     expect(await run(["signer", "--policy", at.folder, ...args.slice(3)])).toMatchObject({
       code: 1,
-      err: expect.stringContaining("not a file"),
+      err: expect.stringContaining("not a regular file"),
     });
   });
 
@@ -156,7 +156,7 @@ describe("what is refused before a signer listens", () => {
 
   test("a socket on which another signer listens", async () => {
     await startSigner();
-    expect(await run(args)).toMatchObject({ code: 1, err: expect.stringContaining("listens on") });
+    expect(await run(args)).toMatchObject({ code: 1, err: expect.stringContaining("is already listening on") });
   });
 
   test("an unknown subcommand", async () => {

@@ -47,7 +47,7 @@ test("a signer process is halted by anyone who can use it, and set free by the o
     out: '{"mode":"halted"}\n',
   });
   const loosened = await run(["signer", "mode", at.socket, "active"]);
-  expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("a program cannot change it to active") });
+  expect(loosened).toMatchObject({ code: 2, err: expect.stringContaining("programs cannot change it to active") });
   expect(await run(["signer", "mode", at.admin, "active"])).toMatchObject({ code: 0, out: "active\n" });
 });
 
@@ -55,7 +55,7 @@ test("the kill switch prints what was observed", async () => {
   await using _ = await startSigner();
   expect(await run(["signer", "kill", at.socket])).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/^No order is left\.\n/),
+    out: expect.stringMatching(/^No orders are left\.\n/),
   });
   expect(await run(["signer", "mode", at.socket])).toMatchObject({ out: "halted\n" });
 });
@@ -64,6 +64,6 @@ test("a socket without a signer is an error that says that nothing was sent", as
   expect(await submit("1")).toMatchObject({
     code: 1,
     out: "",
-    err: expect.stringMatching(/no signer listens on .*\n.*Nothing was sent/),
+    err: expect.stringMatching(/no signer is listening on .*\n.*Nothing was sent/),
   });
 });

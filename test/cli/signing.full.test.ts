@@ -30,7 +30,7 @@ afterAll(async () => {
 describe("a key", () => {
   test("that could not be written leaves no file", async () => {
     const made = await shell('ulimit -f 0; tradewire keys new "$1"', [join(folder, "unwritten")], folder);
-    expect(made).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file is larger than") });
+    expect(made).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file exceeds") });
     expect(await readdir(folder)).not.toContain("unwritten");
   });
 

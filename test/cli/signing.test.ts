@@ -34,7 +34,7 @@ afterAll(async () => {
 const write = (name: string, content: string) => writePrivately(folder, name, content);
 
 describe("the chain that the user names", () => {
-  const other = 'the node is on chain "tradewire-devnet", and the chain named is "vega-mainnet-0011"';
+  const other = 'the node is on chain "tradewire-devnet", but the chain to sign for is "vega-mainnet-0011"';
 
   test("is the only one that is signed or verified for", async () => {
     const sign = ["sign", commandFile, "--key-file", keyFile, ...over];
@@ -71,7 +71,9 @@ describe("the chain that the user names", () => {
     expect(refused).toMatchObject({
       code: 2,
       out: "",
-      err: expect.stringContaining('--chain-id is "a b", but must be'),
+      err: expect.stringContaining(
+        'tradewire: the configuration is invalid: --chain-id must be 1 to 50 characters of A-Z a-z 0-9 . _ - (got "a b")',
+      ),
     });
   });
 });
@@ -127,7 +129,7 @@ describe("a key", () => {
     ]) {
       const { code, out, err } = await run(args);
       expect(code).toBeGreaterThan(0);
-      expect(err).toContain('"***"');
+      expect(err).toContain("***");
       expect(out + err).not.toContain(seed.slice(8, 40));
     }
   });

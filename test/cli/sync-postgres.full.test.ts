@@ -76,9 +76,9 @@ describe("tradewire schema --for-sync", () => {
   });
 
   it.each([
-    [["--partition-by", "week"], "Give month, or blocks:COUNT"],
-    [["--partition-by", "month", "--partition-from", "10"], "Give a month such as 2023-10"],
-    [["--dialect", "duckdb"], "--for-sync is for PostgreSQL"],
+    [["--partition-by", "week"], "Use month, or blocks:COUNT"],
+    [["--partition-by", "month", "--partition-from", "10"], "must be a month, such as 2023-10"],
+    [["--dialect", "duckdb"], "--for-sync applies only to PostgreSQL"],
   ])("refuses %j", async (args, advice) => {
     expect(await run(["schema", "--for-sync", ...args])).toMatchObject({
       code: 2,

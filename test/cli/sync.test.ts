@@ -119,7 +119,7 @@ describe("tradewire sync", () => {
     const args = ["--grpc-url", other.grpcUrl, "--to", "duckdb:first.duckdb"];
     const refused = await run(["sync", ...args], { cwd: folder });
     expect(refused.code).toBe(2);
-    expect(refused.err).toMatch(/holds the chain "sync-1", .*"sync-2"/);
+    expect(refused.err).toMatch(/has chain "sync-1", .*"sync-2"/);
   });
 });
 
@@ -182,7 +182,7 @@ describe("tradewire sync status and verify", () => {
     expect(await below("status", "--to", "duckdb:absent/history.duckdb")).toEqual({
       code: 1,
       out: "",
-      err: 'tradewire: "absent": no such file or folder\nCheck --to, or create the folder.\n',
+      err: "tradewire: absent: no such file or directory\nCheck --to, or create the folder.\n",
     });
   });
 
@@ -221,7 +221,7 @@ describe("tradewire sync status and verify", () => {
       code: 1,
       err: expect.stringContaining("the histories diverge: duckdb:parted.duckdb"),
     });
-    expect(status.err).toContain("sync with replaceFrom (--replace-from) 31; nothing was changed");
+    expect(status.err).toContain("sync with replaceFrom (--replace-from) 31. Nothing was changed");
     const inJson = await run([...args, "--json"], { cwd: folder });
     expect(inJson).toMatchObject({ code: 1, err: "" });
     expect(JSON.parse(inJson.out)).toMatchObject({ divergence: { entry: { table: "trades", fromBlock: "31" } } });
@@ -277,7 +277,7 @@ describe("tradewire sync status and verify", () => {
       code: 0,
       out:
         "2 units with 40 rows in duckdb:values.duckdb. Row counts match. To compare values, use --deep.\n" +
-        "Gaps between units, which `tradewire sync` fetches:\n  trades of blocks 11 to 20\n",
+        "Gaps between units, which `tradewire sync` fills:\n  trades of blocks 11 to 20\n",
     });
   });
 });
@@ -296,9 +296,13 @@ describe("tradewire sync compact", () => {
     const again = await sync(...to, ...two, "--json");
     expect(lines(again.out).at(-1)).toMatchObject({ units: 0 });
     const none = await compact("--to", "parquet:none");
-    expect(none).toMatchObject({ code: 1, out: "", err: expect.stringContaining("parquet:none holds no sync") });
+    expect(none).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("parquet:none is not the target of a sync"),
+    });
     const other = await compact("--to", "duckdb:a.duckdb");
-    expect(other).toMatchObject({ code: 2, err: expect.stringContaining("sync compact is for Parquet") });
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining("sync compact applies only to Parquet") });
   });
 });
 
@@ -323,7 +327,7 @@ describe("tradewire sync verify of what is damaged", () => {
     const { code, out } = await below("verify", "--to", "duckdb:nowhere.duckdb");
     expect({ code, out }).toEqual({
       code: 1,
-      out: expect.stringMatching(/^duckdb:nowhere\.duckdb does not exist or holds no history, .*\nCheck --to, or run /),
+      out: expect.stringMatching(/^duckdb:nowhere\.duckdb does not exist or is empty, .*\nCheck --to, or run /),
     });
   });
 });

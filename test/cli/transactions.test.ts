@@ -65,7 +65,7 @@ describe("tradewire keys", () => {
     const content = (await readFile(path, "latin1")).trim();
     expect(made.out + made.err).not.toContain(content);
     const again = await run(["keys", "new", path]);
-    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file already exists") });
+    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("file already exists") });
     expect((await readFile(path, "latin1")).trim()).toBe(content);
   });
 
@@ -73,7 +73,11 @@ describe("tradewire keys", () => {
     const path = await write("open-key", seed);
     await chmod(path, 0o644);
     const shown = await run(["keys", "show", path]);
-    expect(shown).toMatchObject({ code: 1, out: "", err: expect.stringContaining("(mode 644)\nUse another key") });
+    expect(shown).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("(mode 644)\nIf others may have read this key"),
+    });
     expect(shown.err).not.toContain(seed);
   });
 });
@@ -179,7 +183,11 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
       await write(`bad-${transport}.json`, JSON.stringify(tampered)),
       ...over(transport),
     ]);
-    expect(bad).toMatchObject({ code: 1, out: "", err: expect.stringContaining("tx.signature.value is no signature") });
+    expect(bad).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("tx.signature.value must be a signature"),
+    });
   });
 });
 
@@ -193,10 +201,13 @@ test("a dry run prints the request and sends nothing", async () => {
 test.each([
   ["{", "not valid JSON"],
   ["[]", "not a JSON object"],
-  ["{}", "contains no command"],
-  ['{"stopOrders": {}}', 'has no field "stopOrders"\nDid you mean stopOrdersSubmission?'],
+  ["{}", "no command"],
+  [
+    '{"stopOrders": {}}',
+    'unknown field "stopOrders" in vega.commands.v1.InputData\nDid you mean stopOrdersSubmission?',
+  ],
   ['{"nonce": "1", "stopOrdersCancellation": {}}', "blockHeight and nonce are not part of a command"],
-  ['{"stopOrdersSubmission": {}}', "stopOrdersSubmission holds neither risesAbove nor fallsBelow"],
+  ['{"stopOrdersSubmission": {}}', "stopOrdersSubmission must contain risesAbove, fallsBelow or"],
 ])("a file of %s is refused: %s", async (content, reason) => {
   const outcome = await run(["submit", await write("wrong.json", content), ...over("rest")]);
   expect(outcome).toMatchObject({ code: 2, out: "", err: expect.stringContaining(reason) });
@@ -204,7 +215,7 @@ test.each([
 
 test("without a key nothing is signed", async () => {
   const outcome = await run(["submit", commandFile, ...over("rest")]);
-  expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining("there is no key to sign with") });
+  expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining("no signing key is set") });
 });
 
 describe("nothing of a failing submit holds the seed", () => {
@@ -221,10 +232,10 @@ describe("nothing of a failing submit holds the seed", () => {
   test.each([seed.slice(1), `${seed}0`, `0x${seed}`])("with a seed that is none: %s", async (wrong) => {
     const environment = { TRADEWIRE_SEED: wrong };
     const inEnvironment = await run(["submit", commandFile, ...over("rest")], { environment });
-    expect(inEnvironment).toMatchObject({ code: 2, err: expect.stringContaining("TRADEWIRE_SEED: the seed is") });
+    expect(inEnvironment).toMatchObject({ code: 2, err: expect.stringContaining("TRADEWIRE_SEED: the seed must") });
     expectNoSeed(inEnvironment);
     const inFile = await run(["submit", commandFile, "--key-file", await write("bad-key", wrong), ...over("rest")]);
-    expect(inFile).toMatchObject({ code: 1, err: expect.stringContaining("it is no key file") });
+    expect(inFile).toMatchObject({ code: 1, err: expect.stringContaining("not a key file") });
     expectNoSeed(inFile);
   });
 

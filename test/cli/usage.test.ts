@@ -36,11 +36,11 @@ it.each([
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
     ["follow", "--table", "trades", "--poll", "0"],
-    /^tradewire: --poll is out of range \(0\)\nGive a duration from 1ms to 596h\.\n$/,
+    /^tradewire: --poll must be a duration from 1ms to 596h \(got "0"\)\n$/,
   ],
   [
     ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],
-    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; before that over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, --grpc-url and --rest-url, and the network between\. http:\/\/127\.0\.0\.1:1 comes from --grpc-url\. http:\/\/127\.0\.0\.1:2 comes from --rest-url\.\n$/,
+    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; previously over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, --grpc-url and --rest-url, and that the network works\. http:\/\/127\.0\.0\.1:1 is set by --grpc-url\. http:\/\/127\.0\.0\.1:2 is set by --rest-url\.\n$/,
   ],
 ])("says what is wrong with %j, and what to do", async (args, said) => {
   const { out, err } = await run(args);
@@ -68,9 +68,9 @@ it.each([
 
 it("says which server answers for a node", async () => {
   const ask = (url: string) => run(["params", "--transport", "rest", "--rest-url", url]);
-  expect((await ask(`${node.restUrl}/wrong`)).err).toMatch(/NOT_FOUND: Not Found\nCheck the URL, also its path: /);
+  expect((await ask(`${node.restUrl}/wrong`)).err).toMatch(/NOT_FOUND: Not Found\nCheck the URL and its path: /);
   expect((await ask(node.restUrl.replace("http:", "https:"))).err).toMatch(
-    /^tradewire: the server does not speak TLS \(.*\)\nGive the URL with http:, /,
+    /^tradewire: the server does not speak TLS \(.*\)\nUse an http: URL, /,
   );
 });
 

@@ -115,7 +115,7 @@ describe("--watch in a pipe", () => {
     }
     await using _ = await startForwarder("127.0.0.1", port, node.grpcUrl);
     await eventually(() => lines().length > before);
-    await eventually(() => running.said().includes("connected again; the records were listed again\n"));
+    await eventually(() => running.said().includes("reconnected; the records were listed again\n"));
     running.interrupt("SIGTERM");
     expect((await running.ended).code).toBe(143);
   });

@@ -150,7 +150,7 @@ describe("several nodes", () => {
     await read(client);
     expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 3]);
     expect(other.calls.heights).toBe(1); // A node that answers is checked with the others, not at each call.
-    const refusal = "it is on the chain chain-2, not on chain-1";
+    const refusal = "it is on chain chain-2, not on chain-1";
     expect(changes).toEqual([{ name: `grpc ${other.grpcUrl}`, url: other.grpcUrl, refusal }]);
     expect(await client.status()).toMatchObject([
       { url: other.grpcUrl, state: "other chain", refusal, chainId: "chain-2" },
@@ -212,7 +212,7 @@ describe("several nodes", () => {
     await read(client);
     expect([stopped.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
     expect(await client.status()).toMatchObject([
-      { state: "behind", refusal: "its data node is 60 s behind its core", lag: { state: "lagging" } },
+      { state: "behind", refusal: "its data node lags its core by 60 s", lag: { state: "lagging" } },
       { state: "usable" },
     ]);
   });
@@ -324,7 +324,7 @@ describe("several nodes", () => {
     for (const call of [read(client), client.status()]) {
       const error = await failureOf(call);
       expect(error).toBeInstanceOf(RequestError);
-      expect(error).toMatchObject({ headline: "the function headers failed" });
+      expect(error).toMatchObject({ headline: "the headers function failed" });
     }
     isFailing = false;
     await read(client);
@@ -351,7 +351,7 @@ describe("several nodes", () => {
     other.says.chainId = "chain-2";
     const checking = client.status();
     await eventually(() => changes.length > 0);
-    expect(changes).toMatchObject([{ refusal: "it is on the chain chain-2, not on chain-1" }]);
+    expect(changes).toMatchObject([{ refusal: "it is on chain chain-2, not on chain-1" }]);
     await runtime.until(checking);
   });
 

@@ -12,14 +12,14 @@ function refusal(config: unknown): string {
     readConfig(config);
   } catch (error) {
     expect(error).toBeInstanceOf(RequestError);
-    return error instanceof RequestError ? error.summary.replace("the configuration is wrong: ", "") : "";
+    return error instanceof RequestError ? error.summary.replace("the configuration is invalid: ", "") : "";
   }
   throw new Error("the configuration was accepted");
 }
 
 describe("a client without a URL", () => {
   it("does not compile, and is refused", () => {
-    const refused = "must hold grpc.url, rest.url or both";
+    const refused = "must contain grpc.url, rest.url or both";
     // @ts-expect-error
     expect(() => createClient({})).toThrow(refused);
     // @ts-expect-error
@@ -27,7 +27,7 @@ describe("a client without a URL", () => {
     // @ts-expect-error
     expect(() => createClient({ grpc: undefined, rest: undefined })).toThrow(refused);
     // @ts-expect-error
-    expect(() => createClient({ transport: "grpc" })).toThrow("grpc.url must be given");
+    expect(() => createClient({ transport: "grpc" })).toThrow("grpc.url is required");
     // @ts-expect-error
     expect(() => createClient({ grpc: {} })).toThrow("grpc.url is missing");
   });
@@ -80,68 +80,62 @@ describe("readConfig", () => {
   });
 
   it.each<[unknown, string]>([
-    [undefined, "the configuration is missing, but must be an object"],
-    [[], "the configuration is a list, but must be an object"],
-    [{}, "the configuration must hold grpc.url, rest.url or both"],
-    [{ grpc: "x" }, "grpc is a text, but must be an object"],
-    [{ grpc: null }, "grpc is null, but must be an object"],
-    [{ grpc: GRPC, gprc: GRPC }, "gprc is not known; the nearest is grpc"],
-    [{ grpc: { ...GRPC, window: 1 } }, "grpc.window is not known; the nearest is grpc.windowBytes"],
-    [{ grpc: GRPC, timeouts: { zzzzz: 1 } }, "timeouts.zzzzz is not known"],
+    [undefined, "the configuration is missing: it must be an object"],
+    [[], "the configuration must be an object (got an array)"],
+    [{}, "the configuration must contain grpc.url, rest.url or both"],
+    [{ grpc: "x" }, "grpc must be an object (got a string)"],
+    [{ grpc: null }, "grpc must be an object (got null)"],
+    [{ grpc: GRPC, gprc: GRPC }, "gprc is not a known key; did you mean grpc?"],
+    [{ grpc: { ...GRPC, window: 1 } }, "grpc.window is not a known key; did you mean grpc.windowBytes?"],
+    [{ grpc: GRPC, timeouts: { zzzzz: 1 } }, "timeouts.zzzzz is not a known key"],
     [
       { transport: "http", grpc: GRPC },
-      'transport is "http", but must be one of auto, grpc, grpc-js, rest, or a list of the last three',
+      'transport must be one of auto, grpc, grpc-js, rest, or a list of the last three (got "http")',
     ],
-    [{ transport: [], grpc: GRPC }, "transport is a list, but must hold a transport at least"],
+    [{ transport: [], grpc: GRPC }, "transport must contain at least one transport"],
     [
       { transport: ["grpc", "auto"], grpc: GRPC },
-      "transport is a list, but must be one of auto, grpc, grpc-js, rest, or a list of the last three",
+      "transport must be one of auto, grpc, grpc-js, rest, or a list of the last three (got an array)",
     ],
-    [
-      { transport: ["grpc", "grpc"], grpc: GRPC },
-      "transport is a list, but must not hold a transport twice, nor two of the same name",
-    ],
-    [{ transport: ["rest", "grpc"], grpc: GRPC }, "rest.url must be given for the transport rest"],
-    [{ grpc: { url: [] } }, "grpc.url is a list, but must hold a URL at least"],
-    [{ grpc: { url: [GRPC.url, GRPC.url] } }, "grpc.url is a list, but must not hold a URL twice"],
+    [{ transport: ["grpc", "grpc"], grpc: GRPC }, "transport must not contain two transports of the same name"],
+    [{ transport: ["rest", "grpc"], grpc: GRPC }, "rest.url is required for the transport rest"],
+    [{ grpc: { url: [] } }, "grpc.url must contain at least one URL"],
+    [{ grpc: { url: [GRPC.url, GRPC.url] } }, "grpc.url must not contain a URL twice"],
     [
       { rest: { url: [REST.url, "node.example"] } },
-      'rest.url.1 is "node.example", but must be a URL such as http://127.0.0.1:3007 or https://node.example',
+      'rest.url.1 must be a URL such as http://127.0.0.1:3007 or https://node.example (got "node.example")',
     ],
     [
       { rest: { url: [REST.url, "http://node.example"], headers: { authorization: TOKEN } } },
-      "rest.headers would go over plain HTTP to node.example; use https, or set rest.allowInsecureHeaders",
+      "rest.headers would be sent over plain HTTP to node.example; use https, or set rest.allowInsecureHeaders",
     ],
     [
       { grpc: { url: "localhost:3007" } },
-      'grpc.url is "localhost:3007", but must be a URL such as http://127.0.0.1:3007 or https://node.example',
+      'grpc.url must be a URL such as http://127.0.0.1:3007 or https://node.example (got "localhost:3007")',
     ],
-    [{ grpc: {} }, "grpc.url is missing, but must be a URL such as http://127.0.0.1:3007 or https://node.example"],
+    [{ grpc: {} }, "grpc.url is missing: it must be a URL such as http://127.0.0.1:3007 or https://node.example"],
     [
       { transport: "grpc-js", grpc: { url: "nonsense", addresses: [] } },
-      'grpc.url is "nonsense", but must be a URL such as http://127.0.0.1:3007 or https://node.example; ' +
-        "grpc.addresses is a list, but must hold an address at least",
+      'grpc.url must be a URL such as http://127.0.0.1:3007 or https://node.example (got "nonsense"); ' +
+        "grpc.addresses must contain at least one address",
     ],
     [
       { grpc: { ...GRPC, windowBytes: 65_534 } },
-      "grpc.windowBytes is 65534, but must be a whole number of bytes from 65535 to 2147483647",
+      "grpc.windowBytes must be a whole number of bytes from 65535 to 2147483647 (got 65534)",
     ],
     [
       { grpc: { ...GRPC, windowBytes: "64k" } },
-      'grpc.windowBytes is "64k", but must be a whole number of bytes from 65535 to 2147483647',
+      'grpc.windowBytes must be a whole number of bytes from 65535 to 2147483647 (got "64k")',
     ],
     [
       { rest: REST, timeouts: { callMs: 0.5 } },
-      "timeouts.callMs is 0.5, but must be a whole number of milliseconds from 1 to 2147483647",
+      "timeouts.callMs must be a whole number of milliseconds from 1 to 2147483647 (got 0.5)",
     ],
-    [
-      { rest: { ...REST, allowInsecureHeaders: "yes" } },
-      'rest.allowInsecureHeaders is "yes", but must be true or false',
-    ],
+    [{ rest: { ...REST, allowInsecureHeaders: "yes" } }, 'rest.allowInsecureHeaders must be true or false (got "yes")'],
     ...["node.example:3007", "10.0.0.1", "10.0.0.1:0", "10.0.0.1:65536", "[10.0.0.1]:1", "[fe80::1%eth0]:1"].map(
       (address): [unknown, string] => [
         { transport: "grpc-js", grpc: { ...GRPC, addresses: [address] } },
-        `grpc.addresses.0 is "${address}", but must be an IP address and a port, such as 10.0.0.1:3007`,
+        `grpc.addresses.0 must be an IP address and a port, such as 10.0.0.1:3007 (got "${address}")`,
       ],
     ),
   ])("refuses %j", (config, summary) => {
@@ -149,25 +143,22 @@ describe("readConfig", () => {
   });
 
   it.each<[unknown, string]>([
-    [{ transport: "auto", grpc: GRPC }, "rest.url must be given for the transport auto"],
-    [{ transport: "rest", grpc: GRPC }, "rest.url must be given for the transport rest"],
-    [{ transport: "grpc-js", rest: REST }, "grpc.url must be given for the transport grpc-js"],
+    [{ transport: "auto", grpc: GRPC }, "rest.url is required for the transport auto"],
+    [{ transport: "rest", grpc: GRPC }, "rest.url is required for the transport rest"],
+    [{ transport: "grpc-js", rest: REST }, "grpc.url is required for the transport grpc-js"],
     [
       { transport: "grpc-js", grpc: { ...GRPC, codec: "json" } },
-      "grpc.codec must be proto for the transport grpc-js; json is possible with grpc",
+      "grpc.codec must be proto for the transport grpc-js; only grpc supports json",
     ],
     [
       { transport: "grpc-js", grpc: { url: "http://127.0.0.1:3007/path" } },
       "grpc.url must have no path for the transport grpc-js",
     ],
-    [{ grpc: { ...GRPC, addresses: ["10.0.0.1:3007"] } }, "grpc.addresses is possible for the transport grpc-js only"],
-    [
-      { rest: { ...REST, tls: { caFile: "ca.pem" } } },
-      "rest.tls goes with an https URL only, but rest.url is plain http",
-    ],
+    [{ grpc: { ...GRPC, addresses: ["10.0.0.1:3007"] } }, "grpc.addresses is available only for the transport grpc-js"],
+    [{ rest: { ...REST, tls: { caFile: "ca.pem" } } }, "rest.tls requires an https URL, but rest.url is plain http"],
     [
       { rest: { url: "https://node.example", tls: { keyFile: "key.pem" } } },
-      "rest.tls must have certFile and keyFile both, or neither; or cert and key instead of them",
+      "rest.tls must have both certFile and keyFile, or both cert and key, or none of them",
     ],
   ])("refuses the combination %j", (config, summary) => {
     expect(refusal(config)).toBe(summary);
@@ -198,7 +189,7 @@ describe("headers over plain HTTP", () => {
     ["HTTP://node.example", "node.example"],
   ])("do not go to %s", (url, host) => {
     expect(refusal({ rest: { url, headers } })).toBe(
-      `rest.headers would go over plain HTTP to ${host}; use https, or set rest.allowInsecureHeaders`,
+      `rest.headers would be sent over plain HTTP to ${host}; use https, or set rest.allowInsecureHeaders`,
     );
     expect(readConfig({ rest: { url, headers, allowInsecureHeaders: true } }).rest?.headers).toEqual(headers);
   });
@@ -206,7 +197,7 @@ describe("headers over plain HTTP", () => {
   it("go to the addresses, wherever the URL leads", () => {
     const grpc = { ...GRPC, headers, addresses: ["127.0.0.1:3007", "10.0.0.1:3007"] };
     expect(refusal({ transport: "grpc-js", grpc })).toBe(
-      "grpc.headers would go over plain HTTP to 10.0.0.1; use https, or set grpc.allowInsecureHeaders",
+      "grpc.headers would be sent over plain HTTP to 10.0.0.1; use https, or set grpc.allowInsecureHeaders",
     );
   });
 });

@@ -43,7 +43,7 @@ function failure(options: LoadConfigOptions = {}): TradewireError {
 function summary(options: LoadConfigOptions = {}): string {
   const error = failure(options);
   expect(error).toBeInstanceOf(RequestError);
-  return error.summary.replace("the configuration is wrong: ", "");
+  return error.summary.replace("the configuration is invalid: ", "");
 }
 
 describe("the order of the sources", () => {
@@ -122,7 +122,7 @@ describe("without a URL", () => {
     const { config } = load({ environment });
     expect([config.transport, config.rest]).toEqual(["grpc", undefined]);
     expect(summary({ environment, arguments: [{ name: "--transport", key: "transport", value: "rest" }] })).toBe(
-      "rest.url must be given for the transport rest (transport comes from --transport)",
+      "rest.url is required for the transport rest (transport is set by --transport)",
     );
   });
 });
@@ -156,29 +156,29 @@ describe("the environment", () => {
   });
 
   it.each([
-    ["TRADEWIRE_GRPC_WINDOW", "; the nearest is TRADEWIRE_GRPC_WINDOW_BYTES"],
-    ["TRADEWIRE_TRANSPROT", "; the nearest is TRADEWIRE_TRANSPORT"],
-    ["TRADEWIRE_URL", "; the nearest is TRADEWIRE_GRPC_URL"],
-    ["TRADEWIRE_grpc_url", "; the nearest is TRADEWIRE_GRPC_URL"],
+    ["TRADEWIRE_GRPC_WINDOW", "; did you mean TRADEWIRE_GRPC_WINDOW_BYTES?"],
+    ["TRADEWIRE_TRANSPROT", "; did you mean TRADEWIRE_TRANSPORT?"],
+    ["TRADEWIRE_URL", "; did you mean TRADEWIRE_GRPC_URL?"],
+    ["TRADEWIRE_grpc_url", "; did you mean TRADEWIRE_GRPC_URL?"],
     ["TRADEWIRE_QQQ", ""],
   ])("is refused with %s", (name, hint) => {
-    expect(summary({ environment: { [name]: TOKEN } })).toBe(`environment variable ${name} is not known${hint}`);
+    expect(summary({ environment: { [name]: TOKEN } })).toBe(`unknown environment variable ${name}${hint}`);
   });
 
   it.each([
+    ["TRADEWIRE_GRPC_WINDOW_BYTES", "64k", "grpc.windowBytes must be a whole number of bytes from 65535 to"],
+    ["TRADEWIRE_RETRY_TRIES", "-1", 'retry.tries must be a whole number from 1 to 100 (got "-1")'],
+    ["TRADEWIRE_RETRY_TRIES", "1e1", "retry.tries must be"],
+    ["TRADEWIRE_RETRY_TRIES", "101", "retry.tries must be a whole number from 1 to 100 (got 101)"],
     [
-      "TRADEWIRE_GRPC_WINDOW_BYTES",
-      "64k",
-      'grpc.windowBytes is "64k", but must be a whole number of bytes from 65535 to',
+      "TRADEWIRE_TRANSPORT",
+      "REST",
+      'transport must be one of auto, grpc, grpc-js, rest, or a list of the last three (got "REST")',
     ],
-    ["TRADEWIRE_RETRY_TRIES", "-1", 'retry.tries is "-1", but must be a whole number from 1 to 100'],
-    ["TRADEWIRE_RETRY_TRIES", "1e1", 'retry.tries is "1e1", but must be'],
-    ["TRADEWIRE_RETRY_TRIES", "101", "retry.tries is 101, but must be a whole number from 1 to 100"],
-    ["TRADEWIRE_TRANSPORT", "REST", 'transport is "REST", but must be one of auto, grpc, grpc-js, rest'],
-    ["TRADEWIRE_GRPC_ALLOW_INSECURE_HEADERS", "1", 'grpc.allowInsecureHeaders is "1", but must be true or false'],
-    ["TRADEWIRE_GRPC_ADDRESSES", "10.0.0.1", 'grpc.addresses.0 is "10.0.0.1", but must be an IP address and a port'],
-    ["TRADEWIRE_GRPC_HEADERS", `authorization: ${TOKEN}`, "grpc.headers is a text, but must be an object of headers"],
-    ["TRADEWIRE_GRPC_HEADERS", `["${TOKEN}"]`, "grpc.headers is a list, but must be an object of headers"],
+    ["TRADEWIRE_GRPC_ALLOW_INSECURE_HEADERS", "1", 'grpc.allowInsecureHeaders must be true or false (got "1")'],
+    ["TRADEWIRE_GRPC_ADDRESSES", "10.0.0.1", "grpc.addresses.0 must be an IP address and a port"],
+    ["TRADEWIRE_GRPC_HEADERS", `authorization: ${TOKEN}`, "grpc.headers must be an object of headers"],
+    ["TRADEWIRE_GRPC_HEADERS", `["${TOKEN}"]`, "grpc.headers must be an object of headers"],
   ])("is refused with %s=%s", (name, value, message) => {
     expect(summary({ environment: { [name]: value } })).toContain(`environment variable ${name}: ${message}`);
   });
@@ -211,17 +211,17 @@ describe("the file", () => {
   });
 
   it.each([
-    ['{\n  "grpc": {,\n}', "see line 2, column 12"],
-    ['{\r\n"a": 1\r\n"b": 2}', "see line 3, column 1"],
-    ['{"a": 1,}', "see line 1, column 9"],
-    ["// words\n{}", "see line 1, column 1"],
-    ["", "it ends too early"],
-    ['{"a": ', "it ends too early"],
-    [`{"grpc": {"headers": {"authorization": ${TOKEN}}}}`, "see line 1, column 40"],
-    [`{"grpc": {"headers": {"authorization": "${TOKEN}\n"}}}`, "a text is not closed on line 1"],
+    ['{\n  "grpc": {,\n}', "syntax error at line 2, column 12"],
+    ['{\r\n"a": 1\r\n"b": 2}', "syntax error at line 3, column 1"],
+    ['{"a": 1,}', "syntax error at line 1, column 9"],
+    ["// words\n{}", "syntax error at line 1, column 1"],
+    ["", "unexpected end of file"],
+    ['{"a": ', "unexpected end of file"],
+    [`{"grpc": {"headers": {"authorization": ${TOKEN}}}}`, "syntax error at line 1, column 40"],
+    [`{"grpc": {"headers": {"authorization": "${TOKEN}\n"}}}`, "unterminated string on line 1"],
   ])("must be JSON: %j", (text, message) => {
     write(text);
-    expect(summary()).toBe(`tradewire.config.json: it is not JSON: ${message}`);
+    expect(summary()).toBe(`tradewire.config.json: invalid JSON: ${message}`);
     expect(failure().cause).toBeUndefined();
   });
 
@@ -231,26 +231,27 @@ describe("the file", () => {
   });
 
   it.each<[unknown, string]>([
-    ["[]", "it is a list, but must be an object"],
-    ["null", "it is null, but must be an object"],
-    [{ grpc: { windowBytes: "1" } }, 'grpc.windowBytes is "1", but must be a whole number of bytes from 65535'],
-    [{ grpc: "http://a.example" }, "grpc is a text, but must be an object"],
-    [{ grpc: null }, "grpc is null, but must be an object"],
-    [{ grpc: { urls: {} } }, "grpc.urls is not known; the nearest is grpc.url"],
-    [{ other: { url: TOKEN } }, "other is not known"],
-    ['{"__proto__":{"transport":"rest"}}', "__proto__ is not known"],
-    ['{"grpc":{"__proto__":{"allowInsecureHeaders":true}}}', "grpc.__proto__ is not known"],
-    [{ "grpc.url": "http://a.example" }, "grpc.url is not known"],
-    [{ rest: { headers: { authorization: 1 } } }, "rest.headers.authorization is a number, but must be a text"],
+    ["[]", "must be a JSON object (got an array)"],
+    ["null", "must be a JSON object (got null)"],
+    [{ grpc: { windowBytes: "1" } }, "grpc.windowBytes must be a whole number of bytes from 65535"],
+    [{ grpc: "http://a.example" }, "grpc must be an object (got a string)"],
+    [{ grpc: null }, "grpc must be an object (got null)"],
+    [{ grpc: { urls: {} } }, "grpc.urls is not a known key; did you mean grpc.url?"],
+    [{ other: { url: TOKEN } }, "other is not a known key"],
+    ['{"__proto__":{"transport":"rest"}}', "__proto__ is not a known key"],
+    ['{"grpc":{"__proto__":{"allowInsecureHeaders":true}}}', "grpc.__proto__ is not a known key"],
+    [{ "grpc.url": "http://a.example" }, "grpc.url is not a known key"],
+    [{ rest: { headers: { authorization: 1 } } }, "rest.headers.authorization must be a string"],
   ])("is refused with %j", (config, message) => {
     write(config);
-    expect(summary()).toContain(`tradewire.config.json: ${message}`);
+    expect(summary()).toMatch(/^tradewire\.config\.json:? /);
+    expect(summary()).toContain(message);
   });
 
   it("is refused where the environment sets a key in what is no group", () => {
     write({ grpc: null });
     expect(summary({ environment: { TRADEWIRE_GRPC_URL: "https://a.example" } })).toContain(
-      "grpc is null, but must be an object",
+      "grpc must be an object (got null)",
     );
   });
 });
@@ -260,40 +261,40 @@ describe("a combination that is impossible", () => {
     write({ grpc: { url: "http://a.example", codec: "json" } });
     const transport = { name: "--transport", key: "transport", value: "grpc-js" };
     expect(summary({ arguments: [transport] })).toBe(
-      "tradewire.config.json: grpc.codec must be proto for the transport grpc-js; json is possible with grpc " +
-        "(transport comes from --transport)",
+      "tradewire.config.json: grpc.codec must be proto for the transport grpc-js; only grpc supports json " +
+        "(transport is set by --transport)",
     );
     expect(summary({ environment: { TRADEWIRE_GRPC_HEADERS: `{"authorization":"${TOKEN}"}` } })).toBe(
-      "environment variable TRADEWIRE_GRPC_HEADERS: grpc.headers would go over plain HTTP to a.example; use https, " +
-        "or set grpc.allowInsecureHeaders (grpc.url comes from tradewire.config.json)",
+      "environment variable TRADEWIRE_GRPC_HEADERS: grpc.headers would be sent over plain HTTP to a.example; use https, " +
+        "or set grpc.allowInsecureHeaders (grpc.url is set by tradewire.config.json)",
     );
   });
 
   it("is named by the argument alone that sets it", () => {
     expect(summary({ arguments: [{ name: "--grpc-url", key: "grpc.url", value: "node" }] })).toBe(
-      '--grpc-url is "node", but must be a URL such as http://127.0.0.1:3007 or https://node.example',
+      '--grpc-url must be a URL such as http://127.0.0.1:3007 or https://node.example (got "node")',
     );
   });
 
   it("is named by key too if one argument sets several keys", () => {
     const bothUrls = ["grpc.url", "rest.url"].map((key) => ({ name: "settings", key, value: "node" }));
-    const mustBe = "but must be a URL such as http://127.0.0.1:3007 or https://node.example";
+    const mustBe = "must be a URL such as http://127.0.0.1:3007 or https://node.example";
     expect(summary({ arguments: bothUrls })).toBe(
-      `settings: grpc.url is "node", ${mustBe}; settings: rest.url is "node", ${mustBe}`,
+      `settings: grpc.url ${mustBe} (got "node"); settings: rest.url ${mustBe} (got "node")`,
     );
   });
 
   it("says what asks for a URL that is missing", () => {
     const environment = { TRADEWIRE_GRPC_URL: "https://a.example", TRADEWIRE_REST_HEADERS: `{"a":"${TOKEN}"}` };
     expect(summary({ environment })).toBe(
-      "environment variable TRADEWIRE_REST_HEADERS: rest.url is missing, " +
-        "but must be a URL such as http://127.0.0.1:3007 or https://node.example",
+      "environment variable TRADEWIRE_REST_HEADERS: rest.url is missing: " +
+        "it must be a URL such as http://127.0.0.1:3007 or https://node.example",
     );
   });
 
   it("says that a URL has its default", () => {
     expect(summary({ arguments: [{ name: "--ca-file", key: "grpc.tls.caFile", value: "ca.pem" }] })).toBe(
-      "--ca-file: grpc.tls goes with an https URL only, but grpc.url is plain http (grpc.url has its default)",
+      "--ca-file: grpc.tls requires an https URL, but grpc.url is plain http (grpc.url has its default value)",
     );
   });
 });
@@ -320,7 +321,7 @@ describe("paths of files", () => {
     write({ grpc: { url: "https://a.example", tls: { caFile: "" } } });
     const environment = { TRADEWIRE_GRPC_TLS_CA_FILE: "", TRADEWIRE_REST_TLS_KEY_FILE: `-----BEGIN\n${TOKEN}` };
     expect(summary({ environment })).toContain(
-      "tradewire.config.json: grpc.tls.caFile is a text, but must be the path of a PEM file, not what is in it",
+      "tradewire.config.json: grpc.tls.caFile must be the path of a PEM file, not its content",
     );
     expect(summary({ environment })).not.toContain(TOKEN);
   });

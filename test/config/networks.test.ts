@@ -126,20 +126,20 @@ describe("the user's own file", () => {
   it("never sends its token where a found file leads without a URL", () => {
     writeOwn({ use: "main", networks });
     writeFound({ grpc: { tls: { caFile: "ca.pem" } } });
-    expect(() => load()).toThrow(`grpc.headers comes from ${own}, network main, but grpc.tls.caFile comes from`);
+    expect(() => load()).toThrow(`grpc.headers is set by ${own}, network main, but grpc.tls.caFile is set by`);
   });
 
   it.each<[string, LoadConfigOptions, Record<string, string>, string]>([
-    ["a file and a network", { use: "main", file: "a.json" }, {}, "file and use are both given"],
+    ["a file and a network", { use: "main", file: "a.json" }, {}, "file and use cannot be combined"],
     ["both variables", {}, { TRADEWIRE_USE: "main", TRADEWIRE_CONFIG: "a.json" }, "TRADEWIRE_CONFIG and TRADEWIRE_USE"],
     [
       "a network and a URL",
       { use: "main" },
       { TRADEWIRE_REST_URL: "https://other.example" },
-      "the network main comes from use, but rest.url from environment variable TRADEWIRE_REST_URL",
+      "the network main, selected by use, conflicts with rest.url, set by environment variable TRADEWIRE_REST_URL",
     ],
-    ["a network that does not exist", { use: "mian" }, {}, `use: there is no network "mian" in `],
-    ["the same by a variable", {}, { TRADEWIRE_USE: "mian" }, `TRADEWIRE_USE: there is no network "mian" in `],
+    ["a network that does not exist", { use: "mian" }, {}, `use: unknown network "mian" in `],
+    ["the same by a variable", {}, { TRADEWIRE_USE: "mian" }, `TRADEWIRE_USE: unknown network "mian" in `],
   ])("is refused with %s", (_, options, environment, message) => {
     writeOwn({ networks });
     expect(() => load(environment, options)).toThrow(message);
@@ -147,21 +147,21 @@ describe("the user's own file", () => {
 
   it("says which networks there are, and how to write one", () => {
     expect(() => load({}, { use: "main" })).toThrow(
-      `there is no network "main" in ${own}\nAdd it to that file: {"networks":{"main":{"grpc":{"url":"https://node.example"}}}}`,
+      `unknown network "main" in ${own}\nAdd it to that file: {"networks":{"main":{"grpc":{"url":"https://node.example"}}}}`,
     );
     expect(() => load({ XDG_CONFIG_HOME: "" }, { use: "main" })).toThrow("Set HOME or XDG_CONFIG_HOME");
     writeOwn({ networks });
-    expect(() => load({}, { use: "mian" })).toThrow("Did you mean main? There are main, test.");
+    expect(() => load({}, { use: "mian" })).toThrow("Did you mean main? Valid names: main, test.");
     writeOwn({ use: "mian", networks });
-    expect(() => load()).toThrow(`use in ${own}: there is no network "mian"`);
+    expect(() => load()).toThrow(`use in ${own}: unknown network "mian"`);
   });
 
   it.each<[unknown, string]>([
-    [{ networks: [] }, "networks is a list, but must be an object of networks by their names"],
-    [{ use: 1 }, "use is a number, but must be the name of a network"],
-    [{ use: "a", networks: { a: 1 } }, "networks.a is a number, but must be an object of keys"],
-    [{ use: "a", networks: { a: { retry: { tries: 0 } } } }, "network a: retry.tries is 0, but must be"],
-    [{ use: "a", networks: { a: { networks: {} } } }, "network a: networks is not known"],
+    [{ networks: [] }, "networks must be an object of networks by their names"],
+    [{ use: 1 }, "use must be the name of a network"],
+    [{ use: "a", networks: { a: 1 } }, "networks.a must be an object of keys"],
+    [{ use: "a", networks: { a: { retry: { tries: 0 } } } }, "network a: retry.tries must be"],
+    [{ use: "a", networks: { a: { networks: {} } } }, "network a: networks is not a known key"],
   ])("is refused if it is wrong: %j", (config, message) => {
     writeOwn(config);
     expect(() => load()).toThrow(message);
@@ -171,7 +171,7 @@ describe("the user's own file", () => {
 
   onPosix("is refused if others can change it", async () => {
     writeOwn({ networks }, 0o666);
-    expect(() => load()).toThrow(`${JSON.stringify(own)} is not read: everyone can write to it (mode 666)`);
+    expect(() => load()).toThrow(`${JSON.stringify(own)} is not trusted: everyone can write to it (mode 666)`);
     expect(await tradewire(["config", "--use", "main"])).toMatchObject({ code: 2, out: "" });
   });
 
@@ -181,11 +181,11 @@ describe("the user's own file", () => {
     ["a proxy's password", { proxy: "http://user:password@proxy.example:3128" }],
   ])("warns of %s that others can read", async (_, config) => {
     writeOwn(config, 0o644);
-    expect(load().files[0]?.warning).toBe("it has secrets, and everyone can read it (mode 644)");
+    expect(load().files[0]?.warning).toBe("it contains secrets, and everyone can read it (mode 644)");
     const { code, err } = await tradewire(["config"]);
     expect([code, err]).toEqual([
       0,
-      `tradewire: ${own}: it has secrets, and everyone can read it (mode 644). Make it private: chmod 600\n`,
+      `tradewire: ${own}: it contains secrets, and everyone can read it (mode 644). Make it private: chmod 600\n`,
     ]);
     expect((await tradewire(["config", "--quiet"])).err).toBe("");
     writeOwn(config, 0o600);
@@ -209,10 +209,10 @@ describe("a command", () => {
     const wrong = await tradewire(["config", "--use", "mian"]);
     expect(wrong).toMatchObject({
       code: 2,
-      err: expect.stringMatching(/^tradewire: --use: there is no network "mian"/),
+      err: expect.stringMatching(/^tradewire: --use: unknown network "mian"/),
     });
     expect((await tradewire(["config", "--use", "main", "--config", "a.json"])).err).toMatch(
-      /^tradewire: --config and --use are both given\n/,
+      /^tradewire: --config and --use cannot be combined\n/,
     );
   });
 
@@ -224,8 +224,8 @@ describe("a command", () => {
     const { code, err } = await tradewire(["markets"]).finally(() => connect.mockRestore());
     expect(code).toBe(1);
     expect(err).toContain(
-      "No node is configured, so this is the default (http://127.0.0.1:3007 and http://127.0.0.1:3008): start a local node " +
-        `with \`tradewire devnode\`, or name your node with --grpc-url, --rest-url or in ${own}.\n`,
+      "No node is configured, so the default was used (http://127.0.0.1:3007 and http://127.0.0.1:3008). Start a local node " +
+        `with \`tradewire devnode\`, or set your node's URL with --grpc-url, --rest-url or in ${own}.\n`,
     );
   });
 
@@ -234,12 +234,12 @@ describe("a command", () => {
     const url = `http://127.0.0.1:${nothing}`;
     writeOwn({ networks: { down: { grpc: { url }, retry: { tries: 1 } } } });
     const byNetwork = await tradewire(["markets", "--use", "down"]);
-    expect(byNetwork.err).toContain(`${url} comes from ${own}, network down, line 5.\n`);
+    expect(byNetwork.err).toContain(`${url} is set by ${own}, network down, line 5.\n`);
     const byVariable = await tradewire(["markets"], { TRADEWIRE_GRPC_URL: url, TRADEWIRE_RETRY_TRIES: "1" });
-    expect(byVariable.err).toContain(`${url} comes from environment variable TRADEWIRE_GRPC_URL.\n`);
+    expect(byVariable.err).toContain(`${url} is set by environment variable TRADEWIRE_GRPC_URL.\n`);
     const asJson = await tradewire(["markets", "--json", "--grpc-url", url], { TRADEWIRE_RETRY_TRIES: "1" });
     expect(JSON.parse(asJson.out)).toMatchObject({
-      error: { advice: expect.stringContaining(`${url} comes from --grpc-url.`) },
+      error: { advice: expect.stringContaining(`${url} is set by --grpc-url.`) },
     });
   });
 });

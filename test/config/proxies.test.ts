@@ -155,7 +155,7 @@ describe("proxy in a configuration", () => {
 
   it("goes without grpc.addresses", () => {
     const config: ClientConfig = { transport: "grpc-js", grpc: { ...grpc, addresses: ["10.0.0.1:1"] }, proxy: PROXY };
-    expect(() => readConfig(config)).toThrow("grpc.addresses goes without a proxy only");
+    expect(() => readConfig(config)).toThrow("grpc.addresses cannot be combined with a proxy");
     expect(readConfig({ ...config, proxy: false })).toMatchObject({ proxy: false });
   });
 });

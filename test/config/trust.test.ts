@@ -169,13 +169,13 @@ describe("a secret", () => {
   const headers = { TRADEWIRE_REST_HEADERS: HEADERS };
 
   it.each<[string, unknown, string]>([
-    ["a URL", { rest: { url } }, "rest.url comes"],
-    ["certificate authorities", { rest: { url, tls: { caFile: "ca.pem" } } }, "rest.url, rest.tls.caFile come"],
+    ["a URL", { rest: { url } }, "rest.url is"],
+    ["certificate authorities", { rest: { url, tls: { caFile: "ca.pem" } } }, "rest.url, rest.tls.caFile are"],
   ])("of the environment does not go where a found file leads with %s", async (_, config, what) => {
     write(config);
     const message =
-      `rest.headers comes from environment variable TRADEWIRE_REST_HEADERS, but ${what} from ${FILE}, ` +
-      "which was found, not named";
+      `rest.headers is set by environment variable TRADEWIRE_REST_HEADERS, but ${what} set by ${FILE}, ` +
+      "which was found and not named explicitly";
     expect(() => load(headers)).toThrow(message);
     expect(() => load(headers)).toThrow(
       "set these keys by options or environment variables. Nothing was sent or signed.",
@@ -211,7 +211,7 @@ describe("a secret", () => {
     };
     for (const [secret, variables] of Object.entries(secrets)) {
       expect(() => load({ ...environment, ...variables })).toThrow(
-        new RegExp(`${secret} comes from environment variable \\w+, but grpc\\.${key} comes from ${FILE}`),
+        new RegExp(`${secret} is set by environment variable \\w+, but grpc\\.${key} is set by ${FILE}`),
       );
       expect(() => load({ ...environment, ...variables, TRADEWIRE_CONFIG: FILE })).not.toThrow();
     }
@@ -225,7 +225,7 @@ describe("a secret", () => {
     const node = { TRADEWIRE_REST_URL: "https://node.example", HTTPS_PROXY: "http://own.example:3128" };
     expect(load(node).config.proxy).toEqual(proxy);
     expect(load(node).found).toEqual(new Set(["proxy"]));
-    const message = `rest.headers comes from environment variable TRADEWIRE_REST_HEADERS, but proxy comes from ${FILE}`;
+    const message = `rest.headers is set by environment variable TRADEWIRE_REST_HEADERS, but proxy is set by ${FILE}`;
     expect(() => load({ ...node, ...headers })).toThrow(message);
     const sent = await tradewire(["segments"], { ...node, ...headers });
     expect(sent).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
@@ -262,21 +262,21 @@ describe("a secret", () => {
     write({ grpc: { url } });
     const pair = { TRADEWIRE_GRPC_TLS_KEY_FILE: "key.pem", TRADEWIRE_GRPC_TLS_CERT_FILE: "cert.pem" };
     expect(() => load(pair)).toThrow(
-      "grpc.tls.keyFile comes from environment variable TRADEWIRE_GRPC_TLS_KEY_FILE, but",
+      "grpc.tls.keyFile is set by environment variable TRADEWIRE_GRPC_TLS_KEY_FILE, but",
     );
   });
 
   it.each<[string, unknown, string]>([
-    ["node", { rest: { url } }, "rest.url comes from"],
-    ["chain", { chainId: "attacker-1" }, "chainId comes from"],
-    ["chain and node", { chainId: "attacker-1", rest: { url } }, "chainId, rest.url come from"],
-    ["proxy", { proxy: "http://attacker.example:3128" }, "proxy comes from"],
+    ["node", { rest: { url } }, "rest.url is"],
+    ["chain", { chainId: "attacker-1" }, "chainId is"],
+    ["chain and node", { chainId: "attacker-1", rest: { url } }, "chainId, rest.url are"],
+    ["proxy", { proxy: "http://attacker.example:3128" }, "proxy is"],
   ])("signs nothing for the %s of a found file", async (_, config, what) => {
     write(config);
     writeFileSync(join(project, "command.json"), '{"stopOrdersCancellation":{}}');
     const key = join(project, "own.key");
     writeFileSync(key, seed, { mode: 0o600 });
-    const message = `the signing key comes from elsewhere, but ${what} ${FILE}`;
+    const message = `the signing key is not from that file, but ${what} set by ${FILE}`;
     for (const command of ["sign", "submit"]) {
       const byVariable = await tradewire([command, "command.json"], { TRADEWIRE_SEED: seed });
       expect(byVariable).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
@@ -304,7 +304,7 @@ describe("TRADEWIRE_CONFIG", () => {
     expect(load(environment).sources.get("retry.tries")).toBe("etc/a.json");
     expect(load(environment, { file: "b.json" }).config.retry.tries).toBe(6);
     expect(() => load({ TRADEWIRE_CONFIG: "none.json" })).toThrow(
-      'the configuration file "none.json", which TRADEWIRE_CONFIG names, does not exist',
+      'the configuration file "none.json" (from TRADEWIRE_CONFIG) does not exist',
     );
   });
 

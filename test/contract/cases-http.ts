@@ -8,7 +8,7 @@ import { type Case, failure } from "./case.js";
 import { archive, streams } from "./operations.js";
 
 const lost = failure(ConnectionError, Code.Unavailable, "the connection was lost");
-const brokenOff = failure(ConnectionError, Code.Internal, "the call was broken off (HTTP/2 error code 1)");
+const brokenOff = failure(ConnectionError, Code.Internal, "the server reset the call (HTTP/2 error code 1)");
 const onlyHttp1 = { ways: ["body", "envelopes"] as const, because: "a matter of HTTP/1.1 alone" };
 const onlyGrpc = { ways: ["grpc"] as const, because: "a matter of gRPC alone" };
 
@@ -94,19 +94,19 @@ export const httpCases: readonly Case[] = [
   {
     name: "HTTP 200 with a page in a listing's place",
     answer: page("200 OK", "<h1>Welcome</h1>"),
-    expected: failure(ProtocolError, Code.Unknown, "the response is text/html, not of the node's interface"),
+    expected: failure(ProtocolError, Code.Unknown, "unexpected response with content type text/html"),
     of: (operation) => !streams(operation),
   },
   {
     name: "HTTP 200 with a page in an export's place",
     answer: page("200 OK", "<h1>Welcome</h1>"),
-    expected: failure(ProtocolError, Code.Unknown, "the response is text/html, not of the node's interface"),
+    expected: failure(ProtocolError, Code.Unknown, "unexpected response with content type text/html"),
     of: streams,
   },
   {
     name: "HTTP 200 of a page's type, without the page",
     answer: page("200 OK", ""),
-    expected: failure(ProtocolError, Code.Unknown, "the response is text/html, not of the node's interface"),
+    expected: failure(ProtocolError, Code.Unknown, "unexpected response with content type text/html"),
     over: onlyGrpc,
   },
   { name: "a content-length that is too large", answer: wrongLength(10), expected: lost, over: onlyHttp1 },
@@ -128,7 +128,7 @@ export const httpCases: readonly Case[] = [
   {
     name: "a content-length that is too small, listing over HTTP/1.1",
     answer: wrongLength(-10),
-    expected: failure(ProtocolError, Code.Internal, "the response does not fit its definitions"),
+    expected: failure(ProtocolError, Code.Internal, "the response does not match its definition"),
     of: (operation) => !streams(operation),
     over: onlyHttp1,
   },
@@ -138,7 +138,7 @@ export const httpCases: readonly Case[] = [
     expected: failure(
       ProtocolError,
       Code.DataLoss,
-      `the archive is truncated: the stream ended after ${archive.length - 10} bytes, before the archive did`,
+      `the archive is truncated: the stream ended after ${archive.length - 10} bytes`,
     ),
     of: streams,
     over: { ways: ["body"], because: "in envelopes, and in gRPC, it is an object that is cut short" },
@@ -153,7 +153,7 @@ export const httpCases: readonly Case[] = [
       }),
       rest: succeed({ headers: { "content-encoding": "zstd" } }).rest,
     },
-    expected: failure(ProtocolError, Code.Internal, "the response is compressed in a way that was not asked for"),
+    expected: failure(ProtocolError, Code.Internal, "the response has a compression that was not requested"),
   },
   {
     name: "an answer that is compressed with gzip",
@@ -182,7 +182,7 @@ export const httpCases: readonly Case[] = [
         ending: { "grpc-status": "0" },
       }),
     },
-    expected: failure(ProtocolError, Code.Internal, "the response is compressed in a way that was not asked for"),
+    expected: failure(ProtocolError, Code.Internal, "the response has a compression that was not requested"),
     over: onlyGrpc,
   },
   {
@@ -211,7 +211,7 @@ export const httpCases: readonly Case[] = [
       }),
       rest: (asked) => page("200 OK", "{{{", restHeaders(asked)).rest(asked),
     },
-    expected: failure(ProtocolError, Code.Internal, "the response does not fit its definitions"),
+    expected: failure(ProtocolError, Code.Internal, "the response does not match its definition"),
     of: (operation) => !streams(operation),
   },
   {
@@ -224,7 +224,7 @@ export const httpCases: readonly Case[] = [
       }),
       rest: (asked) => page("200 OK", unfitting(asked), restHeaders(asked)).rest(asked),
     },
-    expected: failure(ProtocolError, Code.Internal, "the response does not fit its definitions"),
+    expected: failure(ProtocolError, Code.Internal, "the response does not match its definition"),
     of: (operation) => !streams(operation),
   },
 ];

@@ -10,7 +10,7 @@ import { streams } from "./operations.js";
 const MIB = 1024 * 1024;
 const small = { limits: { maxMessageBytes: 50, maxJsonBytes: 50 } };
 const tooLarge = failure(ProtocolError, Code.ResourceExhausted, "a message is larger than the limit");
-const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
+const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the deadline of the call passed");
 const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "no data received for 300 ms (idle timeout)");
 const onlyHttp1 = { ways: ["body", "envelopes"] as const, because: "a matter of HTTP/1.1 alone" };
 const noRawBody = {
@@ -72,7 +72,7 @@ export const limitCases: readonly Case[] = [
   {
     name: "headers of 1 MiB",
     answer: succeed({ headers: { "x-large": "x".repeat(MIB) } }),
-    expected: failure(ProtocolError, Code.ResourceExhausted, "the headers of the response are larger than the limit"),
+    expected: failure(ProtocolError, Code.ResourceExhausted, "the headers of the response exceed the limit"),
     over: onlyHttp1,
   },
   {

@@ -5,7 +5,7 @@ import { type Case, failure, type Surroundings } from "./case.js";
 import { type Operation, streams } from "./operations.js";
 import type { NodeEndpoints } from "./transports.js";
 
-const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
+const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the deadline of the call passed");
 const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "no data received for 200 ms (idle timeout)");
 const foreign = failure(ConnectionError, Code.Unavailable, "the server does not speak the protocol of this transport");
 
@@ -39,7 +39,7 @@ export const networkCases: readonly Case[] = [
   {
     name: "the host's name is unknown",
     surround: () => ({ endpoints: (own) => leadTo(insecure(own), UNKNOWN_HOST) }),
-    expected: failure(ConnectionError, Code.Unavailable, "the host's name could not be resolved"),
+    expected: failure(ConnectionError, Code.Unavailable, "the hostname could not be resolved"),
   },
   {
     name: "the ports are mixed up: HTTP/1.1 where gRPC is, HTTP/2 where REST is",
@@ -77,7 +77,7 @@ export const networkCases: readonly Case[] = [
   {
     name: "a server that accepts and says nothing of TLS",
     surround: () => accepting("https"),
-    expected: failure(ConnectionError, Code.Unavailable, "no connection was made in time"),
+    expected: failure(ConnectionError, Code.Unavailable, "the connection timed out"),
     config: { timeouts: { connectMs: 200 } },
   },
 ];

@@ -5,7 +5,7 @@ import { type Case, type Failure, failure } from "./case.js";
 import { archive, chunksOf, type Operation, streams } from "./operations.js";
 
 const lost = failure(ConnectionError, Code.Unavailable, "the connection was lost");
-const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
+const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the deadline of the call passed");
 const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "no data received for 200 ms (idle timeout)");
 const limitOf = (operation: Operation): Failure => (streams(operation) ? nothingCame : timeUp);
 const canceled = failure(CanceledError, Code.Canceled, "the call was canceled");
@@ -50,7 +50,7 @@ export const streamCases: readonly Case[] = [
   exporting(
     "the archive is truncated, the end is clean",
     archive.subarray(0, 21_000),
-    dataLoss("the archive is truncated: the stream ended after 21000 bytes, before the archive did"),
+    dataLoss("the archive is truncated: the stream ended after 21000 bytes"),
   ),
   exporting(
     "something follows the archive",
@@ -60,19 +60,19 @@ export const streamCases: readonly Case[] = [
   exporting(
     "the body is no archive",
     Buffer.from("a,b\n1,2\n"),
-    dataLoss('the body is no ZIP archive; it begins with "a,b\\n1,2\\n"'),
+    dataLoss('the response is not a ZIP archive; it begins with "a,b\\n1,2\\n"'),
   ),
   {
     name: "the first chunk has no extensions",
     answer: succeed({ messages: () => chunksOf(archive).map((chunk) => ({ ...chunk, extensions: [] })) }),
-    expected: dataLoss("the first chunk carries no extensions"),
+    expected: dataLoss("the first chunk has no extensions"),
     of: streams,
     over: { ways: ["grpc", "envelopes"], because: "a raw body has no chunks that could carry extensions" },
   },
   {
     name: "an export without a chunk",
     answer: succeed({ part: "none" }),
-    expected: dataLoss("the stream of the export is empty: it held no chunk"),
+    expected: dataLoss("the stream of the export is empty"),
     of: streams,
   },
   {

@@ -46,7 +46,7 @@ const refused = (summary: string) => failure(ConnectionError, Code.Unavailable, 
 
 const notTrusted = refused("the server's certificate is not trusted");
 const lost = refused("the connection was lost");
-const asksForOne = refused("the server asks for a client certificate");
+const asksForOne = refused("the server requires a client certificate");
 
 function withEndpoint(own: NodeEndpoints, more: { tls?: ClientTls; headers?: Record<string, string> }): NodeEndpoints {
   const { grpc, rest, nowhere } = own;
@@ -104,7 +104,7 @@ export const tlsCases: readonly Case[] = [
   tlsCase(
     "another name",
     ({ named, caFile }) => [serving(named), { caFile }],
-    refused("the server's certificate is for another name"),
+    refused("the server's certificate is for another hostname"),
   ),
   tlsCase(
     "the client's certificate, where it is asked for",

@@ -85,7 +85,7 @@ describe("a token does not leave over plain HTTP to another machine", () => {
 });
 
 describe("a server that ends a connection without a word is taken for one that may want TLS", () => {
-  const asked = { advice: expect.stringMatching(/^If the port speaks TLS, give the URL with https:/) };
+  const asked = { advice: expect.stringMatching(/^If the port speaks TLS, use an https: URL\./) };
   const single = transports.filter(({ name }) => !name.startsWith("auto"));
 
   it.each(single.map((transport) => [transport.name, transport] as const))("%s", async (_, { config }) => {
@@ -111,7 +111,7 @@ describe("a server that ends a connection without a word is taken for one that m
     await using client = createClient({ transport: "rest", rest: { url: server.url }, retry: { tries: 1 } });
     await expect(client.listSegments()).rejects.toMatchObject({
       summary: `the connection was lost (${server.url})`,
-      advice: "Try again; if it persists, check the node and the network between.",
+      advice: "Try again. If it persists, check the node and the network.",
     });
   });
 });

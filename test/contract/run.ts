@@ -93,8 +93,8 @@ function failed(reason: unknown): { outcome: unknown; advice?: string; method?: 
 /** A message is larger in JSON, and each transport has a limit of its own. */
 function sameLimit(advice: string): string {
   return advice.replace(
-    /^It has .*(more than the limit of \d+ bytes)\. Raise limits\.max(?:Message|Json)Bytes/,
-    "It has $1",
+    /^The message .*(more than the limit of \d+ bytes)\. Raise limits\.max(?:Message|Json)Bytes/,
+    "The message $1",
   );
 }
 

@@ -23,11 +23,11 @@ describe("mistakes", () => {
     ],
     ["text after a closing quote", `${file}"1"x,2\n`, 'line 3, field 1 (column "a"): text after a closing quote'],
     ["a space after a closing quote", `${file}"1" ,2\n`, 'line 3, field 1 (column "a"): text after a closing quote'],
-    ["too few fields", `${file}1\n`, 'line 3, field 2 (column "price"): the row ends after 1 of 2 fields'],
-    ["an empty line", `${file}\n1,2\n`, 'line 3, field 2 (column "price"): the row ends after 1 of 2 fields'],
-    ["too many fields", `${file}1,2,3\n`, "line 3, field 3: the row goes on after 2 fields"],
-    ["too many fields, one quoted", `${file}1,"2",3\n`, "line 3, field 3: the row goes on after 2 fields"],
-    ["too many fields in a table of one column", "a\n1,2\n", "line 2, field 2: the row goes on after 1 field"],
+    ["too few fields", `${file}1\n`, 'line 3, field 2 (column "price"): the row has only 1 of 2 fields'],
+    ["an empty line", `${file}\n1,2\n`, 'line 3, field 2 (column "price"): the row has only 1 of 2 fields'],
+    ["too many fields", `${file}1,2,3\n`, "line 3, field 3: the row has more than 2 fields"],
+    ["too many fields, one quoted", `${file}1,"2",3\n`, "line 3, field 3: the row has more than 2 fields"],
+    ["too many fields in a table of one column", "a\n1,2\n", "line 2, field 2: the row has more than 1 field"],
     [
       "a carriage return in an unquoted field",
       `${file}1\r2,3\n`,
@@ -42,12 +42,12 @@ describe("mistakes", () => {
     [
       "an open quote",
       `${file}1,"2\n3,4\n5`,
-      'line 3, field 2 (column "price"): the file ends inside the quoted field that begins here',
+      'line 3, field 2 (column "price"): the file ends inside the quoted field that starts here',
     ],
     [
       "an open quote after a doubled one",
       `${file}1,"2""\n`,
-      'line 3, field 2 (column "price"): the file ends inside the quoted field that begins here',
+      'line 3, field 2 (column "price"): the file ends inside the quoted field that starts here',
     ],
     ["an end inside a value", `${file}1,2\n3`, 'line 4, field 1 (column "a"): the file ends in the middle of a row'],
     ["an end after a comma", `${file}3,`, 'line 3, field 2 (column "price"): the file ends in the middle of a row'],
@@ -87,7 +87,7 @@ describe("mistakes", () => {
     ["an empty name", "a,,b\n", "line 1, field 2: a column without a name"],
     ["an empty quoted name", '""\n', "line 1, field 1: a column without a name"],
     ["an empty first line", "\na\n", "line 1, field 1: a column without a name"],
-    ["a name given twice", 'a,b,"a"\n', 'line 1, field 3 (column "a"): a second column of this name'],
+    ["a name given twice", 'a,b,"a"\n', 'line 1, field 3 (column "a"): duplicate column name'],
     [
       "lines counted inside quotes",
       'a,b\n"1\n2\r\n3",4\n5,"6\n7"x\n',
@@ -104,7 +104,7 @@ describe("mistakes", () => {
     await expect(failure).rejects.toMatchObject({
       code: Code.DataLoss,
       summary: 'CSV, line 3, field 1 (column "a"): text after a closing quote',
-      advice: "Expected a comma or a line end; a quote that belongs to the value is doubled.",
+      advice: "Expected a comma or a line end. A quote that belongs to the value must be doubled.",
     });
   });
 
@@ -130,14 +130,14 @@ describe("mistakes", () => {
     expect((await outcomeOf(bytes(header(1664)))).columns).toHaveLength(1664);
     await expect(listOf(csvRows(bytes(header(1665))))).rejects.toMatchObject({
       code: Code.ResourceExhausted,
-      summary: "CSV, line 1, field 1665: the header row names more than 1664 columns, the limit",
+      summary: "CSV, line 1, field 1665: the header row exceeds the limit of 1664 columns",
     });
   });
 
   test("rows over the limit, where they get too long", async () => {
     const tooLong = {
       code: Code.ResourceExhausted,
-      summary: 'CSV, line 2, field 2 (column "b"): the row is longer than 8 bytes',
+      summary: 'CSV, line 2, field 2 (column "b"): the row exceeds 8 bytes',
     };
     for (const text of ["a,b\n12,45678\n", 'a,b\n12,"4\n678"\n', "a,b\n12,45678", "a,b\n12,漢漢\n"]) {
       await expect(listOf(csvRows(bytes(text), { maxRowBytes: 8 }))).rejects.toMatchObject(tooLong);
@@ -168,6 +168,6 @@ describe("mistakes", () => {
 
   test("a source of texts", async () => {
     const source: Iterable<Uint8Array> = Object.values<Uint8Array>(JSON.parse('["a\\n"]'));
-    await expect(listOf(csvRows(source))).rejects.toThrow("CSV: the source gave a string where bytes were expected");
+    await expect(listOf(csvRows(source))).rejects.toThrow("CSV must contain bytes (got a string)");
   });
 });

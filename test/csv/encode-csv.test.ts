@@ -30,16 +30,14 @@ test("streams: takes a row when its chunk is asked for", async () => {
 
 test("refuses what cannot be written", async () => {
   for (const columns of [[], [""], ["a", ""], ["a", "b", "a"]]) {
-    await expect(encoded({ columns, rows: [] })).rejects.toThrow("cannot head a CSV file");
+    await expect(encoded({ columns, rows: [] })).rejects.toThrow("invalid columns");
   }
   await expect(encoded({ columns: ["a", "b"], rows: [["1", "2"], ["3"]] })).rejects.toThrow(
-    "row 3 has 1 fields where the header row has 2",
+    "row 3 has 1 fields, but the header row has 2",
   );
   await expect(encoded({ columns: ["a"], rows: [["\ud800x"]] })).rejects.toThrow(
-    "row 2 has a text with half of a surrogate pair",
+    "row 2 contains an unpaired surrogate,",
   );
-  await expect(encoded({ columns: ["a\udc00"], rows: [] })).rejects.toThrow(
-    "row 1 has a text with half of a surrogate pair",
-  );
+  await expect(encoded({ columns: ["a\udc00"], rows: [] })).rejects.toThrow("row 1 contains an unpaired surrogate");
   await expect(encoded({ columns: ["a"], rows: [] }, ",")).rejects.toBeInstanceOf(RequestError);
 });

@@ -47,29 +47,29 @@ it("the commands of the gateway do what the functions do", async () => {
 });
 
 it.each([
-  ["revert", '{"id":7}', "id is 7\nGive the identifier that snapshot returned."],
-  ["revert", "{}", "id is missing\nGive the identifier that snapshot returned."],
-  ["revert", '{"id":"9"}', 'there is no snapshot "9"\n'],
-  ["revert", '{"ID":"9"}', "id is missing\n"],
-  ["revert", '{"id":"9","to":1}', '/admin/revert does not know "to"\n'],
-  ["revert", "[]", "the body is not a JSON object\nPOST a JSON object; {} for a command without arguments."],
-  ["revert", "null", "the body is not a JSON object\n"],
+  ["revert", '{"id":7}', "id must be the ID that snapshot returned (got 7)"],
+  ["revert", "{}", "id is missing: it must be the ID that snapshot returned"],
+  ["revert", '{"id":"9"}', 'unknown snapshot "9"\n'],
+  ["revert", '{"ID":"9"}', "id is missing: it must be the ID"],
+  ["revert", '{"id":"9","to":1}', 'unknown field "to" in /admin/revert'],
+  ["revert", "[]", "the body must be a JSON object\nUse {} for a command without arguments."],
+  ["revert", "null", "the body must be a JSON object\n"],
   ["revert", "{", "[invalid_argument] the body is not valid JSON"],
-  ["make-block", '{"count":3}', '/admin/make-block does not know "count"\nLeave it out: there are no options.'],
-  ["snapshot", '{"id":"1"}', '/admin/snapshot does not know "id"\n'],
-  ["reset", '{"__proto__":1}', '/admin/reset does not know "__proto__"\n'],
-  ["set-time", "{}", "time is missing\nGive ISO 8601, such as 2024-01-31T12:30:00Z."],
-  ["set-time", '{"time":1000}', "time is 1000\n"],
-  ["set-time", '{"time":"2031-02-30"}', '"2031-02-30" is not a valid time\n'],
-  ["set-time", '{"time":"2001-01-01"}', "the time 2001-01-01T00:00:00.000Z is not later than"],
-  ["fail-next", "{}", "method is missing\n"],
-  ["fail-next", '{"method":"Info"}', "with is missing\n"],
+  ["make-block", '{"count":3}', 'unknown field "count" in /admin/make-block\nThere are no fields.'],
+  ["snapshot", '{"id":"1"}', 'unknown field "id" in /admin/snapshot'],
+  ["reset", '{"__proto__":1}', 'unknown field "__proto__" in /admin/reset'],
+  ["set-time", "{}", "time is missing: it must be a time"],
+  ["set-time", '{"time":1000}', "time must be a time in ISO 8601, such as 2024-01-31T12:30:00Z (got 1000)"],
+  ["set-time", '{"time":"2031-02-30"}', 'invalid time "2031-02-30"\n'],
+  ["set-time", '{"time":"2001-01-01"}', "the time 2001-01-01T00:00:00.000Z is not after"],
+  ["fail-next", "{}", "method is missing: it must be the name"],
+  ["fail-next", '{"method":"Info"}', "with is missing: it must be cut"],
   [
     "fail-next",
     '{"method":"Info","with":"cut","tims":2}',
-    '/admin/fail-next does not know "tims"\nDid you mean times?',
+    'unknown field "tims" in /admin/fail-next; did you mean "times"?',
   ],
-  ["fail-next", '{"method":"Info","with":"cut","times":null}', "times is null\n"],
+  ["fail-next", '{"method":"Info","with":"cut","times":null}', "times must be a whole number of at least 1 (got null)"],
   [
     "fail-next",
     '{"method":"Info","with":13,"afterBytes":1}',
@@ -89,7 +89,7 @@ it("whatever JSON is posted, no command fails on the node's side", async () => {
     fc.asyncProperty(name, fc.oneof(fc.dictionary(key, fc.jsonValue()), fc.jsonValue()), async (command, body) => {
       expect(await post(command, JSON.stringify(body))).toMatchObject({
         status: 400,
-        body: { message: expect.stringMatching(/^[^\n]+\n[^\n]+$/) },
+        body: { message: expect.stringMatching(/^[^\n]+(\n[^\n]+)?$/) },
       });
     }),
   );

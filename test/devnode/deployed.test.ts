@@ -52,7 +52,7 @@ beforeEach(async () => {
   signer = signerFromSeed((await client.lastBlockHeight()).hash);
 });
 
-/** A transaction of base difficulty that is tied to the last block, however many the block has served. */
+/** A transaction of base difficulty that is tied to the last block, however many the block was used by. */
 async function easy(command = order()): Promise<Transaction> {
   const block = await lastBlock(client);
   return createTransaction(command, { signer, block, chainIdPrefix: "signature-only" });
@@ -68,7 +68,7 @@ describe("a node as deployed", () => {
     expect(Object.keys(zip.files)).toEqual(["tradewire-devnet-trades-115-000001-000300.csv"]);
     await using strict = createClient({ grpc: { url: node.grpcUrl } });
     await expect(strict.exportNetworkHistory(request).toZip()).rejects.toThrow(ProtocolError);
-    await expect(strict.exportNetworkHistory(request).toZip()).rejects.toThrow("carries no extensions");
+    await expect(strict.exportNetworkHistory(request).toZip()).rejects.toThrow("has no extensions");
   });
 
   it("takes input data without the chain's identifier before it, and no other", async () => {
@@ -115,7 +115,7 @@ describe("a node as deployed", () => {
     const failure = {
       height,
       txHash: expect.any(String),
-      errors: ["its block has served the transactions of its key"],
+      errors: ["its block was used by the transactions of its key"],
     };
     expect(failures).toEqual(Array.from({ length: sent - served }, () => failure));
   });

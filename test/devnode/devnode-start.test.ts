@@ -41,8 +41,8 @@ describe("a node that starts", () => {
       await expect(starting).rejects.toThrow(ConnectionError);
       await expect(starting).rejects.toMatchObject({
         code: Code.Unavailable,
-        summary: expect.stringMatching(new RegExp(`^127\\.0\\.0\\.1:${port} cannot be listened on: .*EADDRINUSE`)),
-        advice: "Choose another port, or 0 for a free one.",
+        summary: expect.stringMatching(new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port}: .*EADDRINUSE`)),
+        advice: "Use another port, or 0 for a free one.",
       });
       await new Promise((resolve) => {
         server.close(resolve);
@@ -54,8 +54,8 @@ describe("a node that starts", () => {
     const starting = startDevnode({ segments: 1, blocksPerSegment: 1, host: "192.0.2.1" });
     await expect(starting).rejects.toThrow(ConnectionError);
     await expect(starting).rejects.toMatchObject({
-      summary: expect.stringContaining("192.0.2.1:0 cannot be listened on"),
-      advice: "Choose an address that this machine has, such as 127.0.0.1.",
+      summary: expect.stringContaining("cannot listen on 192.0.2.1:0"),
+      advice: "Use an address of this machine, such as 127.0.0.1.",
     });
   });
 });
@@ -88,7 +88,7 @@ describe("a node that is closed", () => {
     await expect(never).rejects.toThrow(CanceledError);
     await expect(never).rejects.toMatchObject({
       summary: "the start of the local node was canceled",
-      advice: "Nothing is wrong: the signal given to the start of the local node was aborted.",
+      advice: "The signal of the start of the local node was aborted.",
       cause: "not today",
     });
     const during = new AbortController();

@@ -176,6 +176,6 @@ describe("startDevnode", () => {
     await pipeline(Readable.from(Array(32).fill(Buffer.alloc(size / 32))), socket, { end: false });
     const answer = await text(socket);
     expect(answer).toMatch(/^HTTP\/1\.1 429 /);
-    expect(answer).toContain("the body is larger than 4194304 bytes");
+    expect(answer).toContain("the body exceeds 4194304 bytes");
   });
 });

@@ -131,11 +131,14 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
 });
 
 it.each([
-  [{ method: "Inf", with: "cut" }, 'there is no method "Inf"'],
-  [{ method: "Info", with: "cutt" }, 'a call cannot fail with "cutt"'],
-  [{ method: "Info", with: "OK" }, 'a call cannot fail with "OK"'],
-  [{ method: "Info", with: "cut", times: 0 }, "times is 0"],
-  [{ method: "Info", with: "cut", afterBytes: -1 }, "afterBytes is -1"],
+  [{ method: "Inf", with: "cut" }, 'unknown method "Inf"'],
+  [{ method: "Info", with: "cutt" }, 'unknown failure "cutt"'],
+  [{ method: "Info", with: "OK" }, 'unknown failure "OK"'],
+  [{ method: "Info", with: "cut", times: 0 }, "times must be a whole number of at least 1 (got 0)"],
+  [
+    { method: "Info", with: "cut", afterBytes: -1 },
+    "afterBytes must be a whole number of bytes of at least 0 (got -1)",
+  ],
 ])("%j is refused", (failure, message) => {
   expect(() => failures.failNext(failure)).toThrow(RequestError);
   expect(() => failures.failNext(failure)).toThrow(message);

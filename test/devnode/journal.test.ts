@@ -108,7 +108,7 @@ it("reads lines of any length up to the limit, wherever reading begins, and writ
   expect([...journal.read(last)]).toEqual([block(6n)]);
   journal[Symbol.dispose]();
   using narrow = openJournal(folder, settings, { maxLineBytes: 10_000 });
-  expect(() => [...narrow.read()]).toThrow(`the line at byte ${narrow.start} is longer than 10000 bytes`);
+  expect(() => [...narrow.read()]).toThrow(`the line at byte ${narrow.start} exceeds 10000 bytes`);
 });
 
 it("tells by a mark whether the same stands before a position", () => {

@@ -231,7 +231,10 @@ describe("the query strings of the specification", () => {
   });
 
   it.each([
-    ["filter.statuses=STATUS_NONE", '"STATUS_NONE" is no value of datanode.api.v2.StopOrderFilter.statuses'],
+    [
+      "filter.statuses=STATUS_NONE",
+      'datanode.api.v2.StopOrderFilter.statuses must be one of STATUS_UNSPECIFIED, STATUS_PENDING, STATUS_CANCELLED, STATUS_STOPPED, STATUS_TRIGGERED, STATUS_EXPIRED, STATUS_REJECTED (got "STATUS_NONE")',
+    ],
     ["filter.dateRange.startTimestamp=now", "datanode.api.v2.DateRange.start_timestamp"],
   ])("are not read where they are malformed: ?%s", async (query, reason) => {
     const { status, body } = await ask(`/api/v2/stoporders?${query}`);

@@ -34,31 +34,55 @@ function refusal(control: Control, given: unknown, { [control]: call }: Devnode 
 }
 
 it.each<[Control, unknown, string]>([
-  ["failNext", undefined, "failNext was given undefined"],
-  ["failNext", null, "failNext was given null"],
-  ["failNext", "Info", 'failNext was given "Info"'],
-  ["failNext", {}, "method is missing"],
-  ["failNext", { method: 5, with: "cut" }, "method is 5"],
-  ["failNext", { method: "Info" }, "with is missing"],
-  ["failNext", { method: "Info", with: null }, "with is null"],
-  ["failNext", { method: "Info", with: "cut", after: 1 }, 'failNext does not know "after"'],
-  ["failNext", { method: "Info", with: "cut", times: 1.5 }, "times is 1.5"],
-  ["failNext", { method: "Info", with: "cut", afterBytes: "9" }, 'afterBytes is "9"'],
-  ["revert", undefined, "id is missing"],
-  ["revert", 1, "id is 1"],
-  ["revert", {}, "id is an object"],
-  ["setTime", undefined, "undefined is not a valid time"],
-  ["setTime", null, "null is not a valid time"],
-  ["setTime", 1_935_817_689_500, "1935817689500 is not a valid time"],
-  ["setTime", {}, "an object is not a valid time"],
-  ["setTime", "", '"" is not a valid time'],
-  ["setTime", "2031-02-30", '"2031-02-30" is not a valid time'],
-  ["setTime", "2031-02-29T00:00:00Z", '"2031-02-29T00:00:00Z" is not a valid time'],
-  ["setTime", "2031-13-01", '"2031-13-01" is not a valid time'],
-  ["setTime", "2031-02-28T25:00:00Z", '"2031-02-28T25:00:00Z" is not a valid time'],
-  ["setTime", "May 5 2031", '"May 5 2031" is not a valid time'],
-  ["setTime", new Date(Number.NaN), '"Invalid Date" is not a valid time'],
-  ["setTime", -(10n ** 40n), `${-(10n ** 40n)} is not a valid time`],
+  [
+    "failNext",
+    undefined,
+    'failure is missing: it must be an object such as { method: "ExportNetworkHistory", with: "cut" }',
+  ],
+  ["failNext", null, 'failure must be an object such as { method: "ExportNetworkHistory", with: "cut" } (got null)'],
+  [
+    "failNext",
+    "Info",
+    'failure must be an object such as { method: "ExportNetworkHistory", with: "cut" } (got "Info")',
+  ],
+  ["failNext", {}, "method is missing: it must be the name of a method, such as ExportNetworkHistory"],
+  ["failNext", { method: 5, with: "cut" }, "method must be the name of a method, such as ExportNetworkHistory (got 5)"],
+  [
+    "failNext",
+    { method: "Info" },
+    "with is missing: it must be cut, stall, error-after-archive or a code such as UNAVAILABLE",
+  ],
+  [
+    "failNext",
+    { method: "Info", with: null },
+    "with must be cut, stall, error-after-archive or a code such as UNAVAILABLE (got null)",
+  ],
+  [
+    "failNext",
+    { method: "Info", with: "cut", after: 1 },
+    'unknown field "after" in failure; did you mean "afterBytes"?',
+  ],
+  ["failNext", { method: "Info", with: "cut", times: 1.5 }, "times must be a whole number of at least 1 (got 1.5)"],
+  [
+    "failNext",
+    { method: "Info", with: "cut", afterBytes: "9" },
+    'afterBytes must be a whole number of bytes of at least 0 (got "9")',
+  ],
+  ["revert", undefined, "id is missing: it must be the ID that snapshot returned"],
+  ["revert", 1, "id must be the ID that snapshot returned (got 1)"],
+  ["revert", {}, "id must be the ID that snapshot returned (got an object)"],
+  ["setTime", undefined, "invalid time undefined"],
+  ["setTime", null, "invalid time null"],
+  ["setTime", 1_935_817_689_500, "invalid time 1935817689500"],
+  ["setTime", {}, "invalid time an object"],
+  ["setTime", "", 'invalid time ""'],
+  ["setTime", "2031-02-30", 'invalid time "2031-02-30"'],
+  ["setTime", "2031-02-29T00:00:00Z", 'invalid time "2031-02-29T00:00:00Z"'],
+  ["setTime", "2031-13-01", 'invalid time "2031-13-01"'],
+  ["setTime", "2031-02-28T25:00:00Z", 'invalid time "2031-02-28T25:00:00Z"'],
+  ["setTime", "May 5 2031", 'invalid time "May 5 2031"'],
+  ["setTime", new Date(Number.NaN), 'invalid time "Invalid Date"'],
+  ["setTime", -(10n ** 40n), `invalid time ${-(10n ** 40n)}`],
 ])("%s refuses %p", (control, given, summary) => {
   expect(refusal(control, given)).toBe(summary);
 });
@@ -74,7 +98,7 @@ it("no value makes a control fail but by being refused", () => {
     fc.property(
       anything.filter((given) => typeof given !== "bigint" && !(given instanceof Date)),
       (given) => {
-        expect(refusal("setTime", given)).toMatch(/ is not a valid time$|is not later than|is too late/);
+        expect(refusal("setTime", given)).toMatch(/^invalid time |is not after the time|must be before/);
       },
     ),
   );
@@ -92,7 +116,7 @@ it("every day that there is can be set, and no other", async () => {
         node.setTime(text);
         await node.makeBlock();
       } else {
-        expect(refusal("setTime", text)).toBe(`"${text}" is not a valid time`);
+        expect(refusal("setTime", text)).toBe(`invalid time "${text}"`);
       }
     }),
     { numRuns: runs(60) },

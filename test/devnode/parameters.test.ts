@@ -35,11 +35,11 @@ it("the gateway takes lists by repeated names, and enums by name and by number",
 
 it.each([
   ["filter.liveOnly=yes", "expected boolean"],
-  ["pagination.first=1&pagination.first=2", "pagination.first is given twice"],
-  ["filter.liveOnly=1&filter.live_only=1", "filter.liveOnly is given twice"],
-  ["filter.statuses=999", '"999" is no value of datanode.api.v2.OrderFilter.statuses'],
-  ["filter.statuses=STATUS_LIVE", '"STATUS_LIVE" is no value of'],
-  ["filter.statuses=1&filter.statuses=-1", '"-1" is no value of'],
+  ["pagination.first=1&pagination.first=2", "duplicate parameter pagination.first"],
+  ["filter.liveOnly=1&filter.live_only=1", "duplicate parameter filter.liveOnly"],
+  ["filter.statuses=999", "datanode.api.v2.OrderFilter.statuses must be one of"],
+  ["filter.statuses=STATUS_LIVE", '(got "STATUS_LIVE")'],
+  ["filter.statuses=1&filter.statuses=-1", "(got -1)"],
 ])("the gateway refuses ?%s", async (query, message) => {
   expect(await ask(`/api/v2/orders?${query}`)).toEqual({
     status: 400,
@@ -50,15 +50,18 @@ it.each([
 it("the gateway refuses to export a table that has no number", async () => {
   expect(await ask("/api/v2/networkhistory/export?fromBlock=1&toBlock=100&table=99")).toEqual({
     status: 400,
-    answer: { code: 3, message: expect.stringMatching(/^"99" is no value of .*\.table$/), details: [] },
+    answer: { code: 3, message: expect.stringMatching(/\.table must be one of .* \(got 99\)$/), details: [] },
   });
 });
 
 it.each([
-  [{ tx: { version: "TX_VERSION_V9" } }, '"TX_VERSION_V9" is no value of vega.commands.v1.Transaction.version'],
-  [{ tx: { version: 99 } }, '"99" is no value of vega.commands.v1.Transaction.version'],
-  [{ tx: {}, type: "TYPE_FAST" }, '"TYPE_FAST" is no value of vega.api.v1.SubmitTransactionRequest.type'],
-  [{ tx: {}, type: 77 }, '"77" is no value of vega.api.v1.SubmitTransactionRequest.type'],
+  [{ tx: { version: "TX_VERSION_V9" } }, "vega.commands.v1.Transaction.version must be one of"],
+  [{ tx: { version: 99 } }, "vega.commands.v1.Transaction.version must be one of"],
+  [{ tx: {}, type: "TYPE_FAST" }, "vega.api.v1.SubmitTransactionRequest.type must be one of"],
+  [{ tx: {}, type: 77 }, "vega.api.v1.SubmitTransactionRequest.type must be one of"],
 ])("the gateway refuses the body %j", async (body, message) => {
-  expect(await ask("/transaction", body)).toEqual({ status: 400, answer: { code: 3, message, details: [] } });
+  expect(await ask("/transaction", body)).toEqual({
+    status: 400,
+    answer: { code: 3, message: expect.stringContaining(message), details: [] },
+  });
 });

@@ -151,10 +151,10 @@ describe.each([
     );
     expect(answers.slice(0, 4)).toMatchObject(
       [
-        "there is no symbol vega.Nothing",
-        "there is no file nothing.proto",
-        "there is no extension 1 of google.protobuf.MethodOptions",
-        "there is no message vega.Nothing",
+        "symbol vega.Nothing not found",
+        "file nothing.proto not found",
+        "extension 1 of google.protobuf.MethodOptions not found",
+        "message vega.Nothing not found",
       ].map((errorMessage) => ({ case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage } })),
     );
     expect(answers[4]?.case).toBe("listServicesResponse");

@@ -110,11 +110,14 @@ it.each([
 });
 
 it.each([
-  ["Inof", "such as Info."],
-  ["vega.api.v1.CoreService/Statistic", "such as vega.api.v1.CoreService/Statistics."],
-  ["grpc.reflection.v1.ServerReflection/Info", "such as grpc.reflection.v1.ServerReflection/ServerReflectionInfo."],
+  ["Inof", "Did you mean Info?"],
+  ["vega.api.v1.CoreService/Statistic", "Did you mean vega.api.v1.CoreService/Statistics?"],
+  [
+    "grpc.reflection.v1.ServerReflection/Info",
+    "Did you mean grpc.reflection.v1.ServerReflection/ServerReflectionInfo?",
+  ],
 ])("there is no method %s, and the nearest is named", (method, advice) => {
-  expect(() => node.failNext({ method, with: "cut" })).toThrow(`there is no method "${method}"\n`);
+  expect(() => node.failNext({ method, with: "cut" })).toThrow(`unknown method "${method}"\n`);
   expect(() => node.failNext({ method, with: "cut" })).toThrow(advice);
 });
 

@@ -52,8 +52,8 @@ test("a node that was suspended while another one took its folder writes nothing
     await using other = await startDevnode({ ...small, dataDir: folder.path });
     await other.makeBlock();
     child.kill("SIGCONT");
-    await eventually(() => said.includes("has stopped making blocks") || child.exitCode !== null);
-    expect(said).toContain(`the lock of ${folder.path} was taken by another node, or removed`);
+    await eventually(() => said.includes("stopped making blocks") || child.exitCode !== null);
+    expect(said).toContain(`another node took over the lock of ${folder.path}, or the lock was removed`);
     const height = await other.makeBlock();
     child.kill("SIGTERM");
     expect(await ended).toMatchObject({ code: 0 });
@@ -74,7 +74,7 @@ test("a node whose lock was taken answers reads, but changes nothing in its fold
   const height = await second.makeBlock();
   const before = await readFile(join(folder.path, "blocks.jsonl"), "utf8");
   await expect(first.makeBlock()).rejects.toThrow(RequestError);
-  await expect(first.makeBlock()).rejects.toThrow(`the lock of ${folder.path} was taken by another node`);
+  await expect(first.makeBlock()).rejects.toThrow(`another node took over the lock of ${folder.path}`);
   expect(() => first.revert(snapshot)).toThrow(RequestError);
   expect(() => first.reset()).toThrow(RequestError);
   await first.close();

@@ -21,7 +21,7 @@ afterAll(async () => {
   await node.close();
 });
 
-/** A new block, which has served nothing yet. */
+/** A new block, which was used by nothing yet. */
 let block: BlockTask;
 beforeEach(async () => {
   await node.makeBlock();

@@ -39,19 +39,19 @@ describe("the server's certificate", () => {
       "has expired",
       () => ({ keys: authority.certify("IP:127.0.0.1", -1), caFile: authority.caFile }),
       "the server's certificate has expired",
-      "Have it renewed by who runs the server, and check this machine's clock.",
+      "Ask the server's operator to renew the certificate, and check the clock of this machine.",
     ],
     [
       "is for another name",
       () => ({ keys: ofExample, caFile: ofExample.certFile }),
-      "the server's certificate is for another name",
-      "Call the server by a name that is in its certificate, or set that name as tls.serverName.",
+      "the server's certificate is for another hostname",
+      "Use a hostname that is in the certificate, or set tls.serverName to one.",
     ],
     [
       "is signed by itself",
       () => ({ keys: ofExample }),
       "the server's certificate is not trusted",
-      "Name the file of the authority that signed it, or of itself, with tls.caFile, if the server is the right one.",
+      "If you trust the server, set tls.caFile to the file of its certificate authority, or of the certificate itself.",
     ],
   ])("%s", async (_, made, summary, advice) => {
     const { keys, caFile } = made();
@@ -69,7 +69,7 @@ it.each(["grpc", "grpc-js"] as const)("a gateway behind TLS is no server of %s",
   await using client = createClient({ transport, grpc: { url: server.url, tls }, retry: { tries: 1 } });
   await expect(client.lastBlockHeight()).rejects.toMatchObject({
     summary: `the server does not speak the protocol of this transport (${server.url})`,
-    advice: expect.stringMatching(/^Check that the URL is of this transport: /),
+    advice: expect.stringMatching(/^Check that the URL belongs to this transport: /),
   });
 });
 
@@ -81,13 +81,14 @@ it("a redirect is not followed, and may be one to a login", async () => {
   );
   await expect(ask({ url: server.url })).rejects.toMatchObject({
     summary: `the node answered UNKNOWN: HTTP 302, a redirect to "${location}", which is not followed`,
-    advice: "Give the URL that it leads to, if that is the node's; a redirect to a login page asks for credentials.",
+    advice:
+      "If the redirect leads to the node, use its target as the URL. If it leads to a login page, set the required credentials.",
   });
 });
 
 it("credentials in a URL go elsewhere, and are not shown", () => {
   const read = () => readConfig({ rest: { url: "https://me:s3cret@node.example" } });
-  expect(read).toThrow("must have no user name, password, query or fragment; what is secret goes into headers");
+  expect(read).toThrow("must not contain a username, password, query or fragment; put secrets into headers");
   expect(read).not.toThrow("s3cret");
 });
 
@@ -97,7 +98,7 @@ it("credentials in a URL go elsewhere, and are not shown", () => {
   const making = createKeyFile(join(folder, "trader.key"));
   await expect(making).rejects.toThrow(FileError);
   await expect(making).rejects.toMatchObject({
-    summary: expect.stringMatching(/trader\.key": it must not be read or written$/),
+    summary: expect.stringMatching(/trader\.key: permission denied$/),
     advice: "Check the permissions, or choose another folder.",
   });
   await rm(folder, { recursive: true });

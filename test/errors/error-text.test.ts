@@ -21,8 +21,8 @@ it.each([
 });
 
 it("names all that there is, and the nearest first", () => {
-  expect(suggestNames("trads", ["orders", "trades"])).toBe("Did you mean trades? There are orders, trades.");
-  expect(suggestNames("xyz", ["orders", "trades"])).toBe("There are orders, trades.");
+  expect(suggestNames("trads", ["orders", "trades"])).toBe("Did you mean trades? Valid names: orders, trades.");
+  expect(suggestNames("xyz", ["orders", "trades"])).toBe("Valid names: orders, trades.");
 });
 
 it("names options as the library does, or as a command", () => {

@@ -64,8 +64,8 @@ describe("save-export", () => {
   });
 
   it.each([
-    [["tradez"], /^there is no table tradez\nThere are balances, /],
-    [["trades", "one"], /^one is no block\n/],
+    [["tradez"], /^unknown table tradez\nValid tables: balances, /],
+    [["trades", "one"], /^one is not a block number\n/],
     [["trades", "2", "40"], /^.*\n.*\nFor details, run: .*\n$/],
   ])("says what is wrong with %j", async (args, message) => {
     const { code, out, err } = await run(...args).ended;

@@ -27,7 +27,7 @@ it("says what is wrong with a URL, and what to do", async () => {
   const { code, err } = await start(process.execPath, ["main.js", "junk", "history"], folder).ended;
   expect(code).toBe(1);
   expect(err).toMatch(
-    /^the configuration is wrong: grpc\.url is "junk".*\nCorrect what is named; .*\nFor details, run: .*\n$/,
+    /^the configuration is invalid: grpc\.url must be.*\nCorrect these values\. .*\nFor details, run: .*\n$/,
   );
 });
 

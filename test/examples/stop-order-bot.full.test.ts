@@ -188,7 +188,7 @@ it("goes on with its stop order after it was killed and started again", async ()
 });
 
 it.each([
-  ["five", 'SIZE is "five"\nGive'],
+  ["five", 'SIZE must be a whole number (got "five")'],
   ["7", "the position is 5, not 7\nThe stop order closes all of it"],
 ])("says what is wrong with the size %s", async (size, message) => {
   await using node = await startDevnode(OPTIONS);

@@ -37,13 +37,13 @@ it("says what stands in the way", async () => {
       createFolder(join(root, path));
     } catch (reason) {
       expect(reason).toBeInstanceOf(FileError);
-      const [summary = "", advice] = String(reason).slice(`FileError: "${root}/${path}": `.length).split("\n");
+      const [summary = "", advice] = String(reason).slice(`FileError: ${root}/${path}: `.length).split("\n");
       return `${summary}\n${advice}`;
     }
     return "made";
   };
-  expect(failing("file")).toBe("the file already exists\nGive a folder: this is a file.");
-  expect(failing("file/folder")).toBe("a part of the path is no folder\nChoose another path.");
-  expect(failing("link")).toBe("no such file or folder\nChoose a folder elsewhere: none can be made there.");
-  expect(failing("link/folder")).toBe("no such file or folder\nChoose a folder elsewhere: none can be made there.");
+  expect(failing("file")).toBe("file already exists\nUse the path of a folder: this is a file.");
+  expect(failing("file/folder")).toBe("a part of the path is not a folder\nChoose another path.");
+  expect(failing("link")).toBe("no such file or directory\nChoose another folder: this one cannot be created.");
+  expect(failing("link/folder")).toBe("no such file or directory\nChoose another folder: this one cannot be created.");
 });

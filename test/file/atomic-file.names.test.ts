@@ -48,7 +48,7 @@ describe("a name that is taken", () => {
     const error = await fileFailure(save(watched(), { target }));
     expect(error.code).toBe(Code.AlreadyExists);
     expect(error.message).toContain(
-      `${JSON.stringify(join(folder, "a.csv"))}: the file already exists\nChoose another name, or overwrite the file (force).`,
+      `${join(folder, "a.csv")}: file already exists\nChoose another name, or use force to overwrite the file.`,
     );
     expect(given).toBe(kind === "folder" ? 1 : 0);
     expect(await readdir(folder)).toEqual(["a.csv"]);
@@ -108,7 +108,7 @@ describe("a file that cannot be written", () => {
     const error = await fileFailure(save([csv], { target: join(folder, "no", "a.csv") }));
     expect(error.code).toBe(Code.NotFound);
     expect(error.message).toContain(
-      `${JSON.stringify(join(folder, "no"))}: no such file or folder\nCreate the folder first, or choose another path.`,
+      `${join(folder, "no")}: no such file or directory\nCreate the folder first, or choose another path.`,
     );
   });
 
@@ -116,24 +116,24 @@ describe("a file that cannot be written", () => {
     await writeFile(join(folder, "file"), "");
     const target = join(folder, "file", "new");
     expect((await fileFailure(save([csv], { target: `${target}/` }))).summary).toBe(
-      `${JSON.stringify(target)}: a part of the path is no folder`,
+      `${target}: a part of the path is not a folder`,
     );
-    expect((await fileFailure(save([csv], { target }))).summary).toContain("a part of the path is no folder");
+    expect((await fileFailure(save([csv], { target }))).summary).toContain("a part of the path is not a folder");
   });
 
   it.each([
-    [false, "no such file or folder"],
-    [true, "no such file or folder"],
+    [false, "no such file or directory"],
+    [true, "no such file or directory"],
   ])("says why it cannot have its name (by force: %s)", async (force, why) => {
     const error = await fileFailure(save([csv], { force, fileName: () => "no/a.csv" }));
-    expect(error.summary).toBe(`${JSON.stringify(join(folder, "no", "a.csv"))}: ${why}`);
+    expect(error.summary).toBe(`${join(folder, "no", "a.csv")}: ${why}`);
     expect(await readdir(folder)).toEqual([]);
   });
 
   it("says that a folder has its name, by force", async () => {
     await mkdir(join(folder, "a.csv"));
     const error = await fileFailure(save([csv], { force: true }));
-    expect(error.summary).toBe(`${JSON.stringify(join(folder, "a.csv"))}: it is a folder`);
+    expect(error.summary).toBe(`${join(folder, "a.csv")}: is a folder`);
     expect(await readdir(folder)).toEqual(["a.csv"]);
   });
 
@@ -141,7 +141,7 @@ describe("a file that cannot be written", () => {
     const full = () => Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }));
     jest.spyOn(await fileMethods(folder), method).mockImplementation(full);
     const error = await fileFailure(save([Buffer.alloc(MIB), csv]));
-    expect(error.summary).toBe(`${JSON.stringify(folder)}: the disk is full`);
+    expect(error.summary).toBe(`${folder}: the disk is full`);
     expect(await readdir(folder)).toEqual([]);
   });
 });

@@ -47,7 +47,9 @@ describe("a policy", () => {
     expect(() => parsePolicy(policyOf({ maxSize: 1 }))).toThrow(/maxSize/);
     expect(() => parsePolicy(policyOf({}, { commands: ["voteSubmision"] }))).toThrow(/voteSubmission/);
     expect(() => parsePolicy(policyOf({}, { commands: ["orderSubmission"] }))).toThrow(/markets/);
-    expect(() => parsePolicy(policyOf({}, { markets: { x: marketRules } }), "policy.json")).toThrow(/64 hex digits/);
+    expect(() => parsePolicy(policyOf({}, { markets: { x: marketRules } }), "policy.json")).toThrow(
+      /lowercase hex digits,/,
+    );
   });
 });
 
@@ -60,7 +62,7 @@ describe("a guard", () => {
     await using elsewhere = createClient({ transport });
     await expect(elsewhere.guard({ signer, policy: policyOf() })).rejects.toMatchObject({
       name: "RequestError",
-      summary: "the chain to sign for is not named, and the node is not on loopback",
+      summary: "the chain ID is required, because the node is not on loopback",
     });
     const { chainId } = await client.lastBlockHeight();
     await using _ = await elsewhere.guard({ signer, policy: policyOf(), chainId });
@@ -164,7 +166,7 @@ describe("a guard", () => {
     const missing = await refusal(guard, order(one, { marketId: "ab".repeat(32) }));
     expect(missing).toMatchObject({
       rule: "markets",
-      summary: expect.stringContaining("the node does not know market abab"),
+      summary: expect.stringContaining("the node has no market abab"),
       advice: expect.stringContaining("Nothing was signed."),
     });
     const { size } = await client.marketUnits(otherMarket);

@@ -88,7 +88,7 @@ describe("a guard that does not know", () => {
     proxy.cut();
     let lateMs = 11_000;
     using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + lateMs });
-    await eventually(async () => /not known/.test((await refusal(guard, order(one)))?.summary ?? ""));
+    await eventually(async () => /unknown/.test((await refusal(guard, order(one)))?.summary ?? ""));
     expect(await refusal(guard, order(one))).toMatchObject({ rule: "state" });
     proxy.isDown = false;
     lateMs = 0;

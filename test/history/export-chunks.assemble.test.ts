@@ -90,20 +90,20 @@ describe("assemble", () => {
   it("refuses a stream without chunks", async () => {
     const error = await failure([]);
     lostRows(error);
-    expect(error.summary).toBe("the stream of the export is empty: it held no chunk");
+    expect(error.summary).toBe("the stream of the export is empty");
   });
 
   describe("extensions", () => {
     it("are required on the first chunk", async () => {
       const error = await failure([result(archive)]);
       lostRows(error);
-      expect(error.summary).toBe("the first chunk carries no extensions");
+      expect(error.summary).toBe("the first chunk has no extensions");
       expect(error.advice).toContain('set extensions to "optional"');
     });
 
     it("cannot come on a later chunk instead", async () => {
       const [a = archive, b = archive] = cutAt(archive, [1000]);
-      expect((await failure([result(a), first(b)])).summary).toBe("the first chunk carries no extensions");
+      expect((await failure([result(a), first(b)])).summary).toBe("the first chunk has no extensions");
     });
 
     it("may be missing where they are optional", async () => {
@@ -114,14 +114,14 @@ describe("assemble", () => {
       for (const rule of ["required", "optional"] as const) {
         const error = await failure([result(archive, { extensions: [extension, { "@type": type }] })], rule);
         lostRows(error);
-        expect(error.summary).toBe(`an extension of chunk 1 has the @type ${JSON.stringify(type)}`);
+        expect(error.summary).toBe(`an extension of chunk 1 has the invalid @type ${JSON.stringify(type)}`);
       }
     });
 
     it("are checked on later chunks too", async () => {
       const [a = archive, b = archive] = cutAt(archive, [1000]);
       const error = await failure([first(a), result(b, { extensions: [{ "@type": "x" }] })]);
-      expect(error.summary).toBe('an extension of chunk 2 has the @type "x"');
+      expect(error.summary).toBe('an extension of chunk 2 has the invalid @type "x"');
     });
   });
 
@@ -137,7 +137,9 @@ describe("assemble", () => {
       const error = await failure([first(archive, { contentType: "" })]);
       expect(error).toBeInstanceOf(ProtocolError);
       expect(error.code).toBe(Code.Internal);
-      expect(error.summary).toMatch(/^the content type of chunk 1 is none, not "application\/zip"; it begins with "PK/);
+      expect(error.summary).toMatch(
+        /^the content type of chunk 1 must be "application\/zip" \(got none\); it starts with "PK/,
+      );
     });
 
     it("must be an archive's on every chunk that has one", async () => {
@@ -145,13 +147,13 @@ describe("assemble", () => {
       const error = await failure([first(a), result(b, { contentType: "text/csv" })]);
       expect(error).toBeInstanceOf(ProtocolError);
       expect(error.code).toBe(Code.Internal);
-      expect(error.summary).toMatch(/^the content type of chunk 2 is "text\/csv", not "application\/zip"/);
+      expect(error.summary).toMatch(/^the content type of chunk 2 must be "application\/zip" \(got "text\/csv"\)/);
     });
 
     it("is quoted together with what came instead", async () => {
       const page = result("<!DOCTYPE html><title>502 Bad Gateway</title>", { contentType: "text/html" });
       expect((await failure([page], "optional")).summary).toBe(
-        `the response is text/html, not of the node's interface; it begins with "<!DOCTYPE html><title>502 Bad Gateway</title>"`,
+        `unexpected response with content type text/html; it starts with "<!DOCTYPE html><title>502 Bad Gateway</title>"`,
       );
     });
   });
@@ -210,7 +212,7 @@ describe("assemble", () => {
   it("refuses what is no ZIP archive, from its first byte", async () => {
     const error = await failure([first(""), result("a,b\n1,2\n")]);
     lostRows(error);
-    expect(error.summary).toBe('the body is no ZIP archive; it begins with "a,b\\n1,2\\n"');
+    expect(error.summary).toBe('the response is not a ZIP archive; it starts with "a,b\\n1,2\\n"');
   });
 
   it("refuses an archive that is cut short, at every place", async () => {
@@ -232,7 +234,7 @@ describe("assemble", () => {
     });
     const error = await failure(chunks);
     lostRows(error);
-    expect(error.summary).toContain("5 more stand before its end record");
+    expect(error.summary).toContain("does not cover 5 of the");
   });
 
   it("takes the error object behind an archive that did not end, or to which bytes were added", async () => {

@@ -101,7 +101,7 @@ describe("an export that keeps its parts", () => {
     const manifest = JSON.parse(await readFile(path, "utf8"));
     manifest.parts[1].previousSegmentId = "of-another-history";
     await writeFile(path, JSON.stringify(manifest));
-    await expect(save()).rejects.toThrow(/holds parts of blocks .* after "of-another-history", but the node has/);
+    await expect(save()).rejects.toThrow(/contains parts of blocks .* after "of-another-history", but the node has/);
     expect(JSON.parse(await readFile(path, "utf8"))).toEqual(manifest);
   });
 
@@ -150,7 +150,7 @@ describe("an export that keeps its parts", () => {
       'parts of "trades", blocks 1 to 160, but orders, blocks 1 to 160,',
     ],
     ["another range", { ...request, toBlock: 180 }, "blocks 1 to 160, but trades, blocks 1 to 180,"],
-  ] as const)("refuses %s, naming both, and changes nothing", async (_, other, words) => {
+  ] as const)("refuses %s, naming both, and must change at least one field", async (_, other, words) => {
     await untilPart(101n);
     const before = await readdir(parts);
     const failure = await failureOf(() => client.exportNetworkHistory(other).saveTo(`${folder}/`, { resume: parts }));
@@ -163,7 +163,7 @@ describe("an export that keeps its parts", () => {
   it("refuses another chain", async () => {
     await untilPart(101n);
     proxy.list = (segments) => segments.map((segment) => ({ ...segment, chainId: "chain-2" }));
-    await expect(save()).rejects.toThrow('parts of the chain "tradewire-devnet", but the node is of "chain-2"');
+    await expect(save()).rejects.toThrow('parts of the chain "tradewire-devnet", but the node is on chain "chain-2"');
   });
 
   it("refuses another history, naming both segments", async () => {
@@ -194,7 +194,7 @@ describe("an export that keeps its parts", () => {
         ? [...segments.slice(0, -2), { ...second, fromHeight: 1n, previousHistorySegmentId: "" }]
         : [];
     };
-    await expect(save()).rejects.toThrow("the node has no segments that begin and end there");
+    await expect(save()).rejects.toThrow("the node has no segments with these boundaries");
   });
 
   it("refuses a folder that does not say of what its parts are", async () => {
@@ -259,9 +259,9 @@ describe("an export that keeps its parts", () => {
       }
       return segments;
     };
-    await expect(save()).rejects.toThrow("the file already exists");
+    await expect(save()).rejects.toThrow("file already exists");
     proxy.asked.length = 0;
-    await expect(save()).rejects.toThrow("the file already exists"); // It is not the archive.
+    await expect(save()).rejects.toThrow("file already exists"); // It is not the archive.
     await rename(whole.path, path);
     const modified = (await stat(path)).mtimeMs;
     const { bytes, sha256, entries } = whole;
@@ -275,7 +275,7 @@ describe("an export that keeps its parts", () => {
     await writeFile(join(folder, "mine.zip"), "mine");
     const exported = client.exportNetworkHistory(request);
     const failure = await failureOf(() => exported.saveTo(join(folder, "mine.zip"), { resume: parts }));
-    expect(failure).toMatchObject({ summary: expect.stringContaining("the file already exists") });
+    expect(failure).toMatchObject({ summary: expect.stringContaining("file already exists") });
     expect(proxy.asked).toEqual([]);
   });
 });

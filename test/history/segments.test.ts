@@ -148,6 +148,6 @@ describe("spans", () => {
 describe("nearestText", () => {
   it("says what can be exported", () => {
     expect(nearestText(range(1, 2000))).toBe("the nearest valid range is 1 to 2000");
-    expect(nearestText(undefined)).toBe("there is no history yet");
+    expect(nearestText(undefined)).toBe("the node has no history yet");
   });
 });

@@ -44,21 +44,24 @@ describe("readCall", () => {
   });
 
   it.each([
-    ["small=1&small=2", "small is given twice"],
-    ["bigNumber=1&big_number=1", "bigNumber is given twice"],
-    ["inner.innerId=a&inner.inner_id=b", "inner.innerId is given twice"],
-    ["kind=KIND_THREE", '"KIND_THREE" is no value of shapes.Shape.kind'],
-    ["kind=77", '"77" is no value of shapes.Shape.kind'],
-    ["kinds=1&kinds=-1", '"-1" is no value of shapes.Shape.kinds'],
+    ["small=1&small=2", "duplicate parameter small"],
+    ["bigNumber=1&big_number=1", "duplicate parameter bigNumber"],
+    ["inner.innerId=a&inner.inner_id=b", "duplicate parameter inner.innerId"],
+    ["kind=KIND_THREE", 'shapes.Shape.kind must be one of KIND_UNSPECIFIED, KIND_ONE, KIND_TWO (got "KIND_THREE")'],
+    ["kind=77", "shapes.Shape.kind must be one of KIND_UNSPECIFIED, KIND_ONE, KIND_TWO (got 77)"],
+    ["kinds=1&kinds=-1", "shapes.Shape.kinds must be one of KIND_UNSPECIFIED, KIND_ONE, KIND_TWO (got -1)"],
   ])("refuses the parameters %s", (query, message) => {
     const call = { verb: "GET", target: `/shapes?${query}` };
     expect(() => parseHttpCall(ShapeSchema, get, call, { knownEnums: true })).toThrow(message);
   });
 
   it.each([
-    [{ kind: "KIND_THREE" }, '"KIND_THREE" is no value of shapes.Shape.kind'],
-    [{ kind: 77 }, '"77" is no value of shapes.Shape.kind'],
-    [{ kinds: ["KIND_TWO", 77] }, '"77" is no value of shapes.Shape.kinds'],
+    [
+      { kind: "KIND_THREE" },
+      'shapes.Shape.kind must be one of KIND_UNSPECIFIED, KIND_ONE, KIND_TWO (got "KIND_THREE")',
+    ],
+    [{ kind: 77 }, "shapes.Shape.kind must be one of KIND_UNSPECIFIED, KIND_ONE, KIND_TWO (got 77)"],
+    [{ kinds: ["KIND_TWO", 77] }, "shapes.Shape.kinds must be one of KIND_UNSPECIFIED, KIND_ONE, KIND_TWO (got 77)"],
   ])("refuses the body %j", (body, message) => {
     const call = { verb: "POST", target: "/shapes/n", body };
     expect(() => parseHttpCall(ShapeSchema, all, call, { knownEnums: true })).toThrow(message);

@@ -171,12 +171,12 @@ describe("writeCall", () => {
   it.each<[string, JsonObject]>([
     ["labels is a map", { labels: { a: "b" } }],
     ["inners is a list of messages", { inners: [{ innerId: "a" }] }],
-    ["free is of free form", { free: { a: 1 } }],
-    ["anyValue is of free form", { anyValue: 1 }],
-    ["anyValue is of free form", { anyValue: null }],
-    ["anyValue is of free form", { anyValue: [1] }],
-    ["anyList is of free form", { anyList: ["a", "b"] }],
-    ["anyList is of free form", { anyList: [] }],
+    ["free is free-form", { free: { a: 1 } }],
+    ["anyValue is free-form", { anyValue: 1 }],
+    ["anyValue is free-form", { anyValue: null }],
+    ["anyValue is free-form", { anyValue: [1] }],
+    ["anyList is free-form", { anyList: ["a", "b"] }],
+    ["anyList is free-form", { anyList: [] }],
   ])("refuses, in a query string: %s", (what, json) => {
     expect(() => write(get, json)).toThrow(
       expect.objectContaining({ name: "RequestError", summary: `${what}, which a query string cannot contain` }),

@@ -35,91 +35,94 @@ async function failureOf(run: () => unknown): Promise<unknown> {
 const order = (more: object, options: object = {}) =>
   client.signCommand({ case: "orderSubmission", value: { ...ORDER, ...more } }, { signer, ...options });
 
-it.each<[string, string, () => unknown]>([
-  ['the options have "signl", which they do not know', "Did you mean signal?", () => client.listSegments({ signl: 1 })],
-  ['the options have "tiemoutMs"', "Did you mean timeoutMs?", () => client.lastBlockHeight({ tiemoutMs: 1 })],
-  ['the options have "headrs"', "Did you mean headers?", () => client.stopOrder(ID, { headrs: {} })],
-  ['the options have "pagSize"', "Did you mean pageSize?", () => client.networkParameters({ pagSize: 1 })],
-  ['the options have "statuses"', "There are ", () => client.stopOrders({ statuses: ["PENDING"] })],
-  ['filter has "statusses"', "Did you mean statuses?", () => client.stopOrders({ filter: { statusses: [] } })],
+it.each<[string, () => unknown]>([
+  ['unknown option "signl" in options; did you mean "signal"?', () => client.listSegments({ signl: 1 })],
+  ['unknown option "tiemoutMs" in options; did you mean "timeoutMs"?', () => client.lastBlockHeight({ tiemoutMs: 1 })],
+  ['unknown option "headrs" in options; did you mean "headers"?', () => client.stopOrder(ID, { headrs: {} })],
+  ['unknown option "pagSize" in options; did you mean "pageSize"?', () => client.networkParameters({ pagSize: 1 })],
+  ['unknown option "statuses" in options\nValid options: ', () => client.stopOrders({ statuses: ["PENDING"] })],
   [
-    'dateRange has "start"',
-    "Did you mean startTimestamp?",
+    'unknown field "statusses" in filter; did you mean "statuses"?',
+    () => client.stopOrders({ filter: { statusses: [] } }),
+  ],
+  [
+    'unknown field "start" in dateRange; did you mean "startTimestamp"?',
     () => client.stopOrders({ filter: { dateRange: { start: 1n } } }),
   ],
-  ['pagination has "frist"', "Did you mean first?", () => client.listStopOrders({ pagination: { frist: 1 } })],
-  ['the request has "tabel"', "Did you mean table?", () => client.exportNetworkHistory({ tabel: "trades" })],
-  ['the request has "party"', "Did you mean partyId?", () => client.exportLedgerEntries({ party: ID })],
-  ['the request has "tpyes"', "Did you mean types?", () => client.events({ tpyes: ["order"] })],
-  ['the options have "singer"', "Did you mean signer?", () => order({}, { singer: 1 })],
-  ['orderSubmission has "marktId"', "Did you mean marketId?", () => order({ marktId: ID })],
   [
-    'orderSubmission.icebergOpts has "peekSize"',
-    "Did you mean peakSize?",
+    'unknown field "frist" in pagination; did you mean "first"?',
+    () => client.listStopOrders({ pagination: { frist: 1 } }),
+  ],
+  ['unknown field "tabel" in request; did you mean "table"?', () => client.exportNetworkHistory({ tabel: "trades" })],
+  ['unknown field "party" in request; did you mean "partyId"?', () => client.exportLedgerEntries({ party: ID })],
+  ['unknown field "tpyes" in request; did you mean "types"?', () => client.events({ tpyes: ["order"] })],
+  ['unknown option "singer" in options; did you mean "signer"?', () => order({}, { singer: 1 })],
+  ['unknown field "marktId" in orderSubmission; did you mean "marketId"?', () => order({ marktId: ID })],
+  [
+    'unknown field "peekSize" in orderSubmission.icebergOpts; did you mean "peakSize"?',
     () => order({ icebergOpts: { peekSize: 1 } }),
   ],
   [
-    'command has "ordrSubmission"',
-    "Did you mean orderSubmission?",
+    'unknown field "ordrSubmission" in command; did you mean "orderSubmission"?',
     () => client.signCommand({ case: "ordrSubmission", value: {} }, { signer }),
   ],
   [
-    'tx has "pubKey", which is one of a choice, from',
-    'from: { case: "pubKey", value }',
+    'field "pubKey" of tx belongs to the oneof from\nWrite from: { case: "pubKey", value }.',
     () => client.checkTransaction({ pubKey: ID }),
   ],
-  ['the request has "filtr"', "Did you mean filter?", () => service["listOrders"]?.({ filtr: {} })],
-  ['filter has "partyId"', "Did you mean partyIds?", () => service["listOrders"]?.({ filter: { partyId: ID } })],
-  ['the options have "onHeadr"', "Did you mean onHeader?", () => service["listOrders"]?.({}, { onHeadr: 1 })],
-  ['the request has "marketId"', "Did you mean marketIds?", () => service["observeTrades"]?.({ marketId: ID })],
+  ['unknown field "filtr" in request; did you mean "filter"?', () => service["listOrders"]?.({ filtr: {} })],
   [
-    'filter has "partyId"',
-    "Did you mean partyIds?",
+    'unknown field "partyId" in filter; did you mean "partyIds"?',
+    () => service["listOrders"]?.({ filter: { partyId: ID } }),
+  ],
+  ['unknown option "onHeadr" in options; did you mean "onHeader"?', () => service["listOrders"]?.({}, { onHeadr: 1 })],
+  [
+    'unknown field "marketId" in request; did you mean "marketIds"?',
+    () => service["observeTrades"]?.({ marketId: ID }),
+  ],
+  [
+    'unknown field "partyId" in filter; did you mean "partyIds"?',
     () => client.records(TradingDataService.method.listOrders, { filter: { partyId: ID } }),
   ],
-])("a misspelt name is refused: %s", async (summary, advice, run) => {
+])("a misspelt name is refused: %s", async (message, run) => {
   const failure = await failureOf(run);
   expect(failure).toBeInstanceOf(RequestError);
-  expect(failure).toMatchObject({ summary: expect.stringContaining(summary), advice: expect.stringContaining(advice) });
+  expect(failure).toHaveProperty("message", expect.stringContaining(message));
 });
 
-it.each<[string, string, () => unknown]>([
+it.each<[string, () => unknown]>([
   [
-    'fromBlock is the text "1"',
-    "Give a whole number, 1.",
+    'fromBlock must be a whole number, such as 1 (got "1")',
     () => client.exportNetworkHistory({ table: "trades", fromBlock: "1", toBlock: 10 }),
   ],
   [
-    'pagination.first is the text "3"',
-    "Give a whole number, 3.",
+    'pagination.first must be a whole number, such as 3 (got "3")',
     () => service["listOrders"]?.({ pagination: { first: "3" } }),
   ],
-  ['filter.partyIds is the text "x"', "Give a list.", () => service["listOrders"]?.({ filter: { partyIds: "x" } })],
+  ['filter.partyIds must be an array (got "x")', () => service["listOrders"]?.({ filter: { partyIds: "x" } })],
   [
-    "filter.partyIds[1] is the number 5",
-    'Give a text, "5".',
+    'filter.partyIds[1] must be a string, such as "5" (got 5)',
     () => service["listOrders"]?.({ filter: { partyIds: [ID, 5] } }),
   ],
-  ["filter is a list", "Give an object.", () => service["listOrders"]?.({ filter: [] })],
-  ["the request is a text", "Give an object.", () => service["listOrders"]?.("x")],
-  ['orderSubmission.side is "BYU", which is no value of vega.Side', "Did you mean BUY?", () => order({ side: "BYU" })],
-  ['orderSubmission.size is the text "5"', "Give a whole number, 5n.", () => order({ size: "5" })],
-  ["orderSubmission.size is the number -1", "from 0 to 18446744073709551615", () => order({ size: -1 })],
-  ["orderSubmission.price is the number 100", 'Give a text, "100".', () => order({ price: 100 })],
-  ['orderSubmission.postOnly is the text "true"', "Give true or false.", () => order({ postOnly: "true" })],
-  ['timeoutMs is the text "100"', "Give a number of milliseconds.", () => client.lastBlockHeight({ timeoutMs: "100" })],
+  ["filter must be an object (got an array)", () => service["listOrders"]?.({ filter: [] })],
+  ['request must be an object (got "x")', () => service["listOrders"]?.("x")],
+  ['orderSubmission.side must be a value of vega.Side (got "BYU")\nDid you mean BUY?', () => order({ side: "BYU" })],
+  ['orderSubmission.size must be a whole number, such as 5n (got "5")', () => order({ size: "5" })],
+  ["orderSubmission.size must be a whole number from 0 to 18446744073709551615 (got -1)", () => order({ size: -1 })],
+  ['orderSubmission.price must be a string, such as "100" (got 100)', () => order({ price: 100 })],
+  ['orderSubmission.postOnly must be true or false (got "true")', () => order({ postOnly: "true" })],
+  ['timeoutMs must be a number of milliseconds (got "100")', () => client.lastBlockHeight({ timeoutMs: "100" })],
   [
-    "headers.authorization is undefined",
-    "Give a text",
+    "headers.authorization must be a string (got undefined)",
     () => client.lastBlockHeight({ headers: { authorization: undefined } }),
   ],
-  ["signer is an object", "Await it", () => order({}, { signer: Promise.resolve(signer) })],
-  ["the descriptor of the service is undefined", "Give one such as", () => client.service(undefined)],
-  ["the descriptor of the method is undefined", "Give one such as", () => client.pages(undefined)],
-])("a value of the wrong kind is refused: %s", async (summary, advice, run) => {
+  ["signer must be an awaited signer (got a Promise)\nAwait it", () => order({}, { signer: Promise.resolve(signer) })],
+  ["service must be a service descriptor, such as ", () => client.service(undefined)],
+  ["method must be a method descriptor, such as ", () => client.pages(undefined)],
+])("a value of the wrong kind is refused: %s", async (message, run) => {
   const failure = await failureOf(run);
   expect(failure).toBeInstanceOf(RequestError);
-  expect(failure).toMatchObject({ summary: expect.stringContaining(summary), advice: expect.stringContaining(advice) });
+  expect(failure).toHaveProperty("message", expect.stringContaining(message));
 });
 
 describe("names of enum values", () => {

@@ -47,12 +47,12 @@ describe("a journal in a file", () => {
   });
 
   it.each([
-    ["not JSON\n", "line 1, is not JSON"],
-    ["{}\n", "line 1, is not an entry of a journal"],
-    ["the words of a key, without a line feed", "line 1, is not an entry of a journal"],
+    ["not JSON\n", "line 1: invalid JSON"],
+    ["{}\n", "line 1: not a journal entry"],
+    ["the words of a key, without a line feed", "line 1: not a journal entry"],
     [
       `${JSON.stringify({ id: "a", position: 1, isLast: false, entry: "" })}\n`,
-      'line 1, is not the next entry of intent "a"',
+      'line 1: not the next entry of intent "a"',
     ],
   ])("refuses a file that is no journal: %j", async (text, problem) => {
     await writeFile(path, text);

@@ -100,7 +100,7 @@ describe("an intent", () => {
     await orders.submit(order("one"), { id: "one" });
     await expect(orders.submit(order("other"), { id: "one" })).rejects.toMatchObject({
       name: "RequestError",
-      summary: 'the intent "one" is in the journal with another command',
+      summary: 'the journal contains the intent "one" with another command',
     });
     expect(await countOrders(client, "other")).toBe(0);
   });
@@ -121,7 +121,7 @@ describe("an intent", () => {
     await using ofOther = client.orders({ signer: other, journal });
     await expect(ofOther.submit(order("one"), { id: "one" })).rejects.toMatchObject({
       name: "RequestError",
-      summary: expect.stringContaining('the intent "one" is in the journal with another key'),
+      summary: expect.stringContaining('the journal contains the intent "one" for another key'),
     });
   });
 
@@ -130,7 +130,7 @@ describe("an intent", () => {
     const { journal, orders } = started;
     await expect(orders.submit(order("one"), { id: "one", timeoutMs: 500 })).rejects.toMatchObject({
       name: "ConnectionError",
-      summary: 'the time was up before intent "one" was signed',
+      summary: 'the deadline passed before intent "one" was signed',
     });
     expect(await journal.open()).toEqual([]);
   });
@@ -141,7 +141,7 @@ describe("an intent", () => {
     node.failNext({ method: "SubmitTransaction", times: 1000, with: "unavailable" });
     await expect(orders.submit(order("one"), { id: "one", timeoutMs: 1000 })).rejects.toMatchObject({
       name: "OutcomeUnknownError",
-      summary: expect.stringContaining('nothing shows what became of intent "one"'),
+      summary: expect.stringContaining('the outcome of intent "one" is unknown:'),
     });
     expect(await journal.open()).toEqual(["one"]);
   });

@@ -19,10 +19,10 @@ describe("openEnvelope", () => {
   });
 
   it.each<[string, JsonObject]>([
-    ["a chunk has both a result and an error; its fields are: result, error", { result: {}, error: {} }],
-    ["a chunk has neither a result nor an error; its fields are: none", {}],
-    ["a chunk has neither a result nor an error; its fields are: result", { result: null }],
-    ["a chunk has neither a result nor an error; its fields are: code, message", { code: 5, message: "x" }],
+    ["a chunk has both a result and an error; it has the fields: result, error", { result: {}, error: {} }],
+    ["a chunk has neither a result nor an error; it has the fields: none", {}],
+    ["a chunk has neither a result nor an error; it has the fields: result", { result: null }],
+    ["a chunk has neither a result nor an error; it has the fields: code, message", { code: 5, message: "x" }],
   ])("refuses: %s", (summary, json) => {
     const open = () => parseEnvelope(json);
     expect(open).toThrow(ProtocolError);
@@ -102,7 +102,7 @@ describe("httpBodyFromJson", () => {
     ["an extension of a chunk has no @type", { extensions: [{ type: "a/b" }] }],
     ["an extension of a chunk has no @type", { extensions: ["a/b"] }],
     [
-      "value is a JSON number beyond 2^53, near 9007199254740992, which cannot be read exactly",
+      "value is a JSON number beyond 2^53, near 9007199254740992, which loses precision",
       { extensions: [{ "@type": "type.googleapis.com/google.protobuf.Int64Value", value: 2 ** 53 }] },
     ],
   ])("refuses: %s", (summary, json) => {

@@ -66,15 +66,15 @@ describe("jsonValues", () => {
         return "a stream that was whole";
       })();
       const end = await reading.catch((reason: ProtocolError) => reason.summary);
-      expect(end).toMatch(between.includes(length) ? "a stream that was whole" : /it was truncated$/);
+      expect(end).toMatch(between.includes(length) ? "a stream that was whole" : /^the stream was truncated at byte/);
       expect(came).toEqual(whole.slice(0, came.length));
     }
   });
 
   it("takes a number for complete at what stands behind it, and not at the end of a stream", async () => {
     expect(await values("12\n34 ", LINES, [1, 4])).toEqual([12, 34]);
-    expect(await refused("12\n34", LINES)).toBe("the stream ended at byte 5, inside a JSON value: it was truncated");
-    expect(await refused("nul", LINES)).toBe("the stream ended at byte 3, inside a JSON value: it was truncated");
+    expect(await refused("12\n34", LINES)).toBe("the stream was truncated at byte 5, inside a JSON value");
+    expect(await refused("nul", LINES)).toBe("the stream was truncated at byte 3, inside a JSON value");
   });
 
   it("gives each element of an array before the next has come", async () => {
@@ -88,22 +88,22 @@ describe("jsonValues", () => {
   });
 
   it.each([
-    ["", "the stream ended at byte 0, before the end of its JSON array: it was truncated"],
-    ["[", "the stream ended at byte 1, before the end of its JSON array: it was truncated"],
-    ["[{}", "the stream ended at byte 3, before the end of its JSON array: it was truncated"],
-    ["[{},", "the stream ended at byte 4, before the end of its JSON array: it was truncated"],
-    ["{}", 'a JSON array was expected at byte 0, but there is "{}"'],
-    ["<html>", 'a JSON array was expected at byte 0, but there is "<html>"'],
-    ["[,{}]", 'a JSON value was expected at byte 1, but there is ",{}]"'],
-    ["[{},]", 'a JSON value was expected at byte 4, but there is "]"'],
-    ["[{},,{}]", 'a JSON value was expected at byte 4, but there is ",{}]"'],
-    ["[{}{}]", 'a comma or the end of the JSON array was expected at byte 3, but there is "{}]"'],
-    ["[1 2]", 'a comma or the end of the JSON array was expected at byte 3, but there is "2]"'],
-    ["[{}]]", 'the end of the stream was expected at byte 4, but there is "]"'],
-    ["[{}]\n{}", 'the end of the stream was expected at byte 5, but there is "{}"'],
-    ["[tru,1]", "the JSON value that ends at byte 4 is not valid JSON"],
-    ["[01]", "the JSON value that ends at byte 3 is not valid JSON"],
-    ["[}]", 'a JSON value was expected at byte 1, but there is "}]"'],
+    ["", "the stream was truncated at byte 0, before the end of its JSON array"],
+    ["[", "the stream was truncated at byte 1, before the end of its JSON array"],
+    ["[{}", "the stream was truncated at byte 3, before the end of its JSON array"],
+    ["[{},", "the stream was truncated at byte 4, before the end of its JSON array"],
+    ["{}", 'expected a JSON array at byte 0, but found "{}"'],
+    ["<html>", 'expected a JSON array at byte 0, but found "<html>"'],
+    ["[,{}]", 'expected a JSON value at byte 1, but found ",{}]"'],
+    ["[{},]", 'expected a JSON value at byte 4, but found "]"'],
+    ["[{},,{}]", 'expected a JSON value at byte 4, but found ",{}]"'],
+    ["[{}{}]", 'expected a comma or the end of the JSON array at byte 3, but found "{}]"'],
+    ["[1 2]", 'expected a comma or the end of the JSON array at byte 3, but found "2]"'],
+    ["[{}]]", 'expected the end of the stream at byte 4, but found "]"'],
+    ["[{}]\n{}", 'expected the end of the stream at byte 5, but found "{}"'],
+    ["[tru,1]", "invalid JSON in the value that ends at byte 4"],
+    ["[01]", "invalid JSON in the value that ends at byte 3"],
+    ["[}]", 'expected a JSON value at byte 1, but found "}]"'],
   ])("refuses, as an array, %j", async (text, summary) => {
     expect(await refused(text, ARRAY)).toBe(summary);
   });
@@ -111,8 +111,8 @@ describe("jsonValues", () => {
   it("takes objects only, where they are expected", async () => {
     const form = { array: true, anyValue: false };
     expect(await values("[{},{}]", form)).toEqual([{}, {}]);
-    expect(await refused("[{},1]", form)).toBe('a JSON object was expected at byte 4, but there is "1]"');
-    expect(await refused('[["a"]]', form)).toBe('a JSON object was expected at byte 1, but there is "[\\"a\\"]]"');
+    expect(await refused("[{},1]", form)).toBe('expected a JSON object at byte 4, but found "1]"');
+    expect(await refused('[["a"]]', form)).toBe('expected a JSON object at byte 1, but found "[\\"a\\"]]"');
   });
 
   it("holds each element, not the stream, to the limit", async () => {

@@ -58,7 +58,7 @@ describe("jsonObjects", () => {
       const bytes = Buffer.from(`{}\n${whole}`);
       for (let length = 4; length < bytes.length; length += 1) {
         const { summary, code } = await refusal(bytes.subarray(0, length));
-        expect(summary).toBe(`the stream ended at byte ${length}, inside a JSON object: it was truncated`);
+        expect(summary).toBe(`the stream was truncated at byte ${length}, inside a JSON object`);
         expect(code).toBe(Code.DataLoss);
       }
     }
@@ -76,12 +76,12 @@ describe("jsonObjects", () => {
   });
 
   it("refuses what is not an object, and says where and what", async () => {
-    expect((await refusal("<html>")).summary).toBe('a JSON object was expected at byte 0, but there is "<html>"');
+    expect((await refusal("<html>")).summary).toBe('expected a JSON object at byte 0, but found "<html>"');
     expect((await refusal('{}\n[{"a":1}]')).summary).toBe(
-      'a JSON object was expected at byte 3, but there is "[{\\"a\\":1}]"',
+      'expected a JSON object at byte 3, but found "[{\\"a\\":1}]"',
     );
     for (const other of ['"text"', "1", "null", "{},{}", "\ufeff{}", "}", "\u001e{}"]) {
-      expect((await refusal(other)).summary).toMatch(/^a JSON object was expected at byte [02]/);
+      expect((await refusal(other)).summary).toMatch(/^expected a JSON object at byte [02]/);
     }
   });
 
@@ -93,13 +93,13 @@ describe("jsonObjects", () => {
       ['{"a":1,}', 8],
       ['{"a":"\n"}', 9],
     ] as const) {
-      expect((await refusal(broken)).summary).toBe(`the JSON object that ends at byte ${end} is not valid JSON`);
+      expect((await refusal(broken)).summary).toBe(`invalid JSON in the object that ends at byte ${end}`);
     }
   });
 
   it("refuses bytes that are not UTF-8", async () => {
     const { summary } = await refusal(Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]));
-    expect(summary).toBe("the JSON object that ends at byte 9 is not valid JSON");
+    expect(summary).toBe("invalid JSON in the object that ends at byte 9");
   });
 
   it("holds each object, not the stream, to the limit", async () => {

@@ -68,7 +68,7 @@ describe("the largest float, as other languages print it", () => {
   it("is a value of its own, not the bound of larger ones", () => {
     for (const beyond of [3.4028236e38, -3.4028236e38, 1e39, "1e39"]) {
       expect(() => read({ ratio: beyond })).toThrow(
-        expect.objectContaining({ summary: "the response does not fit its definitions" }),
+        expect.objectContaining({ summary: "the response does not match its definition" }),
       );
     }
     expect(read({ ratio: "Infinity", wide: 3.4028235e38 })).toEqual({ ratio: "Infinity", wide: 3.4028235e38 });
@@ -107,5 +107,5 @@ it("refuses what is nested deeper than the stack holds, as any answer that does 
   for (let depth = 0; depth < 100_000; depth += 1) {
     json = { inner: json };
   }
-  expect(() => read(json)).toThrow(expect.objectContaining({ summary: "the response does not fit its definitions" }));
+  expect(() => read(json)).toThrow(expect.objectContaining({ summary: "the response does not match its definition" }));
 });

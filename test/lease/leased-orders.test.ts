@@ -77,9 +77,9 @@ describe("a leased order", () => {
   });
 
   it.each([
-    ["a market order", { type: Order_Type.MARKET, price: undefined }, "the order does not rest on the book"],
-    ["a time in force", { timeInForce: Order_TimeInForce.GTC }, "the order has a time in force"],
-    ["an expiry", { expiresAt: 5n }, "the order has an expiry"],
+    ["a market order", { type: Order_Type.MARKET, price: undefined }, "the order must be able to rest on the book"],
+    ["a time in force", { timeInForce: Order_TimeInForce.GTC }, "the order must not have a time in force"],
+    ["an expiry", { expiresAt: 5n }, "the order must not have an expiry"],
     ["a market out of scope", {}, `market ${openMarket} is not among marketIds`],
   ])("is refused with %s", async (_, more, summary) => {
     await using started = await start({ marketIds: ["ab".repeat(32)] });

@@ -192,25 +192,25 @@ describe("an export of the ledger", () => {
       "of another type",
       "grpc",
       { chunks: [{ contentType: "application/zip", data: body }] },
-      'the content type of chunk 1 is "application/zip", not "text/csv"; it begins with ',
+      'the content type of chunk 1 must be "text/csv" (got "application/zip"); it starts with ',
     ],
     [
       "that is a page",
       "raw",
       { chunks: [], page: { status: 200, text: "<h1>hi</h1>" } },
-      'the response is text/html, not of the node\'s interface; it begins with "<h1>hi</h1>"',
+      'unexpected response with content type text/html; it starts with "<h1>hi</h1>"',
     ],
     [
       "with an empty line behind each chunk",
       "raw",
       { chunks: csv(Buffer.concat([body, Buffer.from("\n")])) },
-      'the ledger, line 9, field 2 (column "quantity"): the row ends after 1 of 3 fields',
+      'the ledger, line 9, field 2 (column "quantity"): the row has only 1 of 3 fields',
     ],
     [
       "with rows of another length",
       "envelopes",
       { chunks: csv(Buffer.from("a,b\n1,2\n3\n")) },
-      'the ledger, line 3, field 2 (column "b"): the row ends after 1 of 2 fields',
+      'the ledger, line 3, field 2 (column "b"): the row has only 1 of 2 fields',
     ],
     [
       "with text behind an error object",
@@ -222,7 +222,7 @@ describe("an export of the ledger", () => {
       "of nothing but empty chunks",
       "envelopes",
       { chunks: [...csv(body), ...Array.from({ length: 1001 }, () => ({}))] },
-      "the export has more than 1000 empty chunks in a row, the limit",
+      "the export exceeds the limit of 1000 empty chunks in a row",
     ],
   ])("%s is refused, and none is saved", async (_, wire, script, summary) => {
     await exporting(wire, script, async (ledger) => {
@@ -343,7 +343,7 @@ describe("an export of the ledger", () => {
     [{ partyId, assetId: "" }, 'assetId must be 64 hex digits (got "")'],
     [
       { partyId, dateRange: { startTimestamp: new Date("never") } },
-      "dateRange.startTimestamp is Invalid Date, which is no time",
+      'dateRange.startTimestamp must be a Date, or Unix nanoseconds as a bigint of 64 bits (got "Invalid Date")',
     ],
     [
       { partyId, dateRange: { startTimestamp: 2n, endTimestamp: 2n } },

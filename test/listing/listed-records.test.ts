@@ -89,46 +89,46 @@ describe.each(ways)("records over %s", (way) => {
       "repeats a cursor",
       { "": page(["1"], "c1"), c1: page(["2"], "c1") },
       ["1", "2"],
-      'the node repeats the cursor "c1"',
+      'the node repeated the cursor "c1"',
     ],
     [
       "goes in a circle",
       { "": page(["1"], "c1"), c1: page(["2"], "c2"), c2: page(["3"], "c1") },
       ["1", "2", "3"],
-      'the node repeats the cursor "c1"',
+      'the node repeated the cursor "c1"',
     ],
     [
       "says that there is more and gives no cursor",
       { "": page(["1"], "") },
       ["1"],
-      "the node says that there are more records, but gives no cursor",
+      "the node reports more records, but sent no cursor",
     ],
     [
       "says that there is more and gives no record",
       { "": page([], "c1") },
       [],
-      "the node says that there are more records, but the page holds none",
+      "the node reports more records, but the page is empty",
     ],
     [
       "gives an edge without a node",
       { "": { edges: [edge("1"), { cursor: "c2" }], pageInfo: {} } },
       ["1"],
-      'the node gives a cursor without a record, "c2"',
+      'the node sent a cursor without a record, "c2"',
     ],
     [
       "gives a node without a stop order",
       { "": { edges: [edge("1"), { cursor: "c2", node: { submission: {} } }], pageInfo: {} } },
       ["1"],
-      'the node gives a cursor without a record, "c2"',
+      'the node sent a cursor without a record, "c2"',
     ],
     [
       "gives an edge without a cursor",
       { "": { edges: [edge("1", "")], pageInfo: {} } },
       [],
-      "the node gives a record without a cursor",
+      "the node sent a record without a cursor",
     ],
-    ["gives no page", {}, [], "the response holds no page"],
-    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the response holds no page"],
+    ["gives no page", {}, [], "the response contains no page"],
+    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the response contains no page"],
   ])("end with an error where the node %s", async (_, answers, wanted, summary) => {
     answer(answers);
     const { ids, reason } = await outcome(way);
@@ -153,7 +153,7 @@ describe.each(ways)("records over %s", (way) => {
       circle = Array.from({ length }, (_, turn) => [`${turn}a`, `${turn}b`]);
       const { ids, reason } = await outcome(way, { pageSize: 2 });
       expect(reason).toBeInstanceOf(ProtocolError);
-      expect(reason).toMatchObject({ summary: "the node repeats its pages under new cursors", ...at });
+      expect(reason).toMatchObject({ summary: "the node repeated its pages under new cursors", ...at });
       expect(ids.slice(before, before + 2 * length)).toEqual(circle.flat());
       expect(requests.length).toBeLessThan(before + 40 * length);
     },
@@ -247,7 +247,7 @@ describe.each(ways)("records over %s", (way) => {
     for (const ask of [() => clients[way].stopOrder("1"), () => clients[way].networkParameter("a")]) {
       const reason = await failureOf(ask);
       expect(reason).toBeInstanceOf(ProtocolError);
-      expect(reason).toMatchObject({ summary: "the response does not hold what was asked for" });
+      expect(reason).toMatchObject({ summary: "the response does not contain the requested record" });
     }
   });
 });

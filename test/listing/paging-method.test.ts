@@ -83,14 +83,14 @@ describe("methods of other definitions", () => {
 
   it.each([
     ["Skips", "its pagination foreign.Offsets has no cursors (first and after)"],
-    ["Both", "its answer foreign.Two holds more than one connection, items and others"],
-    ["Texts", "its answer foreign.None holds no connection (edges with cursors, and page_info)"],
-    ["Streams", "it streams"],
+    ["Both", "its response foreign.Two contains more than one connection, items and others"],
+    ["Texts", "its response foreign.None contains no connection (edges with cursors, and page_info)"],
+    ["Streams", "it returns a stream"],
   ])("%s is refused by what it lacks", (name, lacking) => {
     const found = service?.methods.find((each) => each.name === name);
     expect(found).toBeDefined();
-    expect(() => found && connectionOf(found)).toThrow(`foreign.Service/${name} does not page: ${lacking}`);
-    expect(() => found && connectionOf(found)).toThrow("choose a method of foreign.Service that pages: Fits.");
+    expect(() => found && connectionOf(found)).toThrow(`foreign.Service/${name} has no pages: ${lacking}`);
+    expect(() => found && connectionOf(found)).toThrow("use a method of foreign.Service that has pages: Fits.");
   });
 
   it("page where they have what it takes", () => {

@@ -117,7 +117,7 @@ describe.each(ways)("the pages and records of any method over %s", (way) => {
     const reason = await failureOf(() => collect(clients[way].pages(method.listOrders)));
     expect(reason).toBeInstanceOf(ProtocolError);
     expect(reason).toMatchObject({
-      summary: "the node repeats its pages under new cursors",
+      summary: "the node repeated its pages under new cursors",
       method: "datanode.api.v2.TradingDataService/ListOrders",
     });
     expect(requests.length).toBeLessThan(40);
@@ -151,38 +151,38 @@ describe("what cannot be gone through is refused before anything is sent:", () =
     [
       "a method whose answer has no cursors",
       () => clients.grpc.records(one),
-      "datanode.api.v2.TradingDataService/ListRewardSummaries does not page: " +
-        "its answer datanode.api.v2.ListRewardSummariesResponse holds no connection (edges with cursors, and page_info)",
+      "datanode.api.v2.TradingDataService/ListRewardSummaries has no pages: " +
+        "its response datanode.api.v2.ListRewardSummariesResponse contains no connection (edges with cursors, and page_info)",
     ],
     [
       "a method without a pagination",
       () => clients.grpc.pages(CoreService.method.lastBlockHeight as DescMethodUnary),
-      "vega.api.v1.CoreService/LastBlockHeight does not page: its request vega.api.v1.LastBlockHeightRequest has no pagination",
+      "vega.api.v1.CoreService/LastBlockHeight has no pages: its request vega.api.v1.LastBlockHeightRequest has no pagination",
     ],
     [
       "pages that go backwards",
       () => clients.grpc.pages(method.listOrders, { pagination: { last: 5 } }),
-      "the request has pagination.last, but all pages are asked for, and they go forwards",
+      "pagination.last cannot be used when all pages are requested, which go forwards",
     ],
     [
       "an empty cursor",
       () => clients.grpc.records(method.listOrders, { pagination: { after: "" } }),
-      'after is "", which is no cursor',
+      'after must be the cursor of a record (got "")',
     ],
     [
       "too large a page",
       () => clients.grpc.pages(method.listOrders, {}, { pageSize: 5001 }),
-      "pageSize is 5001, which is no size of a page",
+      "pageSize must be a whole number from 1 to 5000, the maximum page size of nodes (got 5001)",
     ],
     [
       "too large a page in the request",
       () => clients.grpc.pages(method.listOrders, { pagination: { first: 0 } }),
-      "first is 0, which is no size of a page",
+      "first must be a whole number from 1 to 5000, the maximum page size of nodes (got 0)",
     ],
     [
-      "no number of records",
+      "no number from 1 (got 0)",
       () => clients.grpc.records(method.listOrders, {}, { limit: 0 }),
-      "limit is 0, which is no number of records",
+      "limit must be a whole number from 1 (got 0)",
     ],
   ])("%s", async (_, run, summary) => {
     const reason = await failureOf(run);
@@ -195,6 +195,6 @@ describe("what cannot be gone through is refused before anything is sent:", () =
     const reason = await failureOf(() => clients.grpc.records(one));
     expect(reason).toMatchObject({ advice: expect.stringMatching(/: ListAccounts, ListOrders, .*ListAMMs/) });
     const none = await failureOf(() => clients.grpc.records(CoreService.method.lastBlockHeight as DescMethodUnary));
-    expect(none).toMatchObject({ advice: "Call it as it is; no method of vega.api.v1.CoreService pages." });
+    expect(none).toMatchObject({ advice: "Call the method directly: no method of vega.api.v1.CoreService has pages." });
   });
 });

@@ -24,28 +24,28 @@ async function refusal(run: () => unknown): Promise<string> {
 
 describe("a page that cannot be right is refused before it is sent", () => {
   it.each<[PaginationRequest, string]>([
-    [{ first: 1, last: 1 }, "first and last are both given"],
-    [{ after: "a", before: "b" }, "after and before are both given"],
-    [{ first: 1, before: "b" }, "first and before are both given"],
-    [{ last: 1, after: "a" }, "after and last are both given"],
-    [{ first: 0 }, "first is 0, which is no size of a page"],
-    [{ first: 5001 }, "first is 5001, which is no size of a page"],
-    [{ last: -1 }, "last is -1, which is no size of a page"],
-    [{ last: 1.5 }, "last is 1.5, which is no size of a page"],
-    [{ first: Number.NaN }, "first is NaN, which is no size of a page"],
-    [{ after: "" }, 'after is "", which is no cursor'],
-    [{ before: "" }, 'before is "", which is no cursor'],
+    [{ first: 1, last: 1 }, "first and last cannot be combined"],
+    [{ after: "a", before: "b" }, "after and before cannot be combined"],
+    [{ first: 1, before: "b" }, "first and before cannot be combined"],
+    [{ last: 1, after: "a" }, "after and last cannot be combined"],
+    [{ first: 0 }, "first must be a whole number from 1 to 5000, the maximum page size of nodes (got 0)"],
+    [{ first: 5001 }, "first must be a whole number from 1 to 5000, the maximum page size of nodes (got 5001)"],
+    [{ last: -1 }, "last must be a whole number from 1 to 5000, the maximum page size of nodes (got -1)"],
+    [{ last: 1.5 }, "last must be a whole number from 1 to 5000, the maximum page size of nodes (got 1.5)"],
+    [{ first: Number.NaN }, "first must be a whole number from 1 to 5000, the maximum page size of nodes (got NaN)"],
+    [{ after: "" }, 'after must be the cursor of a record (got "")'],
+    [{ before: "" }, 'before must be the cursor of a record (got "")'],
   ])("%j", async (pagination, summary) => {
     expect(await refusal(() => client.listNetworkParameters({ pagination }))).toBe(summary);
     expect(await refusal(() => client.listStopOrders({ pagination }))).toBe(summary);
   });
 
   it.each([
-    [{ pageSize: 0 }, "pageSize is 0, which is no size of a page"],
-    [{ pageSize: 5001 }, "pageSize is 5001, which is no size of a page"],
-    [{ limit: 0 }, "limit is 0, which is no number of records"],
-    [{ limit: 2.5 }, "limit is 2.5, which is no number of records"],
-    [{ after: "" }, 'after is "", which is no cursor'],
+    [{ pageSize: 0 }, "pageSize must be a whole number from 1 to 5000, the maximum page size of nodes (got 0)"],
+    [{ pageSize: 5001 }, "pageSize must be a whole number from 1 to 5000, the maximum page size of nodes (got 5001)"],
+    [{ limit: 0 }, "limit must be a whole number from 1 (got 0)"],
+    [{ limit: 2.5 }, "limit must be a whole number from 1 (got 2.5)"],
+    [{ after: "" }, 'after must be the cursor of a record (got "")'],
   ])("at once: %j", (options, summary) => {
     expect(() => client.networkParameters(options)).toThrow(summary);
     expect(() => client.stopOrders(options)).toThrow(summary);
@@ -66,7 +66,7 @@ it("deployed nodes are not asked for pages that they refuse", async () => {
     [{ before: "b" }, "before"],
   ] as const) {
     expect(await refusal(() => deployed.listStopOrders({ pagination }))).toBe(
-      `pagination.${field} is given, which deployed nodes refuse for ListStopOrders`,
+      `deployed nodes refuse pagination.${field} for ListStopOrders`,
     );
   }
 });
@@ -78,18 +78,18 @@ describe("a filter that cannot be right is refused before it is sent", () => {
     [
       "an unknown name",
       { statuses: [unknown("STATUS_NONE")] },
-      'statuses[0] is "STATUS_NONE", which is no value of vega.StopOrder.Status',
+      'statuses[0] must be a value of vega.StopOrder.Status (got "STATUS_NONE")',
     ],
     [
       "another enum's name",
       { statuses: [unknown("SUBMIT")] },
-      'statuses[0] is "SUBMIT", which is no value of vega.StopOrder.Status',
+      'statuses[0] must be a value of vega.StopOrder.Status (got "SUBMIT")',
     ],
-    ["a negative number", { statuses: [unknown(-1)] }, "statuses[0] is -1, which is no value of vega.StopOrder.Status"],
-    ["half a number", { statuses: [unknown(1.5)] }, "statuses[0] is 1.5, which is no value of vega.StopOrder.Status"],
-    ["a text for a list", { partyIds: "abc" }, "partyIds is a text, not a list"],
-    ["an empty party", { partyIds: [""] }, 'partyIds holds "", which is no identifier'],
-    ["an empty market", { marketIds: [""] }, 'marketIds holds "", which is no identifier'],
+    ["a negative number", { statuses: [unknown(-1)] }, "statuses[0] must be a value of vega.StopOrder.Status (got -1)"],
+    ["half a number", { statuses: [unknown(1.5)] }, "statuses[0] must be a value of vega.StopOrder.Status (got 1.5)"],
+    ["a text for a list", { partyIds: "abc" }, 'partyIds must be an array, such as ["abc"] (got "abc")'],
+    ["an empty party", { partyIds: [""] }, 'partyIds contains the invalid ID ""'],
+    ["an empty market", { marketIds: [""] }, 'marketIds contains the invalid ID ""'],
     [
       "a range without a width",
       { dateRange: { startTimestamp: 5n, endTimestamp: 5n } },
@@ -103,12 +103,12 @@ describe("a filter that cannot be right is refused before it is sent", () => {
     [
       "a date that is none",
       { dateRange: { startTimestamp: new Date("x") } },
-      "dateRange.startTimestamp is Invalid Date, which is no time",
+      'dateRange.startTimestamp must be a Date, or Unix nanoseconds as a bigint of 64 bits (got "Invalid Date")',
     ],
     [
       "a time of more than 64 bits",
       { dateRange: { endTimestamp: 2n ** 63n } },
-      "dateRange.endTimestamp is 9223372036854775808, which is no time",
+      "dateRange.endTimestamp must be a Date, or Unix nanoseconds as a bigint of 64 bits (got 9223372036854775808)",
     ],
   ])("%s", async (_, filter, summary) => {
     expect(await refusal(() => client.listStopOrders({ filter }))).toBe(summary);
@@ -117,12 +117,12 @@ describe("a filter that cannot be right is refused before it is sent", () => {
 
   it("tells which names there are", () => {
     expect(() => client.stopOrders({ filter: { expiryStrategies: ["NEVER" as "CANCELS"] } })).toThrow(
-      "Choose from: EXPIRY_STRATEGY_UNSPECIFIED, EXPIRY_STRATEGY_CANCELS, EXPIRY_STRATEGY_SUBMIT.",
+      "Valid values: EXPIRY_STRATEGY_UNSPECIFIED, EXPIRY_STRATEGY_CANCELS, EXPIRY_STRATEGY_SUBMIT.",
     );
   });
 });
 
 it("nothing is asked for by an empty key or identifier", async () => {
-  expect(await refusal(() => client.networkParameter(""))).toBe('key is ""');
-  expect(await refusal(() => client.stopOrder(""))).toBe('id is ""');
+  expect(await refusal(() => client.networkParameter(""))).toBe('key must be a non-empty string (got "")');
+  expect(await refusal(() => client.stopOrder(""))).toBe('id must be a non-empty string (got "")');
 });

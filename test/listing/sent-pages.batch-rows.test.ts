@@ -94,7 +94,7 @@ describe("proposals, of which some are batches", () => {
     const { ids, error } = await list({ pageSize });
     expect(ids).toEqual(PAGES[pageSize]?.[""]?.ids);
     expect(error).toBeInstanceOf(ProtocolError);
-    expect(String(error)).toMatch(/the node may have left out records.*\n.*with a pageSize of 5000/);
+    expect(String(error)).toMatch(/the node may have omitted records.*\n.*use a pageSize of 5000/);
   });
 
   it("are not silently left out after a cursor", async () => {

@@ -17,9 +17,9 @@ beforeAll(async () => {
 });
 afterAll(() => core.close());
 
-const summary = "the node offers no stream of events: the answer opens no WebSocket: HTTP 200";
+const summary = "the node offers no stream of events: the response does not open a WebSocket: HTTP 200";
 const advice =
-  "Over REST only a data node streams events, over a WebSocket: give the URL of one, let the proxy in front of it pass WebSockets, or use gRPC.";
+  "Over REST only a data node streams events, over a WebSocket: use its URL and allow WebSockets in proxies, or use gRPC.";
 
 test.each([true, false])("events over a core node's REST fail at once, with reconnect %s", async (reconnect) => {
   await using client = createClient({ transport: "rest", rest: { url: core.url } });

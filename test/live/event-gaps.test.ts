@@ -37,7 +37,12 @@ function callsOf(all: ReturnType<typeof history>, parts: readonly { from: number
     const part = parts[opened];
     opened += 1;
     if (part === undefined) {
-      throw new ConnectionError("the client is closed", { code: 1, advice: "none", connected: false, isClosed: true });
+      throw new ConnectionError("the client is closed, so nothing was sent", {
+        code: 1,
+        advice: "none",
+        connected: false,
+        isClosed: true,
+      });
     }
     const begin = Math.max(0, at + (opened === 1 ? 0 : part.from)); // Behind is what was missed, before what is repeated.
     const end = Math.min(all.length, begin + part.count);
@@ -80,7 +85,7 @@ async function readAll(calls: LiveCalls): Promise<(LiveEvent | Gap)[]> {
       items.push(item);
     }
   } catch (reason) {
-    expect(reason).toMatchObject({ summary: "the client is closed" });
+    expect(reason).toMatchObject({ summary: "the client is closed, so nothing was sent" });
   }
   return items;
 }

@@ -51,9 +51,9 @@ describe("the types of events", () => {
   });
 
   test.each([
-    ["ordr", 'types[0] is "ordr", which is no type of events', "Did you mean order? docs/live.md lists all types."],
-    ["Trade", 'types[0] is "Trade", which is no type of events', "Did you mean trade? docs/live.md lists all types."],
-    ["toString", 'types[0] is "toString", which is no type of events', expect.stringContaining("docs/live.md")],
+    ["ordr", 'types[0] must be an event type (got "ordr")', "Did you mean order? docs/live.md lists all types."],
+    ["Trade", 'types[0] must be an event type (got "Trade")', "Did you mean trade? docs/live.md lists all types."],
+    ["toString", 'types[0] must be an event type (got "toString")', expect.stringContaining("docs/live.md")],
   ])("%s is none", (name, summary, advice) => {
     expect(() => parseEventType(name, "types[0]")).toThrow(expect.objectContaining({ summary, advice }));
   });

@@ -128,7 +128,7 @@ describe("events", () => {
     expect(taken).toEqual([]); // They came in the same answer.
     expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
-      summary: `an event's id is ${JSON.stringify(id)}, not BLOCK-SEQUENCE`,
+      summary: `an event ID must have the form BLOCK-SEQUENCE (got ${JSON.stringify(id)})`,
       code: Code.DataLoss,
       method: "datanode.api.v2.TradingDataService/ObserveEventBus",
       transport: "grpc",
@@ -144,7 +144,7 @@ describe("events", () => {
     };
     await using free = await startObserving(answer);
     const unnamed = await untilFailure(free.client.events({}, { reconnect: true }));
-    const summary = 'event 2-1 is of the chain "chain-2", not of "chain-1"';
+    const summary = 'event 2-1 belongs to chain "chain-2", not to "chain-1"';
     expect(inShort(unnamed.taken)).toEqual(["1-1"]);
     expect(unnamed.error).toMatchObject({ name: "ProtocolError", summary });
     await using named = await startObserving(answer, { chainId: "chain-2" });
@@ -152,19 +152,19 @@ describe("events", () => {
     expect(taken).toEqual([]);
     expect(error).toMatchObject({
       name: "ProtocolError",
-      summary: 'event 1-1 is of the chain "chain-1", not of "chain-2"',
+      summary: 'event 1-1 belongs to chain "chain-1", not to "chain-2"',
     });
   });
 
   test.each([
-    [{ types: [] }, "types is no list of types of events, or an empty one"],
-    [{ types: ["orders"] }, 'types[0] is "orders", which is no type of events'],
-    [{ types: "order" }, "types is no list of types of events, or an empty one"],
+    [{ types: [] }, "types must be a non-empty array of event types"],
+    [{ types: ["orders"] }, 'types[0] must be an event type (got "orders")'],
+    [{ types: "order" }, "types must be a non-empty array of event types"],
     [{ partyId: "" }, 'partyId must be 64 hex digits (got "")'],
     [{ marketId: "network" }, 'marketId must be 64 hex digits (got "network")'],
-    [{ batchSize: -1 }, "batchSize is -1, which is not possible"],
-    [{ batchSize: 1_000_001 }, "batchSize is 1000001, which is not possible"],
-    [{ batchSize: 1.5 }, "batchSize is 1.5, which is not possible"],
+    [{ batchSize: -1 }, "batchSize must be a whole number from 0 to 1000000 (got -1)"],
+    [{ batchSize: 1_000_001 }, "batchSize must be a whole number from 0 to 1000000 (got 1000001)"],
+    [{ batchSize: 1.5 }, "batchSize must be a whole number from 0 to 1000000 (got 1.5)"],
   ])("are not asked for with %j", async (request, summary) => {
     await using node = await startObserving(sending());
     const ask = () => Reflect.apply(node.client.events, undefined, [request]);

@@ -122,13 +122,15 @@ it("refuses a cursor of another chain, and of another history of the same chain"
   await using ofOther = clientOf(other);
   const refused = await rowsOf(ofOther, 3, { cursor });
   expect(refused.error).toBeInstanceOf(RequestError);
-  expect(String(refused.error)).toContain('the chain "tradewire-devnet" was followed, and the node\'s is "other"');
+  expect(String(refused.error)).toContain(
+    'the node is on chain "other", but the cursor belongs to chain "tradewire-devnet"',
+  );
   await using reset = await startDevnode({ ...settings, genesis: { trades: [] } });
   await using ofReset = clientOf(reset);
   const { rows, error } = await rowsOf(ofReset, 3, { cursor });
   expect(rows).toEqual([]);
   expect(String(error)).toMatch(
-    /the histories diverge: the segment 11 to 20 \("\w+"\) was followed, and the node has the/,
+    /the histories diverge: the segment 11 to 20 \("\w+"\) was followed, but the node has the/,
   );
 });
 
@@ -142,5 +144,5 @@ it("ends with the client, also while it waits for the node", async () => {
   const { rows, error } = await rowsOf(client, 4, { pollMs: 1, onEvent });
   await closed;
   expect(rows.length).toBeGreaterThan(50);
-  expect(String(error)).toContain("the client is closed");
+  expect(String(error)).toContain("the client is closed, so nothing was sent");
 });

@@ -123,7 +123,7 @@ describe("a follow", () => {
       const { heights: further, error } = await heightsOf(follow(node, { attempts: 1, cursor: first.cursor }));
       expect(further).toEqual([]);
       expect(error).toBeInstanceOf(ProtocolError);
-      expect(String(error)).toContain(`${first.heights.length} were handed out, and now there are ${now}\n`);
+      expect(String(error)).toContain(`${first.heights.length} were delivered, and now there are ${now}\n`);
     }
   });
 
@@ -149,7 +149,7 @@ describe("a follow", () => {
     };
     const { heights, error } = await heightsOf(follow(node, { cursor, pollMs: 1, onEvent }));
     expect([heights, events]).toEqual([[], ["behind"]]);
-    expect(String(error)).toContain('the histories diverge: the segment 11 to 20 ("id-2") was followed, and');
+    expect(String(error)).toContain('the histories diverge: the segment 11 to 20 ("id-2") was followed, but');
   });
 });
 
@@ -235,14 +235,14 @@ describe("what cannot be right", () => {
   const node = keptHistory(counted([5]));
 
   it.each([
-    [{ cursor: "x" }, {}, /"x" is no cursor of a follow/],
-    [{ cursor: "a".repeat(10_000) }, {}, /is no cursor of a follow/],
-    [{ cursor: Buffer.from('[1,"chain-1","blocks",1,10,"id",-1,"x"]').toString("base64url") }, {}, /is no cursor/],
-    [{ cursor: Buffer.from('[1,"chain-1","blocks",11,10,"id"]').toString("base64url") }, {}, /is no cursor/],
-    [{ pollMs: 0 }, {}, /pollMs is 0/],
-    [{ attempts: 1.5 }, {}, /attempts is 1.5/],
+    [{ cursor: "x" }, {}, /"x" is not a cursor of a follow/],
+    [{ cursor: "a".repeat(10_000) }, {}, /is not a cursor of a follow/],
+    [{ cursor: Buffer.from('[1,"chain-1","blocks",1,10,"id",-1,"x"]').toString("base64url") }, {}, /is not a cursor/],
+    [{ cursor: Buffer.from('[1,"chain-1","blocks",11,10,"id"]').toString("base64url") }, {}, /is not a cursor/],
+    [{ pollMs: 0 }, {}, /pollMs must be a whole number from 1 to 2147483647 \(got 0\)/],
+    [{ attempts: 1.5 }, {}, /attempts must be a whole number from 1 to 1000 \(got 1\.5\)/],
     [{}, { fromBlock: 0 }, /fromBlock must be a whole number from 1 \(got 0\)/],
-    [{}, { fromBlock: 2, toBlock: 1 }, /fromBlock 2 is behind toBlock 1/],
+    [{}, { fromBlock: 2, toBlock: 1 }, /fromBlock 2 is after toBlock 1/],
   ])("is refused at once: %j %j", (options, request, message) => {
     expect(() => follow(node, options, request)).toThrow(RequestError);
     expect(() => follow(node, options, request)).toThrow(message);
@@ -251,8 +251,8 @@ describe("what cannot be right", () => {
   it("is a cursor of another table, and one behind more rows than there are", async () => {
     const [item] = (await taken(follow(node, {}, { toBlock: 10 }))).values;
     expect(() => createFollowing(node).follow({ table: "trades" }, { cursor: item?.cursor })).toThrow(
-      /^the cursor is of the table blocks, but trades is to be followed\n/,
+      /^the cursor belongs to the table blocks, not to trades\n/,
     );
-    expect(() => item?.cursorAfter(6)).toThrow(/^there is no cursor after 6 of 5 rows\n/);
+    expect(() => item?.cursorAfter(6)).toThrow(/^count must be a whole number of rows from 0 to 5 \(got 6\)\n/);
   });
 });

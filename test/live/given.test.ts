@@ -28,67 +28,70 @@ async function saidOf(method: keyof typeof client, ...given: unknown[]): Promise
 
 describe("what plain JavaScript gives by mistake", () => {
   it.each([
-    [[null], "the request is null"],
-    [["order"], "the request is a text"],
-    [[["order"]], "the request is a list"],
-    [[{ type: ["order"] }], 'the request has "type", which it does not know'],
-    [[{}, null], "the options are null"],
-    [[{}, { reconect: true }], 'the options have "reconect", which they do not know'],
-    [[{}, { reconnect: "yes" }], 'reconnect is "yes"'],
-    [[{}, { signal: {} }], "signal is an object"],
-    [[{ types: ["order"], lifecycle: "yes" }], 'lifecycle is "yes"'],
-    [[{ lifecycle: 1 }], "lifecycle is 1"],
-    [[{ partyId: [HASH] }], `partyId must be 64 hex digits (got "${HASH}")`],
+    [[null], "request must be an object (got null)"],
+    [["order"], 'request must be an object (got "order")'],
+    [[["order"]], "request must be an object (got an array)"],
+    [[{ type: ["order"] }], 'unknown field "type" in request; did you mean "types"?'],
+    [[{}, null], "options must be an object (got null)"],
+    [[{}, { reconect: true }], 'unknown option "reconect" in options; did you mean "reconnect"?'],
+    [[{}, { reconnect: "yes" }], 'reconnect must be true or false (got "yes")'],
+    [[{}, { signal: {} }], "signal must be an AbortSignal (got an object)"],
+    [[{ types: ["order"], lifecycle: "yes" }], 'lifecycle must be true or false (got "yes")'],
+    [[{ lifecycle: 1 }], "lifecycle must be true or false (got 1)"],
+    [[{ partyId: [HASH] }], "partyId must be 64 hex digits (got an array)"],
   ])("is named by the events: %j", async (given, said) => {
     expect(await saidOf("events", ...given)).toBe(said);
   });
 
   it.each([
-    [[null], "the request is null"],
-    [[{ partyId: HASH }], 'the request has "partyId", which it does not know'],
-    [[{ hashes: HASH }], `hashes is "${HASH}"`],
-    [[{}, { signal: 5 }], "signal is 5"],
+    [[null], "request must be an object (got null)"],
+    [[{ partyId: HASH }], 'unknown field "partyId" in request; did you mean "partyIds"?'],
+    [[{ hashes: HASH }], `hashes must be an array of strings of 64 hex digits (got "${HASH}")`],
+    [[{}, { signal: 5 }], "signal must be an AbortSignal (got 5)"],
   ])("is named by the results: %j", async (given, said) => {
     expect(await saidOf("transactionResults", ...given)).toBe(said);
   });
 
   it.each([
-    [[], "the request is undefined"],
-    [["trades"], "the request is a text"],
-    [[{ table: "trades", from: 5 }], 'the request has "from", which it does not know'],
-    [[{ table: "trades", cursor: "x" }], 'the request has "cursor", which it does not know'],
-    [[{ table: "trades" }, null], "the options are null"],
-    [[{ table: "trades" }, { poll: 5 }], 'the options have "poll", which they do not know'],
-    [[{ table: "trades" }, { extensions: "no" }], 'extensions is "no"'],
+    [[], "request must be an object (got undefined)"],
+    [["trades"], 'request must be an object (got "trades")'],
+    [[{ table: "trades", from: 5 }], 'unknown field "from" in request; did you mean "fromBlock"?'],
+    [[{ table: "trades", cursor: "x" }], 'unknown field "cursor" in request'],
+    [[{ table: "trades" }, null], "options must be an object (got null)"],
+    [[{ table: "trades" }, { poll: 5 }], 'unknown option "poll" in options; did you mean "pollMs"?'],
+    [[{ table: "trades" }, { extensions: "no" }], 'extensions must be "required" or "optional" (got "no")'],
   ])("is named by a follow: %j", async (given, said) => {
     expect(await saidOf("follow", ...given)).toBe(said);
   });
 
   it.each([
-    [[], "undefined is not the hash of a transaction"],
-    [[{ txHash: HASH }], "an object is not the hash of a transaction"],
-    [[HASH, null], "the options are null"],
-    [[HASH, 500], "the options are a number"],
-    [[HASH, { timeout: 500 }], 'the options have "timeout", which they do not know'],
-    [[HASH, { signal: 5 }], "signal is 5"],
+    [[], "the transaction must be its hash of 64 hex digits, or a signed transaction (got undefined)"],
+    [[{ txHash: HASH }], "the transaction must be its hash of 64 hex digits, or a signed transaction (got an object)"],
+    [[HASH, null], "options must be an object (got null)"],
+    [[HASH, 500], "options must be an object (got 500)"],
+    [[HASH, { timeout: 500 }], 'unknown option "timeout" in options; did you mean "timeoutMs"?'],
+    [[HASH, { signal: 5 }], "signal must be an AbortSignal (got 5)"],
   ])("is named by the outcome: %j", async (given, said) => {
     expect(await saidOf("outcome", ...given)).toBe(said);
   });
 
   it.each([undefined, "executed"])("is named before anything is sent, until %s", async (until) => {
+    const expectedSigner = "signer must be a result of signerFromKeyFile(), or { publicKey, sign(message) }";
     const said = (command: unknown, options: object) => saidOf("sendCommand", command, { until, ...options });
-    expect(await said(null, { signer })).toBe("the command is null");
-    expect(await said({ case: "orderCancellation" }, { signer })).toBe("orderCancellation is undefined");
-    expect(await said(cancellation, {})).toBe("signer is undefined");
-    expect(await said(cancellation, { signer: "trader.key" })).toBe('signer is "trader.key"');
-    expect(await said(cancellation, { signer, type: "sink" })).toBe('type is "sink"');
-    expect(await said(cancellation, { signer, signal: 5 })).toBe("signal is 5");
+    expect(await said(null, { signer })).toBe("command must be an object (got null)");
+    expect(await said({ case: "orderCancellation" }, { signer })).toBe(
+      "orderCancellation must be an object with the command's fields; use {} for none (got undefined)",
+    );
+    expect(await said(cancellation, {})).toBe(`${expectedSigner} (got undefined)`);
+    expect(await said(cancellation, { signer: "trader.key" })).toBe(`${expectedSigner} (got "trader.key")`);
+    expect(await said(cancellation, { signer, type: "sink" })).toMatch(/^type must be .* \(got "sink"\)$/);
+    expect(await said(cancellation, { signer, signal: 5 })).toBe("signal must be an AbortSignal (got 5)");
   });
 
   it("is named where there are no options", async () => {
-    expect(await saidOf("sendCommand", cancellation)).toBe("the options are undefined");
-    expect(await saidOf("sendCommand", cancellation, null)).toBe("the options are null");
-    expect(await saidOf("submitTransaction", null)).toBe("the request is null");
-    expect(await saidOf("submitTransaction", {}, null)).toBe("the options are null");
+    expect(await saidOf("sendCommand", cancellation)).toBe("options must be an object (got undefined)");
+    expect(await saidOf("sendCommand", cancellation, null)).toBe("options must be an object (got null)");
+    expect(await saidOf("submitTransaction", null)).toBe("request must be an object (got null)");
+    expect(await saidOf("submitTransaction", {}, null)).toBe("options must be an object (got null)");
   });
 });

@@ -35,7 +35,7 @@ describe("an outcome that is not known", () => {
 
   test("says that the network makes no blocks", async () => {
     expect(await saidOfDataNode(0n, 10_800n)).toBe(
-      "it has the core's last block, but that is 3 h old: the network makes no blocks, the core is behind, or its clock is not this machine's",
+      "it has the core's last block, which is 3 h old: the network makes no blocks, the core lags, or its clock differs from this machine's",
     );
   });
 });
@@ -65,10 +65,10 @@ test("an outcome keeps what was read of the data node when its node falls silent
   );
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
   const outcome = await runtime.until(client.outcome("AB".repeat(32), { timeoutMs: 4000 }));
-  expect(outcome).toMatchObject({ status: "unknown", reason: "its result did not come in the time allowed" });
+  expect(outcome).toMatchObject({ status: "unknown", reason: "its result did not arrive in time" });
   const traces = outcome.status === "unknown" ? outcome.lookedAt : [];
   expect(traces.find(({ place }) => place === "data node")?.found).toMatch(
-    /^it has the core's last blocks when the wait began; could not be read again: the time (for the call )?was up$/,
+    /^it has the core's last blocks when the wait began; could not be read again: the deadline of the call passed$/,
   );
 });
 
@@ -78,7 +78,7 @@ test("an outcome does not compare a data node with a core that could not be aske
   const outcome = await client.outcome("AB".repeat(32));
   const traces = outcome.status === "unknown" ? outcome.lookedAt : [];
   expect(traces.find(({ place }) => place === "data node")?.found).toBe(
-    "it has a recent block, but the core could not be asked for its own",
+    "it has a recent block, but the core's last block is unknown",
   );
 });
 

@@ -208,18 +208,18 @@ describe("a stream with lifecycle", () => {
   });
 
   test.each([
-    [{ types: ["trade"], lifecycle: true }, "lifecycle is set, and order is not among the types"],
-    [{ lifecycle: true }, "lifecycle is set, and order is not among the types"],
+    [{ types: ["trade"], lifecycle: true }, "lifecycle needs order among the types"],
+    [{ lifecycle: true }, "lifecycle needs order among the types"],
     [
       { types: ["order", "account"], lifecycle: true, partyId: party },
       "account cannot be observed with lifecycle and partyId together",
     ],
-    [{ types: ["order"], lifecycle: "yes" }, 'lifecycle is "yes"'],
+    [{ types: ["order"], lifecycle: "yes" }, 'lifecycle must be true or false (got "yes")'],
   ])("is refused with %j", async (request, summary) => {
     await using node = await startObserving(sending({}));
     const ask = () => Reflect.apply(node.client.events, undefined, [request]);
     expect(ask).toThrow(RequestError);
-    expect(ask).toThrow(expect.objectContaining({ summary, advice: expect.stringMatching(/\w/) }));
+    expect(ask).toThrow(expect.objectContaining({ summary }));
   });
 });
 

@@ -62,7 +62,7 @@ describe("a transaction to which the node gives another hash", () => {
     const { outcome } = await sendTo({ hash: other, transaction: another });
     expect(outcome).toMatchObject({
       status: "unknown",
-      reason: `the node knows it by the hash ${other}, whose result in block 8 is of another command`,
+      reason: `the node reports the hash ${other}, whose result in block 8 is of another command`,
     });
   });
 
@@ -70,7 +70,7 @@ describe("a transaction to which the node gives another hash", () => {
     const { outcome, computedTxHash } = await sendTo({ hash: "EF".repeat(32), transaction: cancel });
     expect(outcome).toMatchObject({
       status: "unknown",
-      reason: `no block up to 11 has it, and later ones cannot take it any more; the node knows it by the hash ${other}, this client computed ${computedTxHash}; block results have an equal command of the same party under the hash ${"EF".repeat(32)}`,
+      reason: `no block up to 11 contains it, and later blocks cannot; the node reports the hash ${other}, but this client computed ${computedTxHash}; block results have an equal command of the same party under the hash ${"EF".repeat(32)}`,
     });
   });
 });

@@ -51,7 +51,7 @@ test.each<[string, CommandInit, number]>([
       evidence: "absence",
       txHash: expect.stringMatching(/^[0-9A-F]{64}$/),
       block: undefined,
-      reason: "the data node has all blocks that could take it, and no record of it",
+      reason: "the data node has all blocks that could contain it, and no record of it",
       parts: Array.from({ length: parts }, () => expect.objectContaining({ status: "failed" })),
     });
   });

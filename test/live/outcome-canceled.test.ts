@@ -19,6 +19,6 @@ test("looking for an earlier one ends with the signal, however long the node tak
   await expect(client.outcome("AB".repeat(32), { signal: abort.signal })).rejects.toThrow(CanceledError);
   expect(isAnswered).toBe(false);
   await client.close();
-  const reason = expect.stringMatching(/^the events cannot be followed: the client is closed/);
+  const reason = expect.stringMatching(/^the event stream failed: the client is closed/);
   await expect(client.outcome("AB".repeat(32))).resolves.toMatchObject({ status: "unknown", reason });
 });

@@ -145,7 +145,7 @@ describe("a result is believed only if it can be that of the transaction", () =>
   test.each([tied - 1n, tied])("a block before the transaction could be made, %s", async (block) => {
     await expect(outcomeOf(order, { result: done, block })).resolves.toMatchObject({
       status: "unknown",
-      reason: `its result in block ${block} cannot be true, as it is tied to block ${tied}: only later blocks can have it`,
+      reason: `its result in block ${block} is impossible: the transaction is tied to block ${tied}, and only later blocks can contain it`,
     });
   });
 });
@@ -209,7 +209,7 @@ test("records of the block that a transaction is tied to do not count as its exe
   const outcome = await client.outcome(tx, { timeoutMs: 1500 });
   expect(outcome).toMatchObject({
     status: "unknown",
-    reason: `the results of blocks up to ${tied} may not have arrived, and none of those that arrived is of this transaction`,
+    reason: `the results of blocks up to ${tied} may be missing, and none that arrived belongs to this transaction`,
     lookedAt: expect.arrayContaining([
       {
         place: "records",
@@ -250,23 +250,23 @@ describe("the ends of all blocks in which it could be", () => {
     await expect(outcomeOf(order, { blocks, height: last, timeMs })).resolves.toMatchObject({
       status: "failed",
       evidence: "blocks",
-      reason: `no block up to ${last} has it, and later ones cannot take it any more`,
+      reason: `no block up to ${last} contains it, and later blocks cannot`,
     });
   });
 
   test("prove nothing where the node's last block is another", async () => {
     await expect(outcomeOf(order, { blocks, height: tied + 1n })).resolves.toMatchObject({
       status: "unknown",
-      reason: `by the events, no block up to ${last} has it, and later ones cannot take it any more; but the node's last block is ${tied + 1n}`,
+      reason: `according to the events, no block up to ${last} contains it, and later blocks cannot; but the node's last block is ${tied + 1n}`,
     });
   });
 
   test.each<[string, (count: number) => number | undefined, string]>([
-    ["without times", () => undefined, "the times of 104 of these blocks did not come"],
+    ["without times", () => undefined, "the times of 104 of these blocks are missing"],
     [
       "with one time missing",
       (count) => (count === 7 ? undefined : count),
-      "the times of 1 of these blocks did not come",
+      "the times of 1 of these blocks are missing",
     ],
     ["with one time for all", () => 1, "the times of these blocks do not increase"],
     ["with times that go back", (count) => (count === 9 ? 5 : count), "the times of these blocks do not increase"],
@@ -279,7 +279,7 @@ describe("the ends of all blocks in which it could be", () => {
     await expect(outcomeOf(order, { blocks, height: last, timeMs })).resolves.toMatchObject({
       status: "unknown",
       reason: expect.stringMatching(
-        new RegExp(`^no block up to \\d+ has it, [^;]*; ${words}, so the events of their ends are not believed$`),
+        new RegExp(`^no block up to \\d+ contains it, [^;]*; ${words}, so their end events are not trusted$`),
       ),
     });
   });

@@ -198,7 +198,7 @@ test("an order proves nothing where the time was up before the records of the ha
   await expect(runtime.until(node.client.outcome(tx, { timeoutMs: 2_000 }))).resolves.toMatchObject({
     status: "unknown",
     reason: expect.stringMatching(
-      /order [0-9a-f]{64} is STATUS_ACTIVE, but the time was up before the records with the hash [0-9A-F]{64} were read: allow more time$/,
+      /order [0-9a-f]{64} is STATUS_ACTIVE, but the deadline passed before the records with the hash [0-9A-F]{64} were read: allow more time$/,
     ),
   });
 });
@@ -213,7 +213,7 @@ test("a transaction whose signature is of other input data is neither looked for
   );
   const tx = { ...signed, inputData: another.inputData };
   asked.length = 0;
-  const said = "the transaction's signature does not cover its input data, so nothing was sent";
+  const said = "the transaction's signature does not match its input data";
   await expect(client.outcome(tx)).rejects.toMatchObject({ summary: said });
   const submitted = client.submitTransaction({ tx, type: 2 }, { until: "executed" });
   await expect(submitted).rejects.toThrow(RequestError);
@@ -280,7 +280,7 @@ describe("on the local node", () => {
       const outcome = await client.outcome(sent);
       expect(outcome.status).toBe(status);
       if (outcome.status === "unknown") {
-        expect(outcome.reason).toContain("records do not tell what became of cancellations[0]:");
+        expect(outcome.reason).toContain("no record shows the result of cancellations[0]:");
       }
     }
   });

@@ -206,11 +206,11 @@ test("a batch that was carried out while the events were lost is unknown, and wh
   const outcome = await lostMeanwhile(node, proxy, client, batch, signer);
   expect(outcome).toMatchObject({
     status: "unknown",
-    reason: expect.stringMatching(/^the results of blocks \d+ to \d+ may not have arrived/),
+    reason: expect.stringMatching(/^the results of blocks \d+ to \d+ may be missing,/),
     lookedAt: expect.arrayContaining([
       expect.objectContaining({ place: "events" }),
       { place: "order", found: expect.stringMatching(/^order [0-9a-f]{64} is STATUS_ACTIVE$/) },
-      { place: "spam statistics", found: expect.stringContaining("has served 1 transactions") },
+      { place: "spam statistics", found: expect.stringContaining("was used by 1 transactions") },
       expect.objectContaining({ place: "last block" }),
     ]),
   });
@@ -262,7 +262,7 @@ test("closing the client ends the waits: before it was sent by an error, afterwa
   const waiting = late.sendCommand(submission(), { signer, until: "executed" });
   await backlog(node);
   await late.close();
-  const reason = "the events cannot be followed: the client was closed";
+  const reason = "the event stream failed: the client was closed";
   await expect(waiting).resolves.toMatchObject({ outcome: { status: "unknown", reason } });
 });
 
@@ -285,7 +285,7 @@ test("a transaction that no block takes until it is too old has failed", async (
   expect(dropped.length).toBeGreaterThan(0);
   expect(dropped.length).toBeLessThan(11);
   for (const outcome of dropped) {
-    const reason = expect.stringMatching(/^no block up to \d+ has it, and later ones cannot take it any more$/);
+    const reason = expect.stringMatching(/^no block up to \d+ contains it, and later blocks cannot$/);
     expect(outcome).toMatchObject({
       status: "failed",
       evidence: "blocks",
@@ -307,7 +307,7 @@ test("a transaction that was carried out before it is sent again has not failed 
   const { outcome } = await whileBlocks(node, again, 1);
   expect(outcome).toMatchObject({
     status: "unknown",
-    reason: expect.stringMatching(/^no block up to \d+ has it, .*; an earlier block may have it/),
+    reason: expect.stringMatching(/^no block up to \d+ contains it, .*; an earlier block may have it/),
   });
 });
 

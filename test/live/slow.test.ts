@@ -73,7 +73,7 @@ describe("a slow consumer", () => {
       expect(error).toMatchObject({
         name: "SlowConsumerError",
         code: Code.ResourceExhausted,
-        summary: `the stream of events ended, as it was read too slowly: ${words}; events after block 39 may be missing`,
+        summary: `the stream of events ended because it was read too slowly: ${words}; events after block 39 may be missing`,
         method: "datanode.api.v2.TradingDataService/ObserveEventBus",
       });
       expect(node.server.calls).toHaveLength(1);

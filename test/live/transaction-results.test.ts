@@ -84,7 +84,7 @@ test("a stream of results that is lost before the first is not opened again unse
 test.each([
   [{ partyIds: ["x"] }, 'partyIds[0] must be 64 hex digits (got "x")'],
   [{ hashes: [hash, ""] }, 'hashes[1] must be 64 hex digits (got "")'],
-  [{ status: "yes" }, "status is yes, which is neither true nor false"],
+  [{ status: "yes" }, 'status must be true for executed transactions, or false for failed ones (got "yes")'],
 ])("the results of %j are not asked for", async (request, summary) => {
   await using node = await startObserving(nothing);
   const ask = () => Reflect.apply(node.client.transactionResults, undefined, [request]);

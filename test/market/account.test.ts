@@ -243,7 +243,7 @@ describe("the account of a party", () => {
     const error = await account.failed; // The comparison after a second is the first one with older positions.
     expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
-      summary: `the node's records of party ${party} stay behind those that it sent before`,
+      summary: `the node's records of party ${party} are older than those that it sent before`,
     });
     expect(account.last()?.positions[0]?.updatedAt).toBe(2n);
     expect(calls).toBe(11);

@@ -79,7 +79,9 @@ describe("the order book of a local node", () => {
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
     expect(() => client.book("market")).toThrow('marketId must be 64 hex digits (got "market")');
     expect(() => Reflect.apply(client.book, client, [market, { onLoss: 1 }])).toThrow('"onLoss"');
-    expect(() => Reflect.apply(client.book, client, [market, { onGap: 1 }])).toThrow("onGap is 1");
+    expect(() => Reflect.apply(client.book, client, [market, { onGap: 1 }])).toThrow(
+      "onGap must be a function (got 1)",
+    );
     await using book = readBook(client, market);
     expect(await book.failed).toBeInstanceOf(NodeError);
     expect(book.views).toEqual([]);
@@ -321,7 +323,11 @@ describe("an order book that the node gives", () => {
   });
 
   it.each<[string, (call: number) => Depth, string]>([
-    ["older than one before", (call) => ({ ...first, sequenceNumber: call === 0 ? 10n : 9n }), "stays behind state 10"],
+    [
+      "older than one before",
+      (call) => ({ ...first, sequenceNumber: call === 0 ? 10n : 9n }),
+      "is older than state 10",
+    ],
     ["with a price that is no number", () => ({ ...first, buy: [{ ...level(1), price: "x" }] }), "impossible prices"],
     ["with a price twice", () => ({ ...first, buy: [level(1), level(1)] }), "impossible prices"],
     ["with a volume that wrapped around", () => ({ ...first, buy: [level(1, 2n ** 63n)] }), "impossible prices"],

@@ -64,7 +64,7 @@ describe("decimal numbers", () => {
         }
         const error = await failureOf(() => parseDecimal(text, places));
         expect(error).toBeInstanceOf(RequestError);
-        const [, below = "", above = ""] = /Give (\S+), .* or (\S+), the/.exec(String(error)) ?? [];
+        const [, below = "", above = ""] = /Use (\S+), .* or (\S+), the/.exec(String(error)) ?? [];
         expect(parseDecimal(above, places) - parseDecimal(below, places)).toBe(1n);
         // Both compared in units so small that nothing is lost.
         const exact = (number: string) => parseDecimal(number, 60);
@@ -76,15 +76,13 @@ describe("decimal numbers", () => {
 
   it("that would have to be rounded are refused, with the nearest that would not", () => {
     expect(() => parseDecimal("1.23456", 4)).toThrow(
-      'text is "1.23456", which does not fit the 4 decimals: the smallest step is 0.0001\n' +
-        "It is never rounded. Give 1.2345, the nearest below, or 1.2346, the nearest above.",
+      'text must have at most 4 decimals, in steps of 0.0001 (got "1.23456")\n' +
+        "Use 1.2345, the nearest below, or 1.2346, the nearest above.",
     );
-    expect(() => parseDecimal("-1.23456", 4)).toThrow(
-      "Give -1.2346, the nearest below, or -1.2345, the nearest above.",
-    );
+    expect(() => parseDecimal("-1.23456", 4)).toThrow("Use -1.2346, the nearest below, or -1.2345, the nearest above.");
     expect(() => parseDecimal("12345", -2)).toThrow(
-      'text is "12345", which does not fit the -2 decimals: the smallest step is 100\n' +
-        "It is never rounded. Give 12300, the nearest below, or 12400, the nearest above.",
+      'text must have at most -2 decimals, in steps of 100 (got "12345")\n' +
+        "Use 12300, the nearest below, or 12400, the nearest above.",
     );
   });
 
@@ -107,7 +105,7 @@ describe("decimal numbers", () => {
     "١",
   ])("%j is no decimal number", (text) => {
     expect(() => parseDecimal(text, 2)).toThrow(
-      /^text is the text .*\nGive a decimal number in text, such as "123.45"./,
+      /^text must be a decimal number as a string, such as "123\.45" \(got ".*"\)\n/,
     );
   });
 
@@ -117,7 +115,7 @@ describe("decimal numbers", () => {
 
   it.each([1.5, 0.1, "1.5", "1e3", "", null, undefined])("%p is refused as units", (value) => {
     expect(() => Reflect.apply(formatDecimal, undefined, [value, 2])).toThrow(
-      /^units is .*\nGive a bigint, or the digits of a whole number./,
+      /^units must be a bigint, or a string of digits \(got .*\)\n/,
     );
   });
 
@@ -126,7 +124,7 @@ describe("decimal numbers", () => {
     (value) => {
       for (const convert of [parseDecimal, formatDecimal]) {
         expect(() => Reflect.apply(convert, undefined, ["1", value])).toThrow(
-          /^decimals is .*\nGive a whole number from -255 to 255./,
+          /^decimals must be a whole number from -255 to 255 \(got .*\)\n/,
         );
       }
     },

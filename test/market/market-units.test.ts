@@ -92,20 +92,20 @@ describe("the units of a market", () => {
   it("may count sizes in hundreds, and have no tick size", async () => {
     const { size, price } = await unitsOf({ ...market, positionDecimalPlaces: -2n, tickSize: "" });
     expect([size.parse("12300"), size.format(7n), price.tickSize]).toEqual([123n, "700", "0.0001"]);
-    expect(() => size.parse("150")).toThrow("Give 100, the nearest below, or 200, the nearest above.");
+    expect(() => size.parse("150")).toThrow("Use 100, the nearest below, or 200, the nearest above.");
   });
 
   it.each<[string, MarketInit | undefined, bigint | undefined]>([
     ["is missing in the response", undefined, 6n],
-    ["has no product that this release knows", { ...market, tradableInstrument: undefined }, 6n],
-    ["have 1000000000 decimals", { ...market, decimalPlaces: 1_000_000_000n }, 6n],
-    ["have 256 decimals", { ...market, positionDecimalPlaces: 256n }, 6n],
-    ["have -256 decimals", { ...market, positionDecimalPlaces: -256n }, 6n],
-    ["have 18446744073709551615 decimals", market, 2n ** 64n - 1n],
-    ["have no decimals", market, undefined],
-    ['is "0", not a positive whole number', { ...market, tickSize: "0" }, 6n],
-    ['is "0.5", not a positive whole number', { ...market, tickSize: "0.5" }, 6n],
-    ["not a positive whole number", { ...market, tickSize: "9".repeat(79) }, 6n],
+    ["has a product that this release does not know", { ...market, tradableInstrument: undefined }, 6n],
+    ["must have 0 to 255 decimals (got 1000000000)", { ...market, decimalPlaces: 1_000_000_000n }, 6n],
+    ["must have -255 to 255 decimals (got 256)", { ...market, positionDecimalPlaces: 256n }, 6n],
+    ["must have -255 to 255 decimals (got -256)", { ...market, positionDecimalPlaces: -256n }, 6n],
+    ["must have 0 to 255 decimals (got 18446744073709551615)", market, 2n ** 64n - 1n],
+    ["must have 0 to 255 decimals (got none)", market, undefined],
+    ["must be a positive whole number", { ...market, tickSize: "0" }, 6n],
+    ["must be a positive whole number", { ...market, tickSize: "0.5" }, 6n],
+    ["be a positive whole number", { ...market, tickSize: "9".repeat(79) }, 6n],
   ])("are not believed where a node answers what cannot be: %s", async (said, init, decimals) => {
     await using node = await serveNode({
       getMarket: () => ({ ...(init && { market: init }) }),
@@ -202,35 +202,36 @@ describe("commands of decimal numbers", () => {
 
   it("are refused where a number would have to be rounded, with its place, the decimals and the nearest numbers", () => {
     expect(() => units.order({ ...limit, price: "1.2347", size: "1" })).toThrow(
-      `price is "1.2347", which is no multiple of 0.0005, the tick size of market ${id} with 4 decimals\n` +
-        "It is never rounded. Give 1.2345, the nearest below, or 1.235, the nearest above.",
+      `price must be a multiple of 0.0005, the tick size of market ${id} with 4 decimals (got "1.2347")\n` +
+        "Use 1.2345, the nearest below, or 1.235, the nearest above.",
     );
     expect(() => units.order({ ...limit, price: "1", size: "0.0001" })).toThrow(
-      `size is "0.0001", which does not fit the 3 decimals of market ${id}: the smallest step is 0.001\n` +
-        "It is never rounded. Give at least 0.001.",
+      `size must have at most 3 decimals of market ${id}, in steps of 0.001 (got "0.0001")\nUse at least 0.001.`,
     );
     const peggedOrder = { reference: PeggedReference.MID, offset: "0.0001" };
-    expect(() => units.order({ ...limit, size: "1", peggedOrder })).toThrow("peggedOrder.offset is");
+    expect(() => units.order({ ...limit, size: "1", peggedOrder })).toThrow("peggedOrder.offset must");
     const icebergOpts = { peakSize: "1", minimumVisibleSize: "0.0001" };
-    expect(() => units.order({ ...limit, size: "1", icebergOpts })).toThrow("icebergOpts.minimumVisibleSize is");
-    expect(() => units.amendment({ orderId: other, price: "0.00001" })).toThrow("price is");
+    expect(() => units.order({ ...limit, size: "1", icebergOpts })).toThrow("icebergOpts.minimumVisibleSize must");
+    expect(() => units.amendment({ orderId: other, price: "0.00001" })).toThrow("price must");
     const stop = { orderSubmission: { ...limit, size: "0.0001" }, trigger: { case: "price", value: "1" } } as const;
-    expect(() => units.stopOrders({ fallsBelow: stop })).toThrow("fallsBelow.orderSubmission.size is");
+    expect(() => units.stopOrders({ fallsBelow: stop })).toThrow("fallsBelow.orderSubmission.size must");
     const trigger = { case: "price", value: "1.00001" } as const;
     expect(() =>
       units.stopOrders({ fallsBelow: { ...stop, orderSubmission: { ...limit, size: "1" }, trigger } }),
-    ).toThrow("fallsBelow.trigger.value is");
+    ).toThrow("fallsBelow.trigger.value must");
   });
 
   it("are refused with a negative number, a field that does not exist, and a market of its own", () => {
-    expect(() => units.order({ ...limit, price: "-1", size: "1" })).toThrow('price is "-1", which is negative');
-    expect(() => units.order({ ...limit, price: "1", size: "-1" })).toThrow('size is "-1", which is negative');
+    expect(() => units.order({ ...limit, price: "-1", size: "1" })).toThrow('price must not be negative (got "-1")');
+    expect(() => units.order({ ...limit, price: "1", size: "-1" })).toThrow('size must not be negative (got "-1")');
     const given = [{ ...limit, size: "1", marketId: other }];
-    expect(() => Reflect.apply(units.order, units, given)).toThrow('the order has "marketId", which it does not know');
+    expect(() => Reflect.apply(units.order, units, given)).toThrow('unknown field "marketId" in the order');
     expect(() => Reflect.apply(units.amendment, units, [{ orderId: other, prize: "1" }])).toThrow(
-      "Did you mean price?",
+      'did you mean "price"?',
     );
-    expect(() => Reflect.apply(units.order, units, [{ ...limit, size: 1 }])).toThrow("size is the number 1");
+    expect(() => Reflect.apply(units.order, units, [{ ...limit, size: 1 }])).toThrow(
+      'size must be a decimal number as a string, such as "12.345" (got 1)',
+    );
   });
 
   it("are what a node executes, and its records come back as the same decimal numbers", async () => {
@@ -289,12 +290,12 @@ describe("records", () => {
 
   it("of another market, of another type or with no number are refused", () => {
     const trade = create(vega.TradeSchema, { marketId: other, price: "1", size: 1n });
-    expect(() => units.decimalsOf(trade)).toThrow(`the record is of market "${other}", not of ${id}`);
+    expect(() => units.decimalsOf(trade)).toThrow(`the record belongs to market "${other}", not to ${id}`);
     const data = create(vega.MarketDataSchema, { market: other });
-    expect(() => units.decimalsOf(data)).toThrow(`the record is of market "${other}", not of ${id}`);
+    expect(() => units.decimalsOf(data)).toThrow(`the record belongs to market "${other}", not to ${id}`);
     const account = create(vega.AccountSchema, { marketId: id, balance: "1" });
-    expect(() => Reflect.apply(units.decimalsOf, units, [account])).toThrow('the record is a "vega.Account"');
+    expect(() => Reflect.apply(units.decimalsOf, units, [account])).toThrow('records of type "vega.Account" have');
     const broken = create(vega.OrderSchema, { marketId: id, price: "1.5", size: 1n });
-    expect(() => units.decimalsOf(broken)).toThrow('price is the text "1.5"');
+    expect(() => units.decimalsOf(broken)).toThrow('price must be a bigint, or a string of digits (got "1.5")');
   });
 });

@@ -71,7 +71,7 @@ try {
   // What stands there while files are exchanged.
   const [unit] = await readdir(join(alone, "data", "table=trades"));
   const notice = join(alone, "data", "table=trades", unit, "0000000001-0000000002.unfinished-change.parquet");
-  await writeFile(notice, "Files of this table are being joined or replaced.\n");
+  await writeFile(notice, "Files of this table are being merged or replaced.\n");
   run("unfinished.py", alone);
 } finally {
   await rm(folder, { recursive: true });

@@ -117,7 +117,9 @@ describe("tableSchema", () => {
 
   it.each([117, 117n, 2 ** 60])("refuses version %s and says which is the newest one", (version) => {
     expect(() => tableSchema("trades", version)).toThrow(RequestError);
-    expect(() => tableSchema("trades", version)).toThrow(/newer than 116\n.*NEWEST_SCHEMA_VERSION/);
+    expect(() => tableSchema("trades", version)).toThrow(
+      /newer than the newest known version 116\n.*NEWEST_SCHEMA_VERSION/,
+    );
   });
 
   it.each(["trade", "", "constructor", "TRADES"])("refuses the table %j and names those there are", (name) => {

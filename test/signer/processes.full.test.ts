@@ -106,7 +106,9 @@ it("what a signer did not sign before it was killed was not sent, and the progra
   const errors = linesOf(out).filter((line) => line !== "sent");
   expect(errors.length).toBeGreaterThan(0);
   for (const error of errors) {
-    expect(error).toMatch(/^(no signer listens on|the signer at .* ended before it answered).*Nothing was sent\.$/);
+    expect(error).toMatch(
+      /^(no signer is listening on|the signer at .* stopped before it responded).*Nothing was sent\.$/,
+    );
   }
   expect(linesOf(out).filter((line) => line === "sent")).toHaveLength(60);
   expect(await executed()).toBe(60);
@@ -116,7 +118,9 @@ it("two programs together get no more signed than the policy allows", async () =
   await startSigner();
   const programs = [startSending(40, socket), startSending(40, socket)];
   const outs = await Promise.all(programs.map(async ({ ended }) => linesOf((await ended).out)));
-  expect(outs.flat().filter((line) => line.includes("the long position could become 61, above 60"))).not.toEqual([]);
+  expect(
+    outs.flat().filter((line) => line.includes("the long position could become 61, which exceeds 60")),
+  ).not.toEqual([]);
   const count = await executed();
   expect(count).toBeGreaterThan(0);
   expect(count).toBeLessThanOrEqual(60);

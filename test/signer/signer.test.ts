@@ -160,7 +160,7 @@ describe("a signer behind a socket", () => {
     await program.setMode("reducing");
     const error = await failureOf(program.setMode("active"));
     expect(error).toBeInstanceOf(RequestError);
-    expect(error).toMatchObject({ summary: "the mode is reducing, and a program cannot change it to active" });
+    expect(error).toMatchObject({ summary: "the mode is reducing, and programs cannot change it to active" });
     await program.setMode("halted");
     expect(await operator.mode()).toBe("halted");
     await operator.setMode("active");
@@ -199,7 +199,7 @@ describe("a signer behind a socket", () => {
   it("says of a kill whose report does not arrive that it may have cancelled orders", async () => {
     const gate = createGate();
     const guard = testGuard(sender, gate.pass);
-    const lost = { connected: true, advice: expect.stringContaining("goes on to cancel") };
+    const lost = { connected: true, advice: expect.stringContaining("may be canceling") };
     const signer = await (async () => {
       await using server = await serve({ guard });
       const signer = await connectSigner(at.socket);
@@ -242,7 +242,7 @@ describe("a signer behind a socket", () => {
     const signer = await connectSigner(at.socket);
     expect(await failureOf(signer.setMode("halted"))).toMatchObject({
       connected: true,
-      advice: expect.stringContaining("The mode may have been changed"),
+      advice: expect.stringContaining("The mode may have changed"),
     });
     await signer.close();
     await new Promise((resolve) => other.close(resolve));
@@ -279,7 +279,7 @@ describe("a signer behind a socket", () => {
     expect(await failureOf(signer.sign(message))).toMatchObject({
       name: "ConnectionError",
       connected: false,
-      summary: expect.stringContaining("did not answer within 100 ms"),
+      summary: expect.stringContaining("did not respond within 100 ms"),
       advice: expect.stringContaining("Nothing was sent"),
     });
     gate.open();
@@ -303,7 +303,7 @@ describe("a signer that ends", () => {
     expect(error).toMatchObject({
       name: "ConnectionError",
       connected: false,
-      summary: expect.stringContaining("no signer listens on"),
+      summary: expect.stringContaining("no signer is listening on"),
       advice: expect.stringContaining("Nothing was sent"),
     });
     await using _ = await serve();
@@ -318,7 +318,7 @@ describe("a signer that ends", () => {
     await using _ = await serve({ guard: other });
     expect(await failureOf(signer.sign(message))).toMatchObject({
       name: "RequestError",
-      summary: `the signer has the key ${"ab".repeat(32)}, not ${sender.publicKey}`,
+      summary: `the signer uses the key ${"ab".repeat(32)}, not ${sender.publicKey}`,
     });
     expect(other.signed).toEqual([]);
   });
@@ -350,8 +350,8 @@ describe("the socket", () => {
     const error = await failureOf(serve());
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
-      summary: expect.stringContaining("listens on"),
-      advice: expect.stringContaining("end it first"),
+      summary: expect.stringContaining("is already listening on"),
+      advice: expect.stringContaining("stop it,"),
     });
     await using signer = await connectSigner(at.socket);
     expect(await signer.mode()).toBe("active");
@@ -360,7 +360,9 @@ describe("the socket", () => {
   it("is not taken from another program that listens there", async () => {
     const other: Server = createServer((_, response) => response.end("hello"));
     await new Promise<void>((resolve) => other.listen(at.socket, resolve));
-    expect(await failureOf(serve())).toMatchObject({ summary: expect.stringContaining("another process listens on") });
+    expect(await failureOf(serve())).toMatchObject({
+      summary: expect.stringContaining("another process is already listening on"),
+    });
     expect(await failureOf(connectSigner(at.socket))).toBeInstanceOf(ProtocolError);
     await new Promise((resolve) => other.close(resolve));
   });
@@ -396,7 +398,7 @@ describe("the socket", () => {
     await chmod(open, 0o777);
     expect(await failureOf(connectSigner(join(open, "s.sock")))).toMatchObject({
       name: "FileError",
-      summary: expect.stringContaining("so the signer may be another user's"),
+      summary: expect.stringContaining("so the signer may belong to another user"),
     });
   });
 
@@ -417,7 +419,7 @@ describe("the socket", () => {
       advice: expect.stringContaining("shorter path"),
     });
     expect(await failureOf(connectSigner(at.socket))).toMatchObject({
-      summary: expect.stringContaining("no signer listens on"),
+      summary: expect.stringContaining("no signer is listening on"),
     });
   });
 

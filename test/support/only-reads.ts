@@ -18,7 +18,7 @@ export async function onlyReads(method: DescMethod): Promise<boolean> {
     endpoint,
   );
   const { message } = (await reasonOf(call(transport, method))) as ConnectError;
-  return !message.endsWith("; whether the node took the call is unknown");
+  return !message.endsWith("; it is unknown whether the node executed the call");
 }
 
 function call(transport: Transport, method: DescMethod): Promise<unknown> {

@@ -64,7 +64,7 @@ it.each(["grpc", "grpc-js", "rest"] as const)(
     await using client = createClient({ transport, grpc: { url: grpcUrl }, rest: { url: restUrl }, limits });
     const { done, events } = syncing.sync({}, client);
     await expect(done).rejects.toThrow(
-      /^a message is larger than the limit.*\nIt has (\d+ bytes, )?more than the limit of 300 bytes\. Raise limits\.max(Message|Json)Bytes if /,
+      /^a message is larger than the limit.*\nThe message (has \d+ bytes, which )?exceeds the limit of 300 bytes\. If this size is expected, raise limits\.max(Message|Json)Bytes/,
     );
     expect(events).toEqual([]);
   },

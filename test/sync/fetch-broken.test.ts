@@ -79,15 +79,12 @@ async function failure(script: Script, wire: "grpc" | "raw" = "grpc") {
 
 describe("an export that is not the unit's", () => {
   test.each([
-    ["other-trades-116-1-1000.csv", 'is of the chain "other", but "chain-1" was asked for'],
-    ["chain-1-orders-116-1-1000.csv", "is of the table orders, but trades was asked for"],
-    ["chain-1-trades-116-2-1000.csv", "begins at block 2, but the export was to begin at block 1"],
-    ["chain-1-trades-116-1-999.csv", "is of the blocks 1 to 999, but 1 to 1000 was asked for"],
-    [
-      "chain-1-trades-115-1-1000.csv",
-      "is of version 115 of the database schema, but the segments 1 to 1000 are listed",
-    ],
-    ["export.csv", 'holds "export.csv", a name that does not contain the chain'],
+    ["other-trades-116-1-1000.csv", 'contains the chain "other", but "chain-1" was requested'],
+    ["chain-1-orders-116-1-1000.csv", "contains the table orders, but trades was requested"],
+    ["chain-1-trades-116-2-1000.csv", "starts at block 2, but the export must start at block 1"],
+    ["chain-1-trades-116-1-999.csv", "contains the blocks 1 to 999, but 1 to 1000 was requested"],
+    ["chain-1-trades-115-1-1000.csv", "has schema version 115, but the segments 1 to 1000 are listed"],
+    ["export.csv", 'contains "export.csv", a name without the chain'],
   ])("is refused: %s", async (other, message) => {
     const error = await failure(scriptOf([{ name: other, content: contentOf(header) }]));
     expect(error).toBeInstanceOf(ProtocolError);
@@ -95,21 +92,19 @@ describe("an export that is not the unit's", () => {
   });
 
   it("is refused where it holds no file, or more than one", async () => {
-    expect((await failure(scriptOf([]))).summary).toContain("it holds no file");
+    expect((await failure(scriptOf([]))).summary).toContain("it contains no files");
     const two = scriptOf([
       { name, content: contentOf(header, row) },
       { name: "notes.csv", content: "a\n" },
     ]);
-    expect((await failure(two)).summary).toContain('holds a second file, "notes.csv"');
+    expect((await failure(two)).summary).toContain('contains a second file, "notes.csv"');
   });
 
   it("is refused where columns of its version are missing, and not where there are others", async () => {
     const error = await failure(
       scriptOf([{ name, content: contentOf(header.filter((column) => column !== "price")) }]),
     );
-    expect(error.message).toContain(
-      `"${name}" lacks a column that version 116 of trades has: price\nNo rows of it were`,
-    );
+    expect(error.message).toContain(`"${name}" lacks a column of trades, schema version 116: price\nIts rows were not`);
     const unnumbered = "chain-1-trades-1-1000.csv";
     const more = scriptOf([{ name: unnumbered, content: contentOf(["new", ...header], `,${row}`) }]);
     await fetching(more, async (fetch) => {
@@ -163,7 +158,7 @@ describe("the content of a unit", () => {
         break;
       }
       await closed;
-      expect(csv.measures).toThrow("has not arrived whole");
+      expect(csv.measures).toThrow("is not complete");
     });
   });
 
@@ -183,7 +178,7 @@ describe("the content of a unit", () => {
       await content.return?.();
       expect([undefined, expect.any(CanceledError)]).toContainEqual(await reading);
       await closed;
-      expect(csv.measures).toThrow("has not arrived whole");
+      expect(csv.measures).toThrow("is not complete");
     });
   });
 
@@ -213,7 +208,7 @@ describe("the content of a unit", () => {
       expect(csv.measures).toThrow(RequestError);
       const bytes = await bytesOf(csv);
       expect(csv.measures()).toMatchObject({ rows: 3n, bytes: BigInt(bytes.length) });
-      expect(() => csv.content[Symbol.asyncIterator]()).toThrow("was taken before\nTake it once");
+      expect(() => csv.content[Symbol.asyncIterator]()).toThrow("was already read\nRead it once");
       expect((await bytesOf(await fetch())).equals(bytes)).toBe(true); // Each fetch is a call of its own.
     });
   });

@@ -77,7 +77,7 @@ describe.each(["specification", "deployed"] as const)("a unit of a node by the p
       throw new Error("the node has three segments");
     }
     const elsewhere = fetchUnit(client, { ...unitOf("trades", first), chainId: "chain-2" }, { signal })();
-    await expect(elsewhere).rejects.toThrow('is of the chain "chain-1", but "chain-2" was asked for');
+    await expect(elsewhere).rejects.toThrow('contains the chain "chain-1", but "chain-2" was requested');
     const across = fetchUnit(client, unitOf("trades", first, second), { signal })();
     await expect(across).rejects.toThrow(ProtocolError);
     const off = fetchUnit(client, { ...unitOf("trades", first), toBlock: 7n }, { signal })();

@@ -126,13 +126,13 @@ describe("agreeOn", () => {
     [
       "another chain",
       [segments(1, 1), segments(5, 5, { 5: { chainId: "chain-2" } })],
-      "a is of the chain chain-1, but b of chain-2",
+      "a is on chain chain-1, but b is on chain chain-2",
     ],
   ])("names both nodes where they differ: %s", async (_, listings, message) => {
     const looking = look(listings);
     await expect(looking).rejects.toThrow(ProtocolError);
     await expect(looking).rejects.toThrow(message);
-    await expect(looking).rejects.toThrow("\nNothing was changed. Nodes that share a sync must be of one history");
+    await expect(looking).rejects.toThrow("\nNothing was changed. All nodes of a sync must have the same history");
   });
 
   it("fails where all nodes are away, or one fails for good", async () => {
@@ -185,15 +185,15 @@ describe("agreeOn, beside what was known", () => {
       'and now has the segment 41 to 45 ("id-5")',
     ],
     [
-      "another one before its first",
+      "another segment",
       segments(7, 8, { 7: { previousHistorySegmentId: "x" } }),
       'it had the segment 51 to 60 ("id-6") of schema version 116 after "id-5", and now has the segment 61 to 70 ("id-7") of schema version 116 after "x"',
     ],
-    ["another chain", segments(3, 3, { 3: { chainId: "chain-2" } }), 'it was of chain "chain-1" and is of "chain-2"'],
+    ["another chain", segments(3, 3, { 3: { chainId: "chain-2" } }), 'its chain changed from "chain-1" to "chain-2"'],
   ])("is a parting where the node has %s", async (_, listed, message) => {
     const looking = look([listed], known);
     await expect(looking).rejects.toThrow(DivergenceError);
-    await expect(looking).rejects.toThrow("the history of a has changed: ");
+    await expect(looking).rejects.toThrow("the history of a changed: ");
     await expect(looking).rejects.toThrow(message);
   });
 });

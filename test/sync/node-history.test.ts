@@ -28,17 +28,21 @@ describe("checkHistory", () => {
   });
 
   test.each<[string, Partial<Record<number, Partial<HistorySegment>>>, string]>([
-    ["a height of 0", { 1: { fromHeight: 0n } }, 'the segment 0 to 10 ("id-1"), which is no range of blocks'],
-    ["a reversed range", { 2: { toHeight: 10n } }, 'the segment 11 to 10 ("id-2"), which is no range of blocks'],
+    ["a height of 0", { 1: { fromHeight: 0n } }, 'the segment 0 to 10 ("id-1"), which is not a valid range of blocks'],
+    [
+      "a reversed range",
+      { 2: { toHeight: 10n } },
+      'the segment 11 to 10 ("id-2"), which is not a valid range of blocks',
+    ],
     [
       "a height that no chain has",
       { 2: { toHeight: 2n ** 53n } },
-      'the segment 11 to 9007199254740992 ("id-2"), which is no range of blocks',
+      'the segment 11 to 9007199254740992 ("id-2"), which is not a valid range of blocks',
     ],
     [
       "a schema version that no database has",
       { 2: { databaseVersion: 2n ** 63n - 1n } },
-      "with version 9223372036854775807 of the database schema",
+      "with the invalid schema version 9223372036854775807",
     ],
     [
       "an overlap",
@@ -53,29 +57,29 @@ describe("checkHistory", () => {
     [
       "another one before",
       { 2: { previousHistorySegmentId: "id-0" } },
-      'the segment 11 to 20 ("id-2") as one that follows "id-0", but the one before it is the segment 1 to 10 ("id-1")',
+      'the segment 11 to 20 ("id-2") after "id-0", but the previous segment is the segment 1 to 10 ("id-1")',
     ],
-    ["none before", { 2: { previousHistorySegmentId: "" } }, 'as one that follows "", but'],
-    ["no identifier", { 1: { historySegmentId: "" } }, 'the segment 1 to 10 (""): an identifier has 1 to 128 visible'],
-    ["a line break", { 1: { historySegmentId: "a\nb" } }, '("a\\nb"): an identifier has'],
-    ["a space", { 1: { historySegmentId: "a b" } }, '("a b"): an identifier has'],
-    ["more than ASCII", { 1: { historySegmentId: "é" } }, '("é"): an identifier has'],
-    ["a long identifier", { 1: { historySegmentId: "x".repeat(129) } }, "an identifier has 1 to 128"],
-    ["an unsafe one before", { 1: { previousHistorySegmentId: "\u001b[2J" } }, 'after "\\u001b[2J": an identifier has'],
+    ["none before", { 2: { previousHistorySegmentId: "" } }, 'after "", but'],
+    ["no identifier", { 1: { historySegmentId: "" } }, 'the segment 1 to 10 (""): an ID must have 1 to 128 visible'],
+    ["a line break", { 1: { historySegmentId: "a\nb" } }, '("a\\nb"): an ID must have'],
+    ["a space", { 1: { historySegmentId: "a b" } }, '("a b"): an ID must have'],
+    ["more than ASCII", { 1: { historySegmentId: "é" } }, '("é"): an ID must have'],
+    ["a long identifier", { 1: { historySegmentId: "x".repeat(129) } }, "an ID must have 1 to 128"],
+    ["an unsafe one before", { 1: { previousHistorySegmentId: "\u001b[2J" } }, 'after "\\u001b[2J": an ID must have'],
     [
       "an identifier twice",
       { 2: { historySegmentId: "id-1" }, 3: { previousHistorySegmentId: "id-1" } },
-      'the identifier of the segment 11 to 20 ("id-1") a second time',
+      'the ID of the segment 11 to 20 ("id-1") twice',
     ],
-    ["no chain", { 1: { chainId: "" } }, 'the segment 1 to 10 ("id-1") as one of the chain ""'],
-    ["an unsafe chain", { 1: { chainId: "../x" } }, 'as one of the chain "../x"'],
-    ["a long chain", { 1: { chainId: "x".repeat(51) } }, "as one of the chain"],
+    ["no chain", { 1: { chainId: "" } }, 'the segment 1 to 10 ("id-1") of chain ""'],
+    ["an unsafe chain", { 1: { chainId: "../x" } }, 'of chain "../x"'],
+    ["a long chain", { 1: { chainId: "x".repeat(51) } }, "of chain"],
     [
       "two chains",
       { 2: { chainId: "chain-2" } },
-      'the segment 11 to 20 ("id-2") as one of the chain "chain-2", but the segment 1 to 10 ("id-1") of "chain-1"',
+      'the segment 11 to 20 ("id-2") of chain "chain-2", but the segment 1 to 10 ("id-1") of "chain-1"',
     ],
-    ["no schema version", { 3: { databaseVersion: 0n } }, '("id-3") with version 0 of the database schema'],
+    ["no schema version", { 3: { databaseVersion: 0n } }, '("id-3") with the invalid schema version 0'],
   ])("refuses %s", (_, more, message) => {
     const check = () => checkHistory(segments(1, 3, more), "node a");
     expect(check).toThrow(ProtocolError);

@@ -186,7 +186,7 @@ it("gives up after its patience where no node has what is missing", async () => 
   });
   const late = nodeOf("late", (segments) => (looks > 1 ? segments.slice(0, 1) : refused()));
   const { done } = syncing.sync({ parallel: 1, pollMs: 1, retryForMs: 300 }, [full, late]);
-  await expect(done).rejects.toThrow(/^no node that answers lists blocks .* of (trades|blocks) up to segment /);
+  await expect(done).rejects.toThrow(/^no reachable node lists blocks .* of (trades|blocks) up to segment /);
 });
 
 it("stops following a node whose history becomes another one", async () => {
@@ -207,6 +207,6 @@ it("stops following a node whose history becomes another one", async () => {
   const { done } = syncing.sync({ follow: true, pollMs: 50, hooks: { onEvent } });
   await expect(done).rejects.toThrow(DivergenceError);
   await expect(done).rejects.toThrow(
-    /^the history of the node has changed: it had the segment 41 to 50 .*, and now has the segment 41 to 50 /,
+    /^the history of the node changed: it had the segment 41 to 50 .*, and now has the segment 41 to 50 /,
   );
 });

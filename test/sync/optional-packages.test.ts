@@ -42,7 +42,7 @@ it.each(["v1.4.4", "v1.0.0", "v0.10.2"])(
   "refuses DuckDB %s, says which it needs and how to install it",
   async (version) => {
     await install(version);
-    const refused = `the package @duckdb/node-api holds DuckDB ${version}, but 1.5 or later is needed`;
+    const refused = `the package @duckdb/node-api contains DuckDB ${version}, but 1.5 or later is required`;
     const { code, output } = await verify("duckdb:a.duckdb");
     expect(output).toContain(refused);
     expect(output).toContain("npm install @duckdb/node-api@latest");
@@ -59,7 +59,7 @@ it.each(["v1.4.4", "v1.0.0", "v0.10.2"])(
 
 it.each(["v1.5.0", "v1.10.0", "v2.0.0"])("takes DuckDB %s", async (version) => {
   await install(version);
-  expect((await verify("duckdb:a.duckdb")).output).not.toContain("or later is needed");
+  expect((await verify("duckdb:a.duckdb")).output).not.toContain("or later is required");
 });
 
 it("says how to install prom-client where metrics are to be served without it", async () => {
@@ -68,7 +68,7 @@ it("says how to install prom-client where metrics are to be served without it", 
   expect(await run("--input-type=module", "--eval", program)).toMatchObject({
     code: 0,
     output: expect.stringMatching(
-      /^RequestError serving metrics needs the package prom-client, which cannot be loaded\nInstall it: npm install prom-client\n/,
+      /^RequestError serving metrics needs prom-client, which is not installed\nRun: npm install prom-client\n/,
     ),
   });
 });
@@ -76,7 +76,7 @@ it("says how to install prom-client where metrics are to be served without it", 
 it("says how to install DuckDB where it is not there", async () => {
   await rm(installed("@duckdb"), { recursive: true, force: true });
   const { code, output } = await verify("duckdb:a.duckdb");
-  expect(output).toContain("the package @duckdb/node-api, which cannot be loaded");
+  expect(output).toContain("needs @duckdb/node-api, which is not installed");
   expect(output).toContain("npm install @duckdb/node-api");
   expect(code).toBe(2);
 });

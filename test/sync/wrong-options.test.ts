@@ -26,27 +26,31 @@ test.each<[string, () => unknown, string]>([
   [
     "a sink's",
     () => duckdbSink("x", untyped({ memorylimit: "1GiB" })),
-    'the options have "memorylimit", which they do not know\nDid you mean memoryLimit?',
+    'unknown option "memorylimit" in options; did you mean "memoryLimit"?',
   ],
-  ["a path of DuckDB", () => duckdbSink(untyped(undefined)), "the path of a DuckDB file is undefined"],
-  ["an empty path", () => duckdbSink(""), 'the path of a DuckDB file is ""'],
-  ["a limit", () => duckdbSink("x", { memoryLimit: untyped(5) }), "memoryLimit is 5\n"],
-  ["views", () => duckdbSink("x", { namedViews: untyped("yes") }), 'namedViews is "yes"\nGive true or false.'],
-  ["options that are no object", () => duckdbSink("x", untyped(null)), "the options are null\nGive an object."],
-  ["Parquet's", () => parquetSink("x", untyped({ namedViews: true })), 'the options have "namedViews"'],
-  ["a folder", () => parquetSink(untyped(7)), "the folder of Parquet files is 7"],
-  ["no target", () => postgresSink(untyped(undefined)), "a PostgreSQL sink has neither a URL nor a pool"],
-  ["a target that is none", () => postgresSink(untyped({})), "a PostgreSQL sink has neither a URL nor a pool"],
+  ["a path of DuckDB", () => duckdbSink(untyped(undefined)), "the path of a DuckDB file must be a non-empty string"],
+  ["an empty path", () => duckdbSink(""), "the path of a DuckDB file must be a non-empty string"],
+  [
+    "a limit",
+    () => duckdbSink("x", { memoryLimit: untyped(5) }),
+    'memoryLimit must be a non-empty string such as "1GiB" (got 5)',
+  ],
+  ["views", () => duckdbSink("x", { namedViews: untyped("yes") }), 'namedViews must be true or false (got "yes")'],
+  ["options that are no object", () => duckdbSink("x", untyped(null)), "options must be an object (got null)"],
+  ["Parquet's", () => parquetSink("x", untyped({ namedViews: true })), 'unknown option "namedViews" in options'],
+  ["a folder", () => parquetSink(untyped(7)), "the folder of Parquet files must be a non-empty string"],
+  ["no target", () => postgresSink(untyped(undefined)), "a PostgreSQL sink needs a URL or a pool"],
+  ["a target that is none", () => postgresSink(untyped({})), "a PostgreSQL sink needs a URL or a pool"],
   [
     "PostgreSQL's",
     () => postgresSink("postgres://a/b", untyped({ shema: "x" })),
-    'the options have "shema", which they do not know\nDid you mean schema?',
+    'unknown option "shema" in options; did you mean "schema"?',
   ],
-  ["a schema", () => postgresSink("postgres://a/b", { schema: untyped(5) }), "the name of the schema is no text"],
+  ["a schema", () => postgresSink("postgres://a/b", { schema: untyped(5) }), "schema must be a string such as"],
   [
     "indexes",
     () => postgresSink("postgres://a/b", { createIndexes: untyped(true) }),
-    'createIndexes is true\nGive "with" or "after".',
+    'createIndexes must be "with" or "after" (got true)',
   ],
 ])("a sink refuses %s", (_, make, message) => {
   expect(make).toThrow(RequestError);
@@ -54,15 +58,23 @@ test.each<[string, () => unknown, string]>([
 });
 
 test.each<[string, () => Promise<unknown>, string]>([
-  ["a queue beside another sink", () => queueStatus(untyped(duckdbSink("x"))), "a queue needs a sink in PostgreSQL"],
-  ["a watch without a state", () => startWatch(untyped({ listen: "127.0.0.1:0" })), "state is undefined\nGive what"],
+  ["a queue beside another sink", () => queueStatus(untyped(duckdbSink("x"))), "a queue needs a PostgreSQL sink"],
+  [
+    "a watch without a state",
+    () => startWatch(untyped({ listen: "127.0.0.1:0" })),
+    "state must be a result of createSyncState() (got undefined)",
+  ],
   [
     "a misspelt option of a watch",
     () => startWatch(untyped({ listen: "127.0.0.1:0", stat: 1 })),
-    'the options have "stat", which they do not know\nDid you mean state?',
+    'unknown option "stat" in options; did you mean "state"?',
   ],
-  ["no options", () => syncHistory(client, untyped(undefined)), "the sink is undefined"],
-  ["a sink that is a text", () => planHistory(client, { sink: untyped("x.duckdb") }), "the sink is x.duckdb"],
+  ["no options", () => syncHistory(client, untyped(undefined)), "the sink must be an object (got undefined)"],
+  [
+    "a sink that is a text",
+    () => planHistory(client, { sink: untyped("x.duckdb") }),
+    "the sink must be an object (got x.duckdb)",
+  ],
   [
     "a sink without a method",
     () => syncHistory(client, { sink: { ...sink(), remove: untyped(undefined) } }),
@@ -73,31 +85,47 @@ test.each<[string, () => Promise<unknown>, string]>([
     () => verifySync({ ...sink(), [Symbol.asyncDispose]: untyped(1) }),
     "the sink has no [Symbol.asyncDispose]",
   ],
-  ["no client", () => syncHistory(untyped(undefined), { sink: sink() }), "undefined is no client"],
-  ["a URL for a client", () => syncHistory([client, untyped("http://x")], { sink: sink() }), '"http://x" is no client'],
+  [
+    "no client",
+    () => syncHistory(untyped(undefined), { sink: sink() }),
+    "client must be a result of createClient() (got undefined)",
+  ],
+  [
+    "a URL for a client",
+    () => syncHistory([client, untyped("http://x")], { sink: sink() }),
+    'client must be a result of createClient() (got "http://x")',
+  ],
   [
     "a misspelt hook",
     () => syncHistory(client, { sink: sink(), hooks: untyped({ onevent() {} }) }),
-    'hooks has "onevent", which it does not know\nDid you mean onEvent?',
+    'unknown field "onevent" in hooks; did you mean "onEvent"?',
   ],
   [
     "a hook that is no function",
     () => syncHistory(client, { sink: sink(), hooks: { onEvent: untyped(1) } }),
-    "onEvent is 1",
+    "onEvent must be a function (got 1)",
   ],
   [
     "a signal",
     () => syncHistory(client, { sink: sink(), signal: untyped(new AbortController()) }),
-    "signal is an object\nGive the signal of an AbortController.",
+    "signal must be an AbortSignal (got an AbortController)",
   ],
   [
     "follow",
     () => syncHistory(client, { sink: sink(), follow: untyped("yes") }),
-    'follow is "yes"\nGive true or false.',
+    'follow must be true or false (got "yes")',
   ],
-  ["a limit", () => syncStatus(sink(), { limit: untyped("5") }), 'limit is "5"'],
-  ["a client of a status", () => syncStatus(sink(), { clients: untyped({}) }), "an object is no client"],
-  ["deep", () => verifySync(sink(), { deep: untyped(1) }), "deep is 1"],
+  [
+    "a limit",
+    () => syncStatus(sink(), { limit: untyped("5") }),
+    'limit must be a whole number from 1 to 10000000 (got "5")',
+  ],
+  [
+    "a client of a status",
+    () => syncStatus(sink(), { clients: untyped({}) }),
+    "client must be a result of createClient() (got an object)",
+  ],
+  ["deep", () => verifySync(sink(), { deep: untyped(1) }), "deep must be true or false (got 1)"],
 ])("refuses %s", async (_, act, message) => {
   const acting = act();
   await expect(acting).rejects.toThrow(RequestError);

@@ -68,19 +68,13 @@ describe.each(["grpc", "rest"] as const)("an answer to a submission over %s", (t
   });
 
   test.each<[Answer, string]>([
-    [{}, "the response says neither that the node took the transaction nor a known code of a refusal"],
+    [{}, "the response neither accepts nor refuses the transaction"],
     [
       { txHash: "AB".repeat(32), data: "something" },
-      'the response says neither that the node took the transaction nor a known code of a refusal: "something"',
+      'the response neither accepts nor refuses the transaction: "something"',
     ],
-    [
-      { code: 71, log: "y" },
-      'the response says that the transaction failed with code 71, which is no known refusal: "y"',
-    ],
-    [
-      { code: 99, data: "x" },
-      'the response says that the transaction failed with code 99, which is no known refusal: "x"',
-    ],
+    [{ code: 71, log: "y" }, 'the response refuses the transaction with the unknown code 71: "y"'],
+    [{ code: 99, data: "x" }, 'the response refuses the transaction with the unknown code 99: "x"'],
   ])("that is no success and no known refusal proves nothing: %j", async (answer, summary) => {
     await using node = await nodeThatAnswers(transport, [answer, answer, answer]);
     const error = await sent(node.client);
@@ -101,14 +95,14 @@ test.each([{}, { code: 99 }])(
 );
 
 describe("a tid that the node has seen", () => {
-  const look = /^It may have been taken by an earlier submission/;
+  const look = /^An earlier submission may have been accepted, or/;
 
   test("is explained by the check where this client only had it checked", async () => {
     await using node = await nodeThatAnswers("grpc", [seen]);
     const tx = await node.client.signCommand(cancel, { signer: sender });
     await node.client.checkTransaction(tx);
     expect(await reasonOf(node.client.submitTransaction({ tx, type }))).toMatchObject({
-      advice: expect.stringMatching(/^This client asked the node to check it/),
+      advice: expect.stringMatching(/^This client asked the node to check the transaction,/),
     });
   });
 
@@ -132,7 +126,7 @@ describe("a block that the node does not know", () => {
       refusal: "expired",
       mayHaveBeenTaken: false,
       advice:
-        "None of it will be executed: the node does not know the block that it is tied to, or finds it too old. Sign the command again.",
+        "The transaction will not be executed: its proof of work is for a block that the node does not know or that is too old. Sign the command again.",
     };
     expect(await sent(node.client)).toMatchObject(refused);
     const waited = node.client.sendCommand(cancel, { signer: sender, until: "executed" });

@@ -183,7 +183,7 @@ describe("what the node has counted", () => {
   it("is refused where the next block would ask for as much", async () => {
     const { take } = allowanceAt(last, () => seen(0n, { expectedDifficulty: 12n }));
     expect(await reasonOf(take({ maxDifficulty: 11 }))).toMatchObject({
-      summary: expect.stringContaining("has difficulty 12, above 11"),
+      summary: expect.stringContaining("has difficulty 12, which exceeds"),
     });
   });
 
@@ -231,8 +231,8 @@ describe("what the node has counted", () => {
     const reason = await reasonOf(take());
     expect(reason).toBeInstanceOf(RequestError);
     expect(reason).toMatchObject({
-      summary: `the key ${publicKey} is banned until 2030-01-01 for bad proofs of work`,
-      advice: "Wait until then, or send with another key; nothing was sent.",
+      summary: `the node has banned the key ${publicKey} until 2030-01-01 for invalid proofs of work`,
+      advice: "Wait until then, or use another key. Nothing was sent.",
     });
     const free = allowanceAt(last, () => ({ pow: { blockStates: [], bannedUntil: "" } }));
     expect(await free.difficulties(1)).toEqual([10]);
@@ -275,8 +275,8 @@ describe("the wait for the next block", () => {
     node.block = { ...last, height: 9n };
     expect(await runtime.until(failure)).toMatchObject({
       name: "RequestError",
-      summary: "block 9 has served its transactions, and no next one came in a minute",
-      advice: "Check that the network makes blocks; nothing was sent.",
+      summary: "block 9 allows no more transactions, and no new block arrived within a minute",
+      advice: "Check that the network makes blocks. Nothing was sent.",
     });
     expect(signals).toHaveLength(4);
   });
@@ -310,9 +310,7 @@ describe("a wrong last block", () => {
     expect(await reasonOf(take())).toMatchObject({
       name: "ConnectionError",
       connected: false,
-      summary: expect.stringMatching(
-        /^the node has named last blocks that do not fit together: 1, 1000, 2000, 3000, 4000$/,
-      ),
+      summary: expect.stringMatching(/^the node reported contradictory last blocks: 1, 1000, 2000, 3000, 4000$/),
     });
   });
 });
@@ -363,8 +361,8 @@ describe("the validity of a transaction", () => {
     const { asked, take } = at(100, 94, 98, 99); // Block 94 would leave 4 blocks.
     expect(await reasonOf(take({ validForBlocks: 6 }))).toMatchObject({
       name: "RequestError",
-      summary: "no block is known that is old enough for a validity of 6 blocks",
-      advice: expect.stringMatching(/one of the blocks 95 to 96, .* wait 2 blocks, or allow 8\. Nothing was sent\.$/),
+      summary: "no known block is old enough for a validity of 6 blocks",
+      advice: expect.stringMatching(/one of the blocks 95 to 96, .* Wait 2 blocks, or allow 8\. Nothing was sent\.$/),
     });
     expect(asked).toEqual([]);
   });
@@ -376,14 +374,15 @@ describe("the validity of a transaction", () => {
     const { asked, take } = at(100, ...all);
     expect(await reasonOf(take({ validForBlocks }))).toMatchObject({
       name: "RequestError",
-      summary: `validForBlocks is ${validForBlocks} blocks, fewer than 5`,
+      summary: `validForBlocks must be at least 5 blocks (got ${validForBlocks})`,
     });
     expect(asked).toEqual([]);
   });
 
   it("is at most what the network gives", async () => {
     expect(await reasonOf(at(100, ...all).take({ validForBlocks: 11 }))).toMatchObject({
-      summary: "validForBlocks is 11, but the network takes a transaction in the next 10 blocks at most",
+      summary:
+        "validForBlocks must be at most 10, the number of blocks in which the network accepts a transaction (got 11)",
     });
   });
 
@@ -392,7 +391,7 @@ describe("the validity of a transaction", () => {
     expect((await take({ validForMs: 13_999 })).validForBlocks).toBe(6); // A block each 2 s.
     expect((await take({ validForMs: 60_000 })).validForBlocks).toBe(10);
     expect(await reasonOf(take({ validForMs: 9999 }))).toMatchObject({
-      summary: "validForMs is 4 blocks, fewer than 5",
+      summary: "validForMs must be at least 5 blocks (got 4)",
     });
   });
 
@@ -421,7 +420,7 @@ describe("the validity of a transaction", () => {
 
   it("of a time needs the times of two blocks", async () => {
     expect(await reasonOf(at(100, 99).take({ validForMs: 5000 }))).toMatchObject({
-      summary: "the interval between blocks is not known, so a time cannot be converted to blocks",
+      summary: "the block interval is unknown, so a time cannot be converted to blocks",
     });
   });
 
@@ -457,7 +456,7 @@ describe("the validity of a transaction", () => {
     recent.add({ height: 100n, hash: hashOf(100) });
     expect(await runtime.until(failure)).toMatchObject({
       name: "RequestError",
-      summary: "the last block of the node is 94, but block 100 is known",
+      summary: "the node's last block is 94, but block 100 is already known",
     });
   });
 
@@ -470,7 +469,7 @@ describe("the validity of a transaction", () => {
   it("ties to no block with a hash that is none", async () => {
     const { take, recent } = at(100);
     recent.add({ height: 96n, hash: "../../etc" });
-    await expect(take({ validForBlocks: 6 })).rejects.toThrow("no block is known that is old enough");
+    await expect(take({ validForBlocks: 6 })).rejects.toThrow("no known block is old enough");
   });
 });
 

@@ -39,7 +39,7 @@ describe("the chain that is signed for", () => {
   test.each(["grpc", "rest"] as const)("is the one named, or nothing is signed, over %s", async (transport) => {
     await using node = await nodeOf("vega-mainnet-0011");
     const config = { transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
-    const said = 'the node is on chain "vega-mainnet-0011", and the chain named is "test-1"';
+    const said = 'the node is on chain "vega-mainnet-0011", but the chain to sign for is "test-1"';
     await using named = createClient({ ...config, chainId: "test-1" });
     await using unnamed = createClient(config);
     const signer = counting();
@@ -95,7 +95,7 @@ describe("the chain that is signed for", () => {
     const error = await failure(unnamed.sendCommand(stopOrder(), { signer }));
     expect(error).toBeInstanceOf(RequestError);
     expect(error).toMatchObject({
-      summary: "the chain to sign for is not named, and the node is not on loopback",
+      summary: "the chain ID is required, because the node is not on loopback",
       advice: expect.stringMatching(/chainId.*TRADEWIRE_CHAIN_ID.*--chain-id/),
     });
     await using named = createClient({ ...quick, chainId: "test-1" });
@@ -116,7 +116,7 @@ describe("the chain that is signed for", () => {
 test("a configuration takes identifiers of chains only", () => {
   const grpc = { url: "http://127.0.0.1:1" };
   for (const chainId of ["", "a b", "a\0", "a".repeat(51), "é"]) {
-    expect(() => createClient({ grpc, chainId })).toThrow("must be a chain's identifier: 1 to 50 characters");
+    expect(() => createClient({ grpc, chainId })).toThrow("must be 1 to 50 characters");
   }
 });
 

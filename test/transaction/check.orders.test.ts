@@ -41,37 +41,37 @@ describe("an order", () => {
 
   test.each<[JsonObject, string]>([
     [{ marketId: "" }, "marketId is required"],
-    [{ marketId: "ETHUSD" }, 'marketId is "ETHUSD", not 64 hex digits'],
+    [{ marketId: "ETHUSD" }, 'marketId must be 64 hex digits (got "ETHUSD")'],
     [{ price: "" }, "price is required for a limit order"],
-    [{ price: "1.5" }, 'price is "1.5", not an unsigned whole number'],
-    [{ price: "-1" }, 'price is "-1", not an unsigned whole number'],
-    [{ price: "1e5" }, 'price is "1e5", not an unsigned whole number'],
-    [{ price: "0" }, "price is 0"],
-    [{ size: "0" }, "size is 0, and has to be above 0"],
+    [{ price: "1.5" }, 'price must be an unsigned whole number (got "1.5")'],
+    [{ price: "-1" }, 'price must be an unsigned whole number (got "-1")'],
+    [{ price: "1e5" }, 'price must be an unsigned whole number (got "1e5")'],
+    [{ price: "0" }, "price must be positive (got 0)"],
+    [{ size: "0" }, "size must be positive (got 0)"],
     [{ side: "SIDE_UNSPECIFIED" }, "side is required"],
-    [{ side: 9 }, "side is 9, which is not a known value"],
+    [{ side: 9 }, "side must be a known value (got 9)"],
     [{ type: "TYPE_UNSPECIFIED" }, "type is required"],
-    [{ type: "TYPE_NETWORK" }, "type is TYPE_NETWORK, which no party may submit"],
+    [{ type: "TYPE_NETWORK" }, "type must not be TYPE_NETWORK, which parties cannot submit"],
     [{ timeInForce: "TIME_IN_FORCE_UNSPECIFIED" }, "timeInForce is required"],
     [{ timeInForce: "TIME_IN_FORCE_GTT" }, "expiresAt is required with TIME_IN_FORCE_GTT, in Unix nanoseconds"],
-    [{ expiresAt: "1" }, "expiresAt may be set only with TIME_IN_FORCE_GTT"],
+    [{ expiresAt: "1" }, "expiresAt must be set only with TIME_IN_FORCE_GTT"],
     [
       { reduceOnly: true },
-      "reduceOnly is valid for non-persistent orders only: TIME_IN_FORCE_IOC or TIME_IN_FORCE_FOK",
+      "reduceOnly is valid only for non-persistent orders: TIME_IN_FORCE_IOC or TIME_IN_FORCE_FOK",
     ],
-    [{ icebergOpts: { peakSize: "5" } }, "icebergOpts.minimumVisibleSize is 0, and has to be above 0"],
+    [{ icebergOpts: { peakSize: "5" } }, "icebergOpts.minimumVisibleSize must be positive (got 0)"],
     [
       { icebergOpts: { peakSize: "5", minimumVisibleSize: "6" } },
-      "icebergOpts.minimumVisibleSize is above peakSize, 5",
+      "icebergOpts.minimumVisibleSize must not exceed peakSize, 5",
     ],
     [{ peggedOrder: { offset: "1" } }, "peggedOrder.reference is required"],
     [
       { peggedOrder: { reference: "PEGGED_REFERENCE_BEST_ASK", offset: "1" } },
-      "peggedOrder.reference is the best price of the other side, with which the order would trade",
+      "peggedOrder.reference must not be the best price of the other side, with which the order would trade",
     ],
     [
       { peggedOrder: { reference: "PEGGED_REFERENCE_MID", offset: "-1" } },
-      'peggedOrder.offset is "-1", not an unsigned whole number',
+      'peggedOrder.offset must be an unsigned whole number (got "-1")',
     ],
   ])("%j: %s", (change, problem) => {
     expect(problemsOf({ orderSubmission: { ...limit, ...change } })).toEqual([`orderSubmission.${problem}`]);
@@ -79,7 +79,7 @@ describe("an order", () => {
 
   test("a market order that may only rest on the book", () => {
     const order = { ...limit, type: "TYPE_MARKET", timeInForce: "TIME_IN_FORCE_IOC", postOnly: true };
-    expect(problemsOf({ orderSubmission: order })).toEqual(["orderSubmission.postOnly is valid for limit orders only"]);
+    expect(problemsOf({ orderSubmission: order })).toEqual(["orderSubmission.postOnly is valid only for limit orders"]);
   });
 
   test("all problems are told at once", () => {
@@ -88,7 +88,7 @@ describe("an order", () => {
       "orderSubmission.side is required",
       "orderSubmission.timeInForce is required",
       "orderSubmission.type is required",
-      "orderSubmission.size is 0, and has to be above 0",
+      "orderSubmission.size must be positive (got 0)",
     ]);
   });
 
@@ -127,22 +127,22 @@ describe("a stop order", () => {
 
   const { orderSubmission } = stop;
   test.each<[JsonObject, string]>([
-    [{}, " holds neither risesAbove nor fallsBelow, and needs one of them at least"],
-    [{ risesAbove: { orderSubmission } }, ".risesAbove.price is required, or else trailingPercentOffset"],
+    [{}, " must contain risesAbove, fallsBelow or both"],
+    [{ risesAbove: { orderSubmission } }, ".risesAbove.price is required without trailingPercentOffset"],
     [{ risesAbove: { price: "1" } }, ".risesAbove.orderSubmission is required"],
-    [{ risesAbove: { ...stop, price: "1.5" } }, '.risesAbove.price is "1.5", not an unsigned whole number'],
+    [{ risesAbove: { ...stop, price: "1.5" } }, '.risesAbove.price must be an unsigned whole number (got "1.5")'],
     [
       { fallsBelow: { ...stop, orderSubmission: { ...orderSubmission, size: "0" } } },
-      ".fallsBelow.orderSubmission.size is 0, and has to be above 0",
+      ".fallsBelow.orderSubmission.size must be positive (got 0)",
     ],
-    [{ risesAbove: { ...stop, expiresAt: "1" } }, ".risesAbove.expiryStrategy is required where expiresAt is set"],
+    [{ risesAbove: { ...stop, expiresAt: "1" } }, ".risesAbove.expiryStrategy is required with expiresAt"],
     [
       { risesAbove: { ...stop, expiresAt: "-1", expiryStrategy: "EXPIRY_STRATEGY_SUBMIT" } },
-      ".risesAbove.expiresAt is -1, not a time in Unix nanoseconds",
+      ".risesAbove.expiresAt must be a time in Unix nanoseconds (got -1)",
     ],
     [
       { risesAbove: stop, fallsBelow: { ...stop, orderSubmission: { ...orderSubmission, marketId: id } } },
-      ".fallsBelow.orderSubmission.marketId is another market than that of risesAbove",
+      ".fallsBelow.orderSubmission.marketId must be the market of risesAbove",
     ],
     [
       { risesAbove: { ...stop, sizeOverrideSetting: "SIZE_OVERRIDE_SETTING_POSITION" } },
@@ -150,7 +150,7 @@ describe("a stop order", () => {
     ],
     [
       { risesAbove: { ...stop, sizeOverrideValue: { percentage: "0.5" } } },
-      ".risesAbove.sizeOverrideValue may be set only with SIZE_OVERRIDE_SETTING_POSITION",
+      ".risesAbove.sizeOverrideValue must be set only with SIZE_OVERRIDE_SETTING_POSITION",
     ],
   ])("%j", (submission, problem) => {
     expect(problemsOf({ stopOrdersSubmission: submission })).toEqual([`stopOrdersSubmission${problem}`]);
@@ -176,7 +176,7 @@ describe("a stop order", () => {
     const problems = problemsOf({ stopOrdersSubmission: { fallsBelow: { orderSubmission, trailingPercentOffset } } });
     expect(problems.length).toBe(good ? 0 : 1);
     expect(problems.join()).toMatch(
-      good ? /^$/ : /^stopOrdersSubmission\.fallsBelow\.trailingPercentOffset (?:is|trailing) /,
+      good ? /^$/ : /^stopOrdersSubmission\.fallsBelow\.trailingPercentOffset (?:must|is|trailing) /,
     );
   });
 });

@@ -22,22 +22,22 @@ function emptyCommand(name: string): MessageInitShape<typeof InputDataSchema> {
 describe("other commands", () => {
   test.each<[JsonObject, string[]]>([
     [{ orderCancellation: {} }, []],
-    [{ orderCancellation: { orderId: "x" } }, ['orderCancellation.orderId is "x", not 64 hex digits']],
+    [{ orderCancellation: { orderId: "x" } }, ['orderCancellation.orderId must be 64 hex digits (got "x")']],
     [{ orderAmendment: { orderId: id, marketId: market, sizeDelta: "-1" } }, []],
     [
       { orderAmendment: { orderId: id, marketId: market, size: "1", sizeDelta: "1" } },
-      ["orderAmendment.sizeDelta cannot be set along with size"],
+      ["orderAmendment.sizeDelta cannot be combined with size"],
     ],
     [
       { orderAmendment: { orderId: id, marketId: market, timeInForce: "TIME_IN_FORCE_GFA" } },
-      ["orderAmendment.timeInForce can become neither TIME_IN_FORCE_GFA nor TIME_IN_FORCE_GFN"],
+      ["orderAmendment.timeInForce cannot be changed to TIME_IN_FORCE_GFA or TIME_IN_FORCE_GFN"],
     ],
     [{ stopOrdersCancellation: {} }, []],
     [
       { stopOrdersCancellation: { stopOrderId: "1" } },
-      ['stopOrdersCancellation.stopOrderId is "1", not 64 hex digits'],
+      ['stopOrdersCancellation.stopOrderId must be 64 hex digits (got "1")'],
     ],
-    [{ batchMarketInstructions: {} }, ["batchMarketInstructions holds no instruction"]],
+    [{ batchMarketInstructions: {} }, ["batchMarketInstructions must contain at least one instruction"]],
     [
       { batchMarketInstructions: { submissions: [limit, { ...limit, price: "" }] } },
       ["batchMarketInstructions.submissions[1].price is required for a limit order"],
@@ -51,21 +51,21 @@ describe("other commands", () => {
           ],
         },
       },
-      ["batchMarketInstructions.amendments[1].orderId is amended already in this batch"],
+      ["batchMarketInstructions.amendments[1].orderId is already amended in this batch"],
     ],
     [{ withdrawSubmission: { asset: id } }, ["withdrawSubmission.amount is required"]],
     [{ voteSubmission: { proposalId: id } }, ["voteSubmission.value is required"]],
     [{ liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "0.001" } }, []],
     [
       { liquidityProvisionAmendment: { marketId: id, fee: "x" } },
-      ['liquidityProvisionAmendment.fee is "x", not a decimal number from 0 on'],
+      ['liquidityProvisionAmendment.fee must be a decimal number of at least 0 (got "x")'],
     ],
     [{ liquidityProvisionCancellation: {} }, ["liquidityProvisionCancellation.marketId is required"]],
     [{ delegateSubmission: { nodeId: id } }, ["delegateSubmission.amount is required"]],
     [{ undelegateSubmission: { nodeId: id } }, ["undelegateSubmission.method is required"]],
     [
       { transfer: { fromAccountType: 4, toAccountType: 4, to: id, asset: id, amount: "1" } },
-      ["transfer holds neither oneOff nor recurring"],
+      ["transfer must contain oneOff or recurring"],
     ],
     [
       {
@@ -78,17 +78,17 @@ describe("other commands", () => {
           recurring: { startEpoch: "5", endEpoch: "4", factor: "1" },
         },
       },
-      ["transfer.recurring.endEpoch is before startEpoch"],
+      ["transfer.recurring.endEpoch must not be before startEpoch"],
     ],
     [{ cancelTransfer: {} }, ["cancelTransfer.transferId is required"]],
     [{ createReferralSet: { isTeam: true } }, ["createReferralSet.team is required"]],
     [{ createReferralSet: { isTeam: true, team: {} } }, ["createReferralSet.team.name is required"]],
     [
       { updateReferralSet: { id, team: { name: "x".repeat(101) } } },
-      ["updateReferralSet.team.name has 101 characters, and may have 100"],
+      ["updateReferralSet.team.name must have at most 100 characters (got 101)"],
     ],
     [{ applyReferralCode: {} }, ["applyReferralCode.id is required"]],
-    [{ joinTeam: { id: "7" } }, ['joinTeam.id is "7", not 64 hex digits']],
+    [{ joinTeam: { id: "7" } }, ['joinTeam.id must be 64 hex digits (got "7")']],
     [{ updateMarginMode: { marketId: id, mode: "MODE_CROSS_MARGIN" } }, []],
     [
       { updateMarginMode: { marketId: id, mode: "MODE_ISOLATED_MARGIN" } },
@@ -96,7 +96,7 @@ describe("other commands", () => {
     ],
     [
       { updatePartyProfile: { alias: "x".repeat(33) } },
-      ["updatePartyProfile.alias has 33 characters, and may have 32"],
+      ["updatePartyProfile.alias must have at most 32 characters (got 33)"],
     ],
     [
       {
@@ -109,11 +109,14 @@ describe("other commands", () => {
         },
       },
       [
-        "submitAmm.concentratedLiquidityParameters.lowerBound has to be below base",
-        "submitAmm.concentratedLiquidityParameters.upperBound has to be above base",
+        "submitAmm.concentratedLiquidityParameters.lowerBound must be below base",
+        "submitAmm.concentratedLiquidityParameters.upperBound must be above base",
       ],
     ],
-    [{ amendAmm: { marketId: id } }, ['amendAmm.slippageTolerance is "", not a decimal number above 0 and at most 1']],
+    [
+      { amendAmm: { marketId: id } },
+      ['amendAmm.slippageTolerance must be a decimal number above 0 and at most 1 (got "")'],
+    ],
     [{ cancelAmm: { marketId: id } }, ["cancelAmm.method is required"]],
   ])("%j", (command, problems) => {
     expect(problemsOf(command)).toEqual(problems);

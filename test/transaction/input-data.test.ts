@@ -33,14 +33,19 @@ describe("a command", () => {
   });
 
   test.each([0n, -1n, 2n ** 64n])("is not tied to height %d, and has no such nonce", (wrong) => {
-    const advice = "Give a bigint from 1 to 2^64 - 1.";
-    expect(() => encodeInputData(join, { blockHeight: wrong })).toThrow(`blockHeight is ${wrong}\n${advice}`);
-    expect(() => encodeInputData(join, { blockHeight: 5n, nonce: wrong })).toThrow(`nonce is ${wrong}\n${advice}`);
+    expect(() => encodeInputData(join, { blockHeight: wrong })).toThrow(
+      `blockHeight must be a bigint from 1 to 2^64 - 1 (got ${wrong})`,
+    );
+    expect(() => encodeInputData(join, { blockHeight: 5n, nonce: wrong })).toThrow(
+      `nonce must be a bigint from 1 to 2^64 - 1 (got ${wrong})`,
+    );
   });
 
   test("is tied to a height that is a bigint", () => {
     const blockHeight: unknown = 5;
-    expect(() => encodeInputData(join, { blockHeight: blockHeight as bigint })).toThrow("blockHeight is 5\n");
+    expect(() => encodeInputData(join, { blockHeight: blockHeight as bigint })).toThrow(
+      "blockHeight must be a bigint from 1 to 2^64 - 1 (got 5)\n",
+    );
   });
 
   test.each([1n, LARGEST])("may have height and nonce %d", (right) => {
@@ -64,7 +69,9 @@ describe("raw input data", () => {
   test("that is complete is signed as it is, in whatever order its fields are", () => {
     const complete = Buffer.concat([unknown, Uint8Array.of(0x10, 5, 0x08, 6)]);
     expect(encodeInputData({ inputData: complete }, { blockHeight: 5n })).toBe(complete);
-    expect(() => encodeInputData({ inputData: complete }, { blockHeight: 6n })).toThrow("inputData.blockHeight is 5");
+    expect(() => encodeInputData({ inputData: complete }, { blockHeight: 6n })).toThrow(
+      "inputData.blockHeight is 5, but the proof of work is for block 6",
+    );
   });
 
   test("is checked where its command is known, and refused where it holds none", () => {
@@ -72,10 +79,14 @@ describe("raw input data", () => {
       InputDataSchema,
       create(InputDataSchema, { command: { case: "joinTeam", value: { id: "x" } } }),
     );
-    expect(() => encodeInputData({ inputData: known }, { blockHeight: 5n })).toThrow('joinTeam.id is "x"');
+    expect(() => encodeInputData({ inputData: known }, { blockHeight: 5n })).toThrow(
+      'joinTeam.id must be 64 hex digits (got "x")',
+    );
     const options = { blockHeight: 5n };
-    expect(() => encodeInputData({ inputData: new Uint8Array() }, options)).toThrow("holds no command");
-    expect(() => encodeInputData({ inputData: text("test-1\0") }, options)).toThrow("is no serialized InputData");
+    expect(() => encodeInputData({ inputData: new Uint8Array() }, options)).toThrow("contains no command");
+    expect(() => encodeInputData({ inputData: text("test-1\0") }, options)).toThrow(
+      "inputData is not a serialized InputData",
+    );
   });
 
   test("agrees with the options, or is refused", () => {
@@ -84,19 +95,19 @@ describe("raw input data", () => {
       Uint8Array.of(8, 9, 16, 5),
     );
     expect(() => encodeInputData({ inputData: withNonce }, { blockHeight: 5n, nonce: 8n })).toThrow(
-      "inputData.nonce is 9, but the nonce given is 8\nGive the nonce in one place.",
+      "inputData.nonce is 9, but the option nonce is 8\nSet the nonce in one place only.",
     );
     const withHeight = Buffer.concat([Uint8Array.of(0x10, 5), unknown]);
     expect(encodeInputData({ inputData: withHeight }, { blockHeight: 5n, nonce: 6n }).subarray(0, 4)).toEqual(
       Uint8Array.of(8, 6, 16, 5),
     );
     expect(() => encodeInputData({ inputData: withHeight }, { blockHeight: 6n })).toThrow(
-      "but the proof of work is for 6\nLeave the height out of the raw input data, to have it put in.",
+      "but the proof of work is for block 6\nOmit the height from the raw input data: it is set when the transaction is signed.",
     );
     const both = Buffer.concat([Uint8Array.of(0x08, 9, 0x10, 5), unknown]);
     expect(encodeInputData({ inputData: both }, { blockHeight: 5n, nonce: 9n })).toBe(both);
     expect(() => encodeInputData({ inputData: both }, { blockHeight: 5n, nonce: 0n })).toThrow(
-      "but the nonce given is 0",
+      "but the option nonce is 0",
     );
   });
 
@@ -111,7 +122,9 @@ describe("raw input data", () => {
   test("that cannot be used says what to give", () => {
     const given = (inputData: Uint8Array) => () => readCommand({ inputData });
     expect(given(new Uint8Array())).toThrow(RequestError);
-    expect(given(new Uint8Array())).toThrow("the input data holds no command\nGive one command.");
-    expect(given(text("test-1\0"))).toThrow("is no serialized InputData\nGive the Protobuf message's binary form");
+    expect(given(new Uint8Array())).toThrow("the input data contains no command\nAdd one command.");
+    expect(given(text("test-1\0"))).toThrow(
+      "inputData is not a serialized InputData\nUse the binary form of the Protobuf message,",
+    );
   });
 });

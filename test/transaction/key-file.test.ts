@@ -45,8 +45,10 @@ describe("a key file", () => {
   test("is refused at once where it is a pipe", async () => {
     const pipe = join(folder, "pipe");
     await promisify(execFile)("mkfifo", ["-m", "600", pipe]);
-    await expect(signerFromKeyFile(pipe)).rejects.toThrow("it is a folder, a pipe or a device, not a file");
-    await expect(signerFromKeyFile(folder)).rejects.toThrow("not a file\nA key file is read for each signature.");
+    await expect(signerFromKeyFile(pipe)).rejects.toThrow("not a regular file");
+    await expect(signerFromKeyFile(folder)).rejects.toThrow(
+      "not a regular file\nA key file is read for each signature.",
+    );
   });
 
   test("is refused in a folder that others can write to, unless each may change only what is their own", async () => {
@@ -106,7 +108,7 @@ describe("a key file", () => {
     const path = await keyIn("others", 0o700);
     await chown(path, 1, 1);
     await expect(signerFromKeyFile(path)).rejects.toThrow(
-      "another user (uid 1) owns the key file\nUse a key file of your own",
+      "another user (uid 1) owns the key file\nUse a key file that you own",
     );
   });
 
@@ -154,19 +156,23 @@ describe("a key file", () => {
   test("that is missing, or there already, comes with advice that fits", async () => {
     const missing = signerFromKeyFile(join(folder, "missing"));
     await expect(missing).rejects.toThrow(
-      "no such file or folder\nCheck the path. `tradewire keys new FILE` makes a key",
+      "no such file or directory\nCheck the path. `tradewire keys new FILE` creates a key file",
     );
     await createKeyFile(join(folder, "there"));
     const again = createKeyFile(join(folder, "there"));
-    await expect(again).rejects.toThrow("the file already exists\nChoose another name: a key is never replaced.");
-    await expect(createKeyFile(join(folder, "no", "key"))).rejects.toThrow("no such file or folder\nCheck the path.");
+    await expect(again).rejects.toThrow("file already exists\nChoose another name: a key file is never overwritten.");
+    await expect(createKeyFile(join(folder, "no", "key"))).rejects.toThrow(
+      "no such file or directory\nCheck the path.",
+    );
   });
 
   test.each([seed, `0x${seed}`, seed.toUpperCase(), `${seed}0`, seed.slice(1), `folder/${seed}`])(
     "does not show a seed in the place of its path: %s",
     async (path) => {
       const error = await signerFromKeyFile(path).catch((reason: unknown) => reason);
-      expect(error).toMatchObject({ message: expect.stringMatching(/^"(folder\/)?\*\*\*": no such file or folder\n/) });
+      expect(error).toMatchObject({
+        message: expect.stringMatching(/^(folder\/)?\*\*\*: no such file or directory\n/),
+      });
       expect(inspect(error, { depth: 10, showHidden: true }).toLowerCase()).not.toContain(seed.slice(8, 40));
     },
   );
@@ -188,7 +194,7 @@ describe("the key in a file", () => {
   test("does not take the place of a file", async () => {
     const path = join(folder, "mine");
     await writeFile(path, "mine");
-    await expect(createKeyFile(path)).rejects.toThrow("the file already exists");
+    await expect(createKeyFile(path)).rejects.toThrow("file already exists");
     expect(await readFile(path, "utf8")).toBe("mine");
   });
 
@@ -227,10 +233,10 @@ describe("the key in a file", () => {
       const path = join(folder, `bad-${Buffer.from(content).toString("hex")}`);
       await writeFile(path, content, { mode: 0o600 });
       await expect(signerFromKeyFile(path)).rejects.toThrow(
-        "it is no key file\nA key file holds 64 hex digits, a seed, and nothing else.",
+        "not a key file\nA key file contains a seed of 64 hex digits and nothing else.",
       );
     }
-    await expect(signerFromKeyFile(join(folder, "missing"))).rejects.toThrow("no such file or folder");
+    await expect(signerFromKeyFile(join(folder, "missing"))).rejects.toThrow("no such file or directory");
   });
 
   test("that changed signs nothing", async () => {
@@ -239,7 +245,7 @@ describe("the key in a file", () => {
     const signer = await signerFromKeyFile(path);
     await writeFile(path, "cd".repeat(32));
     await expect(signer.sign(text("x"))).rejects.toThrow(
-      `holds another key than before\nPut the key of ${signer.publicKey} back`,
+      `contains another key than before\nRestore the key of ${signer.publicKey}`,
     );
   });
 });

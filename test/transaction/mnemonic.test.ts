@@ -51,8 +51,8 @@ describe("a signer from a mnemonic", () => {
     expect((await signerFromMnemonic(words, { passphrase: "more" })).publicKey).not.toBe(publicKey);
   });
 
-  const noMnemonic = "Check the words and their order: 12, 15, 18, 21 or 24 English words.";
-  const noIndex = "Give a whole number from 0 to 2147483647.";
+  const noMnemonic = "Check the words and their order. A mnemonic has 12, 15, 18, 21 or 24 English words.";
+  const noIndex = "index must be a whole number from 0 to 2147483647";
   test.each([
     ["a wrong checksum", words.replace("render", "swing"), {}, noMnemonic],
     ["an unknown word", words.replace("render", "tradewire"), {}, noMnemonic],
@@ -62,7 +62,7 @@ describe("a signer from a mnemonic", () => {
   ])("refuses %s, without a word of it in the error", async (_, mnemonic, options, advice) => {
     const error: unknown = await signerFromMnemonic(mnemonic, options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(RequestError);
-    expect(error).toMatchObject({ advice });
+    expect(String(error)).toContain(advice);
     expect(inspect(error)).not.toMatch(/swing|parade|veteran/);
   });
 });

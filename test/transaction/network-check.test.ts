@@ -58,59 +58,67 @@ describe("what the network's check refuses too", () => {
     [
       "an order that is too large",
       { orderSubmission: { ...order, size: "4611686018427387904" } },
-      "orderSubmission.size is 4611686018427387904, and may be 4611686018427387903 at most",
+      "orderSubmission.size must be at most 4611686018427387903 (got 4611686018427387904)",
     ],
     [
       "an iceberg with a peak above its size",
       { orderSubmission: { ...order, icebergOpts: { peakSize: "11", minimumVisibleSize: "1" } } },
-      "orderSubmission.icebergOpts.peakSize is above size, 10",
+      "orderSubmission.icebergOpts.peakSize must not exceed size, 10",
     ],
     [
       "a long reference of an order",
       { orderSubmission: { ...order, reference: long } },
-      "orderSubmission.reference has 101 characters, and may have 100",
+      "orderSubmission.reference must have at most 100 characters (got 101)",
     ],
     [
       "one of liquidity",
       { liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "0.1", reference: long } },
-      "liquidityProvisionSubmission.reference has 101 characters, and may have 100",
+      "liquidityProvisionSubmission.reference must have at most 100 characters (got 101)",
     ],
     [
       "one of its amendment",
       { liquidityProvisionAmendment: { marketId: id, fee: "0.1", reference: long } },
-      "liquidityProvisionAmendment.reference has 101 characters, and may have 100",
+      "liquidityProvisionAmendment.reference must have at most 100 characters (got 101)",
     ],
     [
       "a pegged offset of 0",
       { orderSubmission: { ...order, price: "", peggedOrder: { reference: "PEGGED_REFERENCE_MID", offset: "0" } } },
-      "orderSubmission.peggedOrder.offset is 0",
+      "orderSubmission.peggedOrder.offset must be positive (got 0)",
     ],
     [
       "an unknown pegged reference",
       { orderSubmission: { ...order, price: "", peggedOrder: { reference: 9, offset: "1" } } },
-      "orderSubmission.peggedOrder.reference is 9, which is not a known value",
+      "orderSubmission.peggedOrder.reference must be a known value (got 9)",
     ],
     [
       "a pegged offset amended to 0",
       { orderAmendment: { ...amendment, peggedOffset: "0" } },
-      "orderAmendment.peggedOffset is 0",
+      "orderAmendment.peggedOffset must be positive (got 0)",
     ],
     [
       "an unknown pegged reference in an amendment",
       { orderAmendment: { ...amendment, peggedReference: 9 } },
-      "orderAmendment.peggedReference is 9, which is not a known value",
+      "orderAmendment.peggedReference must be a known value (got 9)",
     ],
-    ["an amendment that amends nothing", { orderAmendment: amendment }, "orderAmendment changes nothing"],
-    ["one of an expiry of 0", { orderAmendment: { ...amendment, expiresAt: "0" } }, "orderAmendment changes nothing"],
+    [
+      "an amendment that amends nothing",
+      { orderAmendment: amendment },
+      "orderAmendment must change at least one field",
+    ],
+    [
+      "one of an expiry of 0",
+      { orderAmendment: { ...amendment, expiresAt: "0" } },
+      "orderAmendment must change at least one field",
+    ],
     [
       "an amendment with an empty price",
       { orderAmendment: { ...amendment, price: "" } },
-      "orderAmendment.price is empty; leave it out",
+      "orderAmendment.price must not be empty; omit it instead",
     ],
     [
       "a pair of which one is submitted when it expires",
       { stopOrdersSubmission: { risesAbove: stop, fallsBelow: { ...stop, ...submits } } },
-      "stopOrdersSubmission.fallsBelow.expiryStrategy is EXPIRY_STRATEGY_SUBMIT, which a pair cannot have",
+      "stopOrdersSubmission.fallsBelow.expiryStrategy must not be EXPIRY_STRATEGY_SUBMIT in a pair",
     ],
     [
       "a size override of 0",
@@ -123,7 +131,7 @@ describe("what the network's check refuses too", () => {
           },
         },
       },
-      "stopOrdersSubmission.risesAbove.sizeOverrideValue.percentage is 0",
+      "stopOrdersSubmission.risesAbove.sizeOverrideValue.percentage must be positive (got 0)",
     ],
     [
       "a withdrawal without details",
@@ -133,7 +141,7 @@ describe("what the network's check refuses too", () => {
     [
       "one to no Ethereum address",
       { withdrawSubmission: { ...withdrawal, ext: { erc20: { receiverAddress: "0xabc" } } } },
-      'withdrawSubmission.ext.erc20.receiverAddress is "0xabc", not an Ethereum address',
+      'withdrawSubmission.ext.erc20.receiverAddress must be an Ethereum address (got "0xabc")',
     ],
     [
       "one without an address",
@@ -143,42 +151,42 @@ describe("what the network's check refuses too", () => {
     [
       "a transfer from an account of another kind",
       { transfer: { ...once, fromAccountType: "ACCOUNT_TYPE_BOND" } },
-      "transfer.fromAccountType is ACCOUNT_TYPE_BOND, not ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_VESTED_REWARDS",
+      "transfer.fromAccountType must be ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_VESTED_REWARDS (got ACCOUNT_TYPE_BOND)",
     ],
     [
       "a single one to an account of another kind",
       { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_INSURANCE" } },
-      "transfer.toAccountType is ACCOUNT_TYPE_INSURANCE, not ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_GLOBAL_REWARD or ACCOUNT_TYPE_NETWORK_TREASURY",
+      "transfer.toAccountType must be ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_GLOBAL_REWARD or ACCOUNT_TYPE_NETWORK_TREASURY (got ACCOUNT_TYPE_INSURANCE)",
     ],
     [
       "one to the network's rewards with a receiver",
       { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_GLOBAL_REWARD" } },
-      "transfer.to has to be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD",
+      "transfer.to must be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD",
     ],
     [
       "a recurring one from vested rewards",
       { transfer: { ...transfer, ...vested, recurring } },
-      "transfer.fromAccountType is ACCOUNT_TYPE_VESTED_REWARDS, not ACCOUNT_TYPE_GENERAL",
+      "transfer.fromAccountType must be ACCOUNT_TYPE_GENERAL (got ACCOUNT_TYPE_VESTED_REWARDS)",
     ],
     [
       "one from another's account",
       { transfer: { ...once, from: id } },
-      "transfer.from may be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL",
+      "transfer.from must be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL",
     ],
     [
       "a recurring factor of 0",
       { transfer: { ...transfer, recurring: { ...recurring, factor: "0" } } },
-      "transfer.recurring.factor is 0",
+      "transfer.recurring.factor must be positive (got 0)",
     ],
     [
       "an open team's allow list",
       team({ allowList: [id] }),
-      "createReferralSet.team.allowList may be set only for a team that is closed",
+      "createReferralSet.team.allowList must be set only for a closed team",
     ],
     [
       "one of a team that is opened",
       newTeam({ closed: false, allowList: [id] }),
-      "updateReferralSet.team.allowList may be set only for a team that is closed",
+      "updateReferralSet.team.allowList must be set only for a closed team",
     ],
     [
       "a list of those who may join a team that may be open",
@@ -190,38 +198,46 @@ describe("what the network's check refuses too", () => {
       { transfer: { ...transfer, toAccountType: "ACCOUNT_TYPE_REWARD_RELATIVE_RETURN", recurring } },
       "transfer.recurring.dispatchStrategy is required",
     ],
-    ["an empty name of a team", newTeam({ name: "" }), "updateReferralSet.team.name is empty; leave it out"],
+    [
+      "an empty name of a team",
+      newTeam({ name: "" }),
+      "updateReferralSet.team.name must not be empty; omit it instead",
+    ],
     ["a blank metadata key", metadata(""), "updatePartyProfile.metadata[0].key is required"],
     [
       "a long metadata key",
       metadata("x".repeat(33)),
-      "updatePartyProfile.metadata[0].key has 33 characters, and may have 32",
+      "updatePartyProfile.metadata[0].key must have at most 32 characters (got 33)",
     ],
     [
       "an automated market maker without a fee",
       { submitAmm: { ...amm, proposedFee: "0" } },
-      "submitAmm.proposedFee is 0",
+      "submitAmm.proposedFee must be positive (got 0)",
     ],
     [
       "one with an empty bound",
       { submitAmm: { ...amm, concentratedLiquidityParameters: { ...curve, lowerBound: "" } } },
-      "submitAmm.concentratedLiquidityParameters.lowerBound is empty; leave it out",
+      "submitAmm.concentratedLiquidityParameters.lowerBound must not be empty; omit it instead",
     ],
     [
       "one with an empty leverage",
       { submitAmm: { ...amm, concentratedLiquidityParameters: { ...curve, leverageAtUpperBound: "" } } },
-      "submitAmm.concentratedLiquidityParameters.leverageAtUpperBound is empty; leave it out",
+      "submitAmm.concentratedLiquidityParameters.leverageAtUpperBound must not be empty; omit it instead",
     ],
     [
       "an amendment of it without a curve",
       { amendAmm: { ...ammAmendment, proposedFee: "0.1" } },
-      "amendAmm.concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good",
+      "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently stops a network of v0.78.0",
     ],
-    ["one of a fee of 0", { amendAmm: { ...ammAmendment, proposedFee: "0" } }, "amendAmm.proposedFee is 0"],
+    [
+      "one of a fee of 0",
+      { amendAmm: { ...ammAmendment, proposedFee: "0" } },
+      "amendAmm.proposedFee must be positive (got 0)",
+    ],
     [
       "one of an empty commitment",
       { amendAmm: { ...ammAmendment, commitmentAmount: "" } },
-      "amendAmm.commitmentAmount is empty; leave it out",
+      "amendAmm.commitmentAmount must not be empty; omit it instead",
     ],
   ])("%s", (_, command, problem) => {
     expect(problemsOf(command)).toEqual([problem]);

@@ -47,7 +47,7 @@ describe("solve", () => {
     const { nonce } = await solve({ ...task, tid, difficulty: 4 });
     expect(nonce).toBe(firstNonce(task.blockHash, tid, 4));
     await expect(solve({ ...task, tid: `${tid}t`, difficulty: 4 })).rejects.toThrow(
-      "blockHash and tid have 32756 bytes\nThey can have 32755 together; usual are 64 hex digits each.",
+      "blockHash and tid must have at most 32755 bytes together (got 32756)",
     );
   });
 
@@ -67,8 +67,8 @@ describe("solve", () => {
 
   test.each([3n, 20_000n, 50_001n])("says so when none of the last %d nonces will do", async (count) => {
     await expect(solve({ ...task, difficulty: 60, startNonce: 2n ** 64n - count })).rejects.toThrow(
-      `no nonce from ${2n ** 64n - count} to 2^64 - 1 is a proof of work of difficulty 60\n` +
-        "Start from a smaller nonce, or take another tid.",
+      `no nonce from ${2n ** 64n - count} to 2^64 - 1 has difficulty 60\n` +
+        "Start from a smaller nonce, or use another tid.",
     );
   });
 });
@@ -76,8 +76,8 @@ describe("solve", () => {
 describe("the work", () => {
   test("is refused above what is allowed, with the time that it would take, before it is begun", async () => {
     await expect(solve({ ...task, difficulty: 17, maxDifficulty: 16 })).rejects.toThrow(
-      "the proof of work has difficulty 17, above 16, the most allowed: it would take about 2 seconds\n" +
-        "Check the node: the network asks for less. Or allow more: maxDifficulty. Nothing was sent.",
+      "the proof of work has difficulty 17, which exceeds maxDifficulty 16 and would take about 2 seconds\n" +
+        "Check the node: the network requires less. Otherwise raise maxDifficulty. Nothing was sent.",
     );
     expect((await solve({ ...task, difficulty: 16, maxDifficulty: 16 })).nonce).toBe(23845n);
   });
@@ -95,12 +95,12 @@ describe("the work", () => {
     [24, 8, "about 2 seconds"],
   ])("of difficulty %d takes %d processors %s", (difficulty, processors, words) => {
     const scaled = difficulty - Math.log2(processors / availableParallelism());
-    expect(() => requireAffordable(scaled, 0)).toThrow(`it would take ${words}\n`);
+    expect(() => requireAffordable(scaled, 0)).toThrow(`and would take ${words}\n`);
   });
 
   test.each([-1, 257, 1.5, Number.NaN])("is allowed up to 0 to 256 bits, and not %d", (maxDifficulty) => {
     expect(() => requireAffordable(0, maxDifficulty)).toThrow(
-      `maxDifficulty is ${maxDifficulty}\nGive a whole number from 0 to 256.`,
+      `maxDifficulty must be a whole number from 0 to 256 (got ${maxDifficulty})`,
     );
   });
 
@@ -130,16 +130,16 @@ describe("an aborted signal", () => {
 
 describe("arguments that cannot be right", () => {
   const refused: [object, string][] = [
-    [{ difficulty: -1 }, "the difficulty of the proof of work is -1\nGive the number of zero bits"],
-    [{ difficulty: 257 }, "the difficulty of the proof of work is 257\n"],
-    [{ difficulty: 1.5 }, "the difficulty of the proof of work is 1.5\n"],
-    [{ difficulty: Number.NaN }, "the difficulty of the proof of work is NaN\n"],
-    [{ blockHash: "" }, "blockHash is empty\nThe proof of work is made for"],
-    [{ tid: "" }, "tid is empty\n"],
-    [{ tid: undefined }, "tid is no text: undefined\n"],
+    [{ difficulty: -1 }, "difficulty must be a whole number of zero bits from 0 to 256 (got -1)"],
+    [{ difficulty: 257 }, "difficulty must be a whole number of zero bits from 0 to 256 (got 257)"],
+    [{ difficulty: 1.5 }, "difficulty must be a whole number of zero bits from 0 to 256 (got 1.5)"],
+    [{ difficulty: Number.NaN }, "difficulty must be a whole number of zero bits from 0 to 256 (got NaN)"],
+    [{ blockHash: "" }, 'blockHash must be a non-empty string, usually of 64 hex digits (got "")'],
+    [{ tid: "" }, 'tid must be a non-empty string, usually of 64 hex digits (got "")\n'],
+    [{ tid: undefined }, "tid must be a non-empty string, usually of 64 hex digits (got undefined)\n"],
     [
       { hashFunction: "sha3_12_rounds" },
-      'the hash function of the proof of work is "sha3_12_rounds", which is not known\nWhat is possible: sha3_24_rounds.',
+      'unknown hash function "sha3_12_rounds" of the proof of work\nValid hash functions: sha3_24_rounds.',
     ],
   ];
 
@@ -153,17 +153,15 @@ describe("arguments that cannot be right", () => {
 
   test.each<[unknown]>([[-1n], [2n ** 64n], [5], ["5"]])("neither takes %p for a nonce", async (wrong) => {
     const nonce = wrong as bigint;
-    expect(() => verify({ ...task, difficulty: 1, nonce })).toThrow(
-      `nonce is ${nonce}, which is no nonce\nGive a bigint from 0 to 2^64 - 1.`,
-    );
+    expect(() => verify({ ...task, difficulty: 1, nonce })).toThrow("nonce must be a bigint from 0 to 2^64 - 1 (got ");
     await expect(solve({ ...task, difficulty: 1, startNonce: nonce })).rejects.toThrow(
-      `startNonce is ${nonce}, which is no nonce\n`,
+      "startNonce must be a bigint from 0 to 2^64 - 1 (got ",
     );
   });
 
   test.each([0, -1, 1.5, 257])("solve takes no %d threads", async (threads) => {
     await expect(solve({ ...task, difficulty: 1, threads })).rejects.toThrow(
-      `threads is ${threads}, which is no number of threads\nGive a whole number from 1 to 256`,
+      `threads must be a whole number from 1 to 256 (got ${threads})`,
     );
   });
 

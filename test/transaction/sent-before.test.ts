@@ -44,7 +44,7 @@ const texts: readonly [Refusal, string][] = [
   ["spam", "party has already submitted the maximum number of updatePartyProfile requests per epoch"],
   ["spam", "party has already voted the maximum number of times per proposal per epoch"],
   ["spam", '{"tx.pow.tid":["is required"]}'],
-  ["spam", '{"tx.pow.nonce":["is no proof of work of difficulty 15 for tx.pow.tid and block 7"]}'],
+  ["spam", '{"tx.pow.nonce":["must be a proof of work of difficulty 15 for tx.pow.tid and block 7"]}'],
 ];
 
 describe("a refusal as spam", () => {
@@ -54,7 +54,7 @@ describe("a refusal as spam", () => {
     expect(error).toMatchObject({ refusal: kind, mayHaveBeenTaken: !isHarmless });
     expect(error.toJSON()).toMatchObject({ refusal: kind, mayHaveBeenTaken: !isHarmless });
     expect(error.message).toContain("the network refused the transaction (code 89)");
-    expect(error.advice.includes("None of it will be executed")).toBe(isHarmless);
+    expect(error.advice.includes("The transaction will not be executed")).toBe(isHarmless);
     expect(error.advice.includes(`tradewire outcome ${txHash}`)).toBe(!isHarmless);
   });
 
@@ -76,7 +76,7 @@ describe("a refusal as spam", () => {
       height: 0n,
     };
     expect(new TransactionError(result, { wasChecked: true }).advice).toMatch(
-      /^This client asked the node to check it/,
+      /^This client asked the node to check the transaction,/,
     );
   });
 });
@@ -86,11 +86,11 @@ describe("another refusal", () => {
     ["invalid", 60, "order_submission.size (size is too large)"],
     ["invalid", 51, '{"orderSubmission.size":["is too large"]}'],
     ["not-executable", 70, "market does not exist"],
-    ["invalid", 80, '{"tx.inputData.command":["is of a kind that is not known"]}'],
+    ["invalid", 80, '{"tx.inputData.command":["is of an unknown kind"]}'],
   ])("is %s: code %d, %j", (kind, code, data) => {
     const error = refused(code, data);
     expect(error).toMatchObject({ refusal: kind, mayHaveBeenTaken: false });
-    expect(error.advice).toContain("None of it will be executed");
+    expect(error.advice).toContain("The transaction will not be executed");
   });
 
   // What a v0.78.0 core answers to input data with the chain's identifier in front.
@@ -145,7 +145,7 @@ test("at the local node: a transaction whose tid it has seen, and one that has b
   const again = () => client.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
   const checkedBefore = {
     mayHaveBeenTaken: true,
-    advice: expect.stringMatching(/^This client asked the node to check it/),
+    advice: expect.stringMatching(/^This client asked the node to check the transaction,/),
   };
   await expect(again()).rejects.toMatchObject(checkedBefore);
   for (let blocks = 0; blocks < 110; blocks += 1) {
@@ -160,7 +160,7 @@ test("an unknown outcome comes with the way to find it out, and what is safe mea
   const identity = { txHash, tid: "t", publicKey: "k", signature: "s" };
   const { advice } = new OutcomeUnknownError(identity, lost);
   expect(advice).toContain(`tradewire outcome ${txHash}`);
-  expect(advice).toContain("Submitting this exact transaction again is safe");
+  expect(advice).toContain("Resending this exact transaction is safe:");
 });
 
 test("a node that has the transaction in its cache has taken it", () => {
@@ -171,6 +171,6 @@ test("a node that has the transaction in its cache has taken it", () => {
   const cause = new NodeError({ code: Code.Internal, message: "Internal error", details });
   const identity = { txHash, tid: "t", publicKey: "k", signature: "s" };
   const error = new OutcomeUnknownError(identity, cause);
-  expect(error.summary).toBe(`the node already has transaction ${txHash}; its outcome is not known yet`);
-  expect(error.advice).toMatch(/^It was submitted before, and was not taken a second time/);
+  expect(error.summary).toBe(`the node already has the transaction ${txHash}; its outcome is unknown`);
+  expect(error.advice).toMatch(/^An earlier submission was accepted, and this one was ignored\./);
 });

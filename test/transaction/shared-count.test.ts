@@ -40,7 +40,7 @@ describe("a shared count", () => {
   });
 
   it("is not counted twice", () => {
-    expect(() => withSharedCount(withSharedCount(signer))).toThrow("counts the transactions of all clients already");
+    expect(() => withSharedCount(withSharedCount(signer))).toThrow("already counts the transactions of all clients");
   });
 });
 

@@ -12,7 +12,7 @@ describe("the chain to sign for", () => {
   it("may be the node's to name on loopback alone", () => {
     expect(namedChain(undefined, { isLoopback: true })).toBeUndefined();
     expect(() => namedChain(undefined, { isLoopback: false })).toThrow(
-      "the chain to sign for is not named, and the node is not on loopback\nName the chain: chainId",
+      "the chain ID is required, because the node is not on loopback\nSet the chain to sign for: chainId",
     );
   });
 
@@ -28,14 +28,14 @@ describe("the chain of the node", () => {
   it("has to be the one that is named", () => {
     expect(() => requireChain("test-1", "test-1")).not.toThrow();
     expect(() => requireChain("test-2", "test-1")).toThrow(
-      'the node is on chain "test-2", and the chain named is "test-1"\nCheck the node\'s URL',
+      'the node is on chain "test-2", but the chain to sign for is "test-1"\nCheck the node\'s URL',
     );
     expect(() => requireChain("", "test-1")).toThrow("the node is on chain");
   });
 
   it("has to have the form of an identifier where none is named", () => {
     expect(() => requireChain("test-1", undefined)).not.toThrow();
-    expect(() => requireChain("test-1\0", undefined)).toThrow("the chain in the node's answer");
-    expect(() => requireChain("", undefined)).toThrow("the chain in the node's answer");
+    expect(() => requireChain("test-1\0", undefined)).toThrow("the node's chain ID");
+    expect(() => requireChain("", undefined)).toThrow("the node's chain ID");
   });
 });

@@ -112,7 +112,9 @@ describe("where the outcome is unknown", () => {
           expect(error).toMatchObject({
             code,
             transaction: { tid: sent.pow?.tid, publicKey: sender.publicKey, signature: sent.signature?.value },
-            message: expect.stringContaining(`whether transaction ${sent.pow?.tid} was taken is not known`),
+            message: expect.stringContaining(
+              `it is unknown whether the node accepted the transaction ${sent.pow?.tid}`,
+            ),
             cause: expect.any(NodeError),
           });
           expect(received).toHaveLength(1);
@@ -175,7 +177,7 @@ describe("the allowance", () => {
     const statistics = { pow: { blockStates: [], bannedUntil: "2030-01-01" } };
     await using node = await serveNode({}, { lastBlockHeight: () => last, getSpamStatistics: () => ({ statistics }) });
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-    await expect(client.sendCommand(stopOrder(), { signer: sender })).rejects.toThrow("is banned until 2030-01-01");
+    await expect(client.sendCommand(stopOrder(), { signer: sender })).rejects.toThrow("until 2030-01-01");
   });
 
   test("a node without statistics is counted for by the client alone", async () => {
@@ -187,7 +189,7 @@ describe("the allowance", () => {
   test("a hash function that is not known is refused", async () => {
     await using node = await serveNode({}, { lastBlockHeight: () => ({ ...last, spamPowHashFunction: "md5" }) });
     await using client = createClient({ transport: "rest", rest: { url: node.restUrl } });
-    await expect(client.sendCommand(stopOrder(), { signer: sender })).rejects.toThrow('"md5", which is not known');
+    await expect(client.sendCommand(stopOrder(), { signer: sender })).rejects.toThrow('unknown hash function "md5"');
   });
 
   test("a wrong command asks the node for nothing", async () => {
@@ -234,7 +236,7 @@ describe("a submission that ends while it waits for its turn", () => {
     expect(late).toMatchObject({
       code: Code.DeadlineExceeded,
       connected: false,
-      summary: "the time for the call was up before it was its turn to be sent",
+      summary: "the deadline of the call passed before it could be sent",
       method: "vega.api.v1.CoreService/SubmitTransaction",
     });
     const abort = new AbortController();

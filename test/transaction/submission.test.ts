@@ -76,8 +76,8 @@ describe("a submission", () => {
     const reason = await reasonOf(submitOnce(service, { type }, {}));
     expect(reason).toBeInstanceOf(RequestError);
     expect(reason).toMatchObject({
-      summary: "the request has no tx",
-      advice: "Give the signed transaction.",
+      summary: "tx is required",
+      advice: "Set it to the signed transaction.",
     });
     expect(received).toEqual([]);
   });

@@ -124,7 +124,9 @@ describe("a transaction", () => {
     const tx = await createTransaction(command, { signer, block, nonce: 7n, tid });
     expect(tx.pow?.tid).toBe(tid);
     expect(openTransactionSync(tx, block).inputData?.nonce).toBe(7n);
-    await expect(createTransaction(command, { signer, block, nonce: 0n })).rejects.toThrow("nonce is 0");
+    await expect(createTransaction(command, { signer, block, nonce: 0n })).rejects.toThrow(
+      "nonce must be a bigint from 1 to 2^64 - 1 (got 0)",
+    );
   });
 
   test("is not signed where a field of the command is wrong", async () => {
@@ -136,7 +138,7 @@ describe("a transaction", () => {
     expect(error).toMatchObject({
       problems: [
         { path: "stopOrdersSubmission.risesAbove.orderSubmission", message: "is required" },
-        { path: "stopOrdersSubmission.risesAbove.price", message: "is required, or else trailingPercentOffset" },
+        { path: "stopOrdersSubmission.risesAbove.price", message: "is required without trailingPercentOffset" },
       ],
     });
     expect(sign).not.toHaveBeenCalled();
@@ -147,7 +149,9 @@ describe("a transaction", () => {
   test.each(["", "test 1", "x".repeat(51)])("is not signed for a chain of no identifier: %j", async (chainId) => {
     const sign = jest.fn(signer.sign);
     const given = { signer: { publicKey: signer.publicKey, sign }, block: { ...block, chainId } };
-    await expect(createTransaction(command, given)).rejects.toThrow("which is no identifier of a chain");
+    await expect(createTransaction(command, given)).rejects.toThrow(
+      "block.chainId must be 1 to 50 characters of A-Z a-z 0-9 . _ - (got ",
+    );
     expect(sign).not.toHaveBeenCalled();
     // Version 2 is signed for no chain.
     await createTransaction(command, { ...given, version: "TX_VERSION_V2" });
@@ -160,7 +164,7 @@ describe("a transaction", () => {
       const sign = jest.fn(signer.sign);
       const making = createTransaction(command, { signer: { publicKey, sign }, block });
       await expect(making).rejects.toThrow(
-        `signer.publicKey is "${publicKey}"\nGive an Ed25519 public key: 64 hex digits in lower case.`,
+        `signer.publicKey must be an Ed25519 public key of 64 lowercase hex digits (got "${publicKey}")`,
       );
       expect(sign).not.toHaveBeenCalled();
     },
@@ -173,8 +177,8 @@ describe("a transaction", () => {
     const error = await createTransaction(command, { signer: { publicKey, sign }, block }).catch((reason) => reason);
     expect(error).toBeInstanceOf(RequestError);
     expect(error).toMatchObject({
-      summary: `the signer's signature is not one of ${publicKey} over the message`,
-      advice: "A signer signs the SHA3-256 digest of the message by Ed25519, with the key that it names.",
+      summary: `the signer returned a signature that is invalid for the public key ${publicKey}`,
+      advice: "A signer must sign the SHA3-256 digest of the message with Ed25519 and the key of its publicKey.",
     });
   });
 });

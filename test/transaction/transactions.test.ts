@@ -89,12 +89,12 @@ describe("a command that is signed", () => {
   it("is not signed for another chain than the one named", async () => {
     const named = { isLoopback: false, chainId: "test-2" };
     expect(String(await reasonOf(transactionsAt({}, named).transactions.signCommand(stopOrder(), options)))).toContain(
-      'the node is on chain "test-1", and the chain named is "test-2"',
+      'the node is on chain "test-1", but the chain to sign for is "test-2"',
     );
     const own = { ...options, chainId: "test-1" };
     expect(await transactionsAt({}, named).transactions.signCommand(stopOrder(), own)).toMatchObject({ version: 3 });
     const unnamed = transactionsAt({}, { isLoopback: false }).transactions.signCommand(stopOrder(), options);
-    expect(String(await reasonOf(unnamed))).toContain("the chain to sign for is not named");
+    expect(String(await reasonOf(unnamed))).toContain("the chain ID is required, because");
   });
 
   it("asks the node for nothing where it is wrong", async () => {
@@ -114,9 +114,9 @@ describe("a command that is signed", () => {
   it("needs at most the work that is allowed: 28 bits where nothing is said", async () => {
     const at = (spamPowDifficulty: number) =>
       transactionsAt({ lastBlockHeight: () => ({ ...last, spamPowDifficulty }) }).transactions;
-    expect(String(await reasonOf(at(29).signCommand(stopOrder(), options)))).toContain("difficulty 29, above 28");
+    expect(String(await reasonOf(at(29).signCommand(stopOrder(), options)))).toContain("difficulty 29, which exceeds");
     const failure = await reasonOf(at(9).signCommand(stopOrder(), { ...options, maxDifficulty: 8 }));
-    expect(String(failure)).toContain("difficulty 9, above 8");
+    expect(String(failure)).toContain("difficulty 9, which exceeds maxDifficulty 8");
   });
 
   it("gives its part of the allowance back where its signer fails", async () => {

@@ -34,15 +34,15 @@ describe("a transaction", () => {
     const only = { ...chain, chainIdPrefix: "signature-only" } as const;
     expect(await problemsOf({}, { submittedPrefix: none }, only)).toEqual([]);
     expect(await problemsOf({}, {}, only)).toEqual([
-      "tx.inputData must not begin, as it is submitted, with the chain's identifier test-1 and a zero byte",
+      "tx.inputData must not begin, as it is submitted, with the chain ID test-1 and a zero byte",
     ]);
     expect(await problemsOf({}, { signedPrefix: none, submittedPrefix: none }, only)).toEqual([
-      "tx.signature.value is no signature of tx.pubKey over tx.inputData for chain test-1",
+      "tx.signature.value must be a signature of tx.pubKey over tx.inputData for chain test-1",
     ]);
   });
 
   it("of version 3 begins with the chain's identifier and a zero byte", async () => {
-    const rule = "tx.inputData has to begin with the chain's identifier test-1 and a zero byte";
+    const rule = "tx.inputData must begin with the chain ID test-1 and a zero byte";
     expect(await problemsOf({}, { submittedPrefix: none })).toEqual([rule]);
     expect(await problemsOf({}, { submittedPrefix: chainPrefix("test-2") })).toEqual([rule]);
   });
@@ -53,39 +53,42 @@ describe("a transaction", () => {
     expect(await problemsOf({ version }, bare)).toEqual([]);
     expect(await problemsOf({ version }, bare, { ...chain, chainIdPrefix: "signature-only" })).toEqual([]);
     expect(await problemsOf({ version })).toEqual([
-      "tx.inputData must not begin, as it is submitted, with the chain's identifier test-1 and a zero byte",
+      "tx.inputData must not begin, as it is submitted, with the chain ID test-1 and a zero byte",
     ]);
     expect(await problemsOf({ version }, { submittedPrefix: none })).toEqual([
-      "tx.signature.value is no signature of tx.pubKey over tx.inputData",
+      "tx.signature.value must be a signature of tx.pubKey over tx.inputData",
     ]);
   });
 
   it("is for the chain that is named, whose identifier has the right form", async () => {
     expect(await problemsOf({}, { signedPrefix: chainPrefix("test-2") })).toEqual([
-      "tx.signature.value is no signature of tx.pubKey over tx.inputData for chain test-1",
+      "tx.signature.value must be a signature of tx.pubKey over tx.inputData for chain test-1",
     ]);
     await expect(problemsOf({}, {}, { chainId: "a\0b" })).rejects.toThrow(RequestError);
   });
 
   it.each<[MessageInitShape<typeof TransactionSchema>, string[]]>([
-    [{ version }, ["tx.version is 1, not TX_VERSION_V2 or TX_VERSION_V3"]],
-    [{ version: TxVersion.UNSPECIFIED }, ["tx.version is UNSPECIFIED, not TX_VERSION_V2 or TX_VERSION_V3"]],
+    [{ version }, ["tx.version must be TX_VERSION_V2 or TX_VERSION_V3 (got 1)"]],
+    [{ version: TxVersion.UNSPECIFIED }, ["tx.version must be TX_VERSION_V2 or TX_VERSION_V3 (got UNSPECIFIED)"]],
     [{ from: { case: "address", value: "x" } }, ["tx.address is not supported: set tx.pubKey"]],
     [{ from: { case: undefined } }, ["tx.pubKey is required"]],
     [{ from: { case: "pubKey", value: "" } }, ["tx.pubKey is required"]],
     [
       { from: { case: "pubKey", value: sender.publicKey.toUpperCase() } },
-      ["tx.pubKey is not 64 hex digits in lower case"],
+      ["tx.pubKey must be 64 lowercase hex digits"],
     ],
-    [{ from: { case: "pubKey", value: `${sender.publicKey}0` } }, ["tx.pubKey is not 64 hex digits in lower case"]],
-    [{ from: { case: "pubKey", value: `0${sender.publicKey}` } }, ["tx.pubKey is not 64 hex digits in lower case"]],
+    [{ from: { case: "pubKey", value: `${sender.publicKey}0` } }, ["tx.pubKey must be 64 lowercase hex digits"]],
+    [{ from: { case: "pubKey", value: `0${sender.publicKey}` } }, ["tx.pubKey must be 64 lowercase hex digits"]],
     [
       { from: { case: "pubKey", value: "5e".repeat(32) } },
-      ["tx.signature.value is no signature of tx.pubKey over tx.inputData for chain test-1"],
+      ["tx.signature.value must be a signature of tx.pubKey over tx.inputData for chain test-1"],
     ],
     [{ inputData: none }, ["tx.inputData is required"]],
-    [{ inputData: Buffer.from("test-1\0no") }, ["tx.inputData is no serialized InputData"]],
-    [{ inputData: none, version }, ["tx.version is 1, not TX_VERSION_V2 or TX_VERSION_V3", "tx.inputData is required"]],
+    [{ inputData: Buffer.from("test-1\0no") }, ["tx.inputData must be a serialized InputData"]],
+    [
+      { inputData: none, version },
+      ["tx.version must be TX_VERSION_V2 or TX_VERSION_V3 (got 1)", "tx.inputData is required"],
+    ],
   ])("%p is refused", async (change, problems) => {
     expect(await problemsOf(change)).toEqual(problems);
   });
@@ -102,18 +105,16 @@ describe("a transaction", () => {
     expect(given(right)).toEqual([]);
     expect(given({ ...right, value: value.toUpperCase() })).toEqual([]);
     expect(given(undefined)).toEqual(["tx.signature is required"]);
-    expect(given({ ...right, algo: "rsa" })).toEqual(['tx.signature.algo is "rsa", not vega/ed25519']);
-    expect(given({ ...right, version: 2 })).toEqual(["tx.signature.version is 2, not 1"]);
+    expect(given({ ...right, algo: "rsa" })).toEqual(['tx.signature.algo must be vega/ed25519 (got "rsa")']);
+    expect(given({ ...right, version: 2 })).toEqual(["tx.signature.version must be 1 (got 2)"]);
     for (const wrong of [`${value}0`, `0${value}`, value.slice(1), ""]) {
-      expect(given({ ...right, value: wrong })).toEqual(["tx.signature.value is not 128 hex digits"]);
+      expect(given({ ...right, value: wrong })).toEqual(["tx.signature.value must be 128 hex digits"]);
     }
     expect(given({ algo: "", version: 0, value: "" })).toHaveLength(3);
   });
 
   it("has a nonce that is not 0", async () => {
-    expect(await problemsOf({}, { inputData: { nonce: 0n } })).toEqual([
-      "tx.inputData.nonce is 0, and has to be another number",
-    ]);
+    expect(await problemsOf({}, { inputData: { nonce: 0n } })).toEqual(["tx.inputData.nonce must not be 0"]);
   });
 });
 
@@ -129,7 +130,7 @@ describe("the command in input data", () => {
     const path = "tx.inputData.command";
     expect(problems({})).toEqual([{ path, message: "is required" }]);
     const unknown = { ...create(InputDataSchema), $unknown: [{ no: 2005, wireType: 0, data: none }] };
-    expect(inputDataProblems(unknown)).toEqual([{ path, message: "is of a kind that is not known" }]);
+    expect(inputDataProblems(unknown)).toEqual([{ path, message: "is of an unknown kind" }]);
   });
 });
 
@@ -139,7 +140,7 @@ describe("a proof of work", () => {
     expect(proofProblem(tx, block)).toBeUndefined();
     expect(proofProblem(tx, { ...block, difficulty: 200 })).toEqual({
       path: "tx.pow.nonce",
-      message: "is no proof of work of difficulty 200 for tx.pow.tid and block 7",
+      message: "must be a proof of work of difficulty 200 for tx.pow.tid and block 7",
     });
     expect(() => proofProblem(tx, { ...block, hashFunction: "md5" })).toThrow(RequestError);
   });

@@ -45,7 +45,7 @@ test("a program with nothing else alive gets an error of a session that nghttp2 
     return { violation, transport, stdout };
   });
   for (const { transport, stdout } of await Promise.all(ends)) {
-    const summary = transport === "grpc" ? "the server broke the rules of HTTP/2" : "the connection was lost";
+    const summary = transport === "grpc" ? "the server violated the HTTP/2 protocol" : "the connection was lost";
     expect(stdout).toMatch(new RegExp(`^ConnectionError: ${summary} \\(http://127.0.0.1:\\d+\\)\nfinally\n$`));
   }
 });
@@ -64,7 +64,7 @@ test("the command says that such a session broke, exits with 1, and leaves no fi
       ["events", "--no-reconnect"],
     ];
     const ends = commands.map((args) => start(process.execPath, [main, ...args, ...over], folder, ONE_TRY).ended);
-    const summary = transport === "grpc" ? "the server broke the rules of HTTP/2" : "the connection was lost";
+    const summary = transport === "grpc" ? "the server violated the HTTP/2 protocol" : "the connection was lost";
     for (const { code, out, err } of await Promise.all(ends)) {
       expect({ violation, code, out }).toEqual({ violation, code: 1, out: "" });
       expect(err).toMatch(new RegExp(`^tradewire: (.*: )?${summary} \\(${server.url}\\)`));
@@ -80,7 +80,7 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
     closing.push(() => server.close());
     await using client = createClient({ transport, grpc: { url: server.url }, retry: { tries: 1 } });
     for (const count of [1, 2]) {
-      await expect(client.listSegments({ timeoutMs: 1500 })).rejects.toThrow("the time for the call was up");
+      await expect(client.listSegments({ timeoutMs: 1500 })).rejects.toThrow("the deadline of the call passed");
       expect(server.connections.length).toBe(count);
     }
   });
@@ -116,7 +116,7 @@ test.each([...TRANSPORTS, "rest"] as const)(
     await using client = createClient(config);
     await Promise.all([client.listSegments(), client.listSegments(), client.listSegments()]);
     proxy.forget();
-    await expect(client.listSegments({ timeoutMs: 1500 })).rejects.toThrow("the time for the call was up");
+    await expect(client.listSegments({ timeoutMs: 1500 })).rejects.toThrow("the deadline of the call passed");
     for (let call = 0; call < 3; call += 1) {
       expect(await client.listSegments({ timeoutMs: 60_000 })).toEqual([]);
     }

@@ -118,13 +118,13 @@ describe.each(ways.map((way) => [way.name, way] as const))("certificates over %s
     await eventuallyCalls(way, client);
     expect(warnings.told).toEqual([
       expect.stringMatching(
-        /^TradewireWarning: new certificates are not used, and the previous ones stay in use: the certificate in ".*" cannot be read$/,
+        /^TradewireWarning: the new certificates are invalid, so the previous ones stay in use: invalid certificate in ".*"$/,
       ),
     ]);
     writeFileSync(pair.certFile, read(second.certify("DNS:client").certFile));
     front.cut();
     await eventuallyCalls(way, client);
-    expect(warnings.told.slice(1)).toEqual([expect.stringContaining("is not the key of the certificate in")]);
+    expect(warnings.told.slice(1)).toEqual([expect.stringContaining("does not match the certificate")]);
     replace(pair, second.certify("DNS:client"));
     front.change(asking(second));
     front.cut();
@@ -161,7 +161,7 @@ describe.each(ways.map((way) => [way.name, way] as const))("certificates over %s
     const wrong = way.connect(front.url, { tls: { ...shared, key: () => read(certFile) } });
     await expect(way.call(wrong)).rejects.toMatchObject({
       name: "RequestError",
-      headline: "what the function tls.key returns holds no private key in PEM",
+      headline: "the result of the function tls.key contains no private key in PEM",
     });
     const silent = way.connect(front.url, {
       tls: { ...shared, key: () => new Promise<string>(() => undefined) },
@@ -197,13 +197,11 @@ describe("certificates of a configuration", () => {
   it("are refused where they come twice, or are no PEM, and are never shown", () => {
     const pair = first.certify("DNS:client");
     const [cert, key] = [read(pair.certFile), read(pair.keyFile)];
-    expect(make({ cert, certFile: pair.certFile, key })).toThrow("grpc.tls.cert goes without certFile only");
-    expect(make({ cert })).toThrow("grpc.tls must have certFile and keyFile both, or neither; or cert and key");
-    expect(make({ cert, key: "s3cret" })).toThrow(
-      /^(?!.*s3cret).*grpc\.tls\.key is a text, but must be a text in PEM/s,
-    );
+    expect(make({ cert, certFile: pair.certFile, key })).toThrow("grpc.tls.cert cannot be combined with certFile");
+    expect(make({ cert })).toThrow("grpc.tls must have both certFile and keyFile, or both cert and key,");
+    expect(make({ cert, key: "s3cret" })).toThrow(/^(?!.*s3cret).*grpc\.tls\.key must be PEM text/s);
     expect(make({ cert, key: read(second.certify("DNS:client").keyFile) })).toThrow(
-      "tls.key is not the key of the certificate in tls.cert",
+      "the key tls.key does not match the certificate tls.cert",
     );
   });
 });

@@ -55,7 +55,7 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
     await using client = connecting(transport, server.url, stranger.certify("DNS:client"));
     await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toMatchObject({
       name: "ConnectionError",
-      summary: `the server refused the client's certificate, or asks for one (${server.url})`,
+      summary: `the server refused the client certificate, or requires one (${server.url})`,
       advice: expect.stringContaining("tls.certFile and tls.keyFile"),
     });
   });
@@ -65,14 +65,14 @@ describe.each(TRANSPORTS)("over %s", (transport) => {
     await using client = connecting(transport, server.url, {});
     await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toMatchObject({
       name: "ConnectionError",
-      summary: `the server asks for a client certificate (${server.url})`,
+      summary: `the server requires a client certificate (${server.url})`,
     });
   });
 
   test("a certificate with the key of another is refused before anything is sent", () => {
     const [{ certFile }, { keyFile }] = [authority.certify("DNS:client"), authority.certify("DNS:other")];
     expect(() => connecting(transport, "https://127.0.0.1:1", { certFile, keyFile })).toThrow(
-      `"${keyFile}" is not the key of the certificate in "${certFile}"`,
+      `the key "${keyFile}" does not match the certificate "${certFile}"`,
     );
   });
 });

@@ -54,7 +54,7 @@ describe("close()", () => {
     expect(failures[0]).toMatchObject({ transport: name, connected: true });
     for (const failure of later) {
       expect(failure).toBeInstanceOf(ConnectionError);
-      expect(String(failure)).toContain("the client is closed; nothing was sent");
+      expect(String(failure)).toContain("the client is closed, so nothing was sent");
       expect(failure).toMatchObject({ connected: false });
     }
     await client.close();

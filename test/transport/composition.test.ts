@@ -271,7 +271,7 @@ describe("a call that does more than read", () => {
     await dead.close();
     expect(error.cause).toBeInstanceOf(ConnectionError);
     expect(error.message).toContain("the connection was lost");
-    expect(error.message).toContain("whether the node took the call is unknown");
+    expect(error.message).toContain("it is unknown whether the node executed the call");
     expect([requests, other.count()]).toEqual([1, 0]);
     expect(seen.retries).toEqual([]);
     expect(seen.fallbacks).toEqual([]);
@@ -283,7 +283,7 @@ describe("a call that does more than read", () => {
     expect(seen.fallbacks).toHaveLength(1);
     expect(seen.retries).toEqual([]);
     expect(other.count()).toBe(1);
-    expect(error.message).toContain("whether the node took the call is unknown");
+    expect(error.message).toContain("it is unknown whether the node executed the call");
   });
 });
 
@@ -498,7 +498,7 @@ it.each(["grpc", "grpc-js", "rest"] as const)(
   (transport) => {
     const endpoint = { url: "https://localhost:1", tls: { caFile: "/nowhere/ca.pem" } };
     expect(() => createClient({ transport, grpc: endpoint, rest: endpoint })).toThrow(
-      '"/nowhere/ca.pem": no such file or folder\nCheck the path.',
+      "/nowhere/ca.pem: file not found\nCheck the path.",
     );
   },
 );

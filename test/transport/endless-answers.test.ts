@@ -15,7 +15,9 @@ test.each(["grpc", "grpc-js"] as const)(
     await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toMatchObject({
       name: "ConnectionError",
       code: Code.Unavailable,
-      summary: expect.stringContaining(transport === "grpc" ? "broke the rules of HTTP/2" : "the connection was lost"),
+      summary: expect.stringContaining(
+        transport === "grpc" ? "violated the HTTP/2 protocol" : "the connection was lost",
+      ),
     });
     for (const socket of server.connections) {
       await eventually(() => socket.destroyed);

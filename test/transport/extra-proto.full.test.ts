@@ -278,7 +278,10 @@ describe("an rpc that was added to proto/ and generated", () => {
       grpc: { code: Code.InvalidArgument, rawMessage: "no name" },
       rest: {
         code: Code.InvalidArgument,
-        cause: expect.objectContaining({ name: "RequestError", summary: expect.stringContaining('name is ""') }),
+        cause: expect.objectContaining({
+          name: "RequestError",
+          summary: expect.stringContaining("name must be a non-empty string"),
+        }),
       },
     };
     for (const { name, transport } of transports) {

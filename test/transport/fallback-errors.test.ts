@@ -63,7 +63,7 @@ describe("auto, where gRPC is refused", () => {
       const start = runtime.monotonicMs();
       const failure = await runtime.until(failureOf(client.listSegments({ timeoutMs: 200 })));
       expect(failure).toMatchObject({ code: Code.DeadlineExceeded });
-      expect(failure.summary).toContain("the time for the call was up");
+      expect(failure.summary).toContain("the deadline of the call passed");
       expect(runtime.monotonicMs() - start).toBe(200);
       expect(requests).toHaveLength(count);
     }

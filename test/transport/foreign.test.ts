@@ -165,7 +165,7 @@ describe("calls of foreign definitions", () => {
   it("read JSON that is sent as plain text where that is allowed, and a body of plain text as it is", async () => {
     server.answer = whole("200 OK", '{"title":"t"}', { ...JSON_TYPE, "content-type": "text/plain; charset=utf-8" });
     expect((await failure(call(connect(), "GetBook", { isbn: "1" }))).cause).toMatchObject({
-      summary: expect.stringContaining("the response is text/plain, not of the node's interface"),
+      summary: expect.stringContaining("unexpected response with content type text/plain"),
     });
     const lenient = connect({ jsonAsText: true, streams: "messages" });
     expect(await call(lenient, "GetBook", { isbn: "1" })).toEqual([{ title: "t" }]);
@@ -342,7 +342,7 @@ describe("streams of bare messages", () => {
   it("take no envelope, and no bare error, for a message without fields", async () => {
     const { cause } = await failure(watch({ result: { title: "1" } }, "WatchBooks"));
     expect(cause).toMatchObject({
-      summary: 'an object of the stream has "result" alone, which is no field of its message',
+      summary: 'an object of the stream has only the field "result", which its message does not have',
       advice: expect.stringContaining('set streams to "envelopes"'),
     });
     expect((await failure(watch({ code: 5, message: "gone" }, "WatchBooks"))).code).toBe(Code.NotFound);
@@ -373,7 +373,7 @@ describe("the transports", () => {
     expect(() => createRestTransport({ url: "library.example" })).toThrow(RequestError);
     expect(() => createRestTransport({ url: server.url, ...{ stream: "array" } })).toThrow(/stream\b/);
     expect(() => createGrpcTransport({ url: "http://library.example", headers: { a: "b" } })).toThrow(
-      /would go over plain HTTP to library\.example/,
+      /would be sent over plain HTTP to library\.example/,
     );
     expect(() => createGrpcJsTransport({ url: "http://127.0.0.1:1/path" })).toThrow(/must have no path/);
   });
@@ -487,7 +487,7 @@ describe("the transports", () => {
     for (const transport of all) {
       const { code, cause } = await failure(transport.unary(get, undefined, undefined, undefined, {}));
       expect(cause).toBeInstanceOf(RequestError);
-      const summary = "the request cannot be written: cannot encode field strict.Order.id: required field not set";
+      const summary = "the request cannot be serialized: cannot encode field strict.Order.id: required field not set";
       expect({ code, cause }).toMatchObject({ code: Code.InvalidArgument, cause: { summary } });
       await transport.close();
     }

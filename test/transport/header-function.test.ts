@@ -91,7 +91,7 @@ describe.each(transports)("a function for headers, over %s", (transport) => {
     ]) {
       const error = await failureOf(withClient(transport, headers, (client) => client.listSegments()));
       expect(error).toBeInstanceOf(RequestError);
-      expect(error).toMatchObject({ summary: "the function headers failed", cause, method: METHOD });
+      expect(error).toMatchObject({ summary: "the headers function failed", cause, method: METHOD });
     }
     expect(received()).toEqual([]);
   });
@@ -99,16 +99,13 @@ describe.each(transports)("a function for headers, over %s", (transport) => {
   it("fails the call if it returns invalid headers, and shows no value", async () => {
     const form = 'must be an object of headers, such as {"authorization":"Bearer ..."}';
     const invalid: readonly (readonly [returned: unknown, message: string])[] = [
-      [["a secret"], `what the function headers returns ${form}`],
-      [() => ({}), `what the function headers returns ${form}`],
-      [new Headers({ a: "secret" }), `what the function headers returns ${form}`],
-      [{ "a secret": "1" }, "a header that the function headers returns has a name that no header can have"],
-      [
-        { Host: "secret" },
-        "a header that the function headers returns has the name of a header that only the connection",
-      ],
-      [{ authorization: "a\nsecret" }, "the header authorization that the function headers returns must have no line"],
-      [{ authorization: 5 }, "the header authorization that the function headers returns must be a text"],
+      [["a secret"], `the result of the headers function ${form}`],
+      [() => ({}), `the result of the headers function ${form}`],
+      [new Headers({ a: "secret" }), `the result of the headers function ${form}`],
+      [{ "a secret": "1" }, "a header from the headers function has an invalid name: use"],
+      [{ Host: "secret" }, "a header from the headers function must not be set: the connection"],
+      [{ authorization: "a\nsecret" }, "the header authorization from the headers function must not contain line"],
+      [{ authorization: 5 }, "the header authorization from the headers function must be a string"],
     ];
     for (const [returned, message] of invalid) {
       const error = await failureOf(
@@ -136,7 +133,7 @@ describe.each(transports)("a function for headers, over %s", (transport) => {
     expect(late).toMatchObject({
       code: Code.DeadlineExceeded,
       connected: false,
-      summary: "the time for the call was up before the function headers had returned",
+      summary: "the deadline of the call passed before the headers function returned",
     });
     expect(signal?.aborted).toBe(true);
     const abort = new AbortController();
@@ -160,7 +157,7 @@ describe.each(transports)("a function for headers, over %s", (transport) => {
       const given = { url, headers, allowInsecureHeaders };
       return createClient(transport === "rest" ? { transport, rest: given } : { transport, grpc: given });
     };
-    expect(() => create(false)).toThrow(`${endpoint}.headers would go over plain HTTP to node.example`);
+    expect(() => create(false)).toThrow(`${endpoint}.headers would be sent over plain HTTP to node.example`);
     expect(() => create(true)).not.toThrow();
   });
 });

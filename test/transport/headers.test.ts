@@ -47,10 +47,10 @@ describe("headers that only the connection sets", () => {
       const headers = { [name]: "1" };
       const failure = await failureOf(service.listAllNetworkHistorySegments({}, { headers }));
       expect([name, failure]).toEqual([name, expect.any(RequestError)]);
-      expect(String(failure)).toContain(`the header ${name.toLowerCase()} of the call`);
+      expect(String(failure)).toContain(`the header ${name.toLowerCase()} must not be set`);
       const wrong = { ...endpoints, grpc: { ...endpoints.grpc, headers }, rest: { ...endpoints.rest, headers } };
       expect(() => createClient(wrong)).toThrow(RequestError);
-      expect(() => createClient(wrong)).toThrow("only the connection sets");
+      expect(() => createClient(wrong)).toThrow("the connection sets");
     }
     expect(node.connections).toEqual({ grpc: 0, rest: 0 });
   });
@@ -63,7 +63,7 @@ describe("headers of a call", () => {
     const service = connect({ transport, grpc: { url }, rest: { url } }).service(TradingDataService);
     const failure = await failureOf(service.listAllNetworkHistorySegments({}, { headers }));
     expect(failure).toBeInstanceOf(RequestError);
-    expect(String(failure)).toContain("the header authorization of the call would go over plain HTTP to node.invalid");
+    expect(String(failure)).toContain("the header authorization would be sent over plain HTTP to node.invalid");
     expect(String(failure)).not.toContain("a-secret");
     const adding: Interceptor = (next) => (req) => {
       req.header.set("authorization", "Bearer a-secret");

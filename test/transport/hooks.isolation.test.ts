@@ -60,7 +60,9 @@ describe.each(kinds)("the hook %s", (kind, tell, expected) => {
     );
     tell(observed);
     tell(observed);
-    expect(await told()).toEqual([`TradewireWarning: the hook ${kind} threw, which changes no call: Error: oops`]);
+    expect(await told()).toEqual([
+      `TradewireWarning: the hook ${kind} threw an error, which does not affect calls: Error: oops`,
+    ]);
   });
 
   it("that fails later becomes a warning, once", async () => {
@@ -68,7 +70,9 @@ describe.each(kinds)("the hook %s", (kind, tell, expected) => {
     tell(observed);
     tell(observed);
     await new Promise(setImmediate);
-    expect(await told()).toEqual([`TradewireWarning: the hook ${kind} threw, which changes no call: Error: later`]);
+    expect(await told()).toEqual([
+      `TradewireWarning: the hook ${kind} threw an error, which does not affect calls: Error: later`,
+    ]);
   });
 
   it("stays out where the caller has left it out", async () => {

@@ -154,13 +154,13 @@ const rule = (text: string) => `http:\n  rules:\n  - selector: vega.api.v1.CoreS
 
 describe("a file that is wrong", () => {
   it.each<[string, string, number, RegExp, RegExp]>([
-    ["not YAML", "a: [1,\n b: }", 2, /not valid YAML: /, /Correct the file/],
-    ["a key that occurs twice", "http:\n  rules: []\nhttp: 1", 3, /not valid YAML: .*unique/, /Correct/],
-    ["two documents", "http:\n  rules: []\n---\na: 1", 3, /not valid YAML: .*multiple documents/, /Correct/],
-    ["a text", "rules", 1, /the file is not a mapping/, /Write a mapping/],
-    ["another type", "\ntype: kubernetes", 2, /type is "kubernetes"/, /type google\.api\.Service/],
-    ["no rules", "type: google.api.Service", 1, /there are no http\.rules/, /YAML file with HTTP rules/],
-    ["no list of rules", "http:\n  rules:\n    get: /a", 3, /http\.rules is not a list/, /Write a list/],
+    ["not YAML", "a: [1,\n b: }", 2, /invalid YAML: /, /Correct the file/],
+    ["a key that occurs twice", "http:\n  rules: []\nhttp: 1", 3, /invalid YAML: .*unique/, /Correct/],
+    ["two documents", "http:\n  rules: []\n---\na: 1", 3, /invalid YAML: .*multiple documents/, /Correct/],
+    ["a text", "rules", 1, /the file must be a mapping/, /aliases are not supported/],
+    ["another type", "\ntype: kubernetes", 2, /type must be google\.api\.Service \(got "kubernetes"\)/, /HTTP rules\./],
+    ["no rules", "type: google.api.Service", 1, /http\.rules is missing/, /YAML file with HTTP rules/],
+    ["no list of rules", "http:\n  rules:\n    get: /a", 3, /http\.rules must be a list/, /aliases are not supported/],
     ["no selector", "http:\n  rules:\n  - get: /a", 3, /the rule has no selector/, /full name of a method/],
     [
       "a misspelled method",
@@ -184,8 +184,8 @@ describe("a file that is wrong", () => {
       /selector "a{80}…"/,
       /without wildcards/,
     ],
-    ["an unknown key", rule("    gett: /a"), 4, /a rule has "gett", which/, /get, put, post/],
-    ["no path", rule('    body: "*"'), 3, /the rule has no path/, /Give one of get/],
+    ["an unknown key", rule("    gett: /a"), 4, /unknown key "gett" in a rule/, /get, put, post/],
+    ["no path", rule('    body: "*"'), 3, /the rule has no path/, /Use one of get/],
     [
       "two paths",
       rule("    get: /a/{party_id}\n    post: /b"),
@@ -198,33 +198,45 @@ describe("a file that is wrong", () => {
       "an unknown field",
       rule("    get: /a/{id}"),
       3,
-      /has \{id\}, which is not a field of vega\.api\.v1\.GetSpam/,
+      /contains \{id\}, which is not a field of vega\.api\.v1\.GetSpam/,
       /names of fields/,
     ],
-    ["a field within a text", rule("    get: /a/{party_id.b}"), 3, /has \{party_id\.b\}, which/, /names of fields/],
-    ["an unknown body", rule("    post: /a\n    body: id"), 3, /body is "id", which is not/, /"\*" for all fields/],
+    [
+      "a field within a text",
+      rule("    get: /a/{party_id.b}"),
+      3,
+      /contains \{party_id\.b\}, which/,
+      /names of fields/,
+    ],
+    [
+      "an unknown body",
+      rule("    post: /a\n    body: id"),
+      3,
+      /body must be a field of vega\.api\.v1\.GetSpamStatisticsRequest \(got "id"\)/,
+      /"\*" for all fields/,
+    ],
     [
       "an unknown part",
       rule("    get: /a\n    response_body: id"),
       3,
-      /response_body is "id", which/,
+      /response_body must be a field of vega\.api\.v1\.GetSpamStatisticsResponse \(got "id"\)/,
       /one of its fields\./,
     ],
-    ["a number", rule("    get: 7"), 4, /get is not a text/, /Write a text/],
+    ["a number", rule("    get: 7"), 4, /get must be a text/, /aliases are not supported/],
     ["a bad custom method", rule("    custom: {kind: 'A B', path: /a}"), 4, /"A B" is not an HTTP method/, /HEAD/],
     [
       "nested bindings",
       rule("    get: /a\n    additional_bindings:\n    - get: /b\n      additional_bindings: []"),
       7,
-      /"additional_bindings", which/,
-      /There are get/,
+      /unknown key "additional_bindings"/,
+      /Valid keys: get/,
     ],
-    ["an alias", `x: &x /a\n${rule("    get: *x")}`, 5, /get is not a text/, /aliases are not followed/],
+    ["an alias", `x: &x /a\n${rule("    get: *x")}`, 5, /get must be a text/, /aliases are not supported\./],
     [
       "a duplicate",
       `${rule("    get: /a")}\n  - selector: vega.api.v1.CoreService.GetSpamStatistics\n    get: /b`,
       5,
-      /GetSpamStatistics has a rule already \(".*rules\.yml", line 3\)/,
+      /GetSpamStatistics already has a rule \(".*rules\.yml", line 3\)/,
       /additional_bindings/,
     ],
   ])("is refused with its line: %s", async (_, text, line, summary, advice) => {
@@ -239,21 +251,19 @@ describe("a file that is wrong", () => {
     const [first, second] = [await written(rule("    get: /a"), "a.yml"), await written(rule("    get: /b"), "b.yml")];
     const { summary } = await refusalOf(loadHttpRules([first, second], SERVICES));
     expect(summary).toContain(
-      `b.yml", line 3: vega.api.v1.CoreService.GetSpamStatistics has a rule already ("${first}", line 3)`,
+      `b.yml", line 3: vega.api.v1.CoreService.GetSpamStatistics already has a rule ("${first}", line 3)`,
     );
   });
 
   it("is refused if it is too large, not UTF-8, or nested deeply", async () => {
     const refusal = async (text: string | Uint8Array) =>
       (await refusalOf(loadHttpRules([await written(text)], SERVICES))).summary;
-    expect(await refusal(`# ${"a".repeat(1024 * 1024)}`)).toMatch(
-      /is larger than 1048576 bytes, the limit for HTTP rules/,
-    );
-    expect(await refusal(Uint8Array.of(0x61, 0xff))).toMatch(/not valid YAML/);
+    expect(await refusal(`# ${"a".repeat(1024 * 1024)}`)).toMatch(/exceeds the limit of 1048576 bytes for HTTP rules/);
+    expect(await refusal(Uint8Array.of(0x61, 0xff))).toMatch(/invalid YAML/);
     for (const opening of ["[", "- ", "? ", "{a: "]) {
       expect(await refusal(opening.repeat(200_000))).toMatch(/has values nested deeper than 64 levels/);
     }
-    expect(await refusal(bomb())).toMatch(/get is not a text/);
+    expect(await refusal(bomb())).toMatch(/get must be a text/);
   });
 });
 

@@ -172,6 +172,6 @@ it.each(names)("a connection that TLS ends behind its handshake is not kept (%s)
   const connections = () => process.getActiveResourcesInfo().filter((resource) => resource === "TCPSocketWrap").length;
   const before = connections();
   const failure = await submit(name, node.grpc, node.rest, authority.caFile);
-  expect(String(failure)).toContain("the server asks for a client certificate");
+  expect(String(failure)).toContain("the server requires a client certificate");
   await eventually(() => connections() <= before);
 });

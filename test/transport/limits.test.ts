@@ -61,7 +61,7 @@ describe("connectMs", () => {
     });
     const failures = await Promise.all([1, 2, 3].map(() => failureOf(client.listSegments())));
     for (const failure of [...failures, await failureOf(client.listSegments())]) {
-      expect(failure.summary).toContain("no connection was made in time");
+      expect(failure.summary).toContain("the connection timed out");
       expect(failure).toMatchObject({ code: Code.Unavailable, connected: false });
     }
   });
@@ -95,7 +95,7 @@ describe("connectMs", () => {
     await eventually(async () => {
       // Calls are answered or refused over the first connection until the client has read GOAWAY.
       const failure = await runtime.until(client.listSegments().then(() => "", String));
-      return failure.includes("no connection was made in time");
+      return failure.includes("the connection timed out");
     });
     expect(connections).toBe(2);
   });
@@ -151,8 +151,8 @@ describe("auto", () => {
       retry: { tries: 1 },
     });
     const { summary } = await runtime.until(failureOf(other.client.listSegments()));
-    expect(summary).toContain("the connection was refused (http://127.0.0.1:1; before that over grpc: ");
-    expect(summary).toContain(`no connection was made in time, ${silent.url}`);
+    expect(summary).toContain("the connection was refused (http://127.0.0.1:1; previously over grpc: ");
+    expect(summary).toContain(`the connection timed out, ${silent.url}`);
   });
 
   it("goes on over REST where gRPC answers a read with nothing", async () => {
@@ -253,7 +253,7 @@ describe("codes", () => {
       const { client } = connect({ transport, grpc: { url: node.url }, retry: { tries: 1 } });
       const failure = await failureOf(client.listSegments());
       expect([transport, failure.code]).toEqual([transport, code]);
-      expect(failure.summary).toContain(`the call was broken off (HTTP/2 error code ${http2Code})`);
+      expect(failure.summary).toContain(`the server reset the call (HTTP/2 error code ${http2Code})`);
     }
   });
 

@@ -39,7 +39,7 @@ test("a call beyond the streams of 100 connections is told so over grpc, and mad
   await expect(client.listSegments()).rejects.toMatchObject({
     name: "ConnectionError",
     connected: false,
-    summary: `the server takes no more streams on 100 connections (${server.url})`,
+    summary: `the server accepts no more streams on 100 connections (${server.url})`,
   });
   await iterators[0]?.return?.();
   let answer: readonly unknown[] | undefined;

@@ -69,7 +69,7 @@ describe.each(ways.map((way) => [way.name, way] as const))("a proxy, over %s,", 
 
     await using other = way.connect(front.url.replace("127.0.0.1", "other.invalid"), { proxy: proxy.url, tls });
     expect(await failureOf(way, other)).toMatchObject({
-      headline: "the server's certificate is for another name",
+      headline: "the server's certificate is for another hostname",
       connected: false,
     });
   });
@@ -104,7 +104,7 @@ describe.each(ways.map((way) => [way.name, way] as const))("a proxy, over %s,", 
     const nowhere = await closedUrl();
     const error = await failureThrough(way, nowhere.replace("//", "//user:s3cret@"));
     expect(error).toMatchObject({
-      headline: `the proxy ${nowhere} cannot be reached: the connection was refused`,
+      headline: `the proxy ${nowhere} is unreachable: the connection was refused`,
       code: Code.Unavailable,
       connected: false,
       errorCode: "TW_PROXY",
@@ -115,24 +115,24 @@ describe.each(ways.map((way) => [way.name, way] as const))("a proxy, over %s,", 
   it("that asks for a password, or refuses it, is named", async () => {
     await using proxy = await startConnectProxy({ credentials: "user:password" });
     expect(await failureThrough(way, proxy.url)).toMatchObject({
-      headline: `the proxy ${proxy.url} asks for a user name and a password (HTTP 407)`,
+      headline: `the proxy ${proxy.url} requires a username and password (HTTP 407)`,
       code: Code.Unauthenticated,
       connected: false,
     });
     const error = await failureThrough(way, proxy.url.replace("//", "//user:s3cret@"));
     expect(error).toMatchObject({
-      headline: `the proxy ${proxy.url} refused the user name and the password (HTTP 407)`,
+      headline: `the proxy ${proxy.url} refused the username and password (HTTP 407)`,
       code: Code.Unauthenticated,
     });
     expect(error.message).not.toContain("s3cret");
     await using other = await serveTcp((socket) => socket.once("data", () => socket.write("HTTP/1.0 401 No\r\n\r\n")));
     expect(await failureThrough(way, other.url.replace("//", "//user:s3cret@"))).toMatchObject({
-      headline: `the proxy ${other.url} refused the user name and the password (HTTP 401)`,
+      headline: `the proxy ${other.url} refused the username and password (HTTP 401)`,
       code: Code.Unauthenticated,
     });
   });
 
-  const FLOOD = "sent more than 16384 bytes without the end of its header";
+  const FLOOD = "sent a header of more than 16384 bytes";
   it.each([
     [
       "403",
@@ -169,14 +169,14 @@ describe.each(ways.map((way) => [way.name, way] as const))("a proxy, over %s,", 
   it("that closes the connection is named", async () => {
     await using proxy = await serveTcp((socket) => socket.once("data", () => socket.end("HTTP/1.1 2")));
     expect(await failureThrough(way, proxy.url)).toMatchObject({
-      headline: `the proxy ${proxy.url} closed the connection before it answered`,
+      headline: `the proxy ${proxy.url} closed the connection before it responded`,
     });
   });
 
   it("that does not answer is given up after the time for connecting", async () => {
     await using proxy = await serveTcp((socket) => socket.resume());
     expect(await failureThrough(way, proxy.url, { connectMs: 100 })).toMatchObject({
-      headline: `the proxy ${proxy.url} did not answer in time`,
+      headline: `the proxy ${proxy.url} did not respond in time`,
       code: Code.Unavailable,
       connected: false,
     });

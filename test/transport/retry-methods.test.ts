@@ -64,7 +64,7 @@ it("what a caller says of a call stays with that call, though others share its c
 describe("retry.methods", () => {
   it.each([
     ["vega.api.v1.CoreService/CheckTransactions", "Did you mean vega.api.v1.CoreService/CheckTransaction?"],
-    ["vega.api.v1.CoreService/ObserveEventBus", "such requests cannot be sent again"],
+    ["vega.api.v1.CoreService/ObserveEventBus", "streamed requests cannot be retried."],
   ])("refuses %s", (name, advice) => {
     expect(() => connect({ methods: [name] }).service(CoreService)).toThrow(RequestError);
     expect(() => connect({ methods: [name] }).service(CoreService)).toThrow(advice);
@@ -72,12 +72,12 @@ describe("retry.methods", () => {
 
   it("holds the names of a service's methods to its definitions", () => {
     const client = connect({ methods: ["test.Probe/Speak"] });
-    expect(() => client.service(probe)).toThrow("retry.methods names test.Probe/Speak, which the definitions lack");
+    expect(() => client.service(probe)).toThrow("retry.methods names the unknown method test.Probe/Speak");
     expect(() => client.service(CoreService)).not.toThrow();
   });
 
   it.each(["Say", "test.Probe", "/test.Probe/Say", "test.Probe/Say/"])("takes full names only: %s", (name) => {
-    expect(() => connect({ methods: [name] })).toThrow("must be a method's full name, such as");
+    expect(() => connect({ methods: [name] })).toThrow("must be the full name of a method, such as");
   });
 });
 

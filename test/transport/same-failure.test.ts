@@ -133,14 +133,14 @@ describe("a failure is the same over both transports", () => {
       // A message of several lines does not make the error's own three into more.
       expect(error.message).toBe(
         "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7\n" +
-          "Correct the request; the message and the details say what the node refuses.\n" +
+          "Correct the request: the node's message and the details say what is invalid.\n" +
           "For details, run: npx tradewire explain TW_NODE_REFUSED",
       );
       expect(error.toJSON()).toEqual({
         name: "NodeError",
         code: "INVALID_ARGUMENT",
         message: "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7",
-        advice: "Correct the request; the message and the details say what the node refuses.",
+        advice: "Correct the request: the node's message and the details say what is invalid.",
         errorCode: "TW_NODE_REFUSED",
         details: refusal.error.details,
         transport,

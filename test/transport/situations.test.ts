@@ -221,7 +221,7 @@ describe.each(transports)("over %s", (transport) => {
     expect(node.calls.length + gateway.requests.length).toBe(1);
     expect(await failureOf(read(client))).toMatchObject({
       code: Code.ResourceExhausted,
-      message: expect.stringContaining(`more than the limit of ${2 ** 20} bytes`),
+      message: expect.stringContaining(`the limit of ${2 ** 20} bytes`),
     });
     await client.close();
     await Promise.all([node.close(), gateway.close()]);
@@ -284,8 +284,8 @@ describe.each(transports)("over %s", (transport) => {
     await using proxy = await startConnectProxy({ credentials: "user:password" });
     const hidden = (url: string) => url.replace("127.0.0.1", "node.invalid");
     for (const [url, what] of [
-      [proxy.url, "asks for a user name and a password"],
-      [proxy.url.replace("//", "//user:s3cret@"), "refused the user name and the password"],
+      [proxy.url, "requires a username and password"],
+      [proxy.url.replace("//", "//user:s3cret@"), "refused the username and password"],
     ] as const) {
       const urls = { grpc: hidden(node.grpcUrl), rest: hidden(node.restUrl) };
       await using client = clientOf(transport, [urls], { proxy: url });

@@ -32,8 +32,7 @@ function said(pieces: readonly Uint8Array[]): string | undefined {
   }
 }
 
-const truncatedAt = (size: number) =>
-  `the archive is truncated: the stream ended after ${size} bytes, before the archive did`;
+const truncatedAt = (size: number) => `the archive is truncated: the stream ended after ${size} bytes`;
 
 /** An end record by hand: the fields that place it, and the size of its comment. */
 function endRecord({ size = 0, start = 0, comment = 0 }): Buffer {
@@ -288,7 +287,7 @@ describe("what follows the end of an archive", () => {
     const { end } = watch([narrow, Buffer.alloc(MIB - 1, "x"), Buffer.from("y")]);
     expect(end.trailingSize).toBe(MIB);
     expect(() => end.push(Buffer.from("z"))).toThrow(
-      /^more than 1048576 bytes follow the archive's end: "x{60}"\nThe archive may lack rows/,
+      /^more than 1048576 bytes follow the archive's end: "x{60}"\nRows may be missing\./,
     );
     expect(() => watch([narrow, Buffer.alloc(MIB + 1, "x")])).toThrow(/^more than 1048576 bytes follow .*"x{60}"/);
   });
@@ -296,7 +295,7 @@ describe("what follows the end of an archive", () => {
 
 describe("an archive to which bytes were added on the way", () => {
   const added = (count: number, size: number) =>
-    `the archive is corrupt: in its ${size} bytes ${count} more stand before its end record than its directory says`;
+    `the archive is corrupt: its directory does not cover ${count} of the ${size} bytes`;
 
   it("is told by where its end record stands", () => {
     for (const count of [1, 3]) {
@@ -308,7 +307,7 @@ describe("an archive to which bytes were added on the way", () => {
       expect(said([...pieces, Buffer.from("\n\n\n")])).toBe(truncatedAt(narrow.length + count + 3));
     }
     const { end } = watch([Buffer.from("\n"), wide]);
-    expect(() => checkEnd(end)).toThrow(/1 more stand.*\nSomething on the way adds bytes/);
+    expect(() => checkEnd(end)).toThrow(/does not cover 1 of the .*\nA proxy adds bytes\./);
   });
 
   it("is truncated where its own end record was found, but not its comment", () => {

@@ -36,7 +36,7 @@ describe("the tail of an archive", () => {
     ] as const) {
       await expect(bytes.read(position, length)).rejects.toMatchObject({
         code: Code.ResourceExhausted,
-        summary: "the archive is too large: its directory has more than 1048576 bytes",
+        summary: "the archive is too large: its directory exceeds 1048576 bytes",
         message: expect.stringContaining("No export has so many files"),
       });
     }

@@ -59,26 +59,26 @@ describe("readDescriptor", () => {
   it.each(forms)("refuses other sizes and another CRC-32 in the form %j", async (form) => {
     for (const other of [{ compressedSize: 6 }, { size: 8 }]) {
       await expect(read(Buffer.concat([descriptor({ ...said, ...other }, form), central]))).rejects.toThrow(
-        'the archive is corrupt: the sizes of "a.csv" are not those that the archive says',
+        'the archive is corrupt: the sizes of "a.csv" differ from those that the archive declares',
       );
     }
     await expect(read(Buffer.concat([descriptor({ ...said, crc: 7 }, form), central]))).rejects.toThrow(
-      'the CRC-32 of "a.csv" is abcdef01, but the archive says 00000007',
+      'the CRC-32 of "a.csv" is abcdef01, but the archive declares 00000007',
     );
   });
 
   it.each(forms)("refuses the form %j where no record stands behind it", async (form) => {
     const other = Buffer.concat([descriptor(said, form), Buffer.from("PK\x05\x06"), Buffer.alloc(30)]);
-    await expect(read(other)).rejects.toThrow('the sizes of "a.csv" are not those that the archive says');
+    await expect(read(other)).rejects.toThrow('the sizes of "a.csv" differ from those that the archive declares');
   });
 
   it("refuses a record where the descriptor should stand", async () => {
-    await expect(read(central)).rejects.toThrow("but the archive says 02014b50");
+    await expect(read(central)).rejects.toThrow("but the archive declares 02014b50");
   });
 
   it.each(forms)("refuses the form %j behind other bytes", async (form) => {
     const other = Buffer.concat([Buffer.alloc(4, 1), descriptor(said, { ...form, signed: false }), central]);
-    await expect(read(other)).rejects.toThrow("says 01010101");
+    await expect(read(other)).rejects.toThrow("declares 01010101");
   });
 
   it("is told where the archive ends in it", async () => {
@@ -91,7 +91,7 @@ describe("readDescriptor", () => {
     // As many bytes as the longest form has, and the record behind it.
     expect(await read(whole.subarray(0, 28))).toBe("PK\x01\x02");
     const wrong = Buffer.concat([descriptor({ ...said, crc: 7 }, { signed: true, wide: true }), central]);
-    await expect(read(wrong.subarray(0, 28))).rejects.toThrow("says 00000007");
+    await expect(read(wrong.subarray(0, 28))).rejects.toThrow("declares 00000007");
   });
 });
 
@@ -212,7 +212,8 @@ describe("scanStored", () => {
     for (const bytes of [DATA, Buffer.alloc(0), Buffer.concat([DATA, local]), noise(SCAN_SIZE + 100)]) {
       const { error } = await taken(scan([bytes]).content);
       expect(error).toMatchObject({
-        summary: 'the archive is corrupt: nothing behind "a.csv" says the size and the CRC-32 that its content has',
+        summary:
+          'the archive is corrupt: the data descriptor of "a.csv" does not match the size and CRC-32 of its content',
       });
     }
   });

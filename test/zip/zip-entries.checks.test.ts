@@ -18,7 +18,7 @@ describe("checkHeader", () => {
     ["method", { method: "deflate" as const }],
   ])("refuses another %s", (_, other) => {
     expect(() => checkHeader({ ...header, ...other }, listed)).toThrow(
-      'the archive is corrupt: what stands before the content of "a.csv" does not fit the directory',
+      'the archive is corrupt: the header of "a.csv" does not match the directory',
     );
   });
 });
@@ -30,7 +30,9 @@ describe("checkContiguous", () => {
       [5, 4],
       [4, 5],
     ] as const) {
-      expect(() => checkContiguous(by, at)).toThrow(`what begins at byte ${at} should begin at ${by} by the directory`);
+      expect(() => checkContiguous(by, at)).toThrow(
+        `the part at byte ${at} should start at ${by} according to the directory`,
+      );
     }
   });
 });

@@ -63,21 +63,25 @@ describe("the files of a seekable archive", () => {
   });
 
   it.each<[string, readonly RawEntry[], string]>([
-    ["another name before it", [a, { ...b, localName: "x.csv" }], 'before the content of "b.csv" does not fit'],
+    ["another name before it", [a, { ...b, localName: "x.csv" }], 'the header of "b.csv" does not match'],
     ["another CRC-32", [a, { ...b, crc: 7 }], 'the CRC-32 of "b.csv" is'],
-    ["another size", [{ ...a, listed: { size: 7 } }, b], '"a.csv" has 4 bytes out of'],
-    ["another size in the archive", [{ ...a, listed: { compressedSize: 1 } }, b], "has 4 bytes out of"],
-    ["nothing where it should begin", [a, { ...b, listed: { offset: 40 } }], "should begin at 40 by the directory"],
+    ["another size", [{ ...a, listed: { size: 7 } }, b], '"a.csv" has 4 bytes (6 compressed),'],
+    ["another size in the archive", [{ ...a, listed: { compressedSize: 1 } }, b], "has 4 bytes (6 compressed),"],
+    [
+      "nothing where it should start",
+      [a, { ...b, listed: { offset: 40 } }],
+      "should start at 40 according to the directory",
+    ],
     [
       "another file in its place",
       [
         { ...a, listed: { offset: 0 } },
         { ...b, listed: { offset: 0 } },
       ],
-      "should begin",
+      "should start",
     ],
-    ["a file before it that is not listed", [a, { ...a, name: "x.csv", unlisted: true }, b], "should begin at"],
-    ["a file behind it that is not listed", [a, b, { ...a, name: "x.csv", unlisted: true }], "should begin at"],
+    ["a file before it that is not listed", [a, { ...a, name: "x.csv", unlisted: true }, b], "should start at"],
+    ["a file behind it that is not listed", [a, b, { ...a, name: "x.csv", unlisted: true }], "should start at"],
   ])("are refused with %s", async (_, entries, message) => {
     expect((await read(rawZip(entries))).summary).toContain(message);
   });
@@ -89,7 +93,7 @@ describe("the files of a seekable archive", () => {
         files.push(name);
       }
     })();
-    await expect(reading).rejects.toThrow("what begins at byte 0 should begin at 3 by the directory");
+    await expect(reading).rejects.toThrow("the part at byte 0 should start at 3 according to the directory");
     expect(files).toEqual([]);
   });
 
@@ -156,8 +160,8 @@ describe("a seekable archive without a directory that can be read", () => {
   });
 
   it("is refused by what is wrong with its directory, where its end is right", async () => {
-    expect((await read(rawZip([{ ...a, flags: 1 }]))).summary).toBe('the archive is refused: "a.csv" is encrypted');
-    expect((await read(rawZip([]))).summary).toBe("the archive is corrupt: it holds no file");
+    expect((await read(rawZip([{ ...a, flags: 1 }]))).summary).toBe('the archive is rejected: "a.csv" is encrypted');
+    expect((await read(rawZip([]))).summary).toBe("the archive is corrupt: it contains no files");
   });
 });
 
@@ -187,10 +191,10 @@ describe("listEntries", () => {
     const two: RawEntry[] = [a, { ...a, name: "b.csv" }];
     const between = (size: number) => list(rawZip(two, { between: "x".repeat(size) }));
     expect(await between(24)).toHaveLength(2);
-    await expect(between(25)).rejects.toThrow(/"b\.csv" begins at byte \d+, but what is before it ends at \d+/);
-    await expect(list(rawZip([a], { before: "x" }))).rejects.toThrow('"a.csv" begins at byte 1, but what is before');
+    await expect(between(25)).rejects.toThrow(/"b\.csv" starts at byte \d+, but the previous part ends at \d+/);
+    await expect(list(rawZip([a], { before: "x" }))).rejects.toThrow('"a.csv" starts at byte 1, but the previous part');
     expect(await list(rawZip([a], { between: "x".repeat(24) }))).toHaveLength(1);
-    await expect(list(rawZip([a], { between: "x".repeat(25) }))).rejects.toThrow("the directory begins at byte");
+    await expect(list(rawZip([a], { between: "x".repeat(25) }))).rejects.toThrow("the directory starts at byte");
   });
 
   it("counts the names and extra fields before the content", async () => {
@@ -200,35 +204,35 @@ describe("listEntries", () => {
 
   it("refuses files that overlap, and a directory in them", async () => {
     const overlapping = rawZip([{ ...a, listed: { compressedSize: 99 } }, b]);
-    await expect(list(overlapping)).rejects.toThrow('"b.csv" begins at byte');
+    await expect(list(overlapping)).rejects.toThrow('"b.csv" starts at byte');
     await expect(list(rawZip([a, { ...c, listed: { compressedSize: 99 } }]))).rejects.toThrow(
-      "the directory begins at",
+      "the directory starts at",
     );
     const by1 = a.content.length;
     const exact = rawZip([{ ...a, stored: true, listed: { size: by1 + 1, compressedSize: by1 + 1 } }, b]);
-    await expect(list(exact)).rejects.toThrow('"b.csv" begins at byte 39, but what is before it ends at 40');
+    await expect(list(exact)).rejects.toThrow('"b.csv" starts at byte 39, but the previous part ends at 40');
   });
 
   it("refuses a file that does not begin where it should", async () => {
     const other = Buffer.from(archive);
     other.write("504b0102", archive.indexOf("PK\x03\x04", 1), "hex");
-    await expect(list(other)).rejects.toThrow(/"b\.csv" does not begin at byte \d+/);
+    await expect(list(other)).rejects.toThrow(/"b\.csv" does not start at byte \d+/);
     // One that would begin less than a header before the archive's end.
     const offset = rawZip([a, c]).length - 10;
     const late = rawZip([
       { ...a, listed: { compressedSize: offset - 35 } },
       { ...c, listed: { offset } },
     ]);
-    await expect(list(late)).rejects.toThrow(`"c.csv" does not begin at byte ${offset}`);
+    await expect(list(late)).rejects.toThrow(`"c.csv" does not start at byte ${offset}`);
     const first = rawZip([a]);
     const short = Buffer.from(first.subarray(first.indexOf("PK\x01\x02")));
     short.writeUInt32LE(0, short.length - 6);
-    await expect(list(short)).rejects.toThrow('"a.csv" does not begin at byte 0');
+    await expect(list(short)).rejects.toThrow('"a.csv" does not start at byte 0');
   });
 
   it("refuses what is truncated, and what is no file", async () => {
     await expect(list(archive.subarray(0, -1))).rejects.toThrow("the archive is truncated");
-    await expect(listEntries("/dev/null")).rejects.toThrow("the archive is corrupt: it is no file");
+    await expect(listEntries("/dev/null")).rejects.toThrow("the archive is corrupt: not a regular file");
     await expect(listEntries(join(folder, "none.zip"))).rejects.toBeInstanceOf(FileError);
   });
 });

@@ -68,7 +68,7 @@ describe("the files of an archive that arrives", () => {
         expect(entry.name).toBe("a.csv");
       }
     })();
-    await expect(reading).rejects.toThrow("the next entry was asked for before this one was read");
+    await expect(reading).rejects.toThrow("the next entry was requested before this one was read");
   });
 
   it("are held to the limits all together", async () => {
@@ -79,7 +79,7 @@ describe("the files of an archive that arrives", () => {
 
   it("have names of which none comes twice, and not too many", async () => {
     const twice = await read(given([rawZip([a, a])]));
-    expect(twice.summary).toBe('the archive is corrupt: it holds "a.csv" twice');
+    expect(twice.summary).toBe('the archive is corrupt: it contains "a.csv" twice');
     expect(twice.entries).toHaveLength(1);
     async function* many() {
       for (let number = 0; number < 10_001; number += 1) {
@@ -87,7 +87,7 @@ describe("the files of an archive that arrives", () => {
       }
     }
     const files = await read(many());
-    expect(files.summary).toBe("the archive is too large: it holds more than 10000 files and folders, the limit");
+    expect(files.summary).toBe("the archive is too large: it exceeds the limit of 10000 files and folders");
     expect(Object.keys(files.files)).toHaveLength(10_000);
   });
 
@@ -128,9 +128,9 @@ describe("an archive that arrives", () => {
       expect(summary).toMatch(/^the archive is (corrupt|truncated): /);
     }
     expect((await read(given([Buffer.concat([Buffer.from("what is this?"), archive])]))).summary).toMatch(
-      "at byte 0 neither a file nor the directory begins",
+      "there is no file and no directory at byte 0",
     );
-    expect((await read(given([rawZip([])]))).summary).toBe("the archive is corrupt: it holds no file");
+    expect((await read(given([rawZip([])]))).summary).toBe("the archive is corrupt: it contains no files");
     expect((await read(given([]))).summary).toContain("truncated: the stream ended after 0 bytes");
   });
 
@@ -148,12 +148,12 @@ describe("an archive that arrives", () => {
 
   it("has nothing but files before its directory", async () => {
     const { summary } = await read(given([rawZip([a, { ...a, name: "b.csv" }], { between: "more" })]));
-    expect(summary).toContain("neither a file nor the directory begins");
+    expect(summary).toContain("no file and no directory at byte");
     const one = rawZip([a]);
     const noDirectory = Buffer.concat([one.subarray(0, one.indexOf("PK\x01\x02")), one.subarray(-22)]);
     noDirectory.writeUInt32LE(0, noDirectory.length - 10);
     noDirectory.writeUInt32LE(noDirectory.length - 22, noDirectory.length - 6);
-    expect((await read(given([noDirectory]))).summary).toContain("neither a file nor the directory begins");
+    expect((await read(given([noDirectory]))).summary).toContain("no file and no directory at byte");
   });
 
   it("is refused with bytes behind it", async () => {
@@ -163,13 +163,19 @@ describe("an archive that arrives", () => {
 
   it("is compared with its directory, file by file", async () => {
     const refused: readonly (readonly [RawEntry[], string])[] = [
-      [[a, { ...b, unlisted: true }], "it holds 2 files, but its directory lists 1"],
-      [[a, { ...b, listed: { name: "c.csv" } }], 'before the content of "c.csv" does not fit the directory'],
+      [[a, { ...b, unlisted: true }], "it contains 2 files, but its directory lists 1"],
+      [[a, { ...b, listed: { name: "c.csv" } }], 'the header of "c.csv" does not match the directory'],
       [[a, { ...b, listed: { crc: 7 } }], 'the CRC-32 of "b.csv" is'],
-      [[{ ...a, listed: { size: 7 } }, b], '"a.csv" has 4 bytes out of 6, but the archive says 7 out of 6'],
-      [[{ ...a, listed: { compressedSize: 7 } }, b], '"a.csv" has 4 bytes out of 6, but the archive says 4 out of 7'],
-      [[a, { ...b, listed: { offset: 1 } }], "should begin at"],
-      [[{ ...a, listed: { offset: 1 } }, b], "should begin at 1 by the directory"],
+      [
+        [{ ...a, listed: { size: 7 } }, b],
+        '"a.csv" has 4 bytes (6 compressed), but the archive declares 7 (6 compressed)',
+      ],
+      [
+        [{ ...a, listed: { compressedSize: 7 } }, b],
+        '"a.csv" has 4 bytes (6 compressed), but the archive declares 4 (7 compressed)',
+      ],
+      [[a, { ...b, listed: { offset: 1 } }], "should start at"],
+      [[{ ...a, listed: { offset: 1 } }, b], "should start at 1 according to the directory"],
     ];
     for (const [entries, message] of refused) {
       const { summary, files } = await read(given([rawZip(entries)]));
@@ -202,12 +208,12 @@ describe("an archive that arrives", () => {
     less.writeUInt32LE(end - second, end + 12);
     less.writeUInt32LE(second, end + 16);
     expect((await read(given([less]))).summary).toBe(
-      `the archive is corrupt: its directory begins at byte ${at}, but its end record says ${second}`,
+      `the archive is corrupt: its directory starts at byte ${at}, but its end record declares ${second}`,
     );
     const longer = Buffer.from(archive);
     longer.writeUInt16LE(1000, second + 32);
     expect((await read(given([longer]))).summary).toBe(
-      "the archive is corrupt: its end record does not fit its directory",
+      "the archive is corrupt: its end record does not match its directory",
     );
   });
 
@@ -233,7 +239,7 @@ describe("an archive that arrives", () => {
       }
     }
     expect((await read(source())).summary).toBe(
-      "the archive is too large: its directory has more than 33554432 bytes, the limit",
+      "the archive is too large: its directory exceeds the limit of 33554432 bytes",
     );
   });
 });

@@ -7,14 +7,14 @@ describe("an error for an archive", () => {
   it("says what is wrong, by which code, and what to do", () => {
     const cause = new Error("cause");
     const errors: readonly [ProtocolError, Code, string, RegExp][] = [
-      [corrupt("it is", cause), Code.DataLoss, "the archive is corrupt: it is", /\nExport again; if it fails again/],
-      [refused("it is"), Code.DataLoss, "the archive is refused: it is", /\nNo export looks like this/],
+      [corrupt("it is", cause), Code.DataLoss, "the archive is corrupt: it is", /\nExport again\. If it fails again/],
+      [refused("it is"), Code.DataLoss, "the archive is rejected: it is", /\nNo export looks like this/],
       [tooLarge("it is", "Raise."), Code.ResourceExhausted, "the archive is too large: it is", /\nRaise\.\n/],
       [
         truncated(7),
         Code.DataLoss,
-        "the archive is truncated: the stream ended after 7 bytes, before the archive did",
-        /\nRows are missing from it\. Export again/,
+        "the archive is truncated: the stream ended after 7 bytes",
+        /\nRows are missing\. Export again\./,
       ],
     ];
     for (const [error, code, summary, advice] of errors) {

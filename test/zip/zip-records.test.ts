@@ -80,11 +80,11 @@ describe("the header of a file", () => {
     }
     expect((await headerOf(bytes.subarray(0, 35))).rest).toBe("");
     // One without a name is not cut, but wrong.
-    await expect(headerOf(rawZip([{ ...one, name: "" }]).subarray(0, 30))).rejects.toThrow('has the name ""');
+    await expect(headerOf(rawZip([{ ...one, name: "" }]).subarray(0, 30))).rejects.toThrow('has the invalid name ""');
   });
 
   it("is none where another record stands", async () => {
-    await expect(headerOf(patched(one, 0, "504b0102"), 9)).rejects.toThrow("at byte 9 no file begins");
+    await expect(headerOf(patched(one, 0, "504b0102"), 9)).rejects.toThrow("there is no file at");
   });
 
   it("is read with its extra fields, which do not belong to the content", async () => {
@@ -149,7 +149,7 @@ describe("the sizes in the header of a file", () => {
       [5n, least],
     ]) {
       await expect(sizesOf(field(1, ...numbers), { compressedSize: NONE, size: NONE })).rejects.toThrow(
-        '"a.csv" has a size that no file has',
+        '"a.csv" has an impossible size',
       );
     }
     const most = Number.MAX_SAFE_INTEGER;
@@ -192,13 +192,13 @@ describe("checkName", () => {
   });
 
   it("refuses control characters that code page 437 shows as others, and shows them as they are", () => {
-    expect(() => check("a◙b.csv", Buffer.from("a\nb.csv"))).toThrow('a file in it has the name "a\\nb.csv"');
+    expect(() => check("a◙b.csv", Buffer.from("a\nb.csv"))).toThrow('a file in it has the invalid name "a\\nb.csv"');
     expect(() => check("a b", Buffer.from("a b"))).not.toThrow();
-    expect(() => check("a▼b", Buffer.from("a\x1fb"))).toThrow('has the name "a\\u001fb"');
+    expect(() => check("a▼b", Buffer.from("a\x1fb"))).toThrow('has the invalid name "a\\u001fb"');
   });
 
   it("shows a name without control characters as it was decoded", () => {
-    expect(() => check("Ω/.", Buffer.from([0xea, 0x2f, 0x2e]))).toThrow('a file in it has the name "Ω/."');
+    expect(() => check("Ω/.", Buffer.from([0xea, 0x2f, 0x2e]))).toThrow('a file in it has the invalid name "Ω/."');
   });
 });
 
@@ -208,11 +208,13 @@ describe("readMethod", () => {
   });
 
   it.each([1, 0x40, 0x2000, 0x2041])("refuses what is encrypted: flags %i", (flags) => {
-    expect(() => readMethod("a.csv", flags, 0)).toThrow('the archive is refused: "a.csv" is encrypted');
+    expect(() => readMethod("a.csv", flags, 0)).toThrow('the archive is rejected: "a.csv" is encrypted');
   });
 
   it.each([1, 7, 9, 12, 93])("refuses method %i", (method) => {
-    expect(() => readMethod("a.csv", 0, method)).toThrow(`"a.csv" is compressed by method ${method}; only deflate (8)`);
+    expect(() => readMethod("a.csv", 0, method)).toThrow(
+      `"a.csv" has the compression method ${method}; only deflate (8)`,
+    );
   });
 });
 

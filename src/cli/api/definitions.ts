@@ -161,7 +161,7 @@ export function lookUpName<T>(
     const [first, ...others] = found.toSorted((a, b) => Number(a.yields === true) - Number(b.yields === true));
     if (first !== undefined && others.every((other) => other.yields === true && first.yields !== true)) {
       if (others.length > 0) {
-        onChoice(`Using ${first.name}; for ${listed(others)}, give the full name.`);
+        onChoice(`Using ${first.name}. For ${listed(others)}, use the full name.`);
       }
       return first;
     }
@@ -196,7 +196,7 @@ export function nameNotFound(
   const near = closestName(wanted, ends);
   const meant = near === undefined ? [] : candidates.filter((candidate) => end(candidate.name) === near);
   const advice = meant.length > 0 ? `Did you mean ${listed(meant)}?` : "List all methods with `tradewire methods`.";
-  return new RequestError(`there is no ${kind} ${JSON.stringify(name)}`, {
+  return new RequestError(`unknown ${kind} ${JSON.stringify(name)}`, {
     advice: note === "" ? advice : `${advice} ${note}`,
   });
 }

@@ -117,7 +117,7 @@ export async function compileFolder(folder: string, maxBytes: number, signal: Ab
   }
   throw new RequestError(`${quotedPath(folder)} must be compiled, but buf is not installed`, {
     advice:
-      "Install it (`npm install --save-dev @bufbuild/buf`), or build an image elsewhere (`buf build -o image.binpb`) and give that image.",
+      "Install it (`npm install --save-dev @bufbuild/buf`), or build an image elsewhere (`buf build -o image.binpb`) and use the image.",
   });
 }
 

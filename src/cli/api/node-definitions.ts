@@ -88,7 +88,7 @@ export async function addNodeDefinitions(
   const transport = choice.filter((name) => name === "grpc" || name === "grpc-js");
   if (transport.length === 0) {
     throw new RequestError("server reflection needs gRPC, and no gRPC URL is configured", {
-      advice: "Give --grpc-url, or the definitions with --proto.",
+      advice: "Set --grpc-url, or provide the definitions with --proto.",
     });
   }
   const config = clientConfig({ ...options, transport }, context);

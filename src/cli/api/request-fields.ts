@@ -28,8 +28,8 @@ export function setFields(desc: DescMessage, json: JsonObject, settings: readonl
   for (const setting of settings) {
     const at = setting.indexOf("=");
     if (at < 1) {
-      throw new RequestError(`--set ${quoted(setting)} is not of the form PATH=VALUE`, {
-        advice: "Give a field and its value, such as pagination.first=5.",
+      throw new RequestError(`--set must have the form PATH=VALUE (got ${quoted(setting)})`, {
+        advice: "Write a field and its value, such as pagination.first=5.",
       });
     }
     const where = `--set ${quoted(setting)}`;
@@ -92,7 +92,7 @@ function withInner(field: DescField, inner: JsonObject, path: readonly string[],
   ) {
     const what = field.fieldKind === "list" ? "is a list" : "has no fields of its own in JSON";
     throw new RequestError(`${setting.where}: ${field.name} ${what}`, {
-      advice: `Give the whole field, such as --set ${field.jsonName}=..., or give the request as JSON.`,
+      advice: `Set the complete field with --set ${field.jsonName}=..., or write the request as JSON.`,
     });
   }
   put(field.message, inner, path, setting);
@@ -142,7 +142,7 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
   const names = desc.values.map(({ name }) => name);
   const prefix = desc.sharedPrefix ?? "";
   const meant = text.toLowerCase().startsWith(prefix.toLowerCase()) ? text : `${prefix}${text}`;
-  throw new RequestError(`${where}: ${quoted(text)} is not a value of ${desc.typeName}`, {
+  throw new RequestError(`${where}: must be a value of ${desc.typeName} (got ${quoted(text)})`, {
     advice: suggestNames(meant, names),
   });
 }
@@ -151,8 +151,8 @@ function parsed(text: string, where: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch {
-    throw new RequestError(`${where}: the field is a message, but ${quoted(text)} is not JSON`, {
-      advice: "Give JSON, or set its fields one by one, with dots in the path.",
+    throw new RequestError(`${where}: a message field must be JSON (got ${quoted(text)})`, {
+      advice: "Write JSON, or set the fields of the message one by one, with dots in the path.",
     });
   }
 }
@@ -181,7 +181,9 @@ export function unknownField(desc: DescMessage, name: string, where: string): Re
   const near = closestName(name, names);
   const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
   const all = names.length === 0 ? "The message has no fields." : `Fields: ${names.join(", ")}.`;
-  return new RequestError(`${where}: ${desc.typeName} has no field ${quoted(name)}`, { advice: `${suggestion}${all}` });
+  return new RequestError(`${where}: unknown field ${quoted(name)} in ${desc.typeName}`, {
+    advice: `${suggestion}${all}`,
+  });
 }
 
 /** The types of 64-bit integers. */

@@ -73,7 +73,7 @@ export function requestOf<I extends DescMessage>(
   if (settings.length > 0) {
     if (!isJsonObject(json)) {
       throw new RequestError(`${source} is not a JSON object, so --set cannot apply`, {
-        advice: "Give a JSON object, or remove --set.",
+        advice: "Use a JSON object, or remove --set.",
       });
     }
     setFields(desc, json, settings);
@@ -99,7 +99,7 @@ async function textOf(
     chunks.push(chunk);
     size += chunk.length;
     if (size > MAX_REQUEST_BYTES) {
-      throw new RequestError(`${source} is larger than ${MAX_REQUEST_BYTES} bytes, the limit for a request`, {
+      throw new RequestError(`${source} exceeds the request limit of ${MAX_REQUEST_BYTES} bytes`, {
         advice: "Send less in one request.",
       });
     }
@@ -112,8 +112,7 @@ function parse(text: string, source: string): JsonValue {
     return JSON.parse(text);
   } catch {
     throw new RequestError(`${source} is not valid JSON`, {
-      advice:
-        'Give the request in Protobuf JSON, such as \'{"pagination": {"first": 5}}\', or @FILE, or - for standard input.',
+      advice: 'Use Protobuf JSON, such as \'{"pagination": {"first": 5}}\', or @FILE, or - for standard input.',
     });
   }
 }
@@ -174,7 +173,7 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>, source: string): Async
       open = line;
     }
     if (open.length > MAX_REQUEST_BYTES) {
-      throw new RequestError(`a line of ${source} is longer than ${MAX_REQUEST_BYTES} bytes, the limit for a request`, {
+      throw new RequestError(`a line of ${source} exceeds the request limit of ${MAX_REQUEST_BYTES} bytes`, {
         advice: "Put each request on a separate line.",
       });
     }

@@ -95,7 +95,7 @@ function startConversation(
       }
       const { done, value } = await answers.next();
       if (done === true) {
-        throw invalid("the stream ended before the last answer");
+        throw invalid("the stream ended before the last response");
       }
       return value.messageResponse;
     },
@@ -107,9 +107,9 @@ function startConversation(
 }
 
 function invalid(what: string, cause?: unknown): ProtocolError {
-  return new ProtocolError(`the server reflection of the node is invalid: ${what}`, {
+  return new ProtocolError(`invalid server reflection response: ${what}`, {
     code: Code.Internal,
-    advice: "Give the definitions with --proto.",
+    advice: "Provide the definitions with --proto.",
     cause,
   });
 }
@@ -117,7 +117,7 @@ function invalid(what: string, cause?: unknown): ProtocolError {
 async function listServices({ ask }: Conversation): Promise<string[]> {
   const answer = await ask({ case: "listServices", value: "" });
   if (answer.case !== "listServicesResponse") {
-    throw invalid("the answer is not a list of services");
+    throw invalid("the response is not a list of services");
   }
   const names = answer.value.service.map(({ name }) => name);
   if (names.length > MAX_SERVICES) {
@@ -147,12 +147,12 @@ async function readFiles(
   const add = (bytes: Uint8Array) => {
     size += bytes.length;
     if (size > MAX_FILES_BYTES) {
-      throw invalid(`its files are larger than ${MAX_FILES_BYTES} bytes`);
+      throw invalid(`its files exceed ${MAX_FILES_BYTES} bytes`);
     }
     const file = parseFile(bytes);
     const before = contents.get(file.name);
     if (before !== undefined && !before.equals(bytes)) {
-      throw invalid(`the file ${quoted(file.name)} has two contents`);
+      throw invalid(`two different files have the name ${quoted(file.name)}`);
     }
     contents.set(file.name, Buffer.from(bytes));
     files.set(file.name, file);
@@ -165,14 +165,14 @@ async function readFiles(
     if (answer.case === "fileDescriptorResponse") {
       answer.value.fileDescriptorProto.forEach(add);
     } else if (answer.case !== "errorResponse") {
-      throw invalid("the answer has no files");
+      throw invalid("the response has no files");
     }
     return answer;
   };
   for (const name of services) {
     const answer = await read({ case: "fileContainingSymbol", value: name });
     if (answer.case === "errorResponse") {
-      throw invalid(`${name} is listed, but it has no file: ${quoted(answer.value.errorMessage)}`);
+      throw invalid(`${name} is listed but has no file: ${quoted(answer.value.errorMessage)}`);
     }
   }
   // Files are added while they are iterated, so that the imports of each one are read, too.
@@ -196,7 +196,7 @@ function parseFile(bytes: Uint8Array): FileDescriptorProto {
     throw invalid("a file cannot be decoded", cause);
   }
   if (file.name === "" || [file.name, ...file.dependency].some((name) => !/^[\w./+@-]{1,500}$/.test(name))) {
-    throw invalid(`${quoted(file.name)} is not the name of a file, or imports what has none`);
+    throw invalid(`invalid file name in ${quoted(file.name)} or its imports`);
   }
   if (file.package !== "") {
     assertName(file.package, FULL_NAME);
@@ -220,7 +220,7 @@ function assertMessage({ name, field, nestedType, enumType, oneofDecl }: Descrip
   }
   for (const { jsonName } of field) {
     if (!/^[\x21-\x7e]{1,500}$/.test(jsonName) || jsonName === "__proto__") {
-      throw invalid(`${quoted(jsonName)} is not the JSON name of a field`);
+      throw invalid(`invalid JSON name of a field: ${quoted(jsonName)}`);
     }
   }
   nestedType.forEach(assertMessage);
@@ -251,7 +251,7 @@ function withReflected(
   const found = services.map((name) => {
     const service = registry.getService(name);
     if (service === undefined) {
-      throw invalid(`${name} is listed, but no file defines it`);
+      throw invalid(`${name} is listed but not defined in any file`);
     }
     return service;
   });

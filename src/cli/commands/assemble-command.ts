@@ -38,7 +38,7 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
   const target = options.out ?? name;
   if (target === undefined) {
     throw new RequestError("standard input has no file name to save the archive under", {
-      advice: "Give a path with --out, or --out - for standard output.",
+      advice: "Set --out to a path, or to - for standard output.",
     });
   }
   const bytes = archiveOf(file, options, context);

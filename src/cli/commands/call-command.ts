@@ -186,7 +186,7 @@ async function requestsOf(
     throw new RequestError(
       `--data is for methods that stream requests, but ${methodName(method)} takes a single request`,
       {
-        advice: "Give the request as an argument.",
+        advice: "Pass the request as an argument.",
       },
     );
   }
@@ -197,7 +197,7 @@ async function onlyOf(requests: AsyncIterable<Message>): Promise<Message> {
   for await (const request of requests) {
     return request;
   }
-  throw new Error("the call has no request");
+  throw new Error("the request is missing");
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary {
@@ -242,7 +242,7 @@ function pagingMethod(method: DescMethod, { all, limit, timeout }: CallOptions):
   }
   connectionOf(method); // Throws if the method has no pages.
   if (timeout !== undefined) {
-    throw new RequestError("--timeout limits one call, but pages take several calls", {
+    throw new RequestError("--timeout applies to one call, but pages need several calls", {
       advice: "Limit each call with --call-timeout.",
     });
   }
@@ -273,8 +273,8 @@ function headersOf(lines: readonly string[]): Headers {
     try {
       headers.append(name, value);
     } catch {
-      throw new RequestError(`--header ${JSON.stringify(line)} is not a header`, {
-        advice: "Give a name and a value, such as 'x-request-id: 7'.",
+      throw new RequestError(`--header must have the form NAME: VALUE (got ${JSON.stringify(line)})`, {
+        advice: "Write a name and a value, such as 'x-request-id: 7'.",
       });
     }
   }
@@ -300,9 +300,9 @@ function responseJson<O extends DescMessage>(desc: O, message: MessageShape<O>, 
     return messageToJson(desc, message, registry);
   } catch (cause) {
     throw new ProtocolError(
-      `the response cannot be written as JSON: ${cause instanceof Error ? cause.message : cause}`,
+      `the response cannot be converted to JSON: ${cause instanceof Error ? cause.message : cause}`,
       {
-        advice: "Give definitions that include the type, with --proto.",
+        advice: "Use --proto with definitions that include the type.",
         cause,
       },
     );
@@ -323,7 +323,7 @@ function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
  */
 function checkOutput(method: DescMethod, { out, force, all, limit }: CallOptions): void {
   if (out === undefined ? force === true : all === true || limit !== undefined) {
-    throw new RequestError("--force needs --out, and --out excludes --all and --limit", {
+    throw new RequestError("--force needs --out, and --out cannot be combined with --all or --limit", {
       advice: "Use --out for bytes, and --all or --limit for records.",
     });
   }
@@ -388,5 +388,5 @@ async function* dataOf(messages: AsyncIterable<Message>): AsyncGenerator<Uint8Ar
 }
 
 function noName(path: string): never {
-  throw new RequestError(`${quotedPath(path)} is a folder`, { advice: "Give the path of a file." });
+  throw new RequestError(`${quotedPath(path)} is a folder`, { advice: "Use the path of a file." });
 }

@@ -45,7 +45,7 @@ const devnodeOptions = {
   blocksPerSegment: parsed("<count>", "number of blocks per segment (default: 1000; deployed: 300)", parseInteger),
   schemaVersions: parsed(
     "<versions>",
-    "schema version of each segment; the last one applies to all further segments (default: 115,115,115,116)",
+    "schema version of each segment; the last one applies to all later segments (default: 115,115,115,116)",
     (list) => parseList(list).map(parseInteger),
   ),
   genesis: withDefault(
@@ -59,7 +59,7 @@ const devnodeOptions = {
   activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),
   fundedKeys: parsed(
     "<keys>",
-    "fund only these public keys and those that the node prints; none funds only the node's keys (default: fund every key)",
+    "fund only these public keys and those that the node prints; none funds only those that the node prints (default: fund every key)",
     (list) => (list === "none" ? [] : parseList(list)),
   ),
   dataDir: text("<folder>", "folder that keeps the blocks across restarts (default: blocks are stored in memory)"),
@@ -133,7 +133,7 @@ function genesisFile(
 ): Readonly<Record<string, string>> {
   const [table = "", ...path] = text.split("=");
   if (!isTableName(table) || path.length === 0) {
-    throw new InvalidArgumentError(`Give TABLE=FILE; the tables are ${tableNames.join(", ")}.`);
+    throw new InvalidArgumentError(`Use TABLE=FILE, where TABLE is one of ${tableNames.join(", ")}.`);
   }
   return { ...files, [table]: path.join("=") };
 }
@@ -210,7 +210,7 @@ export function addDevnodeControls(devnode: Command, { out, signal }: CommandCon
 /** Parses the URL of a gateway. */
 function gatewayUrl(text: string): string {
   if (!/^https?:/.test(text) || !URL.canParse(text)) {
-    throw new InvalidArgumentError(`Give an http: URL, such as http://127.0.0.1:${DEFAULT_REST_PORT}.`);
+    throw new InvalidArgumentError(`Use an http: URL, such as http://127.0.0.1:${DEFAULT_REST_PORT}.`);
   }
   return text;
 }
@@ -226,7 +226,7 @@ async function post(url: string, command: string, body: object, signal: AbortSig
   }).catch((cause: unknown) => {
     throw new ConnectionError(`no node responds at ${target.origin}`, {
       code: Code.Unavailable,
-      advice: "Start one with tradewire devnode --admin, or give the URL of its gateway with --url.",
+      advice: "Start one with `tradewire devnode --admin`, or set --url to the URL of its gateway.",
       cause,
       connected: false,
     });
@@ -238,16 +238,16 @@ async function post(url: string, command: string, body: object, signal: AbortSig
   }
   if (response.status === 404) {
     throw new RequestError(`the node at ${target.origin} does not accept commands`, {
-      advice: "Start it with --admin, or give the gateway of a node that runs with --admin with --url.",
+      advice: "Start it with --admin, or set --url to the gateway of a node that runs with --admin.",
     });
   }
   if (response.status === 400 && isObject && "message" in result) {
-    // The message has two lines, like the errors of this library: the summary and the advice.
-    const [summary = "", advice = "Correct the command."] = String(result.message).split("\n");
+    // The message is the summary and, on a second line, the advice if there is any.
+    const [summary = "", advice] = String(result.message).split("\n");
     throw new RequestError(summary, { advice });
   }
   throw new ProtocolError(`${target.origin} responded with ${response.status}, unlike a local node`, {
     code: Code.Internal,
-    advice: "Check --url: another server may have responded. It must be the gateway of a node that runs with --admin.",
+    advice: "Set --url to the gateway of a node that runs with --admin. Another server may have responded.",
   });
 }

@@ -62,7 +62,7 @@ function parseCode(given: string): ErrorCode {
   const words = code.split("_").slice(1);
   const similar = CODES.filter((each) => words.some((word) => word !== "" && each.split("_").includes(word)));
   const near = similar.length > 0 ? similar.join(", ") : closestName(code, CODES);
-  throw new RequestError(`there is no error code ${JSON.stringify(given)}`, {
+  throw new RequestError(`unknown error code ${JSON.stringify(given)}`, {
     errorCode: "TW_USAGE",
     advice: `${near === undefined ? "" : `Did you mean ${near}? `}\`tradewire explain\` lists all codes.`,
   });

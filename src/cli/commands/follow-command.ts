@@ -53,7 +53,7 @@ export function addFollow(command: Command, context: CommandContext): void {
 
 async function runFollow(options: FollowCommandOptions, context: CommandContext): Promise<void> {
   if (options.cursor !== undefined && options.cursorFile !== undefined) {
-    throw new RequestError("--cursor and --cursor-file both say where to resume", { advice: "Give one of them." });
+    throw new RequestError("--cursor and --cursor-file cannot be combined", { advice: "Use one of them." });
   }
   const table = readTable(options.table);
   const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);

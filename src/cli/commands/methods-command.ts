@@ -100,7 +100,7 @@ async function listedDefinitions(options: MethodsOptions, context: CommandContex
   const reflected = await addNodeDefinitions(definitions, options, context);
   if (reflected === undefined) {
     throw new RequestError("the node does not offer server reflection", {
-      advice: "Give the definitions with --proto.",
+      advice: "Provide the definitions with --proto.",
     });
   }
   return reflected;

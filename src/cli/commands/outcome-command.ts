@@ -39,9 +39,12 @@ export function addOutcome(command: Command, context: CommandContext): void {
 /** Returns the transaction to look for: its hash, or the transaction itself. */
 async function sentTransaction(hash: string | undefined, { signed }: OutcomeCommandOptions, context: CommandContext) {
   if ((hash === undefined) === (signed === undefined)) {
-    throw new RequestError(hash === undefined ? "no transaction is given" : "both the hash and --signed are given", {
-      advice: "Give its hash, as `tradewire submit` prints it, or --signed FILE.",
-    });
+    throw new RequestError(
+      hash === undefined ? "the transaction is missing" : "the hash and --signed cannot be combined",
+      {
+        advice: "Use either the hash, as `tradewire submit` prints it, or --signed FILE.",
+      },
+    );
   }
   if (hash !== undefined) {
     return hash;
@@ -49,7 +52,7 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
   const { request } = await readTransactionInput(signed ?? "", context);
   if (request?.tx === undefined) {
     throw new RequestError("the file contains a command, not a signed transaction", {
-      advice: "Give the output of `tradewire sign`; an unsigned command has no outcome.",
+      advice: "Use the output of `tradewire sign`: an unsigned command has no outcome.",
     });
   }
   return create(TransactionSchema, request.tx);

@@ -27,7 +27,7 @@ const { listAccounts, listAllPositions, listAssets, listMarkets, listOrders, lis
 
 const recordsOptions = {
   wide: wideOption,
-  watch: flag("go on with each change until Ctrl-C: redraw the table on a terminal, or print a line of JSON"),
+  watch: flag("show each change until Ctrl-C: redraw the table on a terminal, or print a line of JSON"),
   ...listingOptions,
   ...clientOptions,
 };
@@ -190,8 +190,8 @@ export function addAccounts(command: Command, context: CommandContext): void {
       const { marketIds, partyIds } = filter;
       // A data node streams the balances of one party: without a party, it sends none (v0.78.0, datanode/service/accounts.go).
       if (options.watch === true && partyIds.length === 0) {
-        throw new RequestError("accounts --watch needs a party, because nodes stream the balances of one party", {
-          advice: "Give --party, once or several times.",
+        throw new RequestError("accounts --watch needs a party: nodes stream balances by party", {
+          advice: "Use --party, once or several times.",
         });
       }
       const assets = await loadAssets(client, context.signal);

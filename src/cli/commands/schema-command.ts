@@ -88,11 +88,11 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
     return syncTablesSql(tables, options);
   }
   if (options.schema !== undefined || options.partitionBy !== undefined) {
-    throw new RequestError("--schema and --partition-by are for the tables of a sync", { advice: "Add --for-sync." });
+    throw new RequestError("--schema and --partition-by need --for-sync", { advice: "Add --for-sync." });
   }
   const sql = SQL_DIALECTS.find((name) => name === dialect);
   if (sql === undefined && (from !== undefined || to !== undefined || addedNullable === true)) {
-    throw new RequestError("--from, --to and --added-nullable are for SQL", {
+    throw new RequestError("--from, --to and --added-nullable apply only to SQL", {
       advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
     });
   }
@@ -102,7 +102,7 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   if (to !== undefined) {
     throw new RequestError("--to needs --from", {
       advice:
-        "Give the current version of the tables with --from. To print the tables of one version, use --schema-version.",
+        "Set --from to the current version of the tables. To print the tables of one version, use --schema-version.",
     });
   }
   const schemas = tables.map((name) => tableSchema(name, schemaVersion));
@@ -129,19 +129,18 @@ function syncTablesSql(
   { dialect, schema, partitionBy: by, partitionFrom, partitionCount: count = 36 }: SchemaOptions,
 ): string {
   if (dialect !== undefined && dialect !== "postgres") {
-    throw new RequestError(`--for-sync is for PostgreSQL, but the dialect is ${dialect}`, {
-      advice: "Give --dialect postgres, or remove --dialect.",
+    throw new RequestError(`--for-sync applies only to PostgreSQL, but the dialect is ${dialect}`, {
+      advice: "Use --dialect postgres, or remove --dialect.",
     });
   }
   if (count > MAX_PARTITIONS) {
-    throw new RequestError(`--partition-count is too large (${count})`, { advice: `Give at most ${MAX_PARTITIONS}.` });
+    throw new RequestError(`--partition-count must be at most ${MAX_PARTITIONS} (got ${count})`);
   }
   const form = by === "month" ? /^\d{4}-(?:0[1-9]|1[0-2])$/u : /^\d{1,15}$/u;
   const from = partitionFrom ?? (by === "month" ? "2023-10" : "0");
   if (!form.test(from)) {
-    throw new RequestError(`--partition-from is invalid (${quoted(from)})`, {
-      advice: by === "month" ? "Give a month such as 2023-10." : "Give a block, such as 0.",
-    });
+    const expected = by === "month" ? "a month, such as 2023-10" : "a block, such as 0";
+    throw new RequestError(`--partition-from must be ${expected} (got ${quoted(from)})`);
   }
   return sqlScript(syncScript(tables, { schema, partitioning: by && { by, from, count } }));
 }
@@ -149,7 +148,7 @@ function syncTablesSql(
 function partitionBy(text: string): Partitioning["by"] {
   const [, blocks] = /^blocks:([1-9]\d{0,14})$/u.exec(text) ?? [];
   if (text !== "month" && blocks === undefined) {
-    throw new InvalidArgumentError("Give month, or blocks:COUNT such as blocks:1000000.");
+    throw new InvalidArgumentError("Use month, or blocks:COUNT such as blocks:1000000.");
   }
   return blocks === undefined ? "month" : { blocks: BigInt(blocks) };
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Command } from "commander";
 import { staysOnLoopback } from "../../config/loopback.js";
 import { RequestError } from "../../errors/index.js";
-import { quotedPath } from "../../errors/node-errors.js";
+import { shownPath } from "../../errors/node-errors.js";
 import { readTrustedFile } from "../../file/trusted-file.js";
 import {
   connectSigner,
@@ -63,7 +63,7 @@ async function runSigner(options: SignerOptions, context: CommandContext): Promi
   const { policy: policyFile, listen, admin } = options;
   if (policyFile === undefined || listen === undefined) {
     throw new RequestError("a signer needs a policy and a socket", {
-      advice: "Give --policy with a JSON file, and --listen with the path of a socket.",
+      advice: "Set --policy to a JSON file, and --listen to the path of a socket.",
     });
   }
   const policy = await readPolicy(policyFile);
@@ -91,7 +91,7 @@ async function readPolicy(path: string): Promise<Policy> {
   try {
     value = JSON.parse(content);
   } catch {
-    throw new RequestError(`${quotedPath(path)}: not valid JSON`, {
+    throw new RequestError(`${shownPath(path)}: not valid JSON`, {
       advice: "Write a policy as docs/guards.md shows.",
     });
   }
@@ -122,9 +122,7 @@ function addControls(signer: Command, context: CommandContext): void {
   });
   const kill = signer
     .command("kill")
-    .description(
-      "Halt a signer for all programs, and cancel all orders and stop orders of its key, until there are none.",
-    );
+    .description("Halt a signer for all programs, and cancel all orders and stop orders of its key.");
   addArguments(kill, [socket]);
   addOptions(kill, resultOutput).action(async (path: string, options: ControlOptions) => {
     await using remote = await connectSigner(path, { signal });
@@ -140,15 +138,15 @@ function addControls(signer: Command, context: CommandContext): void {
 }
 
 function reportLines({ isClear, orders, stopOrders, unseen, positions, cancellations, problems }: KillReport): string {
-  const counted = (found: readonly string[] | undefined) => found?.length ?? "not known";
+  const counted = (found: readonly string[] | undefined) => found?.length ?? "unknown";
   const open = Object.entries(positions ?? {}).map(
     ([market, volume]) => `Position ${printable(`${volume} in ${market}`)}`,
   );
   return [
-    isClear ? "No order is left." : "Orders may be left.",
-    `Orders: ${counted(orders)}, stop orders: ${counted(stopOrders)}, signed and not seen: ${unseen}`,
+    isClear ? "No orders are left." : "Orders may be left.",
+    `Orders: ${counted(orders)}, stop orders: ${counted(stopOrders)}, signed but not yet seen: ${unseen}`,
     `Cancellations: ${cancellations.sent} sent, ${cancellations.executed} executed`,
-    ...(positions === undefined ? ["Positions: not known"] : open),
+    ...(positions === undefined ? ["Positions: unknown"] : open),
     ...problems.map((problem) => `Problem: ${printable(problem)}`),
   ].join("\n");
 }

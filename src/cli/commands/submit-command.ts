@@ -73,15 +73,15 @@ const submitOptions = {
   wait: parsed<number | true>(
     "[duration]",
     "wait for the outcome, at most this long (default: as long as the network can accept the transaction): exit code 0 if executed, 1 if not, 3 if unknown",
-    durationParser("Give a duration, such as --wait=30s, or put --wait after the file."),
+    durationParser("Use a duration, such as --wait=30s, or put --wait after the file."),
     { conflicts: ["dryRun", "check"] },
   ),
   journal: text(
     "<file>",
-    "write the command to this journal before it is sent, and repeat it until it has ended; needs --intent",
+    "write the command to this journal before sending it, and retry until its outcome is final; needs --intent",
     { conflicts: ["dryRun", "check", "wait", "type"] },
   ),
-  intent: text("<id>", "the identifier of the command in the journal: the same one never executes it twice"),
+  intent: text("<id>", "ID of the command in the journal: a command with the same ID is never executed twice"),
   ...resultOutput,
   ...signOptions,
 };
@@ -126,7 +126,7 @@ export function addSign(command: Command, context: CommandContext): void {
   addOptions(command, signOptions).action(async (file: string, options: SignOptions) => {
     const input = await readTransactionInput(file, context);
     if (input.command === undefined) {
-      throw new RequestError("the file is already signed", { advice: "Give a command, or submit the file." });
+      throw new RequestError("the file is already signed", { advice: "Use an unsigned command, or submit the file." });
     }
     const config = clientConfig(options, context, { forSigning: true });
     await using client = commandClient(options, context, { config });
@@ -172,7 +172,7 @@ async function runSubmit(
     const request = await signWithNote(task);
     const isFirst = input.command !== undefined;
     if (isFirst) {
-      notes.write("Checking a transaction that is signed only for this check; it is not submitted.\n");
+      notes.write("Signing a transaction only for this check; it is not submitted.\n");
     }
     await check(client, request, isFirst, options, context);
     return;
@@ -205,13 +205,13 @@ async function submit(task: SubmitTask): Promise<void> {
 async function submitIntent({ client, input, options, context }: SubmitTask): Promise<void> {
   const { journal: path, intent: id, chainIdPrefix, txVersion: version } = options;
   if (path === undefined || id === undefined) {
-    throw new RequestError("--journal and --intent belong together", {
-      advice: "Give both: the file in which the command is written down, and its identifier there.",
+    throw new RequestError("--journal and --intent must be used together", {
+      advice: "Set --journal to the journal file, and --intent to the ID of the command in it.",
     });
   }
   if (input.command === undefined) {
     throw new RequestError("the file is already signed", {
-      advice: "Give a command: an intent is signed when it is sent.",
+      advice: "Use an unsigned command: with --journal it is signed when it is sent.",
     });
   }
   const { signal, out } = context;
@@ -303,7 +303,7 @@ async function confirmCheck(file: string, { in: input, err, notes, signal }: Com
   const isTerminal = "isTTY" in input && input.isTTY === true;
   if (!isTerminal || file === STANDARD) {
     throw new RequestError(what, {
-      advice: "Give --yes to check it anyway, or check the command instead, which signs another transaction.",
+      advice: "Use --yes to check it anyway, or check the unsigned command, which signs another transaction.",
     });
   }
   const prompt = createInterface({ input, output: err });
@@ -311,7 +311,7 @@ async function confirmCheck(file: string, { in: input, err, notes, signal }: Com
     notes.write(`${what[0]?.toUpperCase()}${what.slice(1)}.\n`);
     const answer = await prompt.question("Check it anyway? [y/N] ", { signal });
     if (!/^y(es)?$/i.test(answer.trim())) {
-      throw new RequestError("not checked", { advice: "Answer y, or give --yes." });
+      throw new RequestError("check canceled", { advice: "Answer y, or use --yes." });
     }
   } finally {
     prompt.close();

@@ -51,8 +51,8 @@ const syncCommandOptions = {
   ...rangeOptions,
   ...loadingOptions,
   ...sinkOptions,
-  queue: flag("put missing units into a PostgreSQL queue, for `tradewire sync worker`"),
-  retryFailed: flag("with --queue: first put failed units back into the queue"),
+  queue: flag("add missing units to a PostgreSQL queue, for `tradewire sync worker`"),
+  retryFailed: flag("with --queue: first return failed units to the queue"),
   callsPerSecond: callsPerSecondOption,
   ...listenOptions,
   dryRun: flag("show what would be fetched, and change nothing"),
@@ -162,8 +162,8 @@ function checkQueue(
 ): PostgresSink | undefined {
   if (queue === true) {
     if (parallel !== undefined) {
-      throw new RequestError("--parallel has no effect with --queue, because the workers load the units", {
-        advice: "Give --parallel to `tradewire sync worker`.",
+      throw new RequestError("--parallel cannot be combined with --queue: the workers load the units", {
+        advice: "Use --parallel with `tradewire sync worker`.",
       });
     }
     return postgresOf(target, "--queue");

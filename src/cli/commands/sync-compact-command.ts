@@ -31,14 +31,15 @@ export function addSyncCompact(sync: Command, context: CommandContext): void {
   addOptions(command, compactOptions).action(async (options: OptionValues<typeof compactOptions>) => {
     const { kind, place } = readTarget(options, context);
     if (kind !== "parquet") {
-      throw new RequestError(`sync compact is for Parquet, but the target is ${kind}`, {
-        advice: "Give --to parquet:FOLDER.",
+      throw new RequestError(`sync compact applies only to Parquet, but the target is ${kind}`, {
+        advice: "Use --to parquet:FOLDER.",
       });
     }
     const { tables } = rangeOf(options);
     const found = await compactParquet(place, { tables, rowsPerFile: options.rowsPerFile, signal });
     const { joined, files, rows, busy } = found;
-    const left = busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be merged while a sync was loading; try again.`;
+    const left =
+      busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be merged because a sync was loading; try again.`;
     const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows were merged into ${grouped(BigInt(files))}`;
     const nothing = joined === 0 && busy === 0;
     const text = nothing ? "No files to merge" : what;

@@ -109,7 +109,7 @@ function foundText(
   deep: boolean,
 ): string {
   if (chainId === undefined) {
-    return `${printable(name)} does not exist or holds no history, so that there is nothing to verify.\nCheck --to, or run \`tradewire sync\` first.\n`;
+    return `${printable(name)} does not exist or is empty, so there is nothing to verify.\nCheck --to, or run \`tradewire sync\` first.\n`;
   }
   const did = deep ? `; ${grouped(compared)} were fetched again and compared by value` : "";
   const lines = listed.slice(0, MAX_NAMED).map((verified) => `  ${unsoundText(verified)}\n`);
@@ -122,7 +122,7 @@ function foundText(
       : `${grouped(unsound)} ${unsound === 1n ? "does" : "do"} not match:\n${lines.join("")}${further}To reload them, use --repair.\n`;
   const lacking =
     missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
-  const missingUnits = rangesText("Gaps between units, which `tradewire sync` fetches", gaps);
+  const missingUnits = rangesText("Gaps between units, which `tradewire sync` fills", gaps);
   const counted = rangesText("Counted but not compared, because no node has them", uncompared);
   return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${counted}${missingUnits}${lacking}`;
 }

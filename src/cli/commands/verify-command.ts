@@ -39,15 +39,15 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   const { request } = await readTransactionInput(file, context);
   if (request?.tx === undefined) {
     throw new RequestError("the file contains no signed transaction", {
-      advice: "Give the output of `tradewire sign`.",
+      advice: "Use the output of `tradewire sign`.",
     });
   }
   const { chainId, problems, unchecked } = await examine(request.tx, options, context);
   if (problems.length > 0) {
     const reasons = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
-    throw new ProtocolError(`the transaction is not valid: ${reasons}`, {
+    throw new ProtocolError(`the transaction is invalid: ${reasons}`, {
       advice:
-        "A node would reject it now. If it was submitted before, look for its effects before you sign the command again.",
+        "A node would reject it now. If it was submitted before, find its outcome before you sign the command again.",
     });
   }
   const { pow, from } = request.tx;
@@ -109,7 +109,7 @@ async function examine(tx: Transaction, options: VerifyOptions, context: Command
   const task = await powTask(client, publicKey, blockHeight, block, signal);
   if (task === undefined) {
     // A key's statistics list the last block, and the blocks that have a transaction of the key.
-    const unchecked = `the node reports the hash of its last block, ${block.height}, but not that of block ${blockHeight}`;
+    const unchecked = `the node reports only the hash of its last block ${block.height}, not that of block ${blockHeight}`;
     return { chainId, problems: wrong, unchecked };
   }
   const proof = proofProblem(tx, task);

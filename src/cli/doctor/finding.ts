@@ -15,8 +15,8 @@ export interface Finding {
  *
  * @param check what was checked
  * @param error the error
- * @returns a failure with the error's summary and advice
+ * @returns a failure with the error's summary and its advice, if it has any
  */
 export function failedCheck(check: string, { summary, advice }: TradewireError): Finding {
-  return { check, state: "failure", finding: summary, advice };
+  return { check, state: "failure", finding: summary, ...(advice !== "" && { advice }) };
 }

@@ -87,7 +87,7 @@ function isInstalled(name: string): boolean {
 export function checkFiles({ files }: LoadedConfig, { environment }: Pick<Streams, "environment">): Finding[] {
   if (files.length === 0) {
     const own = ownFilePath(environment);
-    const finding = own === undefined ? "no file" : `no file; your own would be ${own}`;
+    const finding = own === undefined ? "no file" : `no file; your user configuration file would be ${own}`;
     return [{ check: "configuration", state: "ok", finding }];
   }
   return files.map(({ path, kind, network, warning }) => ({

@@ -68,8 +68,8 @@ function checkNode(node: NodeStatus, isAnyUsable: boolean, loaded: LoadedConfig)
   return {
     check,
     state: isAnyUsable ? "warning" : "failure",
-    finding: `${state}: ${refusal ?? error?.summary ?? "it cannot be used"} (the URL comes from ${origin})`,
-    advice: isAnyUsable ? "Other nodes or transports answer in its place." : (error?.advice ?? "Use another node."),
+    finding: `${state}: ${refusal ?? error?.summary ?? "unusable"} (the URL is set by ${origin})`,
+    advice: isAnyUsable ? "Other nodes or transports are used instead." : (error?.advice ?? "Use another node."),
   };
 }
 
@@ -85,7 +85,8 @@ function checkChain({ chainId = "" }: NodeStatus, { config }: LoadedConfig): Fin
         check,
         state: "warning",
         finding: `${chainId}; none is configured, so nothing is signed for this node`,
-        advice: "If it is the right chain, set chainId in the configuration, or give --chain-id to commands that sign.",
+        advice:
+          "If this is the right chain, set chainId in the configuration, or use --chain-id with commands that sign.",
       };
 }
 
@@ -96,7 +97,7 @@ const MAX_BEHIND_MS = 10_000;
 function checkClock({ lag }: NodeStatus): Finding {
   const check = "clock";
   if (lag === undefined) {
-    return { check, state: "warning", finding: "the node did not say when its last block was made" };
+    return { check, state: "warning", finding: "the node did not report the time of its last block" };
   }
   const seconds = Math.abs(Math.round(lag.behindClockMs / 1000));
   if (lag.behindClockMs < -MAX_AHEAD_MS) {
@@ -105,7 +106,7 @@ function checkClock({ lag }: NodeStatus): Finding {
   }
   if (lag.behindClockMs > MAX_BEHIND_MS) {
     const advice =
-      "Check this machine's clock. If it is right, the node is behind, or the network makes no blocks, or has its own clock like a local node.";
+      "Check this machine's clock. If it is correct, the node lags, the network makes no blocks, or it has its own clock, as a local node does.";
     return { check, state: "warning", finding: `the node's last block is ${seconds} s old`, advice };
   }
   return { check, state: "ok", finding: `the node's last block is ${seconds} s old by this machine's clock` };
@@ -128,6 +129,6 @@ async function checkRate(client: Client, { config }: LoadedConfig, signal: Abort
   }
   const own = config.limits.callsPerSecond;
   const limit = own === undefined ? "" : `; limits.callsPerSecond is ${own}`;
-  const finding = left === null ? `the node reports none${limit}` : `${left} calls are left now${limit}`;
+  const finding = left === null ? `the node reports no rate limit${limit}` : `${left} calls left${limit}`;
   return { check, state: "ok", finding };
 }

@@ -38,14 +38,14 @@ export async function checkTls(
   const check = `TLS ${url}`;
   const proxy = proxyFor(config.proxy, url);
   if (proxy !== undefined) {
-    return { check, state: "ok", finding: `not shown through the proxy ${proxyName(proxy)}; each call checks it` };
+    return { check, state: "ok", finding: `not shown through the proxy ${proxyName(proxy)}; each call verifies it` };
   }
   const limit = AbortSignal.any([signal, timeoutSignal(config.timeouts.connectMs)]);
   try {
     return findingOf(check, await shownBy(url, config[endpoint]?.tls ?? {}, limit));
   } catch (reason) {
     signal.throwIfAborted();
-    const why = limit.aborted ? "no answer in time" : reason instanceof Error ? reason.message : String(reason);
+    const why = limit.aborted ? "no response in time" : reason instanceof Error ? reason.message : String(reason);
     return {
       check,
       state: "failure",
@@ -91,15 +91,15 @@ function findingOf(check: string, { certificate, problem }: Shown): Finding {
   const leftMs = until.getTime() - unixMs();
   const date = until.toISOString().slice(0, 10);
   if (leftMs < 0) {
-    const advice = "Have it renewed by who runs the server, and check this machine's clock.";
+    const advice = "Ask the server's operator to renew the certificate, and check the clock of this machine.";
     return { check, state: "failure", finding: `the certificate expired on ${date}`, advice };
   }
   if (problem !== undefined) {
-    const advice = "Name the authority that signed it with --ca-file, if the server is the right one.";
+    const advice = "If you trust the server, set --ca-file to the file of its certificate authority.";
     return { check, state: "failure", finding: `the certificate is not trusted: ${problem}`, advice };
   }
   if (leftMs < EXPIRES_SOON_MS) {
-    return { check, state: "warning", finding: `the certificate expires on ${date}`, advice: "Have it renewed soon." };
+    return { check, state: "warning", finding: `the certificate expires on ${date}`, advice: "Renew it soon." };
   }
   return { check, state: "ok", finding: `the certificate is trusted, and expires on ${date}` };
 }

@@ -95,7 +95,7 @@ export function createNames(
       );
     },
     party: (text) =>
-      text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Give all 64 digits of its ID."),
+      text === "network" ? Promise.resolve(text) : findId(text, parties(), "party", "Use all 64 digits of its ID."),
     load: loadUnits,
     async loadIfOffered(marketId) {
       if (withoutUnits.has(marketId)) {
@@ -157,7 +157,7 @@ export async function findId(text: string, ids: AsyncIterable<string>, what: str
   }
   if (all.size > MAX_NAMED) {
     throw new RequestError(`the node has too many records to find the ${what} ${JSON.stringify(text)}`, {
-      advice: "Give all 64 digits of its ID; --wide and --output jsonl print them.",
+      advice: "Use all 64 digits of its ID, which --wide and --output jsonl print.",
     });
   }
   const found = [...all].filter((id) => id.startsWith(start));
@@ -180,7 +180,7 @@ function onlyOf(
     throw new RequestError(texts.missing, { advice: texts.advice });
   }
   if (others.length > 0) {
-    const advice = `Give more digits of one of the IDs: ${found.slice(0, 3).join(", ")}.`;
+    const advice = `Use more digits of one of the IDs: ${found.slice(0, 3).join(", ")}.`;
     throw new RequestError(texts.several, { advice });
   }
   return only;

@@ -57,7 +57,7 @@ export function createWatchOutput(options: OutputOptions, context: CommandContex
   const format = recordsFormat(options, context);
   if (format === "csv" || (format === "table" && context.out.isTTY !== true)) {
     throw new RequestError(`--watch does not print ${format === "csv" ? "CSV" : "a table, which needs a terminal"}`, {
-      advice: "Give --output jsonl: each change is then a line of JSON.",
+      advice: "Use --output jsonl to print each change as a line of JSON.",
     });
   }
   if (format !== "table") {
@@ -154,7 +154,7 @@ export async function watchRecords<M extends DescMessage>(
         }
         if (problem !== "") {
           problem = "";
-          output.notes.write("tradewire: connected again; the records were listed again\n");
+          output.notes.write("tradewire: reconnected; the records were listed again\n");
         }
         isDrawingDue.raise();
       } catch (reason) {
@@ -322,7 +322,7 @@ function lossOf(end: StreamEnd): TradewireError {
   if (end.kind === "completed") {
     return new ConnectionError("the node ended the stream", {
       code: Code.Unavailable,
-      advice: "Such streams have no end: the node may have dropped it, or have been stopped.",
+      advice: "The node may have dropped the stream, or was stopped.",
     });
   }
   if (isLoss(end.error)) {

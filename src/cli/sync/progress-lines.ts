@@ -150,7 +150,7 @@ function workerFigures({ total: { loaded, rates }, underWay, waiting, failed }: 
   return [
     `${grouped(loaded.units)} units, ${grouped(loaded.rows)} rows loaded`,
     `${(rates.bytes / 1e6).toFixed(1)} MB/s`,
-    underWay.length === 0 ? "no unit to load" : `${underWay.length} in flight`,
+    underWay.length === 0 ? "no units to load" : `${underWay.length} in flight`,
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(waiting === undefined ? [] : [`waiting: ${printable(waiting.message)}`]),
   ].join(", ");

@@ -213,7 +213,7 @@ function eventText(event: SyncEvent): string | undefined {
   switch (event.kind) {
     case "failed": {
       const { table, fromBlock, toBlock } = event.unit;
-      const what = `${table} of blocks ${fromBlock} to ${toBlock} failed in all attempts: ${printable(event.error.summary)}`;
+      const what = `${table} of blocks ${fromBlock} to ${toBlock} failed after all attempts: ${printable(event.error.summary)}`;
       return event.againMs === undefined ? what : undefined;
     }
     case "unknown": {

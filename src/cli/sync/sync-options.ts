@@ -40,7 +40,7 @@ export const loadingOptions = {
 /** The option that limits the calls of all planners and workers of a queue together. */
 export const callsPerSecondOption = parsed(
   "<count>",
-  "calls to a node by all planners and workers of a queue together; give each the same value (default: 20)",
+  "maximum calls per second to a node by all planners and workers of a queue; use the same value for each (default: 20)",
   parseInteger,
 );
 
@@ -177,7 +177,7 @@ function optionsByNode({ grpcUrl = [], restUrl = [], ...options }: ClientOptions
   const isOfOthers = (only === "rest" ? grpc : rest).length > 0;
   if (transport !== undefined && (only === "auto" || others.length > 0 || isOfOthers)) {
     throw new RequestError(
-      `--transport ${transport.join(",")} does not fit the URLs, each of which is a separate node`,
+      `--transport ${transport.join(",")} does not match the URLs, which each name a separate node`,
       {
         advice: "Remove --transport: nodes of --grpc-url are called over gRPC, those of --rest-url over REST.",
       },

@@ -52,9 +52,9 @@ export interface SyncTarget {
 }
 
 const FORMS =
-  "Give --to duckdb:history.duckdb (a DuckDB file), --to parquet:folder/ (a folder of Parquet files) or --to postgres://user@host/database.";
+  "Use --to duckdb:history.duckdb (a DuckDB file), --to parquet:folder/ (a folder of Parquet files) or --to postgres://user@host/database.";
 const SECRET_ADVICE =
-  "Other users of this machine can read arguments. Put the password into PGPASSWORD or ~/.pgpass, or put the whole URL into an environment variable and name it with --to-env.";
+  "Other users of this machine can read arguments. Put the password into PGPASSWORD or ~/.pgpass, or put the URL into an environment variable and use --to-env.";
 
 /**
  * Reads the target of a sync.
@@ -70,7 +70,7 @@ export function readTarget(
   { environment }: Pick<Streams, "environment">,
 ): SyncTarget {
   if (to !== undefined && toEnv !== undefined) {
-    throw new RequestError("both --to and --to-env are given", { advice: "Give one of them." });
+    throw new RequestError("--to and --to-env cannot be combined", { advice: "Use one of them." });
   }
   const target = toEnv === undefined ? to : environment[toEnv];
   if (target === undefined || target === "") {
@@ -89,13 +89,17 @@ export function readTarget(
     throw unknownForm(target, scheme);
   }
   if (rest === "") {
-    throw new RequestError(`--to ${kind}: names no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
+    throw new RequestError(`--to ${kind}: has no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
   }
   if (trustOwner !== undefined) {
-    throw new RequestError(`--trust-owner is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
+    throw new RequestError(`--trust-owner applies only to PostgreSQL, but the target is ${kind}`, {
+      advice: "Remove the option.",
+    });
   }
   if (schema !== undefined) {
-    throw new RequestError(`--schema is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
+    throw new RequestError(`--schema applies only to PostgreSQL, but the target is ${kind}`, {
+      advice: "Remove the option.",
+    });
   }
   return { kind, place: rest };
 }
@@ -141,19 +145,21 @@ export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
     return postgresOf(target, "", options);
   }
   if (indexes !== undefined) {
-    throw new RequestError(`--indexes is for PostgreSQL, but the target is ${kind}`, { advice: "Leave it out." });
+    throw new RequestError(`--indexes applies only to PostgreSQL, but the target is ${kind}`, {
+      advice: "Remove the option.",
+    });
   }
   if (createIndexes !== undefined) {
-    throw new RequestError(`--create-indexes is for PostgreSQL, but the target is ${kind}`, {
-      advice: "Leave it out.",
+    throw new RequestError(`--create-indexes applies only to PostgreSQL, but the target is ${kind}`, {
+      advice: "Remove the option.",
     });
   }
   if (kind === "duckdb") {
     return duckdbSink(place, { namedViews });
   }
   if (namedViews === true) {
-    throw new RequestError("--named-views is for databases, but the target is a folder of files", {
-      advice: "Leave it out.",
+    throw new RequestError("--named-views applies only to databases, but the target is a folder of files", {
+      advice: "Remove the option.",
     });
   }
   return parquetSink(place);
@@ -175,7 +181,7 @@ export function postgresOf(
 ): PostgresSink {
   if (kind !== "postgres") {
     throw new RequestError(`${what} needs PostgreSQL, but the target is ${kind}`, {
-      advice: "Give --to postgres://user@host/database, or remove the option.",
+      advice: "Use --to postgres://user@host/database, or remove the option.",
     });
   }
   const { createIndexes, namedViews } = options;
@@ -193,7 +199,7 @@ function postgresTarget(target: string, schema: string | undefined, inArguments:
   const inUrl = url?.searchParams.get("schema") ?? undefined;
   if (inUrl !== undefined && schema !== undefined && inUrl !== schema) {
     throw new RequestError(`the URL names the schema ${quoted(inUrl)}, but --schema is ${quoted(schema)}`, {
-      advice: "Give one of them.",
+      advice: "Use one of them.",
     });
   }
   url?.searchParams.delete("schema");
@@ -203,7 +209,7 @@ function postgresTarget(target: string, schema: string | undefined, inArguments:
 
 function unknownForm(target: string, scheme: string): RequestError {
   if (scheme === "" && /\.(duckdb|ddb|db)$/iu.test(target)) {
-    return new RequestError(`--to ${quoted(target)} does not say what kind of target it is`, {
+    return new RequestError(`--to ${quoted(target)} does not specify the kind of target`, {
       advice: `Did you mean --to duckdb:${target}?`,
     });
   }

@@ -2,7 +2,7 @@ import { createCsvParser } from "../../csv/csv-parser.js";
 import { csvLine } from "../../csv/encode-csv.js";
 import { quoted } from "../../errors/error-text.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
-import { describeValue } from "../../input/schemas.js";
+import { formatValue } from "../../input/assert.js";
 import { isTableName, type TableName, tableNames } from "../../schema/table-names.js";
 import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { compareText } from "../tables/index.js";
@@ -46,8 +46,8 @@ export function readGenesis(genesis: Genesis, places: SegmentLookup): ReadonlyMa
   return new Map(
     Object.entries(genesis).flatMap(([table, rows]) => {
       if (!isTableName(table)) {
-        throw new RequestError(`genesis names the table ${quoted(table)}, which does not exist`, {
-          advice: `Choose from ${tableNames.join(", ")}.`,
+        throw new RequestError(`unknown table ${quoted(table)} in genesis`, {
+          advice: `Valid tables: ${tableNames.join(", ")}.`,
         });
       }
       return rows === undefined ? [] : [[table, tableLines(table, rows, places)] as const];
@@ -69,7 +69,7 @@ function tableLines(
     number += 1;
     const where = { table, number };
     if (!isRecord(record)) {
-      throw rowError(where, ` is ${describeValue(record)}`, "Give an object of values by column.");
+      throw rowError(where, ` must be an object of values by column (got ${formatValue(record)})`);
     }
     const texts = parseRow(where, record, columnsByName);
     const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
@@ -87,7 +87,7 @@ interface Place {
   readonly number: number;
 }
 
-function rowError({ table, number }: Place, problem: string, advice: string): RequestError {
+function rowError({ table, number }: Place, problem: string, advice?: string): RequestError {
   return new RequestError((nameOf) => `${nameOf(`genesis.${table}`)}, row ${number}${problem}`, { advice });
 }
 
@@ -106,7 +106,7 @@ function* csvRecords(table: TableName, csv: string | Uint8Array): Generator<Gene
     }
   } catch (cause) {
     throw cause instanceof TradewireError && !(cause instanceof RequestError)
-      ? new RequestError(cause.summary, { advice: "Give CSV with a header row, as PostgreSQL writes it.", cause })
+      ? new RequestError(cause.summary, { advice: "Use CSV with a header row, in PostgreSQL's format.", cause })
       : cause;
   }
 }
@@ -120,8 +120,8 @@ function parseRow(
   for (const [name, value] of Object.entries(record)) {
     const column = columnsByName.get(name);
     if (column === undefined) {
-      const advice = `The columns are ${[...columnsByName.keys()].join(", ")}.`;
-      throw rowError(where, `: there is no column ${quoted(name)}`, advice);
+      const advice = `Valid columns: ${[...columnsByName.keys()].join(", ")}.`;
+      throw rowError(where, `: unknown column ${quoted(name)}`, advice);
     }
     texts.set(name, parseColumn(where, column, value));
   }
@@ -131,8 +131,8 @@ function parseRow(
 function rowOf(where: Place, texts: ReadonlyMap<string, string | null>, { columns, key, version }: TableSchema): Row {
   for (const { name, nullable } of columns) {
     if (!nullable && (texts.get(name) ?? null) === null) {
-      const advice = `Version ${version} of the database schema, which the row's segment has, does not allow NULL in this column.`;
-      throw rowError(where, `: column ${name} has no value`, advice);
+      const advice = `Schema version ${version}, the version of the row's segment, does not allow NULL in this column.`;
+      throw rowError(where, `: column ${name} must not be NULL`, advice);
     }
   }
   const fields = columns.map(({ name }) => texts.get(name) ?? null);
@@ -149,8 +149,8 @@ function parseColumn(where: Place, column: TableColumn, value: GenesisValue): st
   if (text === undefined) {
     throw rowError(
       where,
-      `, column ${column.name}: ${describeValue(value)} is not ${EXPECTED_VALUES[column.holds]}`,
-      `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
+      `, column ${column.name}: must be ${EXPECTED_VALUES[column.holds]} (got ${formatValue(value)})`,
+      `The column has the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
     );
   }
   return text;
@@ -161,7 +161,7 @@ function sortedLines(table: TableName, rows: Row[]): Buffer {
   const same = rows.find((row, index) => index > 0 && compareKeys(rows[index - 1]?.key ?? [], row.key) === 0);
   if (same !== undefined) {
     const where = { table, number: same.number };
-    throw rowError(where, ": another row has the same primary key", "Give each row a unique primary key.");
+    throw rowError(where, ": another row has the same primary key", "Each row needs a unique primary key.");
   }
   return Buffer.from(rows.map(({ line }) => line).join(""));
 }
@@ -216,14 +216,14 @@ function isGenesisValue(value: unknown): value is NonNullable<GenesisValue> {
 /** The description of each kind of column in error messages. */
 export const EXPECTED_VALUES: { readonly [holds in TableColumn["holds"]]: string } = {
   time: "a time, such as 2023-10-19T08:00:01Z",
-  id: "bytes in hex digits",
-  whole: "a whole number that the column can hold",
+  id: "bytes as hex digits",
+  whole: "a whole number in the range of the column",
   decimal: "a number",
   number: "a number",
   flag: "true or false",
-  text: "a text without U+0000 and unpaired surrogates",
-  json: "a JSON text",
-  enum: "one of the type's names",
+  text: "a string without U+0000 and unpaired surrogates",
+  json: "a string of JSON",
+  enum: "a name of the type",
   code: "a number, or the name of one",
 };
 

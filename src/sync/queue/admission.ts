@@ -43,7 +43,7 @@ export function createPermits(db: QueueDatabase, perNode: number): Permits {
   function connected() {
     if (connection === undefined) {
       const lost = new AbortController();
-      const opened = { client: db.connect("asking for permits", () => drop(lost)), lost };
+      const opened = { client: db.connect("requesting permits", () => drop(lost)), lost };
       opened.client.catch(() => drop(lost));
       connection = opened;
     }
@@ -60,7 +60,7 @@ export function createPermits(db: QueueDatabase, perNode: number): Permits {
 
   async function takeNext(node: string): Promise<Permit | undefined> {
     const { client: opening, lost } = connected();
-    const what = "asking for a permit";
+    const what = "requesting a permit";
     try {
       const client = await opening;
       const slots = held.get(node) ?? new Set();

@@ -21,8 +21,8 @@ export interface JobFailure {
 /** The failure of a unit whose worker has stopped sending heartbeats. */
 const LEASE_EXPIRED: JobFailure = {
   name: "Error",
-  message: "its worker fell silent: it was killed, or its machine or network failed",
-  advice: "Look into the worker's log for the end of it, such as one for want of memory.",
+  message: "its worker stopped sending heartbeats: it was killed, or its machine or network failed",
+  advice: "Check the end of the worker's log, for example for a lack of memory.",
   code: 0,
 };
 
@@ -41,7 +41,7 @@ const WORKER_RETENTION = "1 day";
  */
 export async function claimJob(db: QueueDatabase, workerId: string, node: string): Promise<Job | undefined> {
   try {
-    return await db.transaction("taking a unit", async (client) => {
+    return await db.transaction("claiming a unit", async (client) => {
       const [job] = await fetchJobs(db, client, UNIT_QUEUE, 1);
       if (job !== undefined) {
         const sql = `INSERT INTO ${db.schema}.tradewire_claims (job_id, worker_id, node) VALUES ($1, $2, $3)
@@ -92,7 +92,7 @@ export async function fetchJobs(
  */
 export async function moveClaim(db: QueueDatabase, workerId: string, jobId: string, node: string): Promise<void> {
   const sql = `UPDATE ${db.schema}.tradewire_claims SET node = $3 WHERE job_id = $1 AND worker_id = $2`;
-  await db.query("noting which node is asked", sql, [jobId, workerId, node]);
+  await db.query("recording the node of a unit", sql, [jobId, workerId, node]);
 }
 
 /**
@@ -102,7 +102,7 @@ export async function moveClaim(db: QueueDatabase, workerId: string, jobId: stri
  * @param jobId the job
  */
 export function completeJob(db: QueueDatabase, jobId: string): Promise<void> {
-  return db.transaction("removing a unit that is loaded", async (client) => {
+  return db.transaction("removing a loaded unit", async (client) => {
     await client.query(`DELETE FROM ${db.schema}.tradewire_claims WHERE job_id = $1`, [jobId]);
     await db.boss.deleteJob(UNIT_QUEUE, jobId, { db: executorOf(client) });
   });
@@ -118,7 +118,7 @@ export function completeJob(db: QueueDatabase, jobId: string): Promise<void> {
  * @param failure the reason
  */
 export function failJob(db: QueueDatabase, workerId: string, jobId: string, failure: JobFailure): Promise<void> {
-  return db.transaction("noting that a unit failed", async (client) => {
+  return db.transaction("recording a failed unit", async (client) => {
     if (await deleteClaim(db, client, workerId, jobId)) {
       await db.boss.fail(UNIT_QUEUE, jobId, failure, { db: executorOf(client) });
     }
@@ -137,7 +137,7 @@ export function failJob(db: QueueDatabase, workerId: string, jobId: string, fail
  * @param delayMs milliseconds until the unit may be claimed again
  */
 export function releaseJob(db: QueueDatabase, workerId: string, jobId: string, delayMs: number): Promise<void> {
-  return db.transaction("putting a unit back", async (client) => {
+  return db.transaction("returning a unit to the queue", async (client) => {
     const via = { db: executorOf(client) };
     const isOurs = await deleteClaim(db, client, workerId, jobId);
     const job = isOurs ? await db.boss.getJobById<JobData>(UNIT_QUEUE, jobId, { ...via, includeArchive: false }) : null;
@@ -175,7 +175,7 @@ export async function sendHeartbeat(
   { leaseMs }: Pick<QueueTimings, "leaseMs">,
 ): Promise<boolean> {
   const [row] = await db.query<{ steady: boolean }>(
-    "saying that the worker is alive",
+    "sending a heartbeat",
     `INSERT INTO ${db.schema}.tradewire_workers AS w (id, host, pid) VALUES ($1, $2, $3)
      ON CONFLICT (id) DO UPDATE SET beat_at = now(), steady_since =
        CASE WHEN now() - w.beat_at > $4 * interval '1 ms' / 2 THEN now() ELSE w.steady_since END
@@ -226,7 +226,7 @@ async function releaseUnknownClaims(
   { leaseMs }: QueueTimings,
 ) {
   const unknown = await db.query<{ job_id: string }>(
-    "looking for units of this worker",
+    "reading the units of this worker",
     `SELECT job_id FROM ${db.schema}.tradewire_claims
      WHERE worker_id = $1 AND began_at < now() - $2 * interval '1 ms' AND job_id <> ALL ($3::uuid[])`,
     [workerId, leaseMs, [...claimed]],
@@ -246,14 +246,14 @@ async function releaseUnknownClaims(
  */
 export async function expireClaimsInTurn(db: QueueDatabase, { heartbeatMs, leaseMs }: QueueTimings): Promise<void> {
   const turn = await db.query(
-    "looking for silent workers",
+    "finding silent workers",
     `UPDATE ${db.schema}.tradewire_queue SET reaped_at = now() WHERE reaped_at < now() - $1 * interval '1 ms' RETURNING 1`,
     [heartbeatMs],
   );
   if (turn.length === 1) {
     await expireClaims(db, leaseMs);
     const sql = `DELETE FROM ${db.schema}.tradewire_workers WHERE beat_at < now() - interval '${WORKER_RETENTION}'`;
-    await db.query("forgetting workers", sql);
+    await db.query("deleting old workers", sql);
   }
 }
 
@@ -267,7 +267,7 @@ export async function expireClaimsInTurn(db: QueueDatabase, { heartbeatMs, lease
  */
 export function expireClaims(db: QueueDatabase, leaseMs: number): Promise<number> {
   const { schema } = db;
-  return db.transaction("looking for silent workers", async (client) => {
+  return db.transaction("finding silent workers", async (client) => {
     const { rows } = await client.query<{ job_id: string }>(
       `SELECT c.job_id FROM ${schema}.tradewire_claims c
        LEFT JOIN ${schema}.tradewire_workers w ON w.id = c.worker_id

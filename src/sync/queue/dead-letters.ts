@@ -35,7 +35,7 @@ export async function retryFailed(
 }
 
 function retryBatch(db: QueueDatabase, attempts: number): Promise<number> {
-  return db.transaction("putting dead letters back", async (client) => {
+  return db.transaction("returning failed units to the queue", async (client) => {
     const deadLetters = await fetchJobs(db, client, DEAD_LETTER_QUEUE, BATCH);
     if (deadLetters.length === 0) {
       return 0;

@@ -127,9 +127,9 @@ export function unitOfJob(data: unknown): { readonly unit: Unit; readonly replac
     const ends = { fromBlock: from, toBlock: to };
     return { unit: { chainId, table, ...ends, segmentId, previousSegmentId, schemaVersion: version }, replace };
   }
-  throw new SinkError("a job of the queue is no unit", {
+  throw new SinkError("a job of the queue is not a unit", {
     code: Code.DataLoss,
-    advice: "Something else has put it there, or a newer release. Install that, or remove the job.",
+    advice: "Another program or a newer release added it. Install the newer release, or remove the job.",
   });
 }
 

@@ -50,7 +50,7 @@ export function acquireLeadership(db: QueueDatabase, options: LeaderElectionOpti
 async function waitForLeadership(db: QueueDatabase, options: LeaderElectionOptions): Promise<Leadership> {
   const { timings, signal } = options;
   const controller = linkedController(signal);
-  const client = await db.connect("asking for the lead", () => controller.abort());
+  const client = await db.connect("electing a leader", () => controller.abort());
   try {
     await waitForLock(db, client, options, controller.signal);
   } catch (reason) {
@@ -58,13 +58,13 @@ async function waitForLeadership(db: QueueDatabase, options: LeaderElectionOptio
     controller.abort();
     await endConnection(client);
     throwIfAborted(signal);
-    throw db.errorOf(isLost ? new Error("the connection was terminated") : reason, "asking for the lead");
+    throw db.errorOf(isLost ? new Error("the connection was terminated") : reason, "electing a leader");
   }
   const text = `UPDATE ${db.schema}.tradewire_queue SET leader = $1, led_at = now()`;
   const heartbeat = { text, values: [`${hostname()} ${process.pid}`], query_timeout: timings.leaderTimeoutMs / 2 };
   const announce = async () => {
     await client.query(heartbeat).catch((reason: unknown) => {
-      throw db.errorOf(reason, "saying who leads");
+      throw db.errorOf(reason, "recording the leader");
     });
   };
   const renewed = renewLeadership(announce, timings, controller);
@@ -135,8 +135,8 @@ async function renewLeadership(
 }
 
 function otherLeaderError(): SinkError {
-  return new SinkError("another planner leads the queue", {
+  return new SinkError("another planner is the leader of the queue", {
     code: Code.Unavailable,
-    advice: "This one goes on where that one ends. `tradewire sync status` names it.",
+    advice: "This planner takes over when the leader stops. `tradewire sync status` shows the leader.",
   });
 }

@@ -24,7 +24,7 @@ const MAX_ERROR = 500;
  */
 export async function registerNodes(db: QueueDatabase, names: readonly string[]): Promise<void> {
   const sql = `INSERT INTO ${db.schema}.tradewire_nodes (node) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING`;
-  await db.query("entering the nodes", sql, [names]);
+  await db.query("registering the nodes", sql, [names]);
 }
 
 /**
@@ -48,7 +48,7 @@ export async function takeCallToken(
   const sql = `UPDATE ${db.schema}.tradewire_nodes SET tokens = ${level} - 1, filled_at = clock_timestamp()
     WHERE node = $1 AND ${level} > -$3 RETURNING greatest(0, -tokens) / $2 * 1000 AS ms`;
   for (let attempt = 0; attempt < MAX_WAITS; attempt += 1) {
-    const [row] = await db.query<{ ms: number }>("asking for a call", sql, [node, rate, burst]);
+    const [row] = await db.query<{ ms: number }>("requesting a call", sql, [node, rate, burst]);
     if (row !== undefined) {
       if (row.ms > 0) {
         await wait(row.ms, signal);
@@ -57,9 +57,9 @@ export async function takeCallToken(
     }
     await wait(jittered((burst / rate) * 1000), signal);
   }
-  throw new SinkError(`the budget of calls of ${node} was used up for ${MAX_WAITS} times as long as it lasts`, {
+  throw new SinkError(`the call budget of ${node} stayed exhausted for ${MAX_WAITS} times its period`, {
     code: Code.Aborted,
-    advice: "Run fewer workers, or raise the calls a second where the node allows it.",
+    advice: "Run fewer workers, or raise the calls per second if the node allows it.",
   });
 }
 
@@ -74,7 +74,7 @@ export async function takeCallToken(
 export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess> {
   const table = `${db.schema}.tradewire_nodes`;
   const [state] = await db.query<{ failures: number; ms: number }>(
-    "looking at a node",
+    "reading the state of a node",
     `SELECT failures, coalesce(greatest(0, extract(epoch FROM rest_until - now())), 0)::float8 * 1000 AS ms FROM ${table} WHERE node = $1`,
     [node],
   );
@@ -102,7 +102,7 @@ export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess
 export async function markReachable(db: QueueDatabase, node: string): Promise<void> {
   const sql = `UPDATE ${db.schema}.tradewire_nodes SET failures = 0, error = NULL, rest_until = NULL, probe_until = NULL
     WHERE node = $1 AND failures > 0`;
-  await db.query("saying that a node answers", sql, [node]);
+  await db.query("recording that a node responds", sql, [node]);
 }
 
 /**
@@ -134,7 +134,7 @@ export async function markUnreachable(
 ): Promise<boolean> {
   const asked = error instanceof BannedError ? Math.max(0, error.until.getTime() - unixMs()) : 0;
   const rows = await db.query<{ failures: number }>(
-    "saying that a node fails",
+    "recording a failure of a node",
     `UPDATE ${db.schema}.tradewire_nodes SET failures = failures + 1, error = $2, probe_until = NULL, rest_until = now() +
        greatest(least($3 * 2.0 ^ least(failures, 20), $4) * (0.5 + random() / 2), $5) * interval '1 ms'
      WHERE node = $1 AND (rest_until IS NULL OR rest_until <= now()) RETURNING failures`,

@@ -44,7 +44,7 @@ const MAX_PRECEDING_RANGES = 8;
  */
 export async function readQueueContents(db: QueueDatabase): Promise<QueueContents> {
   const sql = `SELECT state = 'active' AS active, data FROM ${db.schema}.job WHERE name = $1 AND state <= 'active'`;
-  const jobs = await db.query<{ active: boolean; data: unknown }>("looking at the queue", sql, [UNIT_QUEUE]);
+  const jobs = await db.query<{ active: boolean; data: unknown }>("reading the queue", sql, [UNIT_QUEUE]);
   const deadLetters = await readDeadLetters(db);
   const active = jobs.filter((job) => job.active).length;
   const units = [...jobs.map(({ data }) => unitOfJob(data).unit), ...deadLetters.map(({ unit }) => unit)];
@@ -73,7 +73,7 @@ export async function readQueueContents(db: QueueDatabase): Promise<QueueContent
  */
 export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> {
   const rows = await db.query<{ id: string; data: unknown; tries: number; output: unknown; at: string }>(
-    "reading the dead letters",
+    "reading the failed units",
     `SELECT id, data, retry_limit + 1 AS tries, output,
        to_char(created_on AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at
      FROM ${db.schema}.job WHERE name = $1 AND state < 'active' ORDER BY created_on, id LIMIT ${MAX_DEAD_LETTERS}`,
@@ -89,7 +89,7 @@ export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> 
       unit: unitOfJob(data).unit,
       tries: attemptedBefore(data) + tries,
       error: typeof message === "string" ? message : "it was in flight for too long",
-      advice: typeof advice === "string" ? advice : "Look into the logs of the workers.",
+      advice: typeof advice === "string" ? advice : "Check the logs of the workers.",
       code: typeof code === "number" ? code : 0,
       node: typeof node === "string" ? node : undefined,
       at,
@@ -105,7 +105,7 @@ export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> 
  */
 export async function isJobDue(db: QueueDatabase): Promise<boolean> {
   const sql = `SELECT FROM ${db.schema}.job WHERE name = $1 AND state < 'active' AND start_after < now() LIMIT 1`;
-  return (await db.query("looking for units", sql, [UNIT_QUEUE])).length === 1;
+  return (await db.query("finding units", sql, [UNIT_QUEUE])).length === 1;
 }
 
 /**
@@ -173,9 +173,9 @@ export async function jobsInState(
 export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
   const [first] = deadLetters;
   if (first !== undefined && deadLetters.length >= MAX_DEAD_LETTERS) {
-    throw new SinkError(`${MAX_DEAD_LETTERS} units failed in all attempts, the first one with: ${first.error}`, {
+    throw new SinkError(`${MAX_DEAD_LETTERS} units failed after all attempts, the first with: ${first.error}`, {
       code: Code.FailedPrecondition,
-      advice: `It is not the units that are wrong. ${first.advice} Then put them back with --retry-failed.`,
+      advice: `The cause is probably not the units. ${first.advice} Then return them to the queue with --retry-failed.`,
     });
   }
 }

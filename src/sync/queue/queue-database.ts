@@ -197,7 +197,7 @@ export async function endConnection(client: Client): Promise<void> {
  */
 export function targetOfSink(sink: Pick<PostgresSink, "target">): Target {
   if (typeof sink?.target !== "function") {
-    throw new RequestError("a queue needs a sink in PostgreSQL", { advice: "Give what postgresSink() has made." });
+    throw new RequestError("a queue needs a PostgreSQL sink", { advice: "Use a result of postgresSink()." });
   }
   return sink.target();
 }
@@ -265,7 +265,7 @@ CREATE TABLE IF NOT EXISTS ${schema}.tradewire_nodes (
  * @throws {@link SinkError} if something in its schema belongs to a role that is not trusted
  */
 export async function isQueueInstalled(db: QueueDatabase): Promise<boolean> {
-  await db.transaction("looking for the queue", async (client) => {
+  await db.transaction("finding the queue", async (client) => {
     const number = await schemaOid(client, db.schema);
     if (number !== undefined) {
       await assertTrusted(client, number, db);
@@ -273,7 +273,7 @@ export async function isQueueInstalled(db: QueueDatabase): Promise<boolean> {
   });
   const sql = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AS there";
   const names = [`${db.schema}.tradewire_nodes`, `${db.schema}.version`];
-  const [row] = await db.query<{ there: boolean }>("looking for the queue", sql, names);
+  const [row] = await db.query<{ there: boolean }>("finding the queue", sql, names);
   return row?.there === true;
 }
 
@@ -288,7 +288,7 @@ export async function installQueue(db: QueueDatabase): Promise<void> {
     return;
   }
   const lock = `tradewire queue ${db.schema}`;
-  await db.transaction("making the queue", async (client) => {
+  await db.transaction("creating the queue", async (client) => {
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [lock]);
     await db.boss.start();
     await db.boss.createQueue(DEAD_LETTER_QUEUE, { name: DEAD_LETTER_QUEUE });
@@ -309,6 +309,6 @@ export async function installQueue(db: QueueDatabase): Promise<void> {
  */
 export async function readQueueChain(db: QueueDatabase): Promise<string | undefined> {
   const sql = `SELECT chain_id FROM ${db.schema}.tradewire_queue`;
-  const [row] = await db.query<{ chain_id: string | null }>("looking for the chain", sql);
+  const [row] = await db.query<{ chain_id: string | null }>("reading the chain", sql);
   return row?.chain_id ?? undefined;
 }

@@ -1,4 +1,4 @@
-import { RequestError } from "../../errors/index.js";
+import { assertOneOf, invalidValueError } from "../../input/assert.js";
 import { randomFraction } from "../../runtime/index.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import { type ParsedSyncOptions, parseSyncOptions, type SyncOptions } from "../sync-options.js";
@@ -80,9 +80,7 @@ export function parseQueueOptions(options: QueueOptions): ParsedQueueOptions {
  */
 export function parseWorkerOptions(options: WorkerOptions): ParsedWorkerOptions {
   const { callsPerSecond, burst, exportsPerNode = 4, countExports = true, timings, ...rest } = options;
-  if (typeof countExports !== "boolean") {
-    throw new RequestError(`countExports is ${String(countExports)}`, { advice: "Give true or false." });
-  }
+  assertOneOf("countExports", countExports, [true, false]);
   const { parallel, unknownColumns, signal, hooks } = parseSyncOptions(rest);
   const budget = budgetOf({ callsPerSecond, burst });
   return {
@@ -103,10 +101,7 @@ function budgetOf({ callsPerSecond = 20, burst = 100 }: CallLimits): CallBudget 
 
 function whole(name: string, value: number): number {
   if (!Number.isSafeInteger(value) || value < 1 || value > MAX_LIMIT) {
-    throw new RequestError(`is ${String(value)}`, {
-      option: name,
-      advice: `Give a whole number from 1 to ${MAX_LIMIT}.`,
-    });
+    throw invalidValueError(name, value, `a whole number from 1 to ${MAX_LIMIT}`);
   }
   return value;
 }

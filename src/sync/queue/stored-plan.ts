@@ -43,7 +43,7 @@ export async function reportPlans(
   while (!signal.aborted) {
     try {
       const sql = `SELECT plan FROM ${db.schema}.tradewire_queue`;
-      const [row] = await db.query<{ plan: string | null }>("looking at the plan", sql);
+      const [row] = await db.query<{ plan: string | null }>("reading the plan", sql);
       if (row?.plan != null && row.plan !== reported) {
         reported = row.plan;
         report({ kind: "planned", history: history(), tables: parsePlan(reported) });

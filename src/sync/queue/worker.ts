@@ -183,9 +183,9 @@ async function waitForChain(
 }
 
 function noPlanner(name: string): SinkError {
-  return new SinkError(`no planner has filled a queue in ${name} yet`, {
+  return new SinkError(`${name} has no queue yet`, {
     code: Code.Unavailable,
-    advice: "Start one with `tradewire sync --queue`, into the same database and schema.",
+    advice: "Start a planner with `tradewire sync --queue`, with the same database and schema.",
   });
 }
 

@@ -107,9 +107,9 @@ export function assertAddable(table: TableName, name: string): void {
  */
 export function assertAddedCount(table: TableName, count: number): void {
   if (count > MAX_ADDED) {
-    throw new SinkError(`the node sends more unknown columns of ${table} than can be added`, {
+    throw new SinkError(`the node sent too many unknown columns of ${table}`, {
       code: Code.FailedPrecondition,
-      advice: `At most ${MAX_ADDED} are added. Check the node, or install a newer release, which may know them.`,
+      advice: `At most ${MAX_ADDED} columns can be added. Check the node, or install a newer release, which may know them.`,
     });
   }
 }

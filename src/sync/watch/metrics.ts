@@ -34,31 +34,31 @@ const one = (value: number | bigint | undefined): Sample[] => (value === undefin
 const METRICS: readonly Metric[] = [
   {
     name: "units_total",
-    help: "Units that this process has loaded: a table of a segment, or of several.",
+    help: "Units loaded by this process. A unit is a table of one or more segments.",
     label: "table",
     samples: perTable(({ loaded }) => loaded.units),
   },
   {
     name: "rows_total",
-    help: "Rows that this process has loaded.",
+    help: "Rows loaded by this process.",
     label: "table",
     samples: perTable(({ loaded }) => loaded.rows),
   },
   {
     name: "bytes_total",
-    help: "Bytes of CSV that this process has loaded.",
+    help: "Bytes of CSV loaded by this process.",
     label: "table",
     samples: perTable(({ loaded }) => loaded.bytes),
   },
   {
     name: "errors_total",
-    help: "Errors by class and code, those included that another try has made good.",
+    help: "Errors by class and code, including those that a retry resolved.",
     label: "kind",
     samples: ({ errorCounts }) => Object.entries(errorCounts),
   },
   {
     name: "units_missing",
-    help: "Segments of the node within the range that the sink lacks.",
+    help: "Segments of the node within the range that are missing in the sink.",
     label: "table",
     // What was missing in the last comparison still is; whether nothing is missing is not known while the sync waits.
     samples: (snapshot) =>
@@ -70,7 +70,7 @@ const METRICS: readonly Metric[] = [
     label: "node",
     samples: ({ nodes }) => nodes.map(({ name, underWay }) => [name, underWay]),
   },
-  { name: "units_failed", help: "Units whose last try failed.", samples: ({ failed }) => one(failed) },
+  { name: "units_failed", help: "Units whose last attempt failed.", samples: ({ failed }) => one(failed) },
   {
     name: "segments",
     help: "Segments of the node within the range.",
@@ -79,13 +79,13 @@ const METRICS: readonly Metric[] = [
   { name: "node_block", help: "The node's last block within the range.", samples: (s) => one(s.history?.toBlock) },
   {
     name: "block",
-    help: "The last block that the sink has.",
+    help: "The last block in the sink.",
     label: "table",
     samples: perTable(({ toBlock }) => toBlock),
   },
   {
     name: "lag_blocks",
-    help: "The node's last block less the last block of the table that is furthest behind.",
+    help: "The node's last block minus the last block of the table that is furthest behind.",
     samples: ({ lag }) => one(lag?.blocks),
   },
   {
@@ -95,13 +95,13 @@ const METRICS: readonly Metric[] = [
   },
   {
     name: "data_node_lag_seconds",
-    help: "How much older the data node's last block was than its core's at the last look.",
+    help: "How much older the data node's last block was than its core's at the last check.",
     label: "node",
     samples: perNode((lag) => lag.behindCoreSeconds),
   },
   {
     name: "last_block_age_seconds",
-    help: "How old the core's last block was at the last look; the data node's if the core could not be asked.",
+    help: "Age of the core's last block at the last check, or of the data node's if the core's is unknown.",
     label: "node",
     samples: perNode((lag) => lag.behindClockSeconds),
   },
@@ -113,12 +113,12 @@ const METRICS: readonly Metric[] = [
   },
   {
     name: "ready",
-    help: "1 once a plan was made, while neither node nor sink is waited for.",
+    help: "1 after the first plan, unless the process is waiting for the node or the sink.",
     samples: (snapshot) => one(isReady(snapshot) ? 1 : 0),
   },
   {
     name: "silent_seconds",
-    help: "For how long nothing has happened though there is work.",
+    help: "Time without progress while there is work.",
     samples: ({ silentSeconds }) => one(silentSeconds),
   },
 ];

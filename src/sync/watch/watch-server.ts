@@ -80,7 +80,7 @@ export async function startWatch(options: WatchOptions): Promise<Watch> {
   });
   const { listen, state, names = [], queue, stallMs = STALL_MS, signal } = options;
   if (typeof state?.snapshot !== "function") {
-    throw invalidValueError("state", state, "Give what createSyncState() has made.");
+    throw invalidValueError("state", state, "a result of createSyncState()");
   }
   const { host, port } = parseListen(listen);
   throwIfAborted(signal);
@@ -144,11 +144,11 @@ function send(request: IncomingMessage, response: ServerResponse, { status, head
 async function listenOn(server: Server, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.on("error", (cause: NodeJS.ErrnoException) => {
-      const why = cause.code === "EADDRINUSE" ? "the port is taken" : cause.message;
+      const why = cause.code === "EADDRINUSE" ? "address already in use" : cause.message;
       reject(
-        new ConnectionError(`${host}:${port} cannot be listened on: ${why}`, {
+        new ConnectionError(`cannot listen on ${host}:${port}: ${why}`, {
           code: Code.Unavailable,
-          advice: "Choose another address or port; port 0 takes a free one.",
+          advice: "Use another address or port. Port 0 picks a free port.",
           cause,
           errorCode: "TW_LISTEN",
         }),
@@ -186,8 +186,8 @@ export function parseListen(listen: string): ListenAddress {
   const { v6, name, port: digits } = FORM.exec(listen)?.groups ?? {};
   const port = Number(digits);
   if (digits === undefined || port > 65_535 || (v6 !== undefined && isIP(v6) !== 6)) {
-    throw new RequestError(`${quoted(listen)} is no address to listen on`, {
-      advice: "Give host:port, such as 127.0.0.1:9464 or [::1]:9464; port 0 takes a free one.",
+    throw new RequestError(`listen must be host:port, such as 127.0.0.1:9464 or [::1]:9464 (got ${quoted(listen)})`, {
+      advice: "Port 0 picks a free port.",
     });
   }
   return { host: v6 ?? (name || LOOPBACK), port };
@@ -251,26 +251,26 @@ export function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHos
       const { silentSeconds } = await shared();
       return silentSeconds * 1000 <= stallMs
         ? text(200, "ok")
-        : text(503, `nothing has happened for ${Math.floor(silentSeconds)} s though there is work`);
+        : text(503, `no progress for ${Math.floor(silentSeconds)} s while there is work`);
     },
     "/readyz": async () => {
       const now = await shared();
-      return isReady(now) ? text(200, "ok") : text(503, now.waiting?.message ?? "no plan was made yet");
+      return isReady(now) ? text(200, "ok") : text(503, now.waiting?.message ?? "no plan yet");
     },
   };
   return async ({ method, url = "", headers }: IncomingMessage): Promise<WatchResponse> => {
     if (!isOwnHost(headers.host)) {
-      return text(421, "this host is not served here; see the option for further names");
+      return text(421, "this hostname is not accepted; add it with --listen-name, or in names");
     }
     const [path = ""] = url.split("?", 1);
     const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
     if (route === undefined) {
-      return text(404, "not found: there are /, /state, /metrics, /healthz and /readyz");
+      return text(404, "not found; valid paths: /, /state, /metrics, /healthz and /readyz");
     }
     if (method !== "GET" && method !== "HEAD") {
       return text(405, "only GET and HEAD", { allow: "GET, HEAD" });
     }
-    return await route().catch(() => text(500, "the state cannot be shown"));
+    return await route().catch(() => text(500, "cannot show the state"));
   };
 }
 

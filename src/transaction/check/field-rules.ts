@@ -60,19 +60,19 @@ export const identifier: Rule<string> = (value) => {
   if (value === "") {
     return "is required";
   }
-  return /^[0-9a-f]{64}$/i.test(value) ? undefined : `is ${quoted(value)}, not 64 hex digits`;
+  return /^[0-9a-f]{64}$/i.test(value) ? undefined : `must be 64 hex digits (got ${quoted(value)})`;
 };
 
 /** A price or an amount above 0, scaled to the decimal places of its market or asset: digits only. */
 export const positiveWhole: Rule<string> = (value) =>
-  value === "" ? "is required" : (whole(value) ?? (/^0+$/.test(value) ? "is 0" : undefined));
+  value === "" ? "is required" : (whole(value) ?? (/^0+$/.test(value) ? "must be positive (got 0)" : undefined));
 
 /** A price, an amount or an offset from 0 on, scaled in the same way: digits only. Networks keep 256 bits of it. */
 export const whole: Rule<string> = (value) => {
   if (!/^\d+$/.test(value)) {
-    return `is ${quoted(value)}, not an unsigned whole number`;
+    return `must be an unsigned whole number (got ${quoted(value)})`;
   }
-  return /^0*\d{1,78}$/.test(value) && BigInt(value) < 2n ** 256n ? undefined : "has more than 256 bits";
+  return /^0*\d{1,78}$/.test(value) && BigInt(value) < 2n ** 256n ? undefined : "must fit into 256 bits";
 };
 
 /** A decimal number that is not negative. */
@@ -80,11 +80,12 @@ export const decimal: Rule<string> = (value) => {
   if (value === "") {
     return "is required";
   }
-  return isDecimal(value) ? undefined : `is ${quoted(value)}, not a decimal number from 0 on`;
+  return isDecimal(value) ? undefined : `must be a decimal number of at least 0 (got ${quoted(value)})`;
 };
 
 /** A decimal number above 0. */
-export const positiveDecimal: Rule<string> = (value) => decimal(value) ?? (isZero(value) ? "is 0" : undefined);
+export const positiveDecimal: Rule<string> = (value) =>
+  decimal(value) ?? (isZero(value) ? "must be positive (got 0)" : undefined);
 
 /** A decimal number above 0 and below 1. */
 export const betweenZeroAndOne: Rule<string> = (value) =>
@@ -92,19 +93,19 @@ export const betweenZeroAndOne: Rule<string> = (value) =>
     ? "is required"
     : isDecimal(value) && !isZero(value) && /^0*\./.test(value)
       ? undefined
-      : `is ${quoted(value)}, not a decimal number between 0 and 1, such as 0.01 for 1%`;
+      : `must be a decimal number between 0 and 1, such as 0.01 for 1% (got ${quoted(value)})`;
 
 /** A decimal number above 0 and at most 1. */
 export const upToOne: Rule<string> = (value) =>
   /^0*1(\.0*)?$/.test(value) || betweenZeroAndOne(value) === undefined
     ? undefined
-    : `is ${quoted(value)}, not a decimal number above 0 and at most 1`;
+    : `must be a decimal number above 0 and at most 1 (got ${quoted(value)})`;
 
 /** A value of an enumeration other than its unspecified one. */
 export const specified: Rule<number> = (value) => (value === 0 ? "is required" : undefined);
 
 /** A number of units above 0, such as a size. */
-export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `is ${value}, and has to be above 0`);
+export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `must be positive (got ${value})`);
 
 /**
  * Creates a rule for a field that may be left out, or be empty where its type has no way to leave it out.
@@ -123,7 +124,8 @@ export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
  * @returns the rule
  */
 export function whereSet(rule: Rule<string>): Rule<string | undefined> {
-  return (value) => (value === undefined ? undefined : value === "" ? "is empty; leave it out" : rule(value));
+  return (value) =>
+    value === undefined ? undefined : value === "" ? "must not be empty; omit it instead" : rule(value);
 }
 
 /**
@@ -145,9 +147,7 @@ export function both<T>(first: Rule<T>, second: Rule<T>): Rule<T> {
  */
 export function known(values: object): (value: number | undefined) => string | undefined {
   return (value) =>
-    value === undefined || Object.values(values).includes(value)
-      ? undefined
-      : `is ${value}, which is not a known value`;
+    value === undefined || Object.values(values).includes(value) ? undefined : `must be a known value (got ${value})`;
 }
 
 /** A text that must not be empty. */
@@ -164,7 +164,9 @@ export const reference: Rule<string> = (value) => atMost(100)(value);
  */
 export function atMost(characters: number): Rule<string> {
   return (value) =>
-    [...value].length > characters ? `has ${[...value].length} characters, and may have ${characters}` : undefined;
+    [...value].length > characters
+      ? `must have at most ${characters} characters (got ${[...value].length})`
+      : undefined;
 }
 
 /** A part of a message that must be present. */

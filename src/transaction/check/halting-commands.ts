@@ -7,21 +7,21 @@ type Command = InputData["command"];
  * Why an amendment of a market maker needs its curve. The network's check takes one without it, and each validator then
  * fails while it executes it (v0.78.0, `VerifyAMMBounds` in `core/execution/future/market.go`).
  */
-export const HALTING_AMENDMENT = "is required: without it, the amendment stops a network of v0.78.0 for good";
+export const HALTING_AMENDMENT = "is required: without it, the amendment permanently stops a network of v0.78.0";
 
 /**
  * Why a cancellation of stop orders in a batch has to name its market. Alone, one without a market cancels those of all
  * markets; in a batch, each validator fails while it executes it (v0.78.0, `failedMarkets[*cancel.MarketId]` in
  * `core/processor/batch_market_instructions_processor.go`).
  */
-const HALTING_CANCELLATION = "is required in a batch: without it, the batch stops a network of v0.78.0 for good";
+const HALTING_CANCELLATION = "is required in a batch: without it, the batch permanently stops a network of v0.78.0";
 
 /**
  * Why a batch of proposals must not update a parameter that cannot be updated. A node that checks such a batch adds the
  * list of errors to itself, and ends when it writes it (v0.78.0, `CheckBatchPropose` in `core/processor/abci.go`). A
  * proposal of its own is refused without harm.
  */
-const HALTING_UPDATE = "in a batch of proposals, its update stops a core node of v0.78.0 that checks it";
+const HALTING_UPDATE = "updating it in a batch of proposals stops a core node of v0.78.0 that checks the batch";
 
 /** The parameters that v0.78.0 has and does not update (`Deprecated` and `updateDisallowed` in `core/netparams`). */
 const FIXED_PARAMETERS: ReadonlyMap<string, string> = new Map([
@@ -60,7 +60,7 @@ export function haltingProblem(command: Command): Problem | undefined {
       for (const { path, key } of updatesInBatch(command)) {
         const why = FIXED_PARAMETERS.get(key);
         if (why !== undefined) {
-          return { path, message: `is ${key}, which ${why}: ${HALTING_UPDATE}` };
+          return { path, message: `must not be ${key}, which ${why}: ${HALTING_UPDATE}` };
         }
       }
       return undefined;
@@ -83,7 +83,7 @@ export async function unknownParameterProblem(
 ): Promise<Problem | undefined> {
   for (const { path, key } of updatesInBatch(command)) {
     if (!(await hasParameter(key))) {
-      return { path, message: `is ${key}, which this network does not have: ${HALTING_UPDATE}` };
+      return { path, message: `must not be ${key}, which this network does not have: ${HALTING_UPDATE}` };
     }
   }
   return undefined;

@@ -79,7 +79,7 @@ function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<P
     batch.updateMarginMode,
   ];
   if (lists.every(({ length }) => length === 0)) {
-    yield { path: at, message: "holds no instruction" };
+    yield { path: at, message: "must contain at least one instruction" };
   }
   yield* listProblems(cancellations, `${at}.cancellations`, orderCancellationProblems);
   yield* listProblems(amendments, `${at}.amendments`, orderAmendmentProblems);
@@ -90,7 +90,7 @@ function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<P
   const amended = new Set<string>();
   for (const [index, { orderId }] of amendments.entries()) {
     if (amended.has(orderId)) {
-      yield { path: `${at}.amendments[${index}].orderId`, message: "is amended already in this batch" };
+      yield { path: `${at}.amendments[${index}].orderId`, message: "is already amended in this batch" };
     }
     amended.add(orderId);
   }

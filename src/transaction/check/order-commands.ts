@@ -50,12 +50,12 @@ export function* orderProblems(order: OrderSubmission, at: string): Generator<Pr
   yield* fieldProblems(order, { size: both(positive, notTooLarge) }, at);
   const peakSize = order.icebergOpts?.peakSize ?? 0n;
   if (peakSize > order.size) {
-    yield { path: `${at}.icebergOpts.peakSize`, message: `is above size, ${order.size}` };
+    yield { path: `${at}.icebergOpts.peakSize`, message: `must not exceed size, ${order.size}` };
   }
 }
 
 function notTooLarge(size: bigint): string | undefined {
-  return size > MAX_SIZE ? `is ${size}, and may be ${MAX_SIZE} at most` : undefined;
+  return size > MAX_SIZE ? `must be at most ${MAX_SIZE} (got ${size})` : undefined;
 }
 
 /**
@@ -76,7 +76,7 @@ export function* orderProblemsWithoutSize(order: OrderSubmission, at: string): G
     at,
   );
   if (type === Order_Type.NETWORK) {
-    yield wrong("type", "is TYPE_NETWORK, which no party may submit");
+    yield wrong("type", "must not be TYPE_NETWORK, which parties cannot submit");
   }
   if (price !== "") {
     yield* fieldProblems(order, { price: positiveWhole }, at);
@@ -88,22 +88,22 @@ export function* orderProblemsWithoutSize(order: OrderSubmission, at: string): G
       yield wrong("expiresAt", "is required with TIME_IN_FORCE_GTT, in Unix nanoseconds");
     }
   } else if (expiresAt !== 0n) {
-    yield wrong("expiresAt", "may be set only with TIME_IN_FORCE_GTT");
+    yield wrong("expiresAt", "must be set only with TIME_IN_FORCE_GTT");
   }
   if (order.postOnly && type !== Order_Type.LIMIT) {
-    yield wrong("postOnly", "is valid for limit orders only");
+    yield wrong("postOnly", "is valid only for limit orders");
   }
   if (order.reduceOnly && isPersistent) {
-    yield wrong("reduceOnly", "is valid for non-persistent orders only: TIME_IN_FORCE_IOC or TIME_IN_FORCE_FOK");
+    yield wrong("reduceOnly", "is valid only for non-persistent orders: TIME_IN_FORCE_IOC or TIME_IN_FORCE_FOK");
   }
   if (icebergOpts !== undefined) {
     const iceberg = `${at}.icebergOpts`;
     yield* fieldProblems(icebergOpts, { peakSize: positive, minimumVisibleSize: positive }, iceberg);
     if (icebergOpts.minimumVisibleSize > icebergOpts.peakSize) {
-      yield { path: `${iceberg}.minimumVisibleSize`, message: `is above peakSize, ${icebergOpts.peakSize}` };
+      yield { path: `${iceberg}.minimumVisibleSize`, message: `must not exceed peakSize, ${icebergOpts.peakSize}` };
     }
     if (type !== Order_Type.LIMIT || !isPersistent) {
-      yield wrong("icebergOpts", "is for limit orders that rest on the book");
+      yield wrong("icebergOpts", "is valid only for limit orders that rest on the book");
     }
   }
   if (peggedOrder !== undefined) {
@@ -118,14 +118,14 @@ export function* orderProblemsWithoutSize(order: OrderSubmission, at: string): G
       pegged,
     );
     if (type !== Order_Type.LIMIT || !isPersistent) {
-      yield wrong("peggedOrder", "is for limit orders that rest on the book");
+      yield wrong("peggedOrder", "is valid only for limit orders that rest on the book");
     }
     const { BEST_ASK, BEST_BID } = PeggedReference;
     const other = order.side === Side.BUY ? BEST_ASK : order.side === Side.SELL ? BEST_BID : undefined;
     if (peggedOrder.reference === other) {
       yield {
         path: `${pegged}.reference`,
-        message: "is the best price of the other side, with which the order would trade",
+        message: "must not be the best price of the other side, with which the order would trade",
       };
     }
   }
@@ -167,23 +167,23 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
   const { price, peggedOffset, peggedReference } = amendment;
   const hasValue = price !== undefined || size !== undefined || sizeDelta !== 0n || (expiresAt ?? 0n) > 0n;
   if (!hasValue && timeInForce === 0 && peggedOffset === "" && peggedReference === 0) {
-    yield { path: at, message: "changes nothing" };
+    yield { path: at, message: "must change at least one field" };
   }
   if (size !== undefined && sizeDelta !== 0n) {
-    yield wrong("sizeDelta", "cannot be set along with size");
+    yield wrong("sizeDelta", "cannot be combined with size");
   }
   if (size === 0n) {
-    yield wrong("size", "is 0, and has to be above 0");
+    yield wrong("size", "must be positive (got 0)");
   }
   if (timeInForce === Order_TimeInForce.GFA || timeInForce === Order_TimeInForce.GFN) {
-    yield wrong("timeInForce", "can become neither TIME_IN_FORCE_GFA nor TIME_IN_FORCE_GFN");
+    yield wrong("timeInForce", "cannot be changed to TIME_IN_FORCE_GFA or TIME_IN_FORCE_GFN");
   }
   if (timeInForce === Order_TimeInForce.GTT && (expiresAt ?? 0n) <= 0n) {
     yield wrong("expiresAt", "is required with TIME_IN_FORCE_GTT, in Unix nanoseconds");
   }
   const leavesExpiry = timeInForce === Order_TimeInForce.GTT || timeInForce === Order_TimeInForce.UNSPECIFIED;
   if (expiresAt !== undefined && !leavesExpiry) {
-    yield wrong("expiresAt", "may be set only with TIME_IN_FORCE_GTT");
+    yield wrong("expiresAt", "must be set only with TIME_IN_FORCE_GTT");
   }
 }
 
@@ -197,7 +197,7 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
 export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string): Generator<Problem> {
   const { risesAbove, fallsBelow } = submission;
   if (risesAbove === undefined && fallsBelow === undefined) {
-    yield { path: at, message: "holds neither risesAbove nor fallsBelow, and needs one of them at least" };
+    yield { path: at, message: "must contain risesAbove, fallsBelow or both" };
   }
   if (risesAbove !== undefined) {
     yield* setupProblems(risesAbove, `${at}.risesAbove`);
@@ -208,7 +208,7 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
   if (risesAbove !== undefined && fallsBelow !== undefined) {
     for (const [half, { expiryStrategy }] of Object.entries({ risesAbove, fallsBelow })) {
       if (expiryStrategy === StopOrder_ExpiryStrategy.SUBMIT) {
-        const message = "is EXPIRY_STRATEGY_SUBMIT, which a pair cannot have";
+        const message = "must not be EXPIRY_STRATEGY_SUBMIT in a pair";
         yield { path: `${at}.${half}.expiryStrategy`, message };
       }
     }
@@ -216,7 +216,7 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
   const market = risesAbove?.orderSubmission?.marketId;
   const otherMarket = fallsBelow?.orderSubmission?.marketId;
   if (market !== undefined && otherMarket !== undefined && market !== otherMarket) {
-    yield { path: `${at}.fallsBelow.orderSubmission.marketId`, message: "is another market than that of risesAbove" };
+    yield { path: `${at}.fallsBelow.orderSubmission.marketId`, message: "must be the market of risesAbove" };
   }
 }
 
@@ -241,7 +241,7 @@ function* setupProblems(setup: StopOrderSetup, at: string): Generator<Problem> {
     yield* (fromPosition ? orderProblemsWithoutSize : orderProblems)(orderSubmission, `${at}.orderSubmission`);
   }
   if (trigger.case === undefined) {
-    yield wrong("price", "is required, or else trailingPercentOffset");
+    yield wrong("price", "is required without trailingPercentOffset");
   } else {
     const message = (trigger.case === "price" ? positiveWhole : betweenZeroAndOne)(trigger.value);
     if (message !== undefined) {
@@ -252,10 +252,10 @@ function* setupProblems(setup: StopOrderSetup, at: string): Generator<Problem> {
   yield* fieldProblems(setup, { ...strategies, sizeOverrideSetting: known(StopOrder_SizeOverrideSetting) }, at);
   if (expiresAt !== undefined) {
     if (expiresAt <= 0n) {
-      yield wrong("expiresAt", `is ${expiresAt}, not a time in Unix nanoseconds`);
+      yield wrong("expiresAt", `must be a time in Unix nanoseconds (got ${expiresAt})`);
     }
     if ((expiryStrategy ?? StopOrder_ExpiryStrategy.UNSPECIFIED) === StopOrder_ExpiryStrategy.UNSPECIFIED) {
-      yield wrong("expiryStrategy", "is required where expiresAt is set");
+      yield wrong("expiryStrategy", "is required with expiresAt");
     }
   }
   if (fromPosition && sizeOverrideValue === undefined) {
@@ -263,7 +263,7 @@ function* setupProblems(setup: StopOrderSetup, at: string): Generator<Problem> {
   }
   if (sizeOverrideValue !== undefined) {
     if (!fromPosition) {
-      yield wrong("sizeOverrideValue", "may be set only with SIZE_OVERRIDE_SETTING_POSITION");
+      yield wrong("sizeOverrideValue", "must be set only with SIZE_OVERRIDE_SETTING_POSITION");
     }
     yield* fieldProblems(sizeOverrideValue, { percentage: positiveDecimal }, `${at}.sizeOverrideValue`);
   }

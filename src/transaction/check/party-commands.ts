@@ -129,7 +129,7 @@ export function* otherProblems(command: Command): Generator<Problem> {
       yield* fieldProblems(command.value, AMM_CANCELLATION, at);
       break;
     default:
-      throw invalidValueError("command.case", at, "Give the name of a command, such as orderSubmission.");
+      throw invalidValueError("command.case", at, "the name of a command, such as orderSubmission");
   }
 }
 
@@ -145,7 +145,7 @@ export function* marginModeProblems(command: UpdateMarginMode, at: string): Gene
   const factor: (value: string | undefined) => string | undefined =
     command.mode === UpdateMarginMode_Mode.ISOLATED_MARGIN
       ? (value) => (value === undefined ? "is required with MODE_ISOLATED_MARGIN" : upToOne(value))
-      : (value) => (value === undefined ? undefined : "may be set only with MODE_ISOLATED_MARGIN");
+      : (value) => (value === undefined ? undefined : "must be set only with MODE_ISOLATED_MARGIN");
   yield* fieldProblems(command, { marketId: identifier, mode, marginFactor: factor }, at);
 }
 
@@ -188,13 +188,13 @@ function* profileProblems(command: UpdatePartyProfile, at: string): Generator<Pr
   const { metadata } = command;
   yield* fieldProblems(command, { alias: atMost(32) }, at);
   if (metadata.length > 10) {
-    yield { path: `${at}.metadata`, message: `has ${metadata.length} entries, and may have 10` };
+    yield { path: `${at}.metadata`, message: `must have at most 10 entries (got ${metadata.length})` };
   }
   yield* listProblems(metadata, `${at}.metadata`, (entry, path) =>
     fieldProblems(entry, { key: both(nonEmpty, atMost(32)), value: atMost(255) }, path),
   );
   if (new Set(metadata.map(({ key }) => key)).size < metadata.length) {
-    yield { path: `${at}.metadata`, message: "holds a key twice" };
+    yield { path: `${at}.metadata`, message: "must not contain a key twice" };
   }
 }
 
@@ -204,7 +204,7 @@ function* allowListProblems(
   at: string,
 ): Generator<Problem> {
   if (closed === false && allowList.length > 0) {
-    yield { path: `${at}.allowList`, message: "may be set only for a team that is closed" };
+    yield { path: `${at}.allowList`, message: "must be set only for a closed team" };
   }
 }
 
@@ -212,7 +212,7 @@ function ethereumAddress(value: string): string | undefined {
   if (value === "") {
     return "is required";
   }
-  return /^(0x)?[0-9a-f]{40}$/i.test(value) ? undefined : `is ${quoted(value)}, not an Ethereum address`;
+  return /^(0x)?[0-9a-f]{40}$/i.test(value) ? undefined : `must be an Ethereum address (got ${quoted(value)})`;
 }
 
 /**
@@ -270,16 +270,16 @@ function* curveProblems(
   yield* wrong;
   const { base, lowerBound, upperBound } = curve;
   if (lowerBound === undefined && upperBound === undefined) {
-    yield { path: at, message: "holds neither lowerBound nor upperBound" };
+    yield { path: at, message: "must contain lowerBound, upperBound or both" };
   }
   if (wrong.length > 0) {
     return;
   }
   if (lowerBound !== undefined && BigInt(lowerBound) >= BigInt(base)) {
-    yield { path: `${at}.lowerBound`, message: "has to be below base" };
+    yield { path: `${at}.lowerBound`, message: "must be below base" };
   }
   if (upperBound !== undefined && BigInt(upperBound) <= BigInt(base)) {
-    yield { path: `${at}.upperBound`, message: "has to be above base" };
+    yield { path: `${at}.upperBound`, message: "must be above base" };
   }
 }
 
@@ -315,16 +315,16 @@ export function* transferProblems(transfer: Transfer, at: string): Generator<Pro
     at,
   );
   if (toAccountType === GLOBAL_REWARD && to !== NETWORK) {
-    yield wrong("to", "has to be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD");
+    yield wrong("to", "must be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD");
   }
   if (transfer.from !== undefined && !(fromAccountType === VESTED_REWARDS && toAccountType === GENERAL)) {
-    yield wrong("from", "may be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL");
+    yield wrong("from", "must be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL");
   }
   if (kind.case === undefined) {
-    yield { path: at, message: "holds neither oneOff nor recurring" };
+    yield { path: at, message: "must contain oneOff or recurring" };
   }
   if (kind.case === "oneOff" && kind.value.deliverOn < 0n) {
-    yield { path: `${at}.oneOff.deliverOn`, message: `is ${kind.value.deliverOn}, and cannot be negative` };
+    yield { path: `${at}.oneOff.deliverOn`, message: `must not be negative (got ${kind.value.deliverOn})` };
   }
   if (kind.case === "recurring") {
     const { startEpoch, endEpoch } = kind.value;
@@ -332,7 +332,7 @@ export function* transferProblems(transfer: Transfer, at: string): Generator<Pro
       yield { path: `${at}.recurring.startEpoch`, message: "is required" };
     }
     if (endEpoch !== undefined && endEpoch < startEpoch) {
-      yield { path: `${at}.recurring.endEpoch`, message: "is before startEpoch" };
+      yield { path: `${at}.recurring.endEpoch`, message: "must not be before startEpoch" };
     }
     yield* fieldProblems(kind.value, { factor: positiveDecimal }, `${at}.recurring`);
   }
@@ -342,5 +342,5 @@ export function* transferProblems(transfer: Transfer, at: string): Generator<Pro
 function oneOf(types: readonly AccountType[]): Rule<AccountType> {
   const names = types.map((type) => `ACCOUNT_TYPE_${AccountType[type]}`);
   return (type) =>
-    types.includes(type) ? undefined : `is ACCOUNT_TYPE_${AccountType[type]}, not ${names.join(" or ")}`;
+    types.includes(type) ? undefined : `must be ${names.join(" or ")} (got ACCOUNT_TYPE_${AccountType[type]})`;
 }

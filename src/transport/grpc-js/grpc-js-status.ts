@@ -210,7 +210,7 @@ export function toMetadata(headers: Headers): Metadata {
       metadata.add(key, value);
     } catch (cause) {
       throw new RequestError(`the header ${key} cannot be sent as gRPC metadata`, {
-        advice: "Use printable ASCII, or a name that ends in -bin and a value in base64.",
+        advice: "Use printable ASCII, or a name that ends in -bin with a base64 value.",
         cause,
       });
     }

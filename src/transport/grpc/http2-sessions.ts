@@ -263,10 +263,10 @@ function hasCapacity({ http2, streams }: Session): boolean {
 }
 
 function tooManyStreams(url: string): ConnectionError {
-  return new ConnectionError(`the server takes no more streams on ${MAX_SESSIONS} connections`, {
+  return new ConnectionError(`the server accepts no more streams on ${MAX_SESSIONS} connections`, {
     code: Code.ResourceExhausted,
     notes: [url],
-    advice: "Nothing was sent. End some of the streams that are open, or open some of them with another client.",
+    advice: "Nothing was sent. End some of the open streams, or use another client for some of them.",
     connected: false,
   });
 }

@@ -26,7 +26,7 @@ export function closing(
 
   function begin(method: DescMethod, signal: AbortSignal | undefined) {
     if (closed !== undefined) {
-      throw closedError("the client is closed; nothing was sent", false, name, method);
+      throw closedError("the client is closed, so nothing was sent", false, name, method);
     }
     const abort = newController();
     /** Rejects what the reader of the call waits for; `undefined` while it waits for nothing. */
@@ -132,7 +132,7 @@ export function closing(
 }
 
 function closedError(summary: string, connected: boolean, transport: string, method: DescMethod): ConnectError {
-  const advice = "Close a client when its calls have ended, and make a new one for further calls.";
+  const advice = "Close a client after its calls have ended, and create another one for more calls.";
   const cause = new ConnectionError(summary, {
     code: Code.Canceled,
     advice,

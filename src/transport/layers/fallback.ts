@@ -90,7 +90,7 @@ interface Candidate {
 export function fallback(members: readonly FallbackMember[], options: FallbackOptions = {}): ClosableTransport {
   assertKnownKeys("options", options, { strategy: true, pauseMs: true, maxPauseMs: true, hooks: true });
   assertOneOf("strategy", options.strategy, ["first", "round-robin"]);
-  assertArray("members", members, "Give the transports, each as { name, transport }.");
+  assertArray("members", members, "an array of { name, transport }");
   return betweenNodes(members, options);
 }
 
@@ -288,7 +288,7 @@ async function callInTurn<T>(
       const limitMs = shareMs(remainingMs(contextValues), candidates);
       refusal = gate && (await refusalOf(gate, member, { method, signal, limitMs }));
       if (refusal !== undefined) {
-        throw notSent(`${member.name} is not used: ${refusal}`);
+        throw notSent(`${member.name} is skipped: ${refusal}`);
       }
       if (!isRepeatable(method, contextValues) && isLessKnown(gate, member, candidates)) {
         candidates.push(candidate);
@@ -400,7 +400,7 @@ function isTooManyCalls(error: unknown): boolean {
 }
 
 function noCandidate(): never {
-  throw new ConnectError("no transport is left for the call", Code.Unavailable);
+  throw new ConnectError("no transport is available for the call", Code.Unavailable);
 }
 
 /** Returns the library's error for a member's failure. A member may be any transport, which throws other errors. */
@@ -457,7 +457,7 @@ function withNote(error: TradewireError, note: string): TradewireError | undefin
 }
 
 function describeFailure({ name, error }: FailedMember): string {
-  return `before that over ${name}: ${[error.headline, ...error.notes].join(", ").replace(/[()]/g, "")}`;
+  return `previously over ${name}: ${[error.headline, ...error.notes].join(", ").replace(/[()]/g, "")}`;
 }
 
 /** The maximum number of requests that are recorded. A transport that reads more has been reached. */

@@ -71,11 +71,11 @@ async function ask(
     return await raceAbort((async () => headersOf({ method, signal: abort.signal }))(), abort.signal);
   } catch (cause) {
     if (abort.signal.aborted) {
-      throw endUnsent(abort.signal.reason, "the function headers had returned");
+      throw endUnsent(abort.signal.reason, "the headers function returned");
     }
     throw toConnectError(
-      new RequestError("the function headers failed", {
-        advice: "Nothing was sent. The error's cause is what the function threw.",
+      new RequestError("the headers function failed", {
+        advice: "Nothing was sent. The error's cause is the error that the function threw.",
         cause,
       }),
     );
@@ -95,8 +95,8 @@ function parseHeaders(returned: unknown): Readonly<Record<string, string>> {
   const { origin, key } = issue?.path?.[0] ?? {};
   const what =
     origin === undefined
-      ? "what the function headers returns"
-      : `${origin === "key" ? "a header" : `the header ${String(key)}`} that the function headers returns`;
+      ? "the result of the headers function"
+      : `${origin === "key" ? "a header" : `the header ${String(key)}`} from the headers function`;
   throw toConnectError(
     new RequestError(`${what} ${issue?.message}`, { advice: "Correct the function. Nothing was sent." }),
   );

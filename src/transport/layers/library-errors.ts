@@ -140,8 +140,8 @@ function outcomeUnknown(failure: TradewireError, context: CallContext): Tradewir
     return failure;
   }
   const { code, errorCode } = failure;
-  const advice = "Look for what the call does before it is made again.";
-  const summary = `${failure.summary}; whether the node took the call is unknown`;
+  const advice = "Check the effects of the call before you repeat it.";
+  const summary = `${failure.summary}; it is unknown whether the node executed the call`;
   const error = new ConnectionError(summary, { code, errorCode, advice, cause: failure, isClosed: failure.isClosed });
   return Object.assign(error, { transport: context.transport, method: context.method });
 }
@@ -152,14 +152,14 @@ function withHeaders(everyCall: Endpoint["headers"], exposed: string | undefined
   const ofCall = header instanceof Headers ? header : new Headers(header);
   ofCall.forEach((value, name) => {
     if (isForbiddenHeader(name)) {
-      throw new RequestError(`the header ${name} of the call is one that only the connection sets`, {
-        advice: "Leave it out; nothing was sent.",
+      throw new RequestError(`the header ${name} must not be set: only the connection sets it`, {
+        advice: "Remove it. Nothing was sent.",
       });
     }
     if (exposed !== undefined) {
-      throw new RequestError(`the header ${name} of the call would go over plain HTTP to ${exposed}`, {
+      throw new RequestError(`the header ${name} would be sent over plain HTTP to ${exposed}`, {
         errorCode: "TW_INSECURE_HEADER",
-        advice: "Use https, or set allowInsecureHeaders; nothing was sent.",
+        advice: "Use https, or set allowInsecureHeaders. Nothing was sent.",
       });
     }
     all.set(name, value);
@@ -194,7 +194,7 @@ const endsOfOwnWaits = new WeakSet<Error>();
  * @param isOwnWait whether the wait was this client's own; `false` if the node imposed it
  * @returns a Connect error for which {@link isEndUnsent} is true
  */
-export function endUnsent(reason: unknown, awaited = "it was its turn to be sent", isOwnWait = true): ConnectError {
+export function endUnsent(reason: unknown, awaited = "it could be sent", isOwnWait = true): ConnectError {
   const cause = endBeforeSending(reason, awaited);
   if (isOwnWait) {
     endsOfOwnWaits.add(cause);
@@ -333,7 +333,7 @@ function unknownError(error: ConnectError, url: string): TradewireError {
       return new ProtocolError(error.rawMessage, {
         code: codeOfForeign(error.code),
         notes: [url],
-        advice: "Check that the URL is the node's own and of this transport: something else may have answered.",
+        advice: "Check that the URL belongs to the node and to this transport: another server may have answered.",
         cause: error,
       });
   }
@@ -347,7 +347,7 @@ function connectionError(failure: NetworkFailure, url: string, cause: unknown): 
 /** Returns the error of a call whose time was up: after it was sent, or while it waited for something before that. */
 function deadlineExceeded(cause: unknown, awaited?: string): ConnectionError {
   const wasSent = awaited === undefined;
-  return new ConnectionError(`the time for the call was up${wasSent ? "" : ` before ${awaited}`}`, {
+  return new ConnectionError(`the deadline of the call passed${wasSent ? "" : ` before ${awaited}`}`, {
     code: Code.DeadlineExceeded,
     advice: wasSent
       ? (nameOf) =>

@@ -110,7 +110,7 @@ export function limited(
 }
 
 function changedKind(): ConnectError {
-  return new ConnectError("an interceptor has made another kind of call of one that does not stream", Code.Internal);
+  return new ConnectError("an interceptor changed a unary call to another kind of call", Code.Internal);
 }
 
 /**

@@ -112,7 +112,7 @@ export function withRequestChecks(
 
 /** The failure of an attempt that was not sent, as its check was too long ago. It is made again. */
 function outdatedError(): ConnectError {
-  const cause = new RequestError("the request waited so long that it has to be checked again", {
+  const cause = new RequestError("the request waited too long and must be checked again", {
     advice: "Nothing was sent.",
   });
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
@@ -137,11 +137,11 @@ function checkRange(request: unknown): RequestError | undefined {
   }
   const { fromBlock, toBlock } = request;
   return new RequestError(
-    (nameOf) => `is ${fromBlock}, above ${nameOf("toBlock")}, ${toBlock}, which stops a data node`,
+    (nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}, which stops a data node`,
     {
       option: "fromBlock",
       advice: (nameOf) =>
-        `Give the first block as ${nameOf("fromBlock")} and the last as ${nameOf("toBlock")}; nothing was sent.`,
+        `Set ${nameOf("fromBlock")} to the first block, and ${nameOf("toBlock")} to the last. Nothing was sent.`,
     },
   );
 }
@@ -165,8 +165,8 @@ async function checkAssetBundle(
       throw reason;
     });
   return response?.message.asset?.details?.source.case === "builtinAsset"
-    ? new RequestError(`the asset ${assetId} is built in, and its bundle stops a data node`, {
-        advice: "Only assets of Ethereum have such a bundle; the request was not sent.",
+    ? new RequestError(`the asset ${assetId} is built in, and a request for its bundle stops a data node`, {
+        advice: "Only Ethereum assets have a bundle. Nothing was sent.",
       })
     : undefined;
 }

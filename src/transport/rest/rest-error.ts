@@ -35,7 +35,7 @@ export async function errorFromResponse(
   if (isJsonObject(json)) {
     return errorFromJson(status, json, response.header, quoteOf(bytes));
   }
-  const large = isComplete ? "" : `, with more than ${MAX_ERROR_BYTES} bytes about it, too many to be read`;
+  const large = isComplete ? "" : `, with a body of more than ${MAX_ERROR_BYTES} bytes, which was not read`;
   const http = { status, location: response.header.get("location") };
   const message = `${httpText(http)}${large}${quoteOf(bytes)}`;
   const code = (isComplete ? undefined : codeAtBeginning(bytes)) ?? codeOfHttpStatus(status);

@@ -240,7 +240,7 @@ export async function notJsonError(response: RestResponse<BodyParts>): Promise<P
 
 async function quoted(response: RestResponse<BodyParts>): Promise<string> {
   for await (const bytes of response.body) {
-    return `; it begins with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
+    return `; it starts with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
   }
   return "";
 }
@@ -312,8 +312,8 @@ async function* bareMessages(
   for await (const json of parseJsonValues(body, format, maxBytes)) {
     throwErrorIn(json, type, header);
     if (isJsonObject(json) && isEnvelope(json, type)) {
-      throw new ProtocolError('an object of the stream has "result" alone, which is no field of its message', {
-        advice: 'The stream is one of envelopes: set streams to "envelopes".',
+      throw new ProtocolError('an object of the stream has only the field "result", which its message does not have', {
+        advice: 'The stream consists of envelopes: set streams to "envelopes".',
       });
     }
     yield { result: json, size: sizeOf(json) };

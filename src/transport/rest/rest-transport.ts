@@ -202,9 +202,9 @@ function bindings(method: DescMethod): readonly HttpBinding[] {
   try {
     return httpBindings(method);
   } catch (cause) {
-    const summary = `the HTTP rule of ${methodName(method)} cannot be followed: ${cause instanceof Error ? cause.message : cause}`;
+    const summary = `invalid HTTP rule of ${methodName(method)}: ${cause instanceof Error ? cause.message : cause}`;
     throw toConnectError(
-      new RequestError(summary, { advice: "Call it over gRPC, or correct the definitions.", cause }),
+      new RequestError(summary, { advice: "Call the method over gRPC, or correct the definitions.", cause }),
     );
   }
 }
@@ -213,7 +213,7 @@ function noBinding(method: DescMethod): never {
   throw toConnectError(
     new RequestError(`${methodName(method)} has no HTTP rule, so it cannot be called over REST`, {
       errorCode: "TW_NOT_OVER_REST",
-      advice: "Call it over gRPC.",
+      advice: "Call the method over gRPC.",
     }),
   );
 }

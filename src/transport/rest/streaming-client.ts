@@ -104,7 +104,7 @@ export function createStreamingClient(
           connecting.delete(fail);
           signal.removeEventListener("abort", abortRequest);
           // Node does not report a response with status 101. It closes the connection without an event.
-          onError(Object.assign(new Error("closed before an answer"), { code: "ECONNRESET" }));
+          onError(Object.assign(new Error("closed before a response"), { code: "ECONNRESET" }));
         });
         request.on("socket", (socket) => {
           isConnecting = false;

@@ -177,7 +177,7 @@ function notOpenInTime(url: string): ConnectionError {
   return new ConnectionError("the WebSocket did not open in time", {
     code: Code.Unavailable,
     notes: [url],
-    advice: "Check that the URL is the node's own, and that proxies in front of it allow WebSockets.",
+    advice: "Check that the URL belongs to the node, and that proxies in front of it allow WebSockets.",
     connected: true,
   });
 }
@@ -320,10 +320,13 @@ export interface CallSocket extends MessageSocket {
  */
 export function webSocketTarget({ template, verb }: HttpBinding): string {
   if (template.variables.length > 0) {
-    throw new RequestError(`the path ${template.text} holds fields of the request, but there may be many requests`, {
-      errorCode: "TW_NOT_OVER_REST",
-      advice: "Call this method over gRPC.",
-    });
+    throw new RequestError(
+      `the path ${template.text} contains fields of the request, but the method has many requests`,
+      {
+        errorCode: "TW_NOT_OVER_REST",
+        advice: "Call this method over gRPC.",
+      },
+    );
   }
   return `${expandPath(template, [])}${verb === "GET" ? "" : `?method=${encodeURIComponent(verb)}`}`;
 }

@@ -111,13 +111,13 @@ function shelf(): DescMessage {
 }
 
 it.each<[string | undefined, string[], RegExp]>([
-  ["{", [], /^the request is not valid JSON\nGive the request in Protobuf JSON.*@FILE/],
+  ["{", [], /^the request is not valid JSON\nUse Protobuf JSON.*@FILE/],
   ["[]", [], /^the request: cannot decode/],
   ["[]", ["pagination.first=1"], /not a JSON object, so --set cannot apply/],
   [
     '{"filter": {"partyId": "a"}}',
     [],
-    /^the request, filter: datanode\.api\.v2\.StopOrderFilter has no field "partyId"\nDid you mean partyIds\? Fields: statuses, /,
+    /^the request, filter: unknown field "partyId" in datanode\.api\.v2\.StopOrderFilter\nDid you mean partyIds\? Fields: statuses, /,
   ],
   [
     '{"filter":{"dateRange":{"endTimestamp":9007199254740993}}}',
@@ -128,7 +128,7 @@ it.each<[string | undefined, string[], RegExp]>([
   [
     undefined,
     ["pagination.frist=1"],
-    /^--set "pagination\.frist=1": .* has no field "frist"\nDid you mean first\? Fields/,
+    /^--set "pagination\.frist=1": unknown field "frist" in datanode\.api\.v2\.Pagination\nDid you mean first\? Fields/,
   ],
   [undefined, ["pagination.first=x"], /Pagination\.first .*expected number \(int32\), got "x"\n.*describe datanode/],
   [undefined, ["pagination.first=2147483648"], /out of range/],
@@ -137,13 +137,13 @@ it.each<[string | undefined, string[], RegExp]>([
   [
     undefined,
     ["filter.statuses=PENDNG"],
-    /not a value of vega\.StopOrder\.Status\nDid you mean STATUS_PENDING\? There are /,
+    /must be a value of vega\.StopOrder\.Status \(got "PENDNG"\)\nDid you mean STATUS_PENDING\? Valid names: /,
   ],
-  [undefined, ["filter.partyIds.x=1"], /party_ids is a list\nGive the whole field/],
+  [undefined, ["filter.partyIds.x=1"], /party_ids is a list\nSet the complete field/],
   [undefined, ["filter.liveOnly.x=1"], /live_only has no fields of its own/],
-  [undefined, ["filter=x"], /the field is a message, but "x" is not JSON/],
-  [undefined, ["filter"], /"filter" is not of the form PATH=VALUE/],
-  [undefined, ["=x"], /is not of the form PATH=VALUE/],
+  [undefined, ["filter=x"], /--set "filter=x": a message field must be JSON \(got "x"\)/],
+  [undefined, ["filter"], /--set must have the form PATH=VALUE \(got "filter"\)/],
+  [undefined, ["=x"], /have the form PATH=VALUE/],
 ])("request %j with settings %j is bad usage", async (argument, settings, message) => {
   const asked = requestOf(ListStopOrdersRequestSchema, argument, ...settings);
   await expect(asked).rejects.toThrow(RequestError);

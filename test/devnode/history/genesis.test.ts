@@ -87,7 +87,7 @@ describe("rows of one's own", () => {
     ["trades", "price", "NaN"],
   ] as const)("may not hold what no column of the type of %s.%s takes: %s", (table, column, value) => {
     const row = { vega_time: "2023-10-19T08:00:02Z", [column]: value };
-    expect(() => made({ [table]: [row] })).toThrow(`column ${column}: ${JSON.stringify(value)} is not a`);
+    expect(() => made({ [table]: [row] })).toThrow(`column ${column}: must be `);
   });
 
   it("may be CSV, as an export gives it", async () => {
@@ -98,7 +98,7 @@ describe("rows of one's own", () => {
     expect((await texts(made({ checkpoints: csv }), "checkpoints"))[0]).toBe(expected);
     expect((await texts(made({ checkpoints: Buffer.from(csv) }), "checkpoints"))[0]).toBe(expected);
     expect(() => made({ checkpoints: header + row })).toThrow(
-      "genesis.checkpoints, row 1: column block_hash has no value",
+      "genesis.checkpoints, row 1: column block_hash must not be NULL",
     );
   });
 
@@ -165,20 +165,35 @@ describe("rows of one's own", () => {
 
   const good = { ...checkpoint, vega_time: "2023-10-19T08:00:02Z" };
   it.each<[Genesis | { orders: object[] }, string]>([
-    [{ checkpoints: [good, { ...good, colour: "red" }] }, 'genesis.checkpoints, row 2: there is no column "colour"'],
-    [{ checkpoints: [{ ...good, hash: null }] }, "genesis.checkpoints, row 1: column hash has no value"],
-    [{ checkpoints: [{ ...good, seq_num: "1.5" }] }, 'row 1, column seq_num: "1.5" is not a whole number'],
-    [{ checkpoints: [{ ...good, seq_num: 2n ** 63n }] }, "row 1, column seq_num: 9223372036854775808 is not a whole"],
-    [{ checkpoints: [{ ...good, seq_num: true }] }, "column seq_num: true is not a whole number"],
-    [{ checkpoints: [{ ...good, tx_hash: "xyz" }] }, 'column tx_hash: "xyz" is not bytes in hex digits'],
-    [{ checkpoints: [{ ...good, hash: "a\0" }] }, 'column hash: "a\\u0000" is not a text without U+0000'],
-    [{ checkpoints: [{ ...good, vega_time: "yesterday" }] }, 'column vega_time: "yesterday" is not a time'],
-    [{ checkpoints: [{ ...good, vega_time: "2023-02-30T08:00:07Z" }] }, '"2023-02-30T08:00:07Z" is not a time'],
+    [{ checkpoints: [good, { ...good, colour: "red" }] }, 'genesis.checkpoints, row 2: unknown column "colour"'],
+    [{ checkpoints: [{ ...good, hash: null }] }, "genesis.checkpoints, row 1: column hash must not be NULL"],
+    [
+      { checkpoints: [{ ...good, seq_num: "1.5" }] },
+      'row 1, column seq_num: must be a whole number in the range of the column (got "1.5")',
+    ],
+    [
+      { checkpoints: [{ ...good, seq_num: 2n ** 63n }] },
+      "row 1, column seq_num: must be a whole number in the range of the column",
+    ],
+    [
+      { checkpoints: [{ ...good, seq_num: true }] },
+      "column seq_num: must be a whole number in the range of the column (got true)",
+    ],
+    [{ checkpoints: [{ ...good, tx_hash: "xyz" }] }, 'column tx_hash: must be bytes as hex digits (got "xyz")'],
+    [{ checkpoints: [{ ...good, hash: "a\0" }] }, "column hash: must be a string without U+0000"],
+    [
+      { checkpoints: [{ ...good, vega_time: "yesterday" }] },
+      'column vega_time: must be a time, such as 2023-10-19T08:00:01Z (got "yesterday")',
+    ],
+    [
+      { checkpoints: [{ ...good, vega_time: "2023-02-30T08:00:07Z" }] },
+      'genesis.checkpoints, row 1, column vega_time: must be a time, such as 2023-10-19T08:00:01Z (got "2023-02-30T08:00:07Z")',
+    ],
     [{ checkpoints: [{ ...good, vega_time: new Date(Number.NaN) }] }, "column vega_time: "],
-    [{ checkpoints: [{ ...checkpoint }] }, "genesis.checkpoints, row 1: column vega_time has no value"],
+    [{ checkpoints: [{ ...checkpoint }] }, "genesis.checkpoints, row 1: column vega_time must not be NULL"],
     [{ checkpoints: [good, { ...good, hash: "x" }] }, "row 2: another row has the same primary key"],
     [{ checkpoints: 'hash,block_hash\n"a' }, "genesis.checkpoints"],
-    [{ nothing: [] } as Genesis, 'genesis names the table "nothing", which does not exist'],
+    [{ nothing: [] } as Genesis, 'unknown table "nothing" in genesis'],
   ])("are refused where they do not fit: %j", (genesis, message) => {
     expect(() => made(genesis as Genesis)).toThrow(RequestError);
     expect(() => made(genesis as Genesis)).toThrow(message);
@@ -188,7 +203,7 @@ describe("rows of one's own", () => {
     const [usual] = (await texts(made({}), "trades")).map((csv) => csv.slice(0, csv.indexOf("\n")));
     expect((await texts(made({ trades: csvHeader("trades", 115) + usual }), "trades"))[0]).toBe(`${usual}\n`);
     expect(() => made({ trades: csvHeader("trades", 115) + usual }, [116])).toThrow(
-      "genesis.trades, row 1: column buyer_buy_back_fee has no value",
+      "genesis.trades, row 1: column buyer_buy_back_fee must not be NULL",
     );
     const newer = `${csvHeader("trades", 116)}${usual},1,2,3,4,5,6`;
     expect((await texts(made({ trades: newer }), "trades"))[0]).toBe(`${usual}\n`);

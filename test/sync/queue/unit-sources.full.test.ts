@@ -85,7 +85,7 @@ it("stops a worker whose node has another history of the chain, and loads nothin
   const { planner, worker, sink, stop } = start("parted", planned.node, [other.node]);
   await expect(worker).rejects.toThrow(DivergenceError);
   await expect(worker).rejects.toThrow(
-    /^the histories diverge: the queue has blocks 1 to 10 of \w+ from segment ".+" after none, and wrong has segment ".+" of blocks 1 to 20 after none/,
+    /^the histories diverge: the queue has blocks 1 to 10 of \w+ from segment ".+" after none, but wrong has segment ".+" of blocks 1 to 20 after none/,
   );
   expect(other.asked).toEqual([]);
   expect(await queueStatus(sink())).toMatchObject({

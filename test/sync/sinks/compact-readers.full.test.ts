@@ -108,7 +108,7 @@ it.each([
     );
     await copyFile(layoutOf(other).file(load), held?.part ?? "");
     await expect(held?.commit({ load, remove })).rejects.toThrow(
-      notice === undefined ? "ended" : "no such file or folder",
+      notice === undefined ? "ended" : "no such file or directory",
     );
     await held?.release();
     if (notice === undefined) {

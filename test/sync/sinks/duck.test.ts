@@ -168,12 +168,12 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
 
   it.each(
     some([
-      ["height", "1.5", "which is not a whole number of 64 bits"],
-      ["height", "99999999999999999999", "which is not a whole number of 64 bits"],
-      ["height", " 7", "which is not a whole number of 64 bits"],
-      ["vega_time", "garbage", "which is not a time"],
-      ["vega_time", "0044-03-15 12:00:00+00 BC", "which is not a time"],
-      ["vega_time", "2023-10-19 08:13:00.1234567+00", "which is not a time"],
+      ["height", "1.5", "which is not a 64-bit integer"],
+      ["height", "99999999999999999999", "which is not a 64-bit integer"],
+      ["height", " 7", "which is not a 64-bit integer"],
+      ["vega_time", "garbage", "which is not a UTC time"],
+      ["vega_time", "0044-03-15 12:00:00+00 BC", "which is not a UTC time"],
+      ["vega_time", "2023-10-19 08:13:00.1234567+00", "which is not a UTC time"],
       ["hash", "zz00", "which is not \\x and pairs"],
       ["hash", "\\x0", "which is not \\x and pairs"],
     ] as const),
@@ -196,7 +196,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
       const names = columnsOf("trades");
       await use(["trades"], async (sink) => {
         const load = sink.load(unitAt("trades", 1), fetchOf(names, [rowOf("trades", { price: value })]), plainly());
-        await expect(load).rejects.toThrow("which is not a whole number");
+        await expect(load).rejects.toThrow("which is not an integer");
         expect(await entriesOf(sink, "trades")).toEqual([]);
       });
     },
@@ -234,7 +234,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
       const unit = unitAt("blocks", 1);
       await expect(sink.load(unit, fetchOf(blocks, [block(1)], { error }), plainly())).rejects.toBe(error);
       await expect(sink.load(unit, fetchOf(blocks, [block(1)], { counted: 2 }), plainly())).rejects.toThrow(
-        "has read 1 rows, but the file has 2",
+        "read 1 rows, but the file has 2",
       );
       expect(await entriesOf(sink, "blocks")).toEqual([]);
     });
@@ -266,7 +266,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
         const load = sink.load(unitAt("blocks", 2), fetchOf(columns, [[...block(11), "y"]]), plainly());
         await expect(load).rejects.toThrow('the column "new \\"x\\"" is unknown');
         const cased = sink.load(unitAt("blocks", 2), fetchOf([...blocks, "HEIGHT"], [[...block(11), "y"]]), plainly());
-        await expect(cased).rejects.toThrow("differs from another one only in case");
+        await expect(cased).rejects.toThrow("differs from another column only in case");
       },
       { unknownColumns: "fail" },
     );

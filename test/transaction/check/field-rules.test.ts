@@ -33,7 +33,7 @@ describe("an identifier", () => {
     expect(identifier("")).toBe("is required");
     const wrong = [hex.slice(1), `${hex}0`, `0${hex}`, `${hex}\n`, `${hex.slice(1)}g`];
     expect(refused(identifier, ...wrong)).toEqual(wrong);
-    expect(identifier("ETHUSD")).toBe('is "ETHUSD", not 64 hex digits');
+    expect(identifier("ETHUSD")).toBe('must be 64 hex digits (got "ETHUSD")');
   });
 });
 
@@ -43,21 +43,24 @@ describe("a whole number", () => {
   it("is of digits alone", () => {
     expect(refused(whole, "0", "7", "007", "12345678901234567890")).toEqual([]);
     expect(refused(whole, "", ...wrong)).toEqual(["", ...wrong]);
-    expect(whole("-1")).toBe('is "-1", not an unsigned whole number');
+    expect(whole("-1")).toBe('must be an unsigned whole number (got "-1")');
   });
 
   it("has 256 bits at most, zeros in front aside", () => {
     const largest = 2n ** 256n - 1n;
     expect(refused(whole, String(largest), `${"0".repeat(1000)}${largest}`)).toEqual([]);
-    expect(whole(String(largest + 1n))).toBe("has more than 256 bits");
-    expect(positiveWhole("9".repeat(1200))).toBe("has more than 256 bits");
+    expect(whole(String(largest + 1n))).toBe("must fit into 256 bits");
+    expect(positiveWhole("9".repeat(1200))).toBe("must fit into 256 bits");
   });
 
   it("above 0 is neither missing nor 0", () => {
     expect(refused(positiveWhole, "1", "007", "10", "100")).toEqual([]);
     expect(positiveWhole("")).toBe("is required");
-    expect([positiveWhole("0"), positiveWhole("000")]).toEqual(["is 0", "is 0"]);
-    expect(positiveWhole("1.5")).toBe('is "1.5", not an unsigned whole number');
+    expect([positiveWhole("0"), positiveWhole("000")]).toEqual([
+      "must be positive (got 0)",
+      "must be positive (got 0)",
+    ]);
+    expect(positiveWhole("1.5")).toBe('must be an unsigned whole number (got "1.5")');
     expect(refused(positiveWhole, ...wrong)).toEqual(wrong);
   });
 });
@@ -70,15 +73,17 @@ describe("a decimal number", () => {
     expect(refused(decimal, "0", "0.0", ...right)).toEqual([]);
     expect(refused(decimal, ...wrong)).toEqual(wrong);
     expect(decimal("")).toBe("is required");
-    expect(decimal("-1")).toBe('is "-1", not a decimal number from 0 on');
+    expect(decimal("-1")).toBe('must be a decimal number of at least 0 (got "-1")');
   });
 
   it("above 0 is neither missing nor 0", () => {
     expect(refused(positiveDecimal, ...right, "10", "100.00")).toEqual([]);
     expect(refused(positiveDecimal, ...wrong)).toEqual(wrong);
-    expect(["0", "00", "0.0", ".00", "0."].map(positiveDecimal)).toEqual(Array.from({ length: 5 }, () => "is 0"));
+    expect(["0", "00", "0.0", ".00", "0."].map(positiveDecimal)).toEqual(
+      Array.from({ length: 5 }, () => "must be positive (got 0)"),
+    );
     expect(positiveDecimal("")).toBe("is required");
-    expect(positiveDecimal("-1")).toBe('is "-1", not a decimal number from 0 on');
+    expect(positiveDecimal("-1")).toBe('must be a decimal number of at least 0 (got "-1")');
   });
 
   it("between 0 and 1 is neither of them", () => {
@@ -86,29 +91,29 @@ describe("a decimal number", () => {
     const out = ["0", "0.0", ".", "1", "1.0", "1.5", "01.5", "10.5", "0.5a", "a0.5", "-0.5"];
     expect(refused(betweenZeroAndOne, ...out)).toEqual(out);
     expect(betweenZeroAndOne("")).toBe("is required");
-    expect(betweenZeroAndOne("2")).toBe('is "2", not a decimal number between 0 and 1, such as 0.01 for 1%');
+    expect(betweenZeroAndOne("2")).toBe('must be a decimal number between 0 and 1, such as 0.01 for 1% (got "2")');
   });
 
   it("up to 1 may be 1", () => {
     expect(refused(upToOne, "0.5", ".5", "1", "01", "001", "1.", "1.0", "1.00")).toEqual([]);
     const out = ["0", "", "2", "11", "a1", "1a", "1.01", "1.0a", "1.10", "01.5"];
     expect(refused(upToOne, ...out)).toEqual(out);
-    expect(upToOne("2")).toBe('is "2", not a decimal number above 0 and at most 1');
+    expect(upToOne("2")).toBe('must be a decimal number above 0 and at most 1 (got "2")');
   });
 });
 
 it("a number of units is above 0", () => {
   expect([positive(1n), positive(0n), positive(-3n)]).toEqual([
     undefined,
-    "is 0, and has to be above 0",
-    "is -3, and has to be above 0",
+    "must be positive (got 0)",
+    "must be positive (got -3)",
   ]);
 });
 
 it("a value of an enumeration is a known one, and not the unspecified one", () => {
   const colors = { UNSPECIFIED: 0, RED: 1 };
   expect([known(colors)(1), known(colors)(0), known(colors)(undefined)]).toEqual([undefined, undefined, undefined]);
-  expect(known(colors)(2)).toBe("is 2, which is not a known value");
+  expect(known(colors)(2)).toBe("must be a known value (got 2)");
   expect([specified(0), specified(1)]).toEqual(["is required", undefined]);
 });
 
@@ -117,7 +122,7 @@ it("a field may be left out, or has to be there", () => {
   expect([optional(rule)(undefined), optional(rule)(""), optional(rule)("x")]).toEqual([undefined, undefined, "has x"]);
   expect([whereSet(rule)(undefined), whereSet(rule)(""), whereSet(rule)("x")]).toEqual([
     undefined,
-    "is empty; leave it out",
+    "must not be empty; omit it instead",
     "has x",
   ]);
   expect([nonEmpty(""), nonEmpty("x")]).toEqual(["is required", undefined]);
@@ -132,9 +137,9 @@ it("of two rules the first counts where both are broken", () => {
 
 it("a text has at most so many characters, however they are encoded", () => {
   expect([atMost(3)("abc"), atMost(3)("😀😀😀"), atMost(3)("")]).toEqual([undefined, undefined, undefined]);
-  expect(atMost(3)("😀😀😀😀")).toBe("has 4 characters, and may have 3");
+  expect(atMost(3)("😀😀😀😀")).toBe("must have at most 3 characters (got 4)");
   expect(reference("x".repeat(100))).toBeUndefined();
-  expect(reference("x".repeat(101))).toBe("has 101 characters, and may have 100");
+  expect(reference("x".repeat(101))).toBe("must have at most 100 characters (got 101)");
 });
 
 it("the problems of a message and of a list have their paths", () => {
@@ -147,6 +152,6 @@ it("the problems of a message and of a list have their paths", () => {
   );
   const problems = (each: typeof message, at: string) => fieldProblems(each, { price: whole }, at);
   expect([...listProblems([message, { ...message, price: "x" }], "orders", problems)]).toEqual([
-    { path: "orders[1].price", message: 'is "x", not an unsigned whole number' },
+    { path: "orders[1].price", message: 'must be an unsigned whole number (got "x")' },
   ]);
 });

@@ -26,7 +26,7 @@ const cancellation = (json: JsonObject) =>
 
 describe("a submission of stop orders", () => {
   it("holds one half at least", () => {
-    const problem = "stopOrders holds neither risesAbove nor fallsBelow, and needs one of them at least";
+    const problem = "stopOrders must contain risesAbove, fallsBelow or both";
     expect(submission({})).toEqual([problem]);
     expect(submission({ risesAbove: stop })).toEqual([]);
     expect(submission({ fallsBelow: stop })).toEqual([]);
@@ -36,15 +36,15 @@ describe("a submission of stop orders", () => {
   it("has the problems of both halves, at their paths", () => {
     const halves = { risesAbove: { ...stop, price: "0" }, fallsBelow: { ...stop, price: "x" } };
     expect(submission(halves)).toEqual([
-      "stopOrders.risesAbove.price is 0",
-      'stopOrders.fallsBelow.price is "x", not an unsigned whole number',
+      "stopOrders.risesAbove.price must be positive (got 0)",
+      'stopOrders.fallsBelow.price must be an unsigned whole number (got "x")',
     ]);
   });
 
   it("as a pair is not submitted at its expiry", () => {
     const cancels = { ...stop, expiresAt: "1", expiryStrategy: "EXPIRY_STRATEGY_CANCELS" };
     const submits = { ...stop, expiresAt: "1", expiryStrategy: "EXPIRY_STRATEGY_SUBMIT" };
-    const message = "expiryStrategy is EXPIRY_STRATEGY_SUBMIT, which a pair cannot have";
+    const message = "expiryStrategy must not be EXPIRY_STRATEGY_SUBMIT in a pair";
     expect(submission({ risesAbove: submits })).toEqual([]);
     expect(submission({ fallsBelow: submits })).toEqual([]);
     expect(submission({ risesAbove: cancels, fallsBelow: cancels })).toEqual([]);
@@ -60,7 +60,7 @@ describe("a submission of stop orders", () => {
     const elsewhere = { ...stop, orderSubmission: { ...orderSubmission, marketId: otherId } };
     expect(submission({ risesAbove: elsewhere, fallsBelow: elsewhere })).toEqual([]);
     expect(submission({ risesAbove: stop, fallsBelow: elsewhere })).toEqual([
-      "stopOrders.fallsBelow.orderSubmission.marketId is another market than that of risesAbove",
+      "stopOrders.fallsBelow.orderSubmission.marketId must be the market of risesAbove",
     ]);
     const withoutOrder = { price: "100" };
     expect(submission({ risesAbove: withoutOrder, fallsBelow: stop })).toEqual([
@@ -86,20 +86,23 @@ describe("a stop order", () => {
 
   it.each<[JsonObject, string]>([
     [{ price: "" }, "price is required"],
-    [{ price: "0" }, "price is 0"],
-    [{ price: "1.5" }, 'price is "1.5", not an unsigned whole number'],
+    [{ price: "0" }, "price must be positive (got 0)"],
+    [{ price: "1.5" }, 'price must be an unsigned whole number (got "1.5")'],
     [{ orderSubmission: null }, "orderSubmission is required"],
     [{ orderSubmission: { ...orderSubmission, marketId: "" } }, "orderSubmission.marketId is required"],
-    [{ orderSubmission: { ...orderSubmission, size: "0" } }, "orderSubmission.size is 0, and has to be above 0"],
-    [{ expiryStrategy: 9 }, "expiryStrategy is 9, which is not a known value"],
-    [{ sizeOverrideSetting: 9 }, "sizeOverrideSetting is 9, which is not a known value"],
-    [{ expiresAt: "0", expiryStrategy: "EXPIRY_STRATEGY_CANCELS" }, "expiresAt is 0, not a time in Unix nanoseconds"],
-    [{ expiresAt: "-1", expiryStrategy: "EXPIRY_STRATEGY_SUBMIT" }, "expiresAt is -1, not a time in Unix nanoseconds"],
-    [{ expiresAt: "1" }, "expiryStrategy is required where expiresAt is set"],
+    [{ orderSubmission: { ...orderSubmission, size: "0" } }, "orderSubmission.size must be positive (got 0)"],
+    [{ expiryStrategy: 9 }, "expiryStrategy must be a known value (got 9)"],
+    [{ sizeOverrideSetting: 9 }, "sizeOverrideSetting must be a known value (got 9)"],
     [
-      { expiresAt: "1", expiryStrategy: "EXPIRY_STRATEGY_UNSPECIFIED" },
-      "expiryStrategy is required where expiresAt is set",
+      { expiresAt: "0", expiryStrategy: "EXPIRY_STRATEGY_CANCELS" },
+      "expiresAt must be a time in Unix nanoseconds (got 0)",
     ],
+    [
+      { expiresAt: "-1", expiryStrategy: "EXPIRY_STRATEGY_SUBMIT" },
+      "expiresAt must be a time in Unix nanoseconds (got -1)",
+    ],
+    [{ expiresAt: "1" }, "expiryStrategy is required with expiresAt"],
+    [{ expiresAt: "1", expiryStrategy: "EXPIRY_STRATEGY_UNSPECIFIED" }, "expiryStrategy is required with expiresAt"],
   ])("with %j is refused: %s", (change, problem) => {
     expect(submission({ fallsBelow: { ...stop, ...change } })).toEqual([`stopOrders.fallsBelow.${problem}`]);
   });
@@ -108,14 +111,14 @@ describe("a stop order", () => {
     const trailing = (trailingPercentOffset: string) =>
       submission({ risesAbove: { orderSubmission, trailingPercentOffset } });
     const at = "stopOrders.risesAbove";
-    const range = "not a decimal number between 0 and 1, such as 0.01 for 1%";
+    const range = "must be a decimal number between 0 and 1, such as 0.01 for 1%";
     expect(submission({ risesAbove: { orderSubmission } })).toEqual([
-      `${at}.price is required, or else trailingPercentOffset`,
+      `${at}.price is required without trailingPercentOffset`,
     ]);
     expect([trailing("0.000001"), trailing("0.999999")]).toEqual([[], []]);
     expect(trailing("")).toEqual([`${at}.trailingPercentOffset is required`]);
-    expect(trailing("0")).toEqual([`${at}.trailingPercentOffset is "0", ${range}`]);
-    expect(trailing("1")).toEqual([`${at}.trailingPercentOffset is "1", ${range}`]);
+    expect(trailing("0")).toEqual([`${at}.trailingPercentOffset ${range} (got "0")`]);
+    expect(trailing("1")).toEqual([`${at}.trailingPercentOffset ${range} (got "1")`]);
   });
 });
 
@@ -128,11 +131,11 @@ describe("a size of the position", () => {
   it("is a share above 0", () => {
     expect([half(share("0.000001")), half(share("1.5"))]).toEqual([[], []]);
     expect(half(share(""))).toEqual([`${at}.sizeOverrideValue.percentage is required`]);
-    expect(half(share("0"))).toEqual([`${at}.sizeOverrideValue.percentage is 0`]);
+    expect(half(share("0"))).toEqual([`${at}.sizeOverrideValue.percentage must be positive (got 0)`]);
   });
 
   it("comes with its setting, and the setting with it", () => {
-    const problem = `${at}.sizeOverrideValue may be set only with SIZE_OVERRIDE_SETTING_POSITION`;
+    const problem = `${at}.sizeOverrideValue must be set only with SIZE_OVERRIDE_SETTING_POSITION`;
     const sizeOverrideValue = { percentage: "0.5" };
     expect(half({ sizeOverrideSetting })).toEqual([
       `${at}.sizeOverrideValue is required with SIZE_OVERRIDE_SETTING_POSITION`,
@@ -156,8 +159,8 @@ describe("a cancellation of stop orders", () => {
 
   it("is of identifiers", () => {
     expect(cancellation({ marketId: "x", stopOrderId: "y" })).toEqual([
-      'cancellation.marketId is "x", not 64 hex digits',
-      'cancellation.stopOrderId is "y", not 64 hex digits',
+      'cancellation.marketId must be 64 hex digits (got "x")',
+      'cancellation.stopOrderId must be 64 hex digits (got "y")',
     ]);
   });
 });

@@ -23,14 +23,14 @@ describe("an order", () => {
   it("is of half of the largest number at most", () => {
     expect(order({ size: "4611686018427387903" })).toEqual([]);
     expect(order({ size: "4611686018427387904" })).toEqual([
-      "order.size is 4611686018427387904, and may be 4611686018427387903 at most",
+      "order.size must be at most 4611686018427387903 (got 4611686018427387904)",
     ]);
   });
 
   it("shows no more of itself than its size", () => {
     expect(order({ icebergOpts: { peakSize: "10", minimumVisibleSize: "1" } })).toEqual([]);
     expect(order({ icebergOpts: { peakSize: "11", minimumVisibleSize: "1" } })).toEqual([
-      "order.icebergOpts.peakSize is above size, 10",
+      "order.icebergOpts.peakSize must not exceed size, 10",
     ]);
   });
 
@@ -40,7 +40,7 @@ describe("an order", () => {
       peggedOrder: { reference: "PEGGED_REFERENCE_MID", offset: "1" },
     };
     const own = Object.fromEntries(Object.entries(given).filter(([name]) => name === field));
-    const problem = `order.${field} is for limit orders that rest on the book`;
+    const problem = `order.${field} is valid only for limit orders that rest on the book`;
     expect(order(own)).toEqual([]);
     expect(order({ ...own, type: "TYPE_MARKET" })).toEqual([problem]);
     expect(order({ ...own, timeInForce: "TIME_IN_FORCE_IOC" })).toEqual([problem]);
@@ -50,7 +50,8 @@ describe("an order", () => {
   it("is not pegged to the best price of the other side", () => {
     const pegged = (side: string, reference: string) =>
       order({ side, peggedOrder: { reference: `PEGGED_REFERENCE_${reference}`, offset: "1" } });
-    const problem = "order.peggedOrder.reference is the best price of the other side, with which the order would trade";
+    const problem =
+      "order.peggedOrder.reference must not be the best price of the other side, with which the order would trade";
     expect(pegged("SIDE_BUY", "BEST_BID")).toEqual([]);
     expect(pegged("SIDE_BUY", "BEST_ASK")).toEqual([problem]);
     expect(pegged("SIDE_SELL", "BEST_ASK")).toEqual([]);
@@ -74,26 +75,26 @@ describe("an amendment", () => {
   });
 
   it.each<[JsonObject, string]>([
-    [{}, " changes nothing"],
-    [{ expiresAt: "0" }, " changes nothing"],
-    [{ expiresAt: "-1" }, " changes nothing"],
-    [{ price: "", size: "1" }, ".price is empty; leave it out"],
-    [{ price: "0" }, ".price is 0"],
-    [{ peggedOffset: "0" }, ".peggedOffset is 0"],
-    [{ peggedReference: 9 }, ".peggedReference is 9, which is not a known value"],
-    [{ timeInForce: 9 }, ".timeInForce is 9, which is not a known value"],
-    [{ size: "7", sizeDelta: "1" }, ".sizeDelta cannot be set along with size"],
-    [{ size: "0" }, ".size is 0, and has to be above 0"],
-    [{ timeInForce: "TIME_IN_FORCE_GFA" }, ".timeInForce can become neither TIME_IN_FORCE_GFA nor TIME_IN_FORCE_GFN"],
-    [{ timeInForce: "TIME_IN_FORCE_GFN" }, ".timeInForce can become neither TIME_IN_FORCE_GFA nor TIME_IN_FORCE_GFN"],
+    [{}, " must change at least one field"],
+    [{ expiresAt: "0" }, " must change at least one field"],
+    [{ expiresAt: "-1" }, " must change at least one field"],
+    [{ price: "", size: "1" }, ".price must not be empty; omit it instead"],
+    [{ price: "0" }, ".price must be positive (got 0)"],
+    [{ peggedOffset: "0" }, ".peggedOffset must be positive (got 0)"],
+    [{ peggedReference: 9 }, ".peggedReference must be a known value (got 9)"],
+    [{ timeInForce: 9 }, ".timeInForce must be a known value (got 9)"],
+    [{ size: "7", sizeDelta: "1" }, ".sizeDelta cannot be combined with size"],
+    [{ size: "0" }, ".size must be positive (got 0)"],
+    [{ timeInForce: "TIME_IN_FORCE_GFA" }, ".timeInForce cannot be changed to TIME_IN_FORCE_GFA or TIME_IN_FORCE_GFN"],
+    [{ timeInForce: "TIME_IN_FORCE_GFN" }, ".timeInForce cannot be changed to TIME_IN_FORCE_GFA or TIME_IN_FORCE_GFN"],
     [{ timeInForce: "TIME_IN_FORCE_GTT" }, ".expiresAt is required with TIME_IN_FORCE_GTT, in Unix nanoseconds"],
     [
       { timeInForce: "TIME_IN_FORCE_GTT", expiresAt: "0" },
       ".expiresAt is required with TIME_IN_FORCE_GTT, in Unix nanoseconds",
     ],
-    [{ timeInForce: "TIME_IN_FORCE_GTC", expiresAt: "1" }, ".expiresAt may be set only with TIME_IN_FORCE_GTT"],
+    [{ timeInForce: "TIME_IN_FORCE_GTC", expiresAt: "1" }, ".expiresAt must be set only with TIME_IN_FORCE_GTT"],
     [{ orderId: "", size: "1" }, ".orderId is required"],
-    [{ marketId: "x", size: "1" }, '.marketId is "x", not 64 hex digits'],
+    [{ marketId: "x", size: "1" }, '.marketId must be 64 hex digits (got "x")'],
   ])("%j is refused:%s", (change, problem) => {
     expect(amendment(change)).toEqual([`amendment${problem}`]);
   });

@@ -35,16 +35,16 @@ describe("a market maker", () => {
 
   it.each<[JsonObject, string]>([
     [{ marketId: "" }, ".marketId is required"],
-    [{ marketId: "x" }, '.marketId is "x", not 64 hex digits'],
+    [{ marketId: "x" }, '.marketId must be 64 hex digits (got "x")'],
     [{ commitmentAmount: "" }, ".commitmentAmount is required"],
-    [{ commitmentAmount: "0" }, ".commitmentAmount is 0"],
-    [{ commitmentAmount: "1.5" }, '.commitmentAmount is "1.5", not an unsigned whole number'],
-    [{ slippageTolerance: "" }, '.slippageTolerance is "", not a decimal number above 0 and at most 1'],
-    [{ slippageTolerance: "0" }, '.slippageTolerance is "0", not a decimal number above 0 and at most 1'],
-    [{ slippageTolerance: "1.01" }, '.slippageTolerance is "1.01", not a decimal number above 0 and at most 1'],
+    [{ commitmentAmount: "0" }, ".commitmentAmount must be positive (got 0)"],
+    [{ commitmentAmount: "1.5" }, '.commitmentAmount must be an unsigned whole number (got "1.5")'],
+    [{ slippageTolerance: "" }, '.slippageTolerance must be a decimal number above 0 and at most 1 (got "")'],
+    [{ slippageTolerance: "0" }, '.slippageTolerance must be a decimal number above 0 and at most 1 (got "0")'],
+    [{ slippageTolerance: "1.01" }, '.slippageTolerance must be a decimal number above 0 and at most 1 (got "1.01")'],
     [{ proposedFee: "" }, ".proposedFee is required"],
-    [{ proposedFee: "0.0" }, ".proposedFee is 0"],
-    [{ proposedFee: "-1" }, '.proposedFee is "-1", not a decimal number from 0 on'],
+    [{ proposedFee: "0.0" }, ".proposedFee must be positive (got 0)"],
+    [{ proposedFee: "-1" }, '.proposedFee must be a decimal number of at least 0 (got "-1")'],
     [{ concentratedLiquidityParameters: null }, ".concentratedLiquidityParameters is required"],
   ])("with %j is refused:%s", (change, problem) => {
     expect(submission(change)).toEqual([`amm${problem}`]);
@@ -55,16 +55,16 @@ describe("a market maker", () => {
     expect(empty).toEqual([
       "amm.marketId is required",
       "amm.commitmentAmount is required",
-      'amm.slippageTolerance is "", not a decimal number above 0 and at most 1',
+      'amm.slippageTolerance must be a decimal number above 0 and at most 1 (got "")',
       "amm.proposedFee is required",
       "amm.concentratedLiquidityParameters.base is required",
-      "amm.concentratedLiquidityParameters holds neither lowerBound nor upperBound",
+      "amm.concentratedLiquidityParameters must contain lowerBound, upperBound or both",
     ]);
   });
 });
 
 const HALTS =
-  ".concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good";
+  ".concentratedLiquidityParameters is required: without it, the amendment permanently stops a network of v0.78.0";
 
 describe("an amendment", () => {
   it.each<[JsonObject]>([
@@ -82,16 +82,16 @@ describe("an amendment", () => {
     [{ slippageTolerance: "1" }, HALTS],
     [{ commitmentAmount: "1", proposedFee: "0.01" }, HALTS],
     [{ marketId: "" }, ".marketId is required"],
-    [{ slippageTolerance: "0" }, '.slippageTolerance is "0", not a decimal number above 0 and at most 1'],
-    [{ slippageTolerance: "1.1" }, '.slippageTolerance is "1.1", not a decimal number above 0 and at most 1'],
-    [{ commitmentAmount: "" }, ".commitmentAmount is empty; leave it out"],
-    [{ commitmentAmount: "0" }, ".commitmentAmount is 0"],
-    [{ proposedFee: "" }, ".proposedFee is empty; leave it out"],
-    [{ proposedFee: "0" }, ".proposedFee is 0"],
+    [{ slippageTolerance: "0" }, '.slippageTolerance must be a decimal number above 0 and at most 1 (got "0")'],
+    [{ slippageTolerance: "1.1" }, '.slippageTolerance must be a decimal number above 0 and at most 1 (got "1.1")'],
+    [{ commitmentAmount: "" }, ".commitmentAmount must not be empty; omit it instead"],
+    [{ commitmentAmount: "0" }, ".commitmentAmount must be positive (got 0)"],
+    [{ proposedFee: "" }, ".proposedFee must not be empty; omit it instead"],
+    [{ proposedFee: "0" }, ".proposedFee must be positive (got 0)"],
     [{ concentratedLiquidityParameters: { lowerBound: "9" } }, ".concentratedLiquidityParameters.base is required"],
     [
       { concentratedLiquidityParameters: { base: "10" } },
-      ".concentratedLiquidityParameters holds neither lowerBound nor upperBound",
+      ".concentratedLiquidityParameters must contain lowerBound, upperBound or both",
     ],
   ])("%j is refused:%s", (change, problem) => {
     expect(amendment(change)).toEqual([`amendment${problem}`]);
@@ -102,7 +102,7 @@ describe("a curve", () => {
   const problems = (parameters: JsonObject) => submission({ concentratedLiquidityParameters: parameters });
 
   it("has a lower bound below its base, as numbers", () => {
-    const problem = "amm.concentratedLiquidityParameters.lowerBound has to be below base";
+    const problem = "amm.concentratedLiquidityParameters.lowerBound must be below base";
     expect(problems({ base: "10", lowerBound: "9" })).toEqual([]);
     expect(problems({ base: "10", lowerBound: "10" })).toEqual([problem]);
     expect(problems({ base: "10", lowerBound: "11" })).toEqual([problem]);
@@ -111,7 +111,7 @@ describe("a curve", () => {
   });
 
   it("has an upper bound above its base, as numbers", () => {
-    const problem = "amm.concentratedLiquidityParameters.upperBound has to be above base";
+    const problem = "amm.concentratedLiquidityParameters.upperBound must be above base";
     expect(problems({ base: "9", upperBound: "10" })).toEqual([]);
     expect(problems({ base: "10", upperBound: "10" })).toEqual([problem]);
     expect(problems({ base: "10", upperBound: "9" })).toEqual([problem]);
@@ -120,7 +120,7 @@ describe("a curve", () => {
 
   it("has one of its bounds at least", () => {
     expect(problems({ base: "10" })).toEqual([
-      "amm.concentratedLiquidityParameters holds neither lowerBound nor upperBound",
+      "amm.concentratedLiquidityParameters must contain lowerBound, upperBound or both",
     ]);
   });
 
@@ -130,23 +130,23 @@ describe("a curve", () => {
 
   it.each<[JsonObject, string]>([
     [{ base: "" }, "base is required"],
-    [{ base: "0" }, "base is 0"],
-    [{ base: "1.5" }, 'base is "1.5", not an unsigned whole number'],
-    [{ lowerBound: "" }, "lowerBound is empty; leave it out"],
-    [{ lowerBound: "0" }, "lowerBound is 0"],
-    [{ upperBound: "" }, "upperBound is empty; leave it out"],
-    [{ upperBound: "-1" }, 'upperBound is "-1", not an unsigned whole number'],
-    [{ leverageAtLowerBound: "" }, "leverageAtLowerBound is empty; leave it out"],
-    [{ leverageAtLowerBound: "-1" }, 'leverageAtLowerBound is "-1", not a decimal number from 0 on'],
-    [{ leverageAtUpperBound: "" }, "leverageAtUpperBound is empty; leave it out"],
-    [{ leverageAtUpperBound: "x" }, 'leverageAtUpperBound is "x", not a decimal number from 0 on'],
+    [{ base: "0" }, "base must be positive (got 0)"],
+    [{ base: "1.5" }, 'base must be an unsigned whole number (got "1.5")'],
+    [{ lowerBound: "" }, "lowerBound must not be empty; omit it instead"],
+    [{ lowerBound: "0" }, "lowerBound must be positive (got 0)"],
+    [{ upperBound: "" }, "upperBound must not be empty; omit it instead"],
+    [{ upperBound: "-1" }, 'upperBound must be an unsigned whole number (got "-1")'],
+    [{ leverageAtLowerBound: "" }, "leverageAtLowerBound must not be empty; omit it instead"],
+    [{ leverageAtLowerBound: "-1" }, 'leverageAtLowerBound must be a decimal number of at least 0 (got "-1")'],
+    [{ leverageAtUpperBound: "" }, "leverageAtUpperBound must not be empty; omit it instead"],
+    [{ leverageAtUpperBound: "x" }, 'leverageAtUpperBound must be a decimal number of at least 0 (got "x")'],
   ])("with %j is refused: %s", (change, problem) => {
     expect(problems({ ...curve, ...change })).toEqual([`amm.concentratedLiquidityParameters.${problem}`]);
   });
 
   it("is compared only once its numbers are numbers", () => {
     expect(problems({ base: "10", lowerBound: "11", upperBound: "x" })).toEqual([
-      'amm.concentratedLiquidityParameters.upperBound is "x", not an unsigned whole number',
+      'amm.concentratedLiquidityParameters.upperBound must be an unsigned whole number (got "x")',
     ]);
   });
 });

@@ -77,36 +77,40 @@ describe("a command that is not about orders", () => {
   });
 
   it.each<[Name, JsonObject, string]>([
-    ["withdrawSubmission", { amount: "0" }, "amount is 0"],
+    ["withdrawSubmission", { amount: "0" }, "amount must be positive (got 0)"],
     ["withdrawSubmission", { asset: "" }, "asset is required"],
     ["voteSubmission", { proposalId: "" }, "proposalId is required"],
     ["voteSubmission", { value: 0 }, "value is required"],
-    ["voteSubmission", { value: 3 }, "value is 3, which is not a known value"],
+    ["voteSubmission", { value: 3 }, "value must be a known value (got 3)"],
     ["liquidityProvisionSubmission", { marketId: "" }, "marketId is required"],
-    ["liquidityProvisionSubmission", { commitmentAmount: "0" }, "commitmentAmount is 0"],
+    ["liquidityProvisionSubmission", { commitmentAmount: "0" }, "commitmentAmount must be positive (got 0)"],
     ["liquidityProvisionSubmission", { fee: "" }, "fee is required"],
-    ["liquidityProvisionSubmission", { reference: x(101) }, "reference has 101 characters, and may have 100"],
+    ["liquidityProvisionSubmission", { reference: x(101) }, "reference must have at most 100 characters (got 101)"],
     ["liquidityProvisionAmendment", { marketId: "" }, "marketId is required"],
-    ["liquidityProvisionAmendment", { commitmentAmount: "0" }, "commitmentAmount is 0"],
-    ["liquidityProvisionAmendment", { fee: "-1" }, 'fee is "-1", not a decimal number from 0 on'],
-    ["liquidityProvisionAmendment", { reference: x(101) }, "reference has 101 characters, and may have 100"],
+    ["liquidityProvisionAmendment", { commitmentAmount: "0" }, "commitmentAmount must be positive (got 0)"],
+    ["liquidityProvisionAmendment", { fee: "-1" }, 'fee must be a decimal number of at least 0 (got "-1")'],
+    ["liquidityProvisionAmendment", { reference: x(101) }, "reference must have at most 100 characters (got 101)"],
     ["liquidityProvisionCancellation", { marketId: "" }, "marketId is required"],
     ["delegateSubmission", { nodeId: "" }, "nodeId is required"],
     ["delegateSubmission", { amount: "" }, "amount is required"],
     ["undelegateSubmission", { nodeId: "" }, "nodeId is required"],
-    ["undelegateSubmission", { amount: "0" }, "amount is 0"],
+    ["undelegateSubmission", { amount: "0" }, "amount must be positive (got 0)"],
     ["undelegateSubmission", { method: 0 }, "method is required"],
-    ["undelegateSubmission", { method: 9 }, "method is 9, which is not a known value"],
-    ["transfer", { amount: "0" }, "amount is 0"],
+    ["undelegateSubmission", { method: 9 }, "method must be a known value (got 9)"],
+    ["transfer", { amount: "0" }, "amount must be positive (got 0)"],
     ["cancelTransfer", { transferId: "" }, "transferId is required"],
     ["updateReferralSet", { id: "" }, "id is required"],
     ["applyReferralCode", { id: "" }, "id is required"],
-    ["joinTeam", { id: "Reds" }, 'id is "Reds", not 64 hex digits'],
+    ["joinTeam", { id: "Reds" }, 'id must be 64 hex digits (got "Reds")'],
     ["submitAmm", { proposedFee: "" }, "proposedFee is required"],
-    ["amendAmm", { slippageTolerance: "2" }, 'slippageTolerance is "2", not a decimal number above 0 and at most 1'],
+    [
+      "amendAmm",
+      { slippageTolerance: "2" },
+      'slippageTolerance must be a decimal number above 0 and at most 1 (got "2")',
+    ],
     ["cancelAmm", { marketId: "" }, "marketId is required"],
     ["cancelAmm", { method: 0 }, "method is required"],
-    ["cancelAmm", { method: 3 }, "method is 3, which is not a known value"],
+    ["cancelAmm", { method: 3 }, "method must be a known value (got 3)"],
   ])("of the name %s with %j is refused: %s", (name, change, problem) => {
     expect(problems(name, change)).toEqual([`${name}.${problem}`]);
   });
@@ -124,7 +128,7 @@ describe("a withdrawal", () => {
     "does not go to %j",
     (wrong) => {
       expect(to(wrong)).toEqual([
-        `withdrawSubmission.ext.erc20.receiverAddress is "${wrong}", not an Ethereum address`,
+        `withdrawSubmission.ext.erc20.receiverAddress must be an Ethereum address (got "${wrong}")`,
       ]);
     },
   );
@@ -151,7 +155,7 @@ describe.each<["createReferralSet" | "updateReferralSet"]>([["createReferralSet"
       ["teamUrl", 200],
       ["avatarUrl", 200],
     ])("has a %s of %d characters at most, whether the set is a team or not", (field, most) => {
-      const problem = `${name}.team.${field} has ${most + 1} characters, and may have ${most}`;
+      const problem = `${name}.team.${field} must have at most ${most} characters (got ${most + 1})`;
       for (const isTeam of [true, false]) {
         expect(problems(name, { isTeam, team: { ...team, [field]: x(most) } })).toEqual([]);
         expect(problems(name, { isTeam, team: { ...team, [field]: x(most + 1) } })).toEqual([problem]);
@@ -163,7 +167,7 @@ describe.each<["createReferralSet" | "updateReferralSet"]>([["createReferralSet"
     });
 
     it("has a list of those that may join only where it is closed", () => {
-      const problem = `${name}.team.allowList may be set only for a team that is closed`;
+      const problem = `${name}.team.allowList must be set only for a closed team`;
       expect(problems(name, { team: { ...team, closed: true, allowList: [id] } })).toEqual([]);
       expect(problems(name, { team: { ...team, closed: false, allowList: [] } })).toEqual([]);
       expect(problems(name, { team: { ...team, closed: false, allowList: [id] } })).toEqual([problem]);
@@ -176,13 +180,13 @@ describe("a team", () => {
     expect(problems("createReferralSet", { team: {} })).toEqual(["createReferralSet.team.name is required"]);
     expect(problems("updateReferralSet", { team: {} })).toEqual([]);
     expect(problems("updateReferralSet", { team: { name: "" } })).toEqual([
-      "updateReferralSet.team.name is empty; leave it out",
+      "updateReferralSet.team.name must not be empty; omit it instead",
     ]);
   });
 
   it("is open from the start unless it is closed, and may be closed already before an update", () => {
     expect(problems("createReferralSet", { team: { ...team, allowList: [id] } })).toEqual([
-      "createReferralSet.team.allowList may be set only for a team that is closed",
+      "createReferralSet.team.allowList must be set only for a closed team",
     ]);
     expect(problems("updateReferralSet", { team: { allowList: [id] } })).toEqual([]);
   });
@@ -198,17 +202,17 @@ describe("a change of the margin mode", () => {
   it.each<[JsonObject, string]>([
     [{ marketId: "" }, "marketId is required"],
     [{ mode: 0 }, "mode is required"],
-    [{ mode: 3 }, "mode is 3, which is not a known value"],
+    [{ mode: 3 }, "mode must be a known value (got 3)"],
     [{ mode: "MODE_ISOLATED_MARGIN" }, "marginFactor is required with MODE_ISOLATED_MARGIN"],
-    [{ marginFactor: "0.5" }, "marginFactor may be set only with MODE_ISOLATED_MARGIN"],
-    [{ marginFactor: "" }, "marginFactor may be set only with MODE_ISOLATED_MARGIN"],
+    [{ marginFactor: "0.5" }, "marginFactor must be set only with MODE_ISOLATED_MARGIN"],
+    [{ marginFactor: "" }, "marginFactor must be set only with MODE_ISOLATED_MARGIN"],
     [
       { mode: "MODE_ISOLATED_MARGIN", marginFactor: "0" },
-      'marginFactor is "0", not a decimal number above 0 and at most 1',
+      'marginFactor must be a decimal number above 0 and at most 1 (got "0")',
     ],
     [
       { mode: "MODE_ISOLATED_MARGIN", marginFactor: "1.01" },
-      'marginFactor is "1.01", not a decimal number above 0 and at most 1',
+      'marginFactor must be a decimal number above 0 and at most 1 (got "1.01")',
     ],
   ])("with %j is refused: %s", (change, problem) => {
     expect(mode(change)).toEqual([`updateMarginMode.${problem}`]);
@@ -221,12 +225,14 @@ describe("a party's profile", () => {
 
   it("has an alias of 32 characters at most", () => {
     expect(profile({ alias: x(32) })).toEqual([]);
-    expect(profile({ alias: x(33) })).toEqual(["updatePartyProfile.alias has 33 characters, and may have 32"]);
+    expect(profile({ alias: x(33) })).toEqual(["updatePartyProfile.alias must have at most 32 characters (got 33)"]);
   });
 
   it("has 10 facts at most", () => {
     expect(profile({ metadata: facts(10) })).toEqual([]);
-    expect(profile({ metadata: facts(11) })).toEqual(["updatePartyProfile.metadata has 11 entries, and may have 10"]);
+    expect(profile({ metadata: facts(11) })).toEqual([
+      "updatePartyProfile.metadata must have at most 10 entries (got 11)",
+    ]);
   });
 
   it("has facts with short keys and values", () => {
@@ -235,16 +241,18 @@ describe("a party's profile", () => {
       "updatePartyProfile.metadata[1].key is required",
     ]);
     expect(profile({ metadata: [{ key: x(33), value: x(256) }] })).toEqual([
-      "updatePartyProfile.metadata[0].key has 33 characters, and may have 32",
-      "updatePartyProfile.metadata[0].value has 256 characters, and may have 255",
+      "updatePartyProfile.metadata[0].key must have at most 32 characters (got 33)",
+      "updatePartyProfile.metadata[0].value must have at most 255 characters (got 256)",
     ]);
   });
 
   it("has no key twice, though with the same value", () => {
     const [fact] = facts(1);
     expect(profile({ metadata: [...facts(2), { key: "k1", value: "w" }] })).toEqual([
-      "updatePartyProfile.metadata holds a key twice",
+      "updatePartyProfile.metadata must not contain a key twice",
     ]);
-    expect(profile({ metadata: [fact ?? {}, fact ?? {}] })).toEqual(["updatePartyProfile.metadata holds a key twice"]);
+    expect(profile({ metadata: [fact ?? {}, fact ?? {}] })).toEqual([
+      "updatePartyProfile.metadata must not contain a key twice",
+    ]);
   });
 });

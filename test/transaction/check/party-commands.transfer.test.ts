@@ -24,22 +24,22 @@ describe("a transfer", () => {
   it("happens once or in every epoch", () => {
     expect(once()).toEqual([]);
     expect(recurring()).toEqual([]);
-    expect(problems({})).toEqual(["transfer holds neither oneOff nor recurring"]);
+    expect(problems({})).toEqual(["transfer must contain oneOff or recurring"]);
   });
 
   it.each<[JsonObject, string]>([
     [{ to: "" }, "to is required"],
-    [{ to: id.slice(1) }, `to is "${id.slice(1)}", not 64 hex digits`],
+    [{ to: id.slice(1) }, `to must be 64 hex digits (got "${id.slice(1)}")`],
     [{ asset: "" }, "asset is required"],
-    [{ asset: "VEGA" }, 'asset is "VEGA", not 64 hex digits'],
+    [{ asset: "VEGA" }, 'asset must be 64 hex digits (got "VEGA")'],
     [{ amount: "" }, "amount is required"],
-    [{ amount: "0" }, "amount is 0"],
-    [{ amount: "1.5" }, 'amount is "1.5", not an unsigned whole number'],
-    [{ reference: "x".repeat(101) }, "reference has 101 characters, and may have 100"],
+    [{ amount: "0" }, "amount must be positive (got 0)"],
+    [{ amount: "1.5" }, 'amount must be an unsigned whole number (got "1.5")'],
+    [{ reference: "x".repeat(101) }, "reference must have at most 100 characters (got 101)"],
     [{ fromAccountType: 0 }, "fromAccountType is required"],
-    [{ fromAccountType: 99 }, "fromAccountType is 99, which is not a known value"],
+    [{ fromAccountType: 99 }, "fromAccountType must be a known value (got 99)"],
     [{ toAccountType: 0 }, "toAccountType is required"],
-    [{ toAccountType: 99 }, "toAccountType is 99, which is not a known value"],
+    [{ toAccountType: 99 }, "toAccountType must be a known value (got 99)"],
   ])("with %j is refused in either kind: %s", (change, problem) => {
     expect(once(change)).toEqual([`transfer.${problem}`]);
     expect(recurring(change)).toEqual([`transfer.${problem}`]);
@@ -51,7 +51,7 @@ describe("a transfer", () => {
 
   it("to the global reward account goes to the network", () => {
     const toAccountType = "ACCOUNT_TYPE_GLOBAL_REWARD";
-    const problem = "transfer.to has to be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD";
+    const problem = "transfer.to must be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD";
     for (const check of [once, recurring]) {
       expect(check({ toAccountType, to: network })).toEqual([]);
       expect(check({ toAccountType, to: id })).toEqual([problem]);
@@ -61,14 +61,14 @@ describe("a transfer", () => {
 
   it("debits another's account only from vested rewards to a general account", () => {
     const vested = "ACCOUNT_TYPE_VESTED_REWARDS";
-    const problem = "transfer.from may be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL";
+    const problem = "transfer.from must be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL";
     const treasury = "ACCOUNT_TYPE_NETWORK_TREASURY";
     expect(once({ from: id, fromAccountType: vested })).toEqual([]);
     expect(once({ from: id })).toEqual([problem]);
     expect(once({ from: id, fromAccountType: vested, toAccountType: treasury })).toEqual([problem]);
     expect(once({ from: id, toAccountType: treasury })).toEqual([problem]);
     expect(once({ from: "", fromAccountType: vested })).toEqual([]);
-    expect(once({ from: "x", fromAccountType: vested })).toEqual(['transfer.from is "x", not 64 hex digits']);
+    expect(once({ from: "x", fromAccountType: vested })).toEqual(['transfer.from must be 64 hex digits (got "x")']);
   });
 });
 
@@ -79,7 +79,7 @@ describe("a transfer that happens once", () => {
 
   it.each(["INSURANCE", "MARGIN", "GLOBAL_REWARD", "VESTING_REWARDS"])("cannot come from ACCOUNT_TYPE_%s", (type) => {
     expect(once({ fromAccountType: `ACCOUNT_TYPE_${type}` })).toEqual([
-      `transfer.fromAccountType is ACCOUNT_TYPE_${type}, not ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_VESTED_REWARDS`,
+      `transfer.fromAccountType must be ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_VESTED_REWARDS (got ACCOUNT_TYPE_${type})`,
     ]);
   });
 
@@ -90,21 +90,21 @@ describe("a transfer that happens once", () => {
   it.each(["INSURANCE", "REWARD_MAKER_PAID_FEES", "VESTED_REWARDS"])("cannot go to ACCOUNT_TYPE_%s", (type) => {
     const names = "ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_GLOBAL_REWARD or ACCOUNT_TYPE_NETWORK_TREASURY";
     expect(once({ toAccountType: `ACCOUNT_TYPE_${type}`, to: network })).toEqual([
-      `transfer.toAccountType is ACCOUNT_TYPE_${type}, not ${names}`,
+      `transfer.toAccountType must be ${names} (got ACCOUNT_TYPE_${type})`,
     ]);
   });
 
   it("is delivered at a time that is not negative", () => {
     expect(once({ oneOff: { deliverOn: "0" } })).toEqual([]);
     expect(once({ oneOff: { deliverOn: "1" } })).toEqual([]);
-    expect(once({ oneOff: { deliverOn: "-1" } })).toEqual(["transfer.oneOff.deliverOn is -1, and cannot be negative"]);
+    expect(once({ oneOff: { deliverOn: "-1" } })).toEqual(["transfer.oneOff.deliverOn must not be negative (got -1)"]);
   });
 });
 
 describe("a transfer in every epoch", () => {
   it("comes from a general account alone", () => {
     expect(recurring({ fromAccountType: "ACCOUNT_TYPE_VESTED_REWARDS" })).toEqual([
-      "transfer.fromAccountType is ACCOUNT_TYPE_VESTED_REWARDS, not ACCOUNT_TYPE_GENERAL",
+      "transfer.fromAccountType must be ACCOUNT_TYPE_GENERAL (got ACCOUNT_TYPE_VESTED_REWARDS)",
     ]);
   });
 
@@ -125,11 +125,11 @@ describe("a transfer in every epoch", () => {
   it.each<[JsonObject, string]>([
     [{ startEpoch: "0" }, "startEpoch is required"],
     [{ startEpoch: "0", endEpoch: "0" }, "startEpoch is required"],
-    [{ endEpoch: "6" }, "endEpoch is before startEpoch"],
-    [{ endEpoch: "0" }, "endEpoch is before startEpoch"],
+    [{ endEpoch: "6" }, "endEpoch must not be before startEpoch"],
+    [{ endEpoch: "0" }, "endEpoch must not be before startEpoch"],
     [{ factor: "" }, "factor is required"],
-    [{ factor: "0.0" }, "factor is 0"],
-    [{ factor: "-1" }, 'factor is "-1", not a decimal number from 0 on'],
+    [{ factor: "0.0" }, "factor must be positive (got 0)"],
+    [{ factor: "-1" }, 'factor must be a decimal number of at least 0 (got "-1")'],
   ])("with %j is refused: %s", (schedule, problem) => {
     expect(recurring({}, schedule)).toEqual([`transfer.recurring.${problem}`]);
   });

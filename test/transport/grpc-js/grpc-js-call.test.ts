@@ -89,7 +89,9 @@ test.each([{}, { "grpc-status": "0" }])(
   async (status) => {
     const html = { ":status": 200, "content-type": "text/html", ...status };
     const { client } = await clientOf((stream) => stream.respond(html, { endStream: true }));
-    await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow("the response is text/html, not");
+    await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow(
+      "unexpected response with content type text/html",
+    );
   },
 );
 
@@ -99,7 +101,7 @@ test("a response without a type is said to have none", async () => {
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
     stream.end(SEGMENTS);
   });
-  await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow("the response is of no content type");
+  await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow("unexpected response with no content type");
 });
 
 test("a message that waits when a stream is left is not handed out", async () => {
@@ -156,6 +158,8 @@ test.each(["text/html", "application/grpc-web+proto", "application/grpc+json", "
   "messages of the type %s are not read, and the type is named",
   async (type) => {
     const { client } = await clientOf((stream) => answerAll(stream, type, SEGMENTS, SEGMENTS));
-    await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow(`the response is ${type}, not`);
+    await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow(
+      `unexpected response with content type ${type}`,
+    );
   },
 );

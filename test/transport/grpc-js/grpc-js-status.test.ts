@@ -346,7 +346,7 @@ describe("what fails on the way", () => {
     });
 
     expectLocal(error, Code.Unknown, undefined, ProtocolError);
-    expect(error.rawMessage).toBe("the response is text/html, not of the node's interface");
+    expect(error.rawMessage).toBe("unexpected response with content type text/html");
   });
 
   test("a message above the limit", async () => {
@@ -369,7 +369,7 @@ describe("what fails on the way", () => {
     });
 
     expectLocal(error, Code.Internal, undefined, ProtocolError);
-    expect(error.rawMessage).toBe("the response is compressed in a way that was not asked for");
+    expect(error.rawMessage).toBe("the response has a compression that was not requested");
   });
 
   test.each([

@@ -311,7 +311,7 @@ describe("ending early", () => {
     );
     await expect(server.closed).resolves.toBe(CANCEL);
     const further = transport.unary(say, undefined, undefined, undefined, { value: "hello" });
-    await expect(further).rejects.toThrow("the client is closed");
+    await expect(further).rejects.toThrow("the client is closed, so nothing was sent");
   });
 });
 
@@ -367,7 +367,7 @@ describe("connections", () => {
     const addresses = [`127.0.0.1:${server.port}`];
     const byAddress = transportTo({ url: `https://127.0.0.1:${server.port}` }, { tls: { caFile } });
     await expect(byAddress.unary(say, undefined, undefined, undefined, {})).rejects.toThrow(
-      "the server's certificate is for another name",
+      "the server's certificate is for another hostname",
     );
     const named = transportTo({ url: "https://node.example" }, { tls: { caFile }, addresses });
     await named.unary(say, undefined, undefined, undefined, {});

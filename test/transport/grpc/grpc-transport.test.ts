@@ -238,7 +238,7 @@ describe("failures over gRPC", () => {
       "a stream reset",
       { pieces: [PART], ending: "reset" },
       Code.Internal,
-      "the call was broken off (HTTP/2 error code 2)",
+      "the server reset the call (HTTP/2 error code 2)",
     ],
     ["a lost connection", { pieces: [PART], ending: "destroy" }, Code.Unavailable, "the connection was lost"],
     [
@@ -252,19 +252,19 @@ describe("failures over gRPC", () => {
       "a message that is no Protobuf",
       { pieces: [frame(Uint8Array.of(0x12, 0x7f))], ending: OK },
       Code.Internal,
-      "the response does not fit its definitions",
+      "the response does not match its definition",
     ],
     [
       "a compressed message that was not asked for",
       { pieces: [frame(gzipSync("x"), 1)], ending: OK },
       Code.Internal,
-      "compressed in a way that was not asked for",
+      "has a compression that was not requested",
     ],
     [
       "an encoding that was not asked for",
       { headers: { "grpc-encoding": "br" }, pieces: [PART], ending: OK },
       Code.Internal,
-      "the response is compressed in a way that was not asked for",
+      "the response has a compression that was not requested",
     ],
     [
       "HTML with 502",
@@ -282,7 +282,7 @@ describe("failures over gRPC", () => {
       "HTML with 200",
       { headers: HTML, pieces: [PAGE], ending: "end" },
       Code.Unknown,
-      "the response is text/html, not of the node's interface",
+      "unexpected response with content type text/html",
     ],
   ])("are noticed: %s", async (_, answer, code, message) => {
     const error = await failure(exported(answer));

@@ -17,7 +17,7 @@ const ended = (method: string, summary: string, connected: boolean) => ({
   cause: { summary, transport: "grpc", method, code: Code.Canceled, connected },
 });
 const DURING = "the client was closed during the call";
-const LATER = "the client is closed; nothing was sent";
+const LATER = "the client is closed, so nothing was sent";
 
 describe.each(kinds)("a call (%s)", (_, make, method) => {
   it("passes as it is", async () => {

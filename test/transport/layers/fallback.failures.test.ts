@@ -14,7 +14,7 @@ const refused = new ConnectionError("the connection was refused", {
   code: Code.Unavailable,
   connected: false,
 });
-const BEFORE = "before that over grpc: the connection was refused, http://node.example:3007";
+const BEFORE = "previously over grpc: the connection was refused, http://node.example:3007";
 
 /** The last failure, over REST, which names an earlier one over gRPC. */
 function named(error: TradewireError, earlier: TradewireError[] = [refused]): ConnectError {
@@ -42,13 +42,13 @@ describe("the last failure", () => {
   it.each<[string, TradewireError, string]>([
     [
       "of a connection",
-      new ConnectionError("no connection was made in time", {
+      new ConnectionError("the connection timed out", {
         ...options,
         notes: [URL],
         code: Code.Internal,
         connected: false,
       }),
-      `no connection was made in time (${URL}; ${BEFORE})`,
+      `the connection timed out (${URL}; ${BEFORE})`,
     ],
     [
       "of a connection that was there",
@@ -107,17 +107,20 @@ describe("the last failure", () => {
   });
 
   it("names all earlier ones in their order", () => {
-    const timeUp = new ConnectionError("the time (for the call) was up", { ...options, code: Code.DeadlineExceeded });
+    const timeUp = new ConnectionError("the deadline (of the call) passed", {
+      ...options,
+      code: Code.DeadlineExceeded,
+    });
     const { cause } = named(new ProtocolError("odd", { advice: "Look." }), [refused, timeUp]);
     expect(cause).toMatchObject({
-      summary: `odd (${BEFORE}; before that over grpc: the time for the call was up)`,
+      summary: `odd (${BEFORE}; previously over grpc: the deadline of the call passed)`,
     });
   });
 
   it("names earlier ones without parentheses, wherever those are", () => {
     const earlier = new ProtocolError(`a (${URL}) b (c)`, { advice: "Look." });
     const { cause } = named(new ProtocolError("odd", { advice: "Look." }), [earlier]);
-    expect(cause).toMatchObject({ summary: `odd (before that over grpc: a ${URL} b c)` });
+    expect(cause).toMatchObject({ summary: `odd (previously over grpc: a ${URL} b c)` });
   });
 
   it("may have a text of several lines, and parentheses of its own", () => {

@@ -122,7 +122,7 @@ describe("a call that only reads", () => {
     const { transport, counts, told } = composed([refused, lost, refused].map((make) => fail(make())));
     expect(await reasonOf(ask(transport))).toMatchObject({
       cause: {
-        summary: "no connection (before that over a: no connection; before that over b: no connection)",
+        summary: "no connection (previously over a: no connection; previously over b: no connection)",
         transport: "c",
         connected: false,
       },
@@ -359,7 +359,7 @@ describe("a call whose requests stream", () => {
   }
 
   function raise(): never {
-    throw new Error("the call has no requests");
+    throw new Error("the request is missings");
   }
 
   it.each([join, talk])(
@@ -485,7 +485,7 @@ it.each(["unary", "stream"] as const)("everything of a %s call reaches the trans
 
 it("without a transport, a call is unavailable", async () => {
   const { transport } = composed([]);
-  const unavailable = { code: Code.Unavailable, rawMessage: "no transport is left for the call" };
+  const unavailable = { code: Code.Unavailable, rawMessage: "no transport is available for the call" };
   expect(await reasonOf(ask(transport))).toMatchObject(unavailable);
   expect(await reasonOf(open(transport))).toMatchObject(unavailable);
   async function* none() {}

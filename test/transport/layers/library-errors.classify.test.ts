@@ -51,7 +51,7 @@ describe("the error of a call whose signal was aborted", () => {
     const error = errorFor(new Error("any"), AbortSignal.abort(reason));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
-      summary: "the time for the call was up",
+      summary: "the deadline of the call passed",
       code: Code.DeadlineExceeded,
       connected: true,
       cause: reason,
@@ -78,7 +78,7 @@ describe("a failure that the transport names", () => {
   it("of a stream that the server reset is a loss, with gRPC's code for HTTP/2's", () => {
     expect(ofCall(new CallError({ kind: "stream reset", http2Code: 11 }))).toMatchObject({
       name: "ConnectionError",
-      summary: `the call was broken off (HTTP/2 error code 11) ${WHERE}`,
+      summary: `the server reset the call (HTTP/2 error code 11) ${WHERE}`,
       code: Code.ResourceExhausted,
       connected: true,
     });
@@ -212,7 +212,7 @@ describe("a failure of the network", () => {
 
   it("that Connect tells by the code of a deadline is a time that was up", () => {
     const error = errorFor(connect("late", Code.DeadlineExceeded));
-    expect(error).toMatchObject({ summary: "the time for the call was up", code: Code.DeadlineExceeded });
+    expect(error).toMatchObject({ summary: "the deadline of the call passed", code: Code.DeadlineExceeded });
   });
 
   it.each<[string, number, Code]>([
@@ -225,7 +225,7 @@ describe("a failure of the network", () => {
     const error = errorFor(connect(message));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
-      summary: `the call was broken off (HTTP/2 error code ${http2Code}) ${WHERE}`,
+      summary: `the server reset the call (HTTP/2 error code ${http2Code}) ${WHERE}`,
       code,
       connected: true,
     });
@@ -254,7 +254,7 @@ describe("a broken answer", () => {
     const error = errorFor(reason);
     expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
-      summary: `the headers of the response are larger than the limit ${WHERE}`,
+      summary: `the headers of the response exceed the limit ${WHERE}`,
       code: Code.ResourceExhausted,
       cause: reason,
     });
@@ -270,23 +270,23 @@ describe("a broken answer", () => {
     ["protocol error: missing output message for unary method", "the response is empty", Code.Unimplemented],
     ["message is larger than configured", "a message is larger than the limit", Code.ResourceExhausted],
     ["Received message Larger Than max", "a message is larger than the limit", Code.ResourceExhausted],
-    ["unsupported response encoding gzip", "the response is compressed in a way that was not asked for", Code.Internal],
-    ["do not know how to uncompress", "the response is compressed in a way that was not asked for", Code.Internal],
-    ["do not know how to decompress", "the response is compressed in a way that was not asked for", Code.Internal],
-    ["parse binary: x", "the response does not fit its definitions", Code.Internal],
-    ["premature EOF", "the response does not fit its definitions", Code.Internal],
-    ["cannot decode message", "the response does not fit its definitions", Code.Internal],
-    ["invalid wire type 7", "the response does not fit its definitions", Code.Internal],
-    ["illegal tag: field no 0", "the response does not fit its definitions", Code.Internal],
-    ["malformed UTF-8", "the response does not fit its definitions", Code.Internal],
-    ["Unexpected token in JSON at position 0", "the response does not fit its definitions", Code.Internal],
+    ["unsupported response encoding gzip", "the response has a compression that was not requested", Code.Internal],
+    ["do not know how to uncompress", "the response has a compression that was not requested", Code.Internal],
+    ["do not know how to decompress", "the response has a compression that was not requested", Code.Internal],
+    ["parse binary: x", "the response does not match its definition", Code.Internal],
+    ["premature EOF", "the response does not match its definition", Code.Internal],
+    ["cannot decode message", "the response does not match its definition", Code.Internal],
+    ["invalid wire type 7", "the response does not match its definition", Code.Internal],
+    ["illegal tag: field no 0", "the response does not match its definition", Code.Internal],
+    ["malformed UTF-8", "the response does not match its definition", Code.Internal],
+    ["Unexpected token in JSON at position 0", "the response does not match its definition", Code.Internal],
     [
       "unsupported content type text/html; charset=utf-8",
-      "the response is text/html, not of the node's interface",
+      "unexpected response with content type text/html",
       Code.Unknown,
     ],
-    ["unsupported content type null", "the response is of no content type, not of the node's interface", Code.Unknown],
-    ["unsupported content type ", "the response is of no content type, not of the node's interface", Code.Unknown],
+    ["unsupported content type null", "unexpected response with no content type", Code.Unknown],
+    ["unsupported content type ", "unexpected response with no content type", Code.Unknown],
   ])("is known by its message: %s", (message, summary, code) => {
     const reason = connect(message, Code.Unknown);
     const error = errorFor(reason);
@@ -316,7 +316,7 @@ describe("a broken answer", () => {
       const error = errorFor(reason);
       expect(error).toBeInstanceOf(ProtocolError);
       expect(error).toMatchObject({ summary: `odd ${WHERE}`, code, cause: reason });
-      expect(error.advice).toContain("something else may have answered");
+      expect(error.advice).toContain("another server may have answered");
     }
     expect(errorFor("a text").cause).toBeInstanceOf(ConnectError);
   });

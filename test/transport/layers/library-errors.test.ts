@@ -83,12 +83,12 @@ it("a stream that breaks off fails with the library's error behind its messages"
 describe("the failure of a call that does more than read", () => {
   it("leaves the outcome unknown where the connection was lost", async () => {
     const { error, cause } = await failureOf(ask(ours(() => Promise.reject(lost())).transport, { method: say }));
-    const summary = "the connection was lost (http://127.0.0.1:3007); whether the node took the call is unknown";
+    const summary = "the connection was lost (http://127.0.0.1:3007); it is unknown whether the node executed the call";
     expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: summary });
     expect(cause).toMatchObject({
       summary,
       code: Code.Unavailable,
-      advice: "Look for what the call does before it is made again.",
+      advice: "Check the effects of the call before you repeat it.",
       connected: true,
       transport: "grpc",
       method: "test.Probe/Say",
@@ -124,7 +124,7 @@ describe("the failure of a call that does more than read", () => {
     const { cause } = await failureOf(ask(transport, { method: say, signal: AbortSignal.abort(late) }));
     expect(cause).toMatchObject({
       code: Code.DeadlineExceeded,
-      summary: "the time for the call was up; whether the node took the call is unknown",
+      summary: "the deadline of the call passed; it is unknown whether the node executed the call",
     });
   });
 });
@@ -144,8 +144,8 @@ describe.each(kinds)("headers (%s)", (_, make, _method) => {
     const { transport, inner } = ours();
     const { error, cause } = await failureOf(make(transport, { header: { Host: "other.example" } }));
     expect(cause).toBeInstanceOf(RequestError);
-    expect(cause.summary).toBe("the header host of the call is one that only the connection sets");
-    expect(cause.advice).toBe("Leave it out; nothing was sent.");
+    expect(cause.summary).toBe("the header host must not be set: only the connection sets it");
+    expect(cause.advice).toBe("Remove it. Nothing was sent.");
     expect(error.code).toBe(Code.InvalidArgument);
     expect(inner.calls).toEqual([]);
   });
@@ -156,8 +156,8 @@ describe.each(kinds)("headers (%s)", (_, make, _method) => {
     const { transport, inner } = ours(here, { url });
     const { cause } = await failureOf(make(transport, { header }));
     expect(cause).toBeInstanceOf(RequestError);
-    expect(cause.summary).toBe("the header authorization of the call would go over plain HTTP to node.example");
-    expect(cause.advice).toBe("Use https, or set allowInsecureHeaders; nothing was sent.");
+    expect(cause.summary).toBe("the header authorization would be sent over plain HTTP to node.example");
+    expect(cause.advice).toBe("Use https, or set allowInsecureHeaders. Nothing was sent.");
     expect(inner.calls).toEqual([]);
     await make(transport); // It has no headers.
 

@@ -54,9 +54,9 @@ const calls: readonly [kind: string, call: Call][] = [
 
 describe.each(calls)("%s that the server resets", (_, call) => {
   it.each([
-    [10, 5, "CANCEL", Code.DeadlineExceeded, "the time for the call was up"],
-    [0, 60_000, "CANCEL", Code.Canceled, `the call was broken off (HTTP/2 error code 8) (${url})`],
-    [10, 5, "INTERNAL_ERROR", Code.Internal, `the call was broken off (HTTP/2 error code 2) (${url})`],
+    [10, 5, "CANCEL", Code.DeadlineExceeded, "the deadline of the call passed"],
+    [0, 60_000, "CANCEL", Code.Canceled, `the server reset the call (HTTP/2 error code 8) (${url})`],
+    [10, 5, "INTERNAL_ERROR", Code.Internal, `the server reset the call (HTTP/2 error code 2) (${url})`],
   ])("after %i of %i ms, with HTTP/2's code %s, fails with %i", async (busyMs, limitMs, reset, code, summary) => {
     const transport = failingAfter(busyMs, `Stream closed with error code NGHTTP2_${reset}`);
     await expect(call(transport, limitMs)).rejects.toMatchObject({ code, cause: { code, summary } });

@@ -127,14 +127,14 @@ describe("failing responses over REST", () => {
   it("are read no further than they can be an error object", async () => {
     const pieces = [head("500 Oops", CHUNKED), ...Array.from({ length: 18 }, () => chunk("x".repeat(64 * 1024)))];
     const error = await failure(segments({ pieces, ending: "keep" }));
-    const large = "HTTP 500, with more than 1048576 bytes about it, too many to be read";
+    const large = "HTTP 500, with a body of more than 1048576 bytes, which was not read";
     expect(error.rawMessage).toBe(`${large}: "${"x".repeat(200)}"`);
     await server.requests[0]?.closed;
   });
 
   it("keep their code where the error object is too large to be read, and say so", async () => {
     const message = "x".repeat(1024 * 1024);
-    const too = /^HTTP 404, with more than 1048576 bytes about it, too many to be read: "/;
+    const too = /^HTTP 404, with a body of more than 1048576 bytes, which was not read: "/;
     for (const [body, code] of [
       [{ code: Code.NotFound, message, details: [] }, Code.NotFound],
       [{ error: { code: Code.NotFound, message } }, Code.NotFound],

@@ -86,12 +86,15 @@ describe("streams of envelopes over REST", () => {
 
   it.each<[string, string]>([
     ["data of a chunk is not base64 (RFC 4648, section 4, with padding)", '{"result":{"data":"UE"}}'],
-    ["a chunk has both a result and an error; its fields are: result, error", '{"result":{},"error":{"code":5}}'],
-    ["a chunk has neither a result nor an error; its fields are: contentType, data", '{"contentType":"a","data":""}'],
-    ["the stream ended at byte 10, inside a JSON object: it was truncated", '{"result":'],
-    ['a JSON object was expected at byte 0, but there is "[{}]"', "[{}]"],
+    ["a chunk has both a result and an error; it has the fields: result, error", '{"result":{},"error":{"code":5}}'],
+    [
+      "a chunk has neither a result nor an error; it has the fields: contentType, data",
+      '{"contentType":"a","data":""}',
+    ],
+    ["the stream was truncated at byte 10, inside a JSON object", '{"result":'],
+    ['expected a JSON object at byte 0, but found "[{}]"', "[{}]"],
     ["a message is larger than the limit", result("x".repeat(1000))],
-    ["the JSON object that ends at byte 11 is not valid JSON", '{"result":}'],
+    ["invalid JSON in the object that ends at byte 11", '{"result":}'],
   ])("refuse: %s", async (summary, body) => {
     const error = await ownFailure(exported(whole("200 OK", body, JSON_TYPE)));
     expect(error).toBeInstanceOf(ProtocolError);

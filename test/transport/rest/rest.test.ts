@@ -79,7 +79,7 @@ describe("requests of the REST transport", () => {
     const input = createAsyncIterable([{}]);
     const streaming = await failure(transport.stream(joining, undefined, undefined, undefined, input));
     expect(streaming).toMatchObject({ code: Code.Unimplemented, cause: { name: "ProtocolError" } });
-    expect(String(streaming.cause)).toContain("Call it over gRPC");
+    expect(String(streaming.cause)).toContain("Call the method over gRPC");
     expect(server.requests).toEqual([]);
   });
 });

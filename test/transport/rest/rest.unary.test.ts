@@ -63,34 +63,28 @@ describe("unary calls over REST", () => {
 
   it.each<[string, string, string | Uint8Array, Record<string, string>, Code]>([
     [
-      'the response is text/html, not of the node\'s interface; it begins with "<html>"',
+      'unexpected response with content type text/html; it starts with "<html>"',
       "200 OK",
       "<html>",
       { "content-type": "text/html; charset=utf-8" },
       Code.Unknown,
     ],
-    [
-      `the response is of no content type, not of the node's interface; it begins with "{}"`,
-      "200 OK",
-      "{}",
-      {},
-      Code.Unknown,
-    ],
-    ["the response is of no content type, not of the node's interface", "200 OK", "", {}, Code.Unknown],
+    [`unexpected response with no content type; it starts with "{}"`, "200 OK", "{}", {}, Code.Unknown],
+    ["unexpected response with no content type", "200 OK", "", {}, Code.Unknown],
     ["the response is empty", "200 OK", "", JSON_TYPE, Code.Unimplemented],
-    ["the response does not fit its definitions", "200 OK", '{"segments":[', JSON_TYPE, Code.Internal],
-    ["the response does not fit its definitions", "200 OK", Uint8Array.of(0x22, 0xff, 0x22), JSON_TYPE, Code.Internal],
-    ["the response does not fit its definitions", "200 OK", "{}{}", JSON_TYPE, Code.Internal],
+    ["the response does not match its definition", "200 OK", '{"segments":[', JSON_TYPE, Code.Internal],
+    ["the response does not match its definition", "200 OK", Uint8Array.of(0x22, 0xff, 0x22), JSON_TYPE, Code.Internal],
+    ["the response does not match its definition", "200 OK", "{}{}", JSON_TYPE, Code.Internal],
     ["a message is larger than the limit", "200 OK", " ".repeat(1025), JSON_TYPE, Code.ResourceExhausted],
     [
-      "the response is compressed in a way that was not asked for",
+      "the response has a compression that was not requested",
       "200 OK",
       "{}",
       { ...JSON_TYPE, "content-encoding": "zstd" },
       Code.Internal,
     ],
     [
-      "the response is compressed in a way that was not asked for",
+      "the response has a compression that was not requested",
       "200 OK",
       "{}",
       { ...JSON_TYPE, "content-encoding": "gzip, gzip" },
@@ -128,7 +122,7 @@ describe("unary calls over REST", () => {
     async (json) => {
       const error = await ownFailure(segments(whole("200 OK", json, JSON_TYPE)));
       expect(error).toBeInstanceOf(ProtocolError);
-      expect(error.summary).toBe("the response does not fit its definitions");
+      expect(error.summary).toBe("the response does not match its definition");
     },
   );
 
@@ -141,7 +135,7 @@ describe("unary calls over REST", () => {
 
   it("do not wait for the end of a body that cannot be read", async () => {
     const pieces = [head("200 OK", { ...JSON_TYPE, ...CHUNKED, "content-encoding": "zstd" }), chunk("{")];
-    expect((await ownFailure(segments({ pieces, ending: "keep" }))).summary).toMatch(/^the response is compressed/);
+    expect((await ownFailure(segments({ pieces, ending: "keep" }))).summary).toMatch(/^the response has/);
     await server.requests[0]?.closed;
   });
 });

@@ -119,55 +119,50 @@ describe("frames are read", () => {
 
 describe("an answer that breaks the rules is a ProtocolError, after what came", () => {
   it.each<[string, Uint8Array, Code, string]>([
-    [
-      "text that is no JSON",
-      socketFrame("<html>"),
-      Code.DataLoss,
-      "the JSON object that ends at byte 6 is not valid JSON",
-    ],
-    ["JSON that is no object", socketFrame("[1]"), Code.DataLoss, 'a JSON object was expected, but there is "[1]"'],
-    ["an empty frame", socketFrame(""), Code.DataLoss, "the JSON object that ends at byte 0 is not valid JSON"],
+    ["text that is no JSON", socketFrame("<html>"), Code.DataLoss, "invalid JSON in the object that ends at byte 6"],
+    ["JSON that is no object", socketFrame("[1]"), Code.DataLoss, 'expected a JSON object, but found "[1]"'],
+    ["an empty frame", socketFrame(""), Code.DataLoss, "invalid JSON in the object that ends at byte 0"],
     [
       "an object that is cut",
       socketFrame('{"result":'),
       Code.DataLoss,
-      "the JSON object that ends at byte 10 is not valid JSON",
+      "invalid JSON in the object that ends at byte 10",
     ],
     [
       "bytes that are no text",
       socketFrame(Buffer.from([0xff]), 0x82),
       Code.DataLoss,
-      "the JSON object that ends at byte 1 is not valid JSON",
+      "invalid JSON in the object that ends at byte 1",
     ],
     [
       "an object without a result",
       socketFrame("{}"),
       Code.DataLoss,
-      "a chunk has neither a result nor an error; its fields are: none",
+      "a chunk has neither a result nor an error; it has the fields: none",
     ],
     [
       "a result of another type",
       socketFrame('{"result":{"events":3}}'),
       Code.Internal,
-      "the response does not fit its definitions",
+      "the response does not match its definition",
     ],
     [
       "text that is not UTF-8",
       socketFrame(Buffer.from([0xff])),
       Code.Internal,
-      "the WebSocket's frames break its rules: Invalid WebSocket frame: invalid UTF-8 sequence",
+      "the server violated the WebSocket protocol: Invalid WebSocket frame: invalid UTF-8 sequence",
     ],
     [
       "a frame of an unknown kind",
       socketFrame("", 0x83),
       Code.Internal,
-      "the WebSocket's frames break its rules: Invalid WebSocket frame: invalid opcode 3",
+      "the server violated the WebSocket protocol: Invalid WebSocket frame: invalid opcode 3",
     ],
     [
       "a frame that is compressed",
       socketFrame("", 0xc1),
       Code.Internal,
-      "the WebSocket's frames break its rules: Invalid WebSocket frame: RSV1 must be clear",
+      "the server violated the WebSocket protocol: Invalid WebSocket frame: RSV1 must be clear",
     ],
   ])("%s", async (_, bytes, code, summary) => {
     const found = await talkTo(sends("keep", one, bytes));
@@ -184,7 +179,7 @@ describe("an answer that breaks the rules is a ProtocolError, after what came", 
     expect(withoutUrl(found)).toEqual({
       ids: [],
       name: "ProtocolError",
-      error: { code: Code.Internal, summary: `the answer opens no WebSocket: ${reason}` },
+      error: { code: Code.Internal, summary: `the response does not open a WebSocket: ${reason}` },
     });
   });
 });
@@ -213,9 +208,11 @@ describe("an answer that opens no socket is an error as any other", () => {
   it("of its status, or of its error object", async () => {
     const page = await talkTo(whole("404 Not Found", "<html>nothing here</html>", { "content-type": "text/html" }));
     expect(page.error).toMatchObject({ name: "ProtocolError", code: Code.Unimplemented });
-    expect(page.error?.message).toContain('the answer opens no WebSocket: HTTP 404: "<html>nothing here</html>"');
-    expect(page.error?.message).toContain("needs grpc-gateway's WebSocket proxy");
-    expect(page.error?.message).toContain("use gRPC, which needs none");
+    expect(page.error?.message).toContain(
+      'the response does not open a WebSocket: HTTP 404: "<html>nothing here</html>"',
+    );
+    expect(page.error?.message).toContain("need grpc-gateway's WebSocket proxy,");
+    expect(page.error?.message).toContain("or gRPC.");
     const body = JSON.stringify({ code: 16, message: "who are you", details: [] });
     const object = await talkTo(whole("401 Unauthorized", body));
     expect(object.error).toMatchObject({ name: "NodeError", code: Code.Unauthenticated });
@@ -226,7 +223,7 @@ describe("an answer that opens no socket is an error as any other", () => {
     expect(fine.error).toMatchObject({
       name: "ProtocolError",
       code: Code.Unimplemented,
-      summary: "the answer opens no WebSocket: HTTP 200",
+      summary: "the response does not open a WebSocket: HTTP 200",
     });
   });
 
@@ -257,7 +254,7 @@ describe("an answer that opens no socket is an error as any other", () => {
       }
     })();
     const { error } = await talkTo({ pieces: endless, ending: "end" });
-    expect(error?.summary).toContain("with more than 1048576 bytes about it");
+    expect(error?.summary).toContain("with a body of more than 1048576 bytes, which was");
     await server.requests.at(-1)?.closed;
   });
 });

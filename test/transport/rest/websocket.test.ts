@@ -122,7 +122,7 @@ describe("headers", () => {
     await using client = restClient("http://node.example:1");
     const { error } = await readAll(observe(client, asking(1n), { headers: { authorization: "Bearer abc" } }));
     expect(error).toBeInstanceOf(RequestError);
-    expect(error?.summary).toContain("would go over plain HTTP to node.example");
+    expect(error?.summary).toContain("would be sent over plain HTTP to node.example");
   });
 });
 
@@ -143,8 +143,8 @@ it("over TLS, the server and the client prove who they are", async () => {
   expect(await take(1, observe(client, asking(3n)))).toEqual(['{"batchSize":"3"}']);
   const failures = [
     [{ serverName: "node.example", ...own }, "the server's certificate is not trusted", false],
-    [{ caFile, ...own }, "the server's certificate is for another name", false],
-    [named, "the server asks for a client certificate", true],
+    [{ caFile, ...own }, "the server's certificate is for another hostname", false],
+    [named, "the server requires a client certificate", true],
   ] as const;
   for (const [given, summary, connected] of failures) {
     await using other = restClient(node.url, { tls: given });

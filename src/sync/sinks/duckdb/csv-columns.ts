@@ -82,7 +82,7 @@ export function missingColumns({ table, added }: ColumnPlan, existing: readonly 
 }
 
 function sameName(table: TableName, name: string): SinkError {
-  return new SinkError(`the column ${quoted(name)} of ${table} differs from another one only in case`, {
+  return new SinkError(`the column ${quoted(name)} of ${table} differs from another column only in case`, {
     code: Code.Unimplemented,
     advice: "Install a newer release, which may know the column.",
   });
@@ -134,7 +134,7 @@ function nonNullValueSql(text: string, column: SinkColumn | undefined, huge: Hug
   const value = valueSql(text, column, huge);
   return column === undefined || column.nullable
     ? value
-    : `coalesce(${value}, error(${literal(`the column ${column.name} has NULL, which it does not allow`)}))`;
+    : `coalesce(${value}, error(${literal(`the column ${column.name} must not be NULL`)}))`;
 }
 
 /**

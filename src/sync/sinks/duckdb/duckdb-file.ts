@@ -142,7 +142,7 @@ async function folderOf(path: string): Promise<string> {
     return await realpath(folder);
   } catch (cause) {
     const { code, advice } = fileError(cause, folder);
-    throw new SinkError(`the folder of the database cannot be used: ${quotedPath(folder)}`, { code, advice, cause });
+    throw new SinkError(`the folder of the database is unusable: ${quotedPath(folder)}`, { code, advice, cause });
   }
 }
 

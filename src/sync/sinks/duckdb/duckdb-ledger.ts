@@ -57,9 +57,9 @@ export async function createLedger(connection: DuckDBConnection, name: string, c
  * @returns the error
  */
 export function otherChainError(name: string, held: string, chainId: string): RequestError {
-  return new RequestError(`${name} holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
+  return new RequestError(`${name} has chain ${quoted(held)}, not ${quoted(chainId)}`, {
     errorCode: "TW_CHAIN_MISMATCH",
-    advice: "Choose another sink for this chain: a sink holds only one chain. Nothing was changed.",
+    advice: "Use another sink for this chain: a sink can have only one chain. Nothing was changed.",
   });
 }
 

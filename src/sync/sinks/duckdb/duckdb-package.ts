@@ -23,7 +23,7 @@ export async function loadDuckdb() {
   const [major = 0, minor = 0] = version.replace(/^v/u, "").split(".").map(Number);
   if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
     throw new RequestError(
-      `the package @duckdb/node-api holds DuckDB ${version}, but ${MIN_VERSION.join(".")} or later is needed`,
+      `the package @duckdb/node-api contains DuckDB ${version}, but ${MIN_VERSION.join(".")} or later is required`,
       {
         advice: "Install a newer one: npm install @duckdb/node-api@latest",
         errorCode: "TW_MISSING_PACKAGE",
@@ -35,7 +35,7 @@ export async function loadDuckdb() {
 
 const PERMISSIONS = "Check the permissions of the file and its folder.";
 const DAMAGED =
-  "The file is damaged. Take it from a backup, or remove() its unit with the library's sink and sync again.";
+  "The file is damaged. Restore it from a backup, or remove its unit with remove() of the sink and sync again.";
 
 /**
  * The meanings of DuckDB's messages: a pattern of the message, the code, and the advice. The first match applies. Messages that
@@ -47,7 +47,7 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
   [
     /^(?:Conversion|Invalid Input|Constraint) Error/u,
     Code.DataLoss,
-    "Report it to the operator of the node, or install a newer release: the network may have changed its tables.",
+    "The network may have changed its tables. Install a newer release, or report this to the operator of the node.",
   ],
   [
     /lock on file|Conflicting lock/u,
@@ -63,7 +63,7 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
   [/not a valid DuckDB/u, Code.FailedPrecondition, "Choose another path: the file is not overwritten."],
   [/conflict/iu, Code.Aborted, "Retry at once: another transaction conflicted with this one."],
   [/No space left/u, Code.ResourceExhausted, "Free some space on the disk."],
-  [/^Out of Memory/u, Code.ResourceExhausted, "Give the sink a larger memoryLimit."],
+  [/^Out of Memory/u, Code.ResourceExhausted, "Raise memoryLimit of the sink."],
   [/Permission denied|read-only|Read-only/u, Code.PermissionDenied, PERMISSIONS],
   [/No such file/u, Code.NotFound, "Check the path."],
   [/magic bytes|too small to be a Parquet|TProtocol|ZSTD|Parquet file|parquet file|corrupt/u, Code.DataLoss, DAMAGED],

@@ -110,7 +110,7 @@ export function namedViewSql(table: TableName): string {
  */
 export function assertCount(unit: Unit, rows: bigint, { measures }: SpooledCsv): void {
   if (rows !== measures.rows) {
-    throw new SinkError(`${unitName(unit)}: DuckDB has read ${rows} rows, but the file has ${measures.rows}`, {
+    throw new SinkError(`${unitName(unit)}: DuckDB read ${rows} rows, but the file has ${measures.rows}`, {
       code: Code.Internal,
       advice:
         "Nothing was stored. Install another version of @duckdb/node-api, and report this to the developers of tradewire.",

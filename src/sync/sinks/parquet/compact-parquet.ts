@@ -81,9 +81,9 @@ export async function compactParquet(folder: string, options: CompactOptions = {
   const path = await realpath(folder).catch(() => resolve(folder));
   const { layout, chainId } = await readFolder(path, `parquet:${folder}`);
   if (chainId === undefined) {
-    throw new SinkError(`parquet:${folder} holds no sync, so there are no files to join`, {
+    throw new SinkError(`parquet:${folder} is not the target of a sync, so there are no files to merge`, {
       code: Code.NotFound,
-      advice: "Give the folder that `tradewire sync --to parquet:FOLDER` writes to.",
+      advice: "Use the folder of `tradewire sync --to parquet:FOLDER`.",
     });
   }
   const engine = engineIn(`parquet:${folder}`, layout.pending, memoryLimit);
@@ -199,11 +199,11 @@ async function writeJoined(
       const { rowsChanged } = await connection.run(copySql(query, part, metadata, withDictionary));
       if (BigInt(rowsChanged) !== joined.rows) {
         throw new SinkError(
-          `the files of ${unitName(joined)} have ${rowsChanged} rows, but the ledger says ${joined.rows}`,
+          `the files of ${unitName(joined)} have ${rowsChanged} rows, but the ledger has ${joined.rows}`,
           {
             code: Code.DataLoss,
             advice:
-              "Nothing was joined. Find the damaged unit with `tradewire sync verify`, and load it again with --repair.",
+              "Nothing was merged. Find the damaged unit with `tradewire sync verify`, and reload it with --repair.",
           },
         );
       }

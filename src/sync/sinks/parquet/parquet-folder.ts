@@ -234,7 +234,7 @@ function unsupportedFormat(name: string, format: number): SinkError {
     format < MIN_FORMAT
       ? [
           "in which amounts are text, but this release writes numbers",
-          "Nothing was changed, and its files can still be read. Sync into a new folder, so that no column has two types.",
+          "Nothing was changed, and the files remain readable. Sync into a new folder, so that no column has two types.",
         ]
       : ["which this release does not support", "Install a newer release."];
   return new SinkError(`${name} has the format ${format}, ${how}`, { code: Code.FailedPrecondition, advice });

@@ -79,11 +79,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       return found.value;
     }
     if (await isChanging(opened().layout.pending, entry)) {
-      throw changing(
-        name,
-        entry,
-        "or a process was killed while it did so; `tradewire sync compact` completes the change",
-      );
+      throw changing(name, entry, "or that process was killed; `tradewire sync compact` completes the change");
     }
     if (!(await manifest(entry.table).entries()).some((other) => isEntryOf(other, entry))) {
       throw changing(name, entry, "since the ledger was read");
@@ -163,11 +159,8 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
 }
 
 function changing(name: string, entry: LedgerEntry, when: string): SinkError {
-  return new SinkError(
-    `${name}: files of ${unitName(entry)} are being joined or replaced by another process, ${when}`,
-    {
-      code: Code.Aborted,
-      advice: "Retry in a moment.",
-    },
-  );
+  return new SinkError(`${name}: another process is merging or replacing files of ${unitName(entry)}, ${when}`, {
+    code: Code.Aborted,
+    advice: "Retry in a moment.",
+  });
 }

@@ -80,7 +80,7 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
       if (!(await onPath(files.lock, Promise.resolve().then(lock.isHeld)))) {
         throw new SinkError(`${name} was taken over by another sync, because this one was suspended for too long`, {
           code: Code.Aborted,
-          advice: "No data are lost. Retry.",
+          advice: "No data is lost. Try again.",
         });
       }
       const { load, remove } = change;
@@ -195,7 +195,7 @@ function overlaps(name: string, { table, fromBlock, toBlock }: Unit): boolean {
 
 /** The text of a notice. It is not a Parquet file, so readers fail with an error that names it. */
 const NOTICE =
-  "Files of this table are being joined or replaced. If this file remains, the process was killed: run tradewire sync compact or tradewire sync to complete the change.\n";
+  "Files of this table are being merged or replaced. If this file remains, the process was killed: run tradewire sync compact or tradewire sync to complete the change.\n";
 
 /**
  * Applies a change to the files and the ledger. It is idempotent: an interrupted change is applied again from its beginning, and

@@ -82,12 +82,12 @@ export async function assertTrusted(
       : place === RULE
         ? `the rule ${part} on ${name} ${within} changes the effect of statements`
         : `the trigger ${part} on ${name} ${within} calls a function of ${role}`;
-  throw new SinkError(`${what}, so a sync could run code of another role with its own rights`, {
+  throw new SinkError(`${what}, so a sync could run code of another role with its own privileges`, {
     code: Code.PermissionDenied,
     advice:
       place === RULE
         ? "Drop the rule: the tables of a sync must not have rules."
-        : "Sync into a schema that your own role has created, or change the owner. If you fully trust the role, name it with --trust-owner (trustedOwners in the library).",
+        : "Sync into a schema that your role created, or change the owner. If you fully trust the role, use --trust-owner (trustedOwners in the library).",
   });
 }
 

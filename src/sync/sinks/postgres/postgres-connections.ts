@@ -60,8 +60,8 @@ export async function openConnections(
   const own = "connect" in target.pool ? undefined : makePool(target.pool);
   const pool = own ?? (target.pool as Pool);
   if (pool.options.max < 2) {
-    throw new RequestError("the pool for PostgreSQL has a single connection", {
-      advice: "Give a pool with `max` of 2 or more: one connection is reserved for short changes.",
+    throw new RequestError("the PostgreSQL pool has only one connection", {
+      advice: "Use a pool with a `max` of at least 2: one connection is reserved for short changes.",
     });
   }
   const { loading, spare } = slotsOf(pool);

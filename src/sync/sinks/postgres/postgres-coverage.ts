@@ -326,7 +326,7 @@ export async function countCoveredBlocks(
   const length = toBlock - fromBlock + 1n;
   if (!Number.isInteger(parts) || parts < 1 || parts > MAX_PARTS || length < 1n || length * BigInt(parts) > MAX_INT8) {
     throw new RequestError(`blocks ${fromBlock} to ${toBlock} cannot be counted in ${parts} parts`, {
-      advice: `Give a range of existing blocks, and 1 to ${MAX_PARTS} parts.`,
+      advice: `Use a range of existing blocks, and 1 to ${MAX_PARTS} parts.`,
     });
   }
   // The last part that does not begin after the block.

@@ -14,7 +14,7 @@ export interface ServerError {
 }
 
 const LATER =
-  "Wait until PostgreSQL is reachable; the sync then continues automatically, and fetches again what was not committed.";
+  "Wait until PostgreSQL is reachable. The sync then continues automatically, and fetches uncommitted units again.";
 const AGAIN = "Retry at once: other transactions conflicted with this one.";
 const RIGHTS = "Check the user, the password and the user's privileges.";
 
@@ -23,19 +23,19 @@ const STATES: readonly (readonly [prefix: string, code: Code, advice: string])[]
   ["08", Code.Unavailable, LATER],
   ["57P", Code.Unavailable, LATER],
   ["53300", Code.Unavailable, LATER],
-  ["25006", Code.Unavailable, "Wait until the server accepts writes: it is a standby, or set to read-only."],
+  ["25006", Code.Unavailable, "Wait until the server accepts writes: it is a standby or read-only."],
   ["25P0", Code.Unavailable, LATER],
   ["40", Code.Aborted, AGAIN],
   ["55P03", Code.Aborted, AGAIN],
   ["28", Code.Unauthenticated, RIGHTS],
   ["42501", Code.PermissionDenied, RIGHTS],
   ["3D000", Code.NotFound, "Create the database first, or correct its name."],
-  ["53", Code.ResourceExhausted, "Give the server more of what it lacks, such as disk space."],
-  ["57014", Code.DeadlineExceeded, "Find out who or what cancels statements on the server."],
+  ["53", Code.ResourceExhausted, "Free or add the resource that the server lacks, such as disk space."],
+  ["57014", Code.DeadlineExceeded, "Check which user or setting cancels statements on the server."],
   [
     "22",
     Code.DataLoss,
-    "Check whether the table was changed. Otherwise report it to the operator of the node, or install a newer release.",
+    "Check whether the table was changed. Otherwise install a newer release, or report this to the operator of the node.",
   ],
   ["23", Code.FailedPrecondition, "Find the constraint or column that was added to the table, and remove it."],
   [
@@ -46,20 +46,20 @@ const STATES: readonly (readonly [prefix: string, code: Code, advice: string])[]
   [
     "42P07",
     Code.FailedPrecondition,
-    "Give another schema, or rename the existing object: tradewire sync did not create it.",
+    "Use another schema, or rename the existing object: tradewire sync did not create it.",
   ],
   [
     "42710",
     Code.FailedPrecondition,
-    "Give another schema, or rename the existing object: tradewire sync did not create it.",
+    "Use another schema, or rename the existing object: tradewire sync did not create it.",
   ],
   ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the missing columns."],
   ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which creates missing tables."],
 ];
 const NO_PASSWORD =
-  "Set PGPASSWORD, or write the password to ~/.pgpass, readable only by you (chmod 600), or put the URL into an environment variable and name it with --to-env.";
+  "Set PGPASSWORD, write the password to ~/.pgpass (chmod 600), or put the URL into an environment variable and use --to-env.";
 const CERTIFICATE =
-  "Name the file of the authority that signed the server's certificate, as in ?sslmode=verify-full&sslrootcert=ca.pem or with PGSSLMODE and PGSSLROOTCERT, and use a hostname that is in the server's certificate.";
+  "Set the certificate authority, as in ?sslmode=verify-full&sslrootcert=ca.pem or with PGSSLMODE and PGSSLROOTCERT, and use a hostname that is in the server's certificate.";
 const NO_TLS = "Enable TLS on the server, or connect without it (sslmode=disable).";
 const OTHER = "See the server's log for details.";
 

@@ -98,13 +98,13 @@ export async function assertSupported(client: PoolClient): Promise<void> {
   );
   const [server] = rows;
   if (server === undefined || server.version < OLDEST_SERVER) {
-    throw new SinkError(`the server is PostgreSQL ${server?.name ?? "of an unknown version"}`, {
+    throw new SinkError(`PostgreSQL ${server?.name ?? "of an unknown version"} is not supported`, {
       code: Code.FailedPrecondition,
       advice: "Use PostgreSQL 14 or later.",
     });
   }
   if (server.encoding !== "UTF8") {
-    throw new SinkError(`the database's encoding is ${server.encoding}, not UTF8`, {
+    throw new SinkError(`the encoding of the database must be UTF8 (got ${server.encoding})`, {
       code: Code.FailedPrecondition,
       advice: "Create another database: CREATE DATABASE history ENCODING 'UTF8' TEMPLATE template0.",
     });
@@ -146,9 +146,9 @@ export async function claimChain(client: PoolClient, within: string, chainId: st
   if (held === undefined) {
     await client.query(`INSERT INTO ${within}.tradewire_sync (format, chain_id) VALUES ($1, $2)`, [FORMAT, chainId]);
   } else if (held !== chainId) {
-    throw new RequestError(`the schema holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
+    throw new RequestError(`the schema has chain ${quoted(held)}, not ${quoted(chainId)}`, {
       errorCode: "TW_CHAIN_MISMATCH",
-      advice: "Give another schema: each holds one chain.",
+      advice: "Use another schema: each can have only one chain.",
     });
   }
 }

@@ -91,7 +91,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
   assertOneOf("createIndexes", options.createIndexes, ["with", "after"]);
   assertOneOf("namedViews", options.namedViews, [true, false]);
   if (options.trustedOwners !== undefined) {
-    assertArray("trustedOwners", options.trustedOwners, "Give the names of roles.");
+    assertArray("trustedOwners", options.trustedOwners, "an array of role names");
   }
   const place = parseTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
@@ -104,7 +104,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     onLost?: () => void,
   ): Promise<void> {
     if (state !== undefined) {
-      throw new RequestError(`${place.name} is open already`, { advice: "Create a separate sink for each use." });
+      throw new RequestError(`${place.name} is already open`, { advice: "Create a separate sink for each use." });
     }
     const connections = await openConnections(place, signal, () => {
       losses += 1;

@@ -198,7 +198,7 @@ function tableChanges(within: string, table: TableName, catalog: Catalog): strin
       `the table ${table} exists but was not created by tradewire sync: it has no column ${FROM_BLOCK}`,
       {
         code: Code.FailedPrecondition,
-        advice: "Give another schema, or rename the table.",
+        advice: "Use another schema, or rename the table.",
       },
     );
   }

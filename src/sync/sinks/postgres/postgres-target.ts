@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Pool, PoolConfig } from "pg";
 import { quoted } from "../../../errors/error-text.js";
 import { RequestError } from "../../../errors/index.js";
+import { invalidValueError } from "../../../input/assert.js";
 import { identifier } from "../sink-columns.js";
 import type { PostgresPool } from "./postgres-pool.js";
 
@@ -42,20 +43,20 @@ export function parseTarget(
   trustedOwners: readonly string[] = [],
 ): Target {
   if (typeof schema !== "string") {
-    throw new RequestError("the name of the schema is no text", { advice: 'Give one such as "history".' });
+    throw invalidValueError("schema", schema, 'a string such as "history"');
   }
   const length = Buffer.byteLength(schema);
   if (length === 0 || length > MAX_IDENTIFIER || schema.includes("\0") || /^pg_/iu.test(schema)) {
-    throw new RequestError(`${quoted(schema)} cannot be the name of a schema`, {
-      advice: `Give a name of 1 to ${MAX_IDENTIFIER} bytes that does not begin with pg_.`,
+    throw new RequestError(`invalid schema name ${quoted(schema)}`, {
+      advice: `Use a name of 1 to ${MAX_IDENTIFIER} bytes that does not start with pg_.`,
     });
   }
   const suffix = schema === "public" ? "" : `, schema ${quoted(schema)}`;
   const place = { schema, within: identifier(schema), trustedOwners };
   if (typeof target !== "string") {
     if (!isPool(target)) {
-      throw new RequestError("a PostgreSQL sink has neither a URL nor a pool", {
-        advice: "Give a URL such as postgres://user@host:5432/database, or a Pool of the package pg.",
+      throw new RequestError("a PostgreSQL sink needs a URL or a pool", {
+        advice: "Use a URL such as postgres://user@host:5432/database, or a Pool of the package pg.",
       });
     }
     const { connectionString, host, port, database } = target.options;
@@ -88,9 +89,9 @@ function parseUrl(text: string): URL {
   // An "@" after the host comes from a password that is not percent-encoded; the parsed host is then a part of the password.
   const isEncoded = url !== undefined && !`${url.pathname}${url.search}${url.hash}`.includes("@") && url.hash === "";
   if (!isEncoded || !/^postgres(ql)?:$/u.test(url.protocol)) {
-    throw new RequestError("the URL of PostgreSQL cannot be read", {
+    throw new RequestError("invalid PostgreSQL URL", {
       advice:
-        "Give one such as postgres://user@host:5432/database. In a password, write characters such as / # ? @ percent-encoded (%2F, %23, %3F, %40), or leave it to PGPASSWORD or ~/.pgpass.",
+        "Use a URL such as postgres://user@host:5432/database. In a password, percent-encode characters such as / # ? @ (%2F, %23, %3F, %40), or use PGPASSWORD or ~/.pgpass instead.",
     });
   }
   return url;
@@ -159,8 +160,8 @@ function readPem(path: string, of: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new RequestError(`the file ${quoted(path)} of ${of} cannot be read`, {
-      advice: "Give the path of a PEM file that can be read, or leave it out.",
+    throw new RequestError(`cannot read the file ${quoted(path)} of ${of}`, {
+      advice: "Use the path of a readable PEM file, or remove it.",
       cause,
     });
   }

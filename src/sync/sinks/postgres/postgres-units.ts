@@ -59,7 +59,7 @@ export async function loadUnit(
   const counted = await copyCsv(client, copyFrom, `${within}.${table}`, targets, csv.content);
   const { rows, bytes, sha256 } = csv.measures();
   if (counted !== rows) {
-    throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, and ${rows} were sent`, {
+    throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, but ${rows} were sent`, {
       code: Code.DataLoss,
       advice:
         "The rows were not stored. Report this to the developers of tradewire: both counts are of the same CSV file.",
@@ -88,7 +88,7 @@ export async function loadUnit(
   );
   const [entry] = inserted.rows;
   if (entry === undefined) {
-    throw new SinkError(`another sync has loaded blocks of ${table} from ${fromBlock} to ${toBlock} meanwhile`, {
+    throw new SinkError(`another sync loaded blocks of ${table} from ${fromBlock} to ${toBlock} in the meantime`, {
       code: Code.Aborted,
       advice: "Retry: the ledger then contains the other unit.",
     });
@@ -262,7 +262,7 @@ export async function compareRows(
   const counted = await copyCsv(client, copyFrom, "pg_temp.tradewire_fresh", names, csv.content);
   const { rows } = csv.measures();
   if (counted !== rows) {
-    throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, and ${rows} were sent`, {
+    throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, but ${rows} were sent`, {
       code: Code.DataLoss,
       advice: "Report this to the developers of tradewire: both counts are of the same CSV file.",
     });

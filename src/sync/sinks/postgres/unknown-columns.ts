@@ -188,15 +188,15 @@ function unknownValue(table: TableName, reason: unknown) {
 }
 
 function refused(table: TableName, what: string): SinkError {
-  return new SinkError(`${what} of ${table} is not known to this release`, {
+  return new SinkError(`${what} of ${table} is unknown to this release`, {
     code: Code.Unimplemented,
     advice: "Install a newer release, or let unknown columns be added.",
   });
 }
 
 function tooMany(type: string): SinkError {
-  return new SinkError(`the node sends more unknown values of ${type}, or longer ones, than can be added`, {
+  return new SinkError(`the node sent too many or too long unknown values of ${type}`, {
     code: Code.FailedPrecondition, // The cause is the unit, and others may be loaded.
-    advice: `At most ${MAX_ADDED_VALUES} of ${MAX_VALUE} bytes are added. Check the node, or install a newer release, which may know them.`,
+    advice: `At most ${MAX_ADDED_VALUES} values of ${MAX_VALUE} bytes can be added. Check the node, or install a newer release, which may know them.`,
   });
 }

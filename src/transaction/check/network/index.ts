@@ -105,7 +105,7 @@ function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[K
  */
 export function networkProblems(command: Command): readonly NetworkProblem[] {
   if (!Object.hasOwn(CHECKS, command.case)) {
-    throw invalidValueError("command.case", command.case, "Give the name of a command, such as orderSubmission.");
+    throw invalidValueError("command.case", command.case, "the name of a command, such as orderSubmission");
   }
   return [...problemsOf(command.case, command.value)];
 }

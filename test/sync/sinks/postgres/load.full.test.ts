@@ -134,11 +134,11 @@ describe("loading a unit into PostgreSQL", () => {
       expect(await sink.load(unitOf("blocks", 1, 30), sameRows, calm)).toEqual({ outcome: "there" });
       const otherRows = fetchOf(blocksCsv(41, 70), 2, stealing(51, 60, false));
       await expect(sink.load(unitOf("blocks", 41, 70), otherRows, calm)).rejects.toThrow(
-        "another sync has loaded blocks of blocks from 41 to 70 meanwhile",
+        "another sync loaded blocks of blocks from 41 to 70 in the meantime",
       );
       const oneBlock = fetchOf(blocksCsv(71, 90), 2, stealing(61, 71, false));
       await expect(sink.load(unitOf("blocks", 71, 90), oneBlock, calm)).rejects.toThrow(
-        "another sync has loaded blocks of blocks from 71 to 90 meanwhile",
+        "another sync loaded blocks of blocks from 71 to 90 in the meantime",
       );
       expect((await entriesOf(sink)).map(({ fromBlock }) => fromBlock)).toEqual([11n, 51n, 61n]);
       expect(await count(client)).toBe(1);

@@ -40,7 +40,7 @@ describe("opening a schema of PostgreSQL", () => {
       await using other = postgresSink(url);
       await expect(other.open(openingOf({ chainId: "chain-2" }))).rejects.toMatchObject({
         name: "RequestError",
-        message: expect.stringContaining('holds the chain "chain-1", not "chain-2"'),
+        message: expect.stringContaining('has chain "chain-1", not "chain-2"'),
       });
       await using apart = postgresSink(url, { schema: "two" });
       await apart.open(openingOf({ chainId: "chain-2" }));
@@ -180,7 +180,7 @@ describe("a pool that was given", () => {
 
   it("has two connections or more", async () => {
     const pool = new pg.Pool({ connectionString: server.url, max: 1 });
-    await expect(postgresSink(pool).open(openingOf())).rejects.toThrow("has a single connection");
+    await expect(postgresSink(pool).open(openingOf())).rejects.toThrow("has only one connection");
     await pool.end();
   });
 });

@@ -52,12 +52,12 @@ describe("where a PostgreSQL is", () => {
     "https://me:s3cret@db.example/history",
     "s3cret",
   ])("is refused where the URL cannot be right, without a word of it: %s", (url) => {
-    expect(() => postgresSink(url)).toThrow("the URL of PostgreSQL cannot be read");
+    expect(() => postgresSink(url)).toThrow("invalid PostgreSQL URL");
     expect(() => postgresSink(url)).not.toThrow(/s3cret/u);
   });
 
   it.each(["", "x".repeat(64), "ä".repeat(32), "a\0b", "pg_mine"])("has no schema called %j", (schema) => {
-    expect(() => postgresSink(server.url, { schema })).toThrow("cannot be the name of a schema");
+    expect(() => postgresSink(server.url, { schema })).toThrow("invalid schema name");
   });
 });
 
@@ -98,6 +98,6 @@ describe("a server that cannot be used", () => {
     expect(sink.name).toBe(`postgres://${hostname}:${port}/nowhere`);
     await expect(sink.open(openingOf())).rejects.toMatchObject({ code: Code.NotFound });
     Object.assign(process.env, { PGSSLMODE: "verify-full", PGSSLROOTCERT: "/nowhere/root.pem" });
-    expect(() => postgresSink("postgres://")).toThrow('the file "/nowhere/root.pem" of PGSSLROOTCERT cannot be read');
+    expect(() => postgresSink("postgres://")).toThrow('cannot read the file "/nowhere/root.pem" of PGSSLROOTCERT');
   });
 });

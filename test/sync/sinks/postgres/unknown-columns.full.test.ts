@@ -118,9 +118,9 @@ describe("what a newer node sends", () => {
       server,
       async (sink, client) => {
         const column = sink.load(unitOf("blocks", 1, 10), fetchOf(withColumn("fresh", 1, 10)), calm);
-        await expect(column).rejects.toThrow('the column "fresh" of blocks is not known to this release');
+        await expect(column).rejects.toThrow('the column "fresh" of blocks is unknown to this release');
         const value = sink.load(unitOf("markets", 1, 10), fetchOf(marketsCsv("STATE_NEW")), calm);
-        await expect(value).rejects.toThrow('"STATE_NEW" in the column state of markets is not known to this release');
+        await expect(value).rejects.toThrow('"STATE_NEW" in the column state of markets is unknown to this release');
         const long = sink.load(unitOf("blocks", 1, 10), fetchOf(withColumn("x".repeat(64), 1, 10)), calm);
         await expect(long).rejects.toMatchObject({ name: "SinkError", code: Code.Unimplemented });
         expect([await count(client), await count(client, "markets")]).toEqual([0, 0]);
