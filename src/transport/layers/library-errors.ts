@@ -307,8 +307,11 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
         : connectionError(streamReset(failure.http2Code), url, error);
     case "deadline exceeded":
       return deadlineExceeded(error);
-    case "not sent":
-      return endBeforeSending(failure.reason, "there was a connection");
+    case "not sent": {
+      // Connect's error of a signal does not have the signal's reason: a limit of the library has an error of its own.
+      const reason: unknown = context.signal?.aborted === true ? context.signal.reason : failure.reason;
+      return libraryErrorIn(reason) ?? endBeforeSending(reason, "there was a connection");
+    }
     case "missing status":
       return responseError(context.hasSingleResponse === true ? MISSING_STATUS : TRUNCATED_RESPONSE, {
         cause: error,
