@@ -234,7 +234,7 @@ const haltingCommands: readonly (readonly [name: string, command: JsonObject, pr
       [
         `a batch of proposals that updates ${name}`, // CheckBatchPropose in core/processor/abci.go
         batchOfUpdates("spam.pow.difficulty", key ?? ""),
-        `batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key is ${key}, ${why}: updating it in a batch of proposals stops a core node of v0.78.0 that checks the batch`,
+        `batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key must not be ${key}, ${why}: updating it in a batch of proposals stops a core node of v0.78.0 that checks the batch`,
       ] as const,
   ),
 ];
@@ -585,7 +585,7 @@ describe("a batch of proposals that updates parameters", () => {
         const error = await failure(refused());
         expect(error).toBeInstanceOf(CommandError);
         expect(String(error)).toContain(
-          "batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key must not be no.such.parameter, which this network does not have: in a batch of proposals",
+          "batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key must not be no.such.parameter, which this network does not have: updating it in a batch of proposals",
         );
       }
       expect(new Set(called)).toEqual(new Set(["getNetworkParameter"]));

@@ -36,7 +36,7 @@ describe("a key", () => {
 
   test("may not come out of a pipe, and says so at once", async () => {
     const piped = await start("bash", ["-c", '"$0" "$1" keys show <(echo)', process.execPath, main]).ended;
-    expect(piped).toMatchObject({ code: 1, out: "", err: expect.stringContaining("not a file") });
+    expect(piped).toMatchObject({ code: 1, out: "", err: expect.stringContaining("not a regular file") });
   });
 });
 

@@ -60,7 +60,7 @@ export const streamCases: readonly Case[] = [
   exporting(
     "the body is no archive",
     Buffer.from("a,b\n1,2\n"),
-    dataLoss('the response is not a ZIP archive; it begins with "a,b\\n1,2\\n"'),
+    dataLoss('the response is not a ZIP archive; it starts with "a,b\\n1,2\\n"'),
   ),
   {
     name: "the first chunk has no extensions",

@@ -74,7 +74,7 @@ describe("a token does not leave over plain HTTP to another machine", () => {
     for (const host of [address ?? "node.example", "node.example"]) {
       const connect = () => client(`http://${host}:${port}`, { allowInsecureHeaders: false });
       expect(connect).toThrow(RequestError);
-      expect(connect).toThrow(`headers would go over plain HTTP to ${host}`);
+      expect(connect).toThrow(`headers would be sent over plain HTTP to ${host}`);
     }
     expect(server.count()).toBe(0);
 

@@ -82,20 +82,23 @@ function failed(reason: unknown): { outcome: unknown; advice?: string; method?: 
     return { outcome: reason };
   }
   const { name, code, advice, details, method } = reason;
-  // A URL and a page that is quoted may differ.
+  // A URL and a page that is quoted may differ. gRPC sends nothing before the server has, and HTTP/1.1 sends the request.
   const summary = reason.summary
-    .replace(/ \((https?:|before that over )[^)]*\)$/, "")
+    .replace(/ \((https?:|previously over )[^)]*\)$/, "")
     .replace(/(?<=HTTP \d{3}\b.*?): ".*$/s, "")
-    .replace(/; it begins with "<.*$/s, "");
-  return { outcome: { name, code, summary, details } satisfies Failure, advice: sameLimit(advice), method };
+    .replace(/; it starts with "<.*$/s, "")
+    .replace(/(?<=deadline of the call passed) before there was a connection$/, "");
+  return { outcome: { name, code, summary, details } satisfies Failure, advice: sameAdvice(advice), method };
 }
 
-/** A message is larger in JSON, and each transport has a limit of its own. */
-function sameLimit(advice: string): string {
-  return advice.replace(
-    /^The message .*(more than the limit of \d+ bytes)\. Raise limits\.max(?:Message|Json)Bytes/,
-    "The message $1",
-  );
+/** A message is larger in JSON, and each transport has a limit of its own. What was sent differs where a server says nothing. */
+function sameAdvice(advice: string): string {
+  return advice
+    .replace(/^(?:Nothing was sent\. )?Allow more time .*$/, "Allow more time")
+    .replace(
+      /^The message .*(exceeds the limit of \d+ bytes)\. If this size is expected, raise limits\.max(?:Message|Json)Bytes/,
+      "The message $1",
+    );
 }
 
 /** Start a node that gives one answer, over gRPC and over the gateway. */

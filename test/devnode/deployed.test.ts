@@ -115,7 +115,7 @@ describe("a node as deployed", () => {
     const failure = {
       height,
       txHash: expect.any(String),
-      errors: ["its block was used by the transactions of its key"],
+      errors: ["its block has served the transactions of its key"],
     };
     expect(failures).toEqual(Array.from({ length: sent - served }, () => failure));
   });

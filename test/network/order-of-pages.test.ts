@@ -39,7 +39,7 @@ describe("pages of stop orders that the network refused", () => {
     const list = (client: Client) => client.listStopOrders({ pagination: paginationOf(call) });
     const deployed = await ask("deployed", call, list);
     expect(deployed.error).toBeInstanceOf(RequestError);
-    expect(String(deployed.error)).toMatch(/deployed nodes .* for ListStopOrders/);
+    expect(String(deployed.error)).toMatch(/ListStopOrders: deployed nodes|deployed nodes .* for ListStopOrders/);
     expect(deployed.asked).toEqual([]);
     const specified = await ask("specification", call, list); // The specification has them (2.1, 4.4).
     expect(specified.error).toBeInstanceOf(NodeError);

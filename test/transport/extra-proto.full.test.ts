@@ -280,7 +280,7 @@ describe("an rpc that was added to proto/ and generated", () => {
         code: Code.InvalidArgument,
         cause: expect.objectContaining({
           name: "RequestError",
-          summary: expect.stringContaining("name must be a non-empty string"),
+          summary: expect.stringContaining('name is "", which the path'),
         }),
       },
     };

@@ -70,7 +70,7 @@ it("joins nothing where a file has lost rows", async () => {
     await sink[Symbol.asyncDispose]();
     const [first = ""] = (await filesIn(path)).map((name) => join(path, name));
     await ask(`COPY (FROM read_parquet('${first}', hive_partitioning = false) LIMIT 1) TO '${first}' (FORMAT parquet)`);
-    await expect(compactParquet(path)).rejects.toThrow("have 3 rows, but the ledger says 4");
+    await expect(compactParquet(path)).rejects.toThrow("have 3 rows, but the ledger has 4");
     expect((await filesIn(path)).length).toBe(2);
   });
 });

@@ -76,7 +76,7 @@ describe("loading a unit into PostgreSQL", () => {
         measures: () => ({ rows: 11n, bytes: 1n, sha256: "00" }),
       });
       await expect(sink.load(unitOf("blocks", 1, 10), fewer, calm)).rejects.toThrow(
-        "read 10 rows of blocks from block 1, and 11 were sent",
+        "read 10 rows of blocks from block 1, but 11 were sent",
       );
       const broken = fetchOf(`${blocksCsv(1, 10)}2024-01-01 00:00:00+00,eleven,\\x00\n`);
       await expect(sink.load(unitOf("blocks", 1, 10), broken, calm)).rejects.toMatchObject({
