@@ -83,7 +83,7 @@ it.each(places)("loads the units that verify found wrong anew: %s", async (_kind
   const other = trades === undefined ? [] : [{ ...trades, segmentId: "other" }];
   expect(await repairSync(clients, { sink: open(), units: other })).toMatchObject({
     units: 0,
-    failed: [{ unit: { segmentId: "other" }, error: { message: expect.stringContaining("no node that answers") } }],
+    failed: [{ unit: { segmentId: "other" }, error: { message: expect.stringContaining("no reachable node lists") } }],
   });
   expect(await verify()).toMatchObject({ unsound: 2n });
   expect(await repairSync(clients, { sink: open(), units })).toMatchObject({ units: 2, failed: [] });
@@ -129,8 +129,8 @@ it("compares a joined unit whose oldest segments no node has any more as far as 
     failed: [
       {
         error: {
-          summary: expect.stringContaining("has blocks 21 to 30 of blocks any more"),
-          advice: expect.stringContaining("blocks 31 to 40 can be"),
+          summary: expect.stringContaining("has blocks 21 to 30 of blocks anymore"),
+          advice: expect.stringContaining("Blocks 31 to 40 can be"),
         },
       },
     ],

@@ -84,7 +84,7 @@ describe("a server that cannot be used", () => {
     url.password = encoded;
     url.pathname = "/latin";
     expect(await failureOf(url.href)).toMatchObject({
-      message: expect.stringContaining("encoding is LATIN1, not UTF8"),
+      message: expect.stringContaining("encoding of the database must be UTF8 (got LATIN1)"),
     });
     url.pathname = "/postgres";
     url.username = encoded; // The server says: role "…" does not exist.
