@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { create, fromJson, isMessage, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient as createConnectClient, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import {
@@ -22,6 +22,7 @@ import { startDevnode } from "tradewire/devnode";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleResponseSchema,
+  ObserveEventBusResponseSchema,
   TradingDataService,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
@@ -508,7 +509,7 @@ describe("a transaction that a market may delay", () => {
     const value = { ...order, marketId: openMarket };
     const tx = await signing.signCommand({ case: "orderSubmission", value }, { signer });
     const { height, spamPowNumberOfPastBlocks: past } = await signing.lastBlockHeight();
-    let seen = 0;
+    let seen = 0n; // The last block whose end the client has read.
     const watch: Interceptor = (next) => async (req) => {
       const response = await next(req);
       if (!response.stream) {
@@ -516,7 +517,11 @@ describe("a transaction that a market may delay", () => {
       }
       async function* counted<T>(messages: AsyncIterable<T>) {
         for await (const message of messages) {
-          seen += 1;
+          if (isMessage(message, ObserveEventBusResponseSchema)) {
+            for (const { event } of message.events) {
+              seen = event.case === "endBlock" ? event.value.height : seen;
+            }
+          }
           yield message;
         }
       }
@@ -529,14 +534,14 @@ describe("a transaction that a market may delay", () => {
     await using _ = following.orders({ signer, journal });
     await eventually(async () => {
       await node.makeBlock();
-      return seen > 0;
+      return seen > 0n;
     });
     while ((await signing.lastBlockHeight()).height < height + BigInt(past) - 5n) {
       await node.makeBlock();
     }
-    const before = seen;
     await node.makeBlock();
-    await eventually(() => seen > before);
+    const last = await signing.lastBlockHeight();
+    await eventually(() => seen === last.height);
     expect(await failure(following.submitTransaction({ tx }))).toMatchObject({
       summary: expect.stringMatching(/^the transaction expires in 4 blocks/),
     });
