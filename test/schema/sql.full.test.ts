@@ -254,6 +254,8 @@ describe("changes between versions", () => {
     expect(() => alterTablesSql(["trades"], { from: 31, to: 1 }, "postgres")).toThrow(
       /from version 31 to the older version 1/,
     );
-    expect(() => alterTablesSql(["trades"], { from: 31, to: 117 }, "postgres")).toThrow(/newer than the newest known version 116/);
+    expect(() => alterTablesSql(["trades"], { from: 31, to: 117 }, "postgres")).toThrow(
+      /newer than the newest known version 116/,
+    );
   });
 });
