@@ -3,9 +3,12 @@ import { chmod, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 const { files } = JSON.parse(await readFile("package.json", "utf8"));
-const folders = files.filter((path) => !path.startsWith("!"));
-const below = folders.map(async (folder) => {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+const named = files.filter((path) => !path.startsWith("!"));
+const below = named.map(async (path) => {
+  if ((await stat(path)).isFile()) {
+    return [path];
+  }
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 });
 for (const path of ["package.json", "README.md", "LICENSE", ...(await Promise.all(below)).flat()]) {
