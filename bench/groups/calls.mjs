@@ -3,7 +3,7 @@ const REST = { undici: "undici", http: "node:http", fetch: "fetch", got: "got" }
 
 export const title = "Small calls";
 export const about =
-  "GetNetworkParameter, 16 calls at once on as many connections as the client likes, with every check on.";
+  "GetNetworkParameter, 16 calls at once, on as many connections as the client opens, with all checks on.";
 
 /** The sections: gRPC and REST. */
 export async function* sections({ quick, open }) {
@@ -21,8 +21,8 @@ export async function* sections({ quick, open }) {
     (names, peer, least) =>
     ({ ratio }) =>
       names.flatMap((name) => [
-        { text: `${name}: rate of ${peer}`, least, value: ratio(name, peer) },
-        { text: `${name}: CPU per call of ${peer}`, most: 1, value: ratio(name, peer, "cpu") },
+        { text: `${name}: rate relative to ${peer}`, least, value: ratio(name, peer) },
+        { text: `${name}: CPU per call relative to ${peer}`, most: 1, value: ratio(name, peer, "cpu") },
       ]);
   yield {
     title: "gRPC",

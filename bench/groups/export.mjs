@@ -3,8 +3,8 @@ const MIB = 2 ** 20;
 const BARE = "node:http2, bare";
 const GO = "grpc-go";
 
-export const title = "Exports, to nowhere";
-export const about = `A stored archive is read and dropped. "${BARE}" decodes nothing; other peers are used as their documentation has it.`;
+export const title = "Exports, discarded";
+export const about = `A stored archive is read and discarded. "${BARE}" decodes nothing; the other libraries are used as their documentation shows.`;
 
 /** The sections: gRPC with large and with small chunks, and REST. */
 export async function* sections({ quick, open }) {
@@ -37,8 +37,8 @@ export async function* sections({ quick, open }) {
       ],
       goals: ({ ratio }) =>
         ["grpc", "grpc-js"].flatMap((name) => [
-          { text: `${name}: rate of ${BARE}`, least, value: ratio(name, BARE), instead: ratio(name, GO) >= 1 },
-          { text: `${name}: rate of ${GO}; 1.0 would do instead`, value: ratio(name, GO) },
+          { text: `${name}: rate relative to ${BARE}`, least, value: ratio(name, BARE), instead: ratio(name, GO) >= 1 },
+          { text: `${name}: rate relative to ${GO}; 1.0 also meets the goal`, value: ratio(name, GO) },
         ]),
     };
   }
@@ -58,6 +58,6 @@ export async function* sections({ quick, open }) {
       { name: "curl", shell: `curl -sSo /dev/null ${url}/api/v2/networkhistory/export`, needs: ["curl"], amount },
       { name: "bare TCP socket", peer: ["socket", "tcp", { url: tcp.url }], amount },
     ],
-    goals: ({ ratio }) => [{ text: "rest: rate of undici", least: 0.95, value: ratio("rest", "undici") }],
+    goals: ({ ratio }) => [{ text: "rest: rate relative to undici", least: 0.95, value: ratio("rest", "undici") }],
   };
 }

@@ -3,9 +3,9 @@ const MIB = 2 ** 20;
 const BY_HAND = "curl && sha256sum && unzip -tq";
 const TRANSPORTS = ["grpc", "rest"];
 
-export const title = "Exports, into a checked file";
+export const title = "Exports, to a verified file";
 export const about =
-  "Ours is `saveTo`: the archive is checked to the last byte of its content, synced, and named; its SHA-256 is known.";
+  "tradewire's is `saveTo`: it verifies the whole archive, syncs it to disk, renames it, and computes its SHA-256.";
 
 /** The sections: stored with the parts of the work, and deflated. */
 export async function* sections({ quick, open, folder }) {
@@ -52,12 +52,12 @@ export async function* sections({ quick, open, folder }) {
       ],
       goals: ({ of, ratio }) => [
         ...TRANSPORTS.map((transport) => ({
-          text: `${transport}: rate of the three commands`,
+          text: `${transport}: rate relative to the three commands`,
           least: method === "stored" ? 1.5 : 1.2,
           value: ratio(`${transport}, saveTo`, BY_HAND),
         })),
         ...(method === "stored" ? TRANSPORTS : []).map((transport, at) => ({
-          text: `${transport}: CPU of the sum of its parts`,
+          text: `${transport}: CPU relative to the sum of its parts`,
           most: 1.2,
           value:
             of(`${transport}, saveTo`, "cpu") /

@@ -2,7 +2,7 @@
 const RECORDS = 1000;
 
 export const title = "Listings";
-export const about = `All pages of ${RECORDS} stop orders each, compared with only decoding the same pages, by protobuf-es.`;
+export const about = `All pages of ${RECORDS} stop orders each, compared with only decoding the same pages with protobuf-es.`;
 
 /** The sections: gRPC, and REST. */
 export async function* sections({ quick, open }) {
@@ -33,7 +33,7 @@ export async function* sections({ quick, open }) {
       ],
       goals: ({ ratio }) =>
         transports.map((transport) => ({
-          text: `${transport}, pages: rate of decoding alone`,
+          text: `${transport}, pages: rate relative to decoding alone`,
           least: 0.9,
           value: ratio(`${transport}, pages`, alone),
         })),

@@ -1,10 +1,10 @@
 // Many exports at once, with one client.
 const MIB = 2 ** 20;
 const EXPORTS = 16;
-const EMPTY = "an empty process of Node";
+const EMPTY = "an empty Node process";
 
 export const title = "Many exports at once";
-export const about = `${EXPORTS} exports at once, discarded, compared with one export of their total size.`;
+export const about = `${EXPORTS} concurrent exports, discarded, compared with one export of their total size.`;
 
 /** A section for each transport. */
 export async function* sections({ quick, open }) {
@@ -32,9 +32,9 @@ export async function* sections({ quick, open }) {
         { name: EMPTY, peer: ["nothing", "nothing", {}], local: true },
       ],
       goals: ({ of, ratio }) => [
-        { text: `${transport}: total rate of one`, least: 0.9, value: ratio(together, "one") },
+        { text: `${transport}: total rate relative to one export`, least: 0.9, value: ratio(together, "one") },
         {
-          text: `${transport}: MiB for each export, beyond the process that makes one`,
+          text: `${transport}: additional MiB per export`,
           most: 10,
           value: (of(together, "peak") - of("one", "peak")) / (EXPORTS - 1),
         },

@@ -1,13 +1,13 @@
 // How much memory does an export take, and does it grow with the export?
 const MIB = 2 ** 20;
-const EMPTY = "an empty process of Node";
+const EMPTY = "an empty Node process";
 const BEYOND_MIB = 130;
 /** What two runs of the same differ by, as the garbage collector has it. */
 const FLAT_MIB = 32;
 
 export const title = "Memory";
 export const about =
-  "The peak memory (maximum resident set) of a process that reads an export and drops it, by its size and its chunks.";
+  "The peak memory (maximum resident set) of a process that reads and discards an export, by the size of the export and of its chunks.";
 
 /** A section for each transport. */
 export async function* sections({ quick, open }) {
@@ -37,7 +37,7 @@ export async function* sections({ quick, open }) {
           const peaks = sizes.map((mib) => of(nameOf(mib, kib), "peak"));
           return [
             {
-              text: `${transport}, chunks of ${kib} KiB: MiB beyond an empty process and four chunks`,
+              text: `${transport}, chunks of ${kib} KiB: MiB more than an empty process and four chunks`,
               most: BEYOND_MIB,
               value: Math.max(...peaks) - of(EMPTY, "peak") - (4 * kib) / 1024,
             },

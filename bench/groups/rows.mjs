@@ -7,7 +7,7 @@ const UNZIP = "unzip -p alone";
 
 export const title = "Exports, to rows";
 export const about =
-  "A deflated archive of trades becomes arrays of fields as it arrives, NULL kept apart from the empty string. The peers have the archive on the disk already.";
+  "A deflated archive of trades becomes arrays of fields as it arrives, with NULL distinct from the empty string. The other libraries read the archive from disk.";
 
 /** The one section. Rates are those of the CSV. */
 export async function* sections({ quick, open, folder }) {
@@ -71,7 +71,7 @@ export async function* sections({ quick, open, folder }) {
         const name = `${transport}, batches`;
         const [unzip, download] = [UNZIP, `${transport}, download alone`].map((other) => ratio(name, other));
         return {
-          text: `${transport}: rate of the slower of download and unzip -p`,
+          text: `${transport}: rate relative to the slower of download and unzip -p`,
           least: 0.9,
           value: unzip === undefined ? undefined : Math.max(unzip, download),
         };

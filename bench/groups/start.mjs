@@ -10,7 +10,7 @@ const IMPORTS = {
   "import pg": "pg",
 };
 
-export const title = "Start";
+export const title = "Startup";
 export const about = "Whole processes, from start to end.";
 
 /** The sections: what comes before any work, and a small export. */
@@ -40,7 +40,7 @@ export async function* sections({ quick, open, folder }) {
         ["tradewire --version", 60],
         ["import tradewire", 120],
       ].map(([name, most]) => ({
-        text: `${name}: ms of CPU beyond bare node`,
+        text: `${name}: ms of CPU more than bare Node`,
         most,
         value: (of(name, "cpu") - of(BARE, "cpu")) * 1000,
       })),
@@ -71,9 +71,9 @@ export async function* sections({ quick, open, folder }) {
       ),
     ],
     goals: ({ ratio, of }) => [
-      { text: "tradewire: CPU of connect-node", most: 1.3, value: ratio("tradewire", "connect-node", "cpu") },
+      { text: "tradewire: CPU relative to connect-node", most: 1.3, value: ratio("tradewire", "connect-node", "cpu") },
       {
-        text: "tradewire: time of connect-node",
+        text: "tradewire: time relative to connect-node",
         most: 1.3,
         value: seconds(of, "tradewire") / seconds(of, "connect-node"),
       },
@@ -96,7 +96,7 @@ export async function* sections({ quick, open, folder }) {
     ],
     goals: ({ of }) =>
       Object.keys(exported).map((transport) => ({
-        text: `tradewire export, ${transport}: time of curl and bare node`,
+        text: `tradewire export, ${transport}: time relative to curl and bare Node`,
         most: 1.5,
         value: seconds(of, `tradewire export, ${transport}`) / (seconds(of, "curl") + seconds(of, BARE)),
       })),

@@ -222,7 +222,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       arguments: [
         {
           name: "[pattern]",
-          description: "part of the name or path, or a pattern with * and ? for all of it; case is ignored",
+          description: "part of the name or path, or a pattern with * and ? that matches all of it; case is ignored",
         },
       ],
       load: async () => (await import("./commands/methods-command.js")).addMethods,
@@ -260,7 +260,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     status: {
       group: GROUPS.setup,
       isEveryday: true,
-      description: "Show how each node answers: chain, height, lag, latency and version, and whether it is used.",
+      description: "Show the chain, height, lag, latency and version of each node, and whether it is used.",
       load: async () => (await import("./commands/status-command.js")).addStatus,
     },
     doctor: {

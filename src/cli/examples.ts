@@ -96,7 +96,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["tradewire rows chain-1-trades-1-3000.zip -o table", "Show an archive as a table"],
     ["tradewire rows chain-1-trades-1-3000.zip -o csv --columns id,price > a.csv", "Save two columns as CSV"],
   ],
-  "tradewire inspect": [["tradewire inspect chain-1-trades-1-3000.zip", "Show what is in an archive, and verify it"]],
+  "tradewire inspect": [
+    ["tradewire inspect chain-1-trades-1-3000.zip", "Show the contents of an archive, and verify it"],
+  ],
   "tradewire merge": [["tradewire merge trades-1-1000.zip trades-1001-2000.zip --out merged/", "Merge two archives"]],
   "tradewire assemble": [
     ["tradewire assemble capture.json --out archives/", "Build the archive from the output of grpcurl"],
@@ -134,19 +136,19 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ],
     [
       "tradewire submit order.json --key-file my.key --journal my.log --intent buy-17",
-      "Submit a command that is executed once at most, however often you repeat this",
+      "Submit a command that is executed at most once, even if you run this again",
     ],
     ["tradewire submit order.json --key-file trading.key --wait", "Submit a command, and wait for its outcome"],
   ],
   "tradewire signer": [
     [
       "tradewire signer --policy policy.json --listen signer.sock --key-file my.key",
-      "Hold the key, and sign for other programs what the policy allows",
+      "Sign for other programs what the policy allows",
     ],
     ["tradewire submit order.json --signer signer.sock", "Sign through it, in another terminal"],
   ],
   "tradewire signer mode": [
-    ["tradewire signer mode signer.sock reducing", "Sign only what reduces exposure from now on"],
+    ["tradewire signer mode signer.sock reducing", "From now on, sign only commands that reduce exposure"],
   ],
   "tradewire signer kill": [["tradewire signer kill signer.sock", "Stop all programs, and cancel all orders"]],
   "tradewire outcome": [

@@ -36,7 +36,7 @@ export const resultOutput = {
 
 /** The options of commands that report events until they end. */
 export const eventsOutput = {
-  output: choice("<format>", "how to print events (default: table, a text for people)", ["table", "jsonl"], OUTPUT),
+  output: choice("<format>", "how to print events (default: table, readable text)", ["table", "jsonl"], OUTPUT),
   json: flag("short for --output jsonl; errors are JSON, too", { conflicts: ["output"] }),
 };
 

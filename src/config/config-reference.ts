@@ -50,7 +50,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "the URL of the HTTP gateway, or a list for several nodes. Its path is put in front of each method's path",
   "rest.streams":
     'the format of streams: one `{"result": ...}` or `{"error": ...}` per line, bare messages, or one JSON array of messages. Nodes send envelopes',
-  "rest.jsonAsText": "whether responses of type `text/plain` are parsed as JSON, for gateways that label them so",
+  "rest.jsonAsText":
+    "whether responses of type `text/plain` are parsed as JSON, for gateways that send JSON with this type",
   "rest.tls.ca": "as for gRPC",
   "rest.tls.cert": "as for gRPC",
   "rest.tls.key": "as for gRPC",
@@ -64,9 +65,10 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "the HTTP proxy for all nodes, for example `http://user:password@proxy.example:3128`, or `false` for none. By default, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` decide ([Proxies](#proxies))",
   "timeouts.connectMs":
     "the maximum time until a connection is usable; over gRPC, until the server has answered in HTTP/2",
-  "timeouts.callMs": "the maximum duration of a call that does not stream, including the wait for its turn and retries",
+  "timeouts.callMs":
+    "the maximum duration of a call that does not stream, including the wait for its turn and all retries",
   "timeouts.idleMs":
-    "the maximum idle time of a stream. Every byte counts; with `grpc-js`, every message. The default is a minute for downloads such as exports, and no limit for streams that observe",
+    "the maximum idle time of a stream. Every byte counts; with `grpc-js`, every message. The default is a minute for downloads such as exports, and no limit for live streams",
   "retry.tries": "the maximum number of attempts of a call that may be repeated or that was not sent; 1 for no retries",
   "retry.baseMs":
     "the maximum wait before the first retry. It doubles with each retry, and the wait is a random part of it",
@@ -77,8 +79,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "the retry budget of all calls of a client. Each failure takes a token, and calls are retried while more than half of the tokens are left",
   "retry.tokenRatio": "the part of a token that a successful call returns",
   "fallback.strategy":
-    "where reads go: to the `first` usable node, or to all in turn (`round-robin`). Reads for transactions go to the first",
-  "fallback.maxLagBlocks": "with several nodes, how many blocks a node may be behind the others before it is not used",
+    "which node reads use: the `first` usable node, or all in turn (`round-robin`). Reads for transactions always use the first",
+  "fallback.maxLagBlocks": "with several nodes, how many blocks a node may lag the others before it is skipped",
   "fallback.pauseMs": "how long `auto` avoids a transport that could not connect. It doubles with each failure",
   "fallback.maxPauseMs": "the maximum of that time",
   "limits.maxMessageBytes":

@@ -420,7 +420,9 @@ function adviceForCode(code: Code): string {
   }
 }
 
-/** The node has banned this address for a time, because it kept calling after the node had refused calls as too many. */
+/**
+ * The node has banned this address temporarily, because it kept calling after the node had refused calls as too many.
+ */
 export class BannedError extends TradewireError {
   /** The end of the ban, by this machine's clock. */
   readonly until: Date;

@@ -137,7 +137,7 @@ export const ERROR_CODES = {
   },
   TW_NODE_CREDENTIALS: {
     class: "NodeError",
-    title: "The node requires credentials, or refuses those it got",
+    title: "The node requires credentials, or rejects those it received",
     cause: "The node, or a proxy in front of it, requires a token or another header.",
     advice: "Set the header in `grpc.headers` and `rest.headers`, and check that the token has not expired.",
     example: "the node answered UNAUTHENTICATED: HTTP 401",
@@ -151,7 +151,7 @@ export const ERROR_CODES = {
   },
   TW_NODE_RATE_LIMITED: {
     class: "NodeError",
-    title: "The node refused the call because there are too many",
+    title: "The node refused the call because there are too many calls",
     cause: "This address exceeded the node's rate limit. A node bans addresses that continue to call it.",
     advice: "Wait, and make fewer calls: set `limits.callsPerSecond`.",
     example: "the node answered RESOURCE_EXHAUSTED: HTTP 429",
@@ -165,7 +165,7 @@ export const ERROR_CODES = {
   },
   TW_BANNED: {
     class: "BannedError",
-    title: "The node has banned this address for a time",
+    title: "The node has banned this address temporarily",
     cause:
       "The node kept receiving calls from this address after it had refused some for exceeding the rate limit. Other programs or users may share the address.",
     advice:
@@ -213,7 +213,7 @@ export const ERROR_CODES = {
     cause:
       "The time of `timeouts.callMs`, `timeoutMs` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
     advice:
-      "Allow more time, request less, or use another node. Make fewer calls at once if calls wait for their turn.",
+      "Allow more time, request less, or use another node. If calls wait for their turn, make fewer calls at once.",
     example: "no data received for 30000 ms (idle timeout)",
   },
   TW_CLIENT_CLOSED: {
@@ -251,13 +251,13 @@ export const ERROR_CODES = {
     title: "The response does not come from a node, or was changed on the way",
     cause:
       "A proxy, a login page or another server answered, the gRPC and REST URLs are swapped, the node has another version, or a proxy truncates or changes responses.",
-    advice: "Check with `curl -i URL` what answers. Have the proxy leave responses unchanged.",
+    advice: "Use `curl -i URL` to see what answers. Configure the proxy to leave responses unchanged.",
     example: "unexpected response with content type text/html",
   },
   TW_INVALID_ARCHIVE: {
     class: "ProtocolError",
     title: "The archive is damaged, or not an export",
-    cause: "The file is not a ZIP archive, was changed or damaged, or contains what an export cannot contain.",
+    cause: "The file is not a ZIP archive, was changed or damaged, or has content that no export has.",
     advice:
       "Export again. `unzip -t FILE` checks a ZIP archive; `tradewire assemble` creates an archive from a captured export. A gateway that adds a line feed after each chunk damages archives: use gRPC.",
     example: "history.zip: not a ZIP archive",
@@ -305,7 +305,7 @@ export const ERROR_CODES = {
     class: "OutcomeUnknownError",
     title: "A transaction was sent, and its outcome is unknown",
     cause:
-      "After the transaction was sent, the connection was lost, the time was up, or something else than the node answered.",
+      "After the transaction was sent, the connection was lost, the time limit passed, or a server other than the node answered.",
     advice:
       "Call `client.outcome(error)` or run `tradewire outcome HASH`. Do not sign another transaction before you know the outcome: the command could be executed twice. Resending the same transaction is safe.",
     example:

@@ -58,7 +58,7 @@ const REACTIONS = {
   /** The call's deadline passed after the call was sent. */
   "deadline exceeded": reaction("retry", "fallBack", "resume", "repeat"),
 
-  /** The node has banned this address for a time. */
+  /** The node has banned this address temporarily. */
   banned: reaction("wait", "repeat"),
   "node: unavailable": reaction("wait", "retry", "fallBack", "resume", "repeat"),
   /** The rate limit. */

@@ -84,7 +84,7 @@ function follows(time: bigint, { time: before, at }: ClockReading): boolean {
 }
 
 function wrongTime(time: bigint, known: bigint | undefined): ProtocolError {
-  const compared = known === undefined ? "which no second response confirms" : `but the previous one was ${known}`;
+  const compared = known === undefined ? "but no second response confirms it" : `but the previous one was ${known}`;
   return new ProtocolError(`the node reports the chain time ${time}, ${compared}`, {
     advice: "Use another node, and report this to the operator of the node.",
   });

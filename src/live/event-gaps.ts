@@ -136,17 +136,15 @@ function isOfEarlierConnection(
   const stored = blocks.get(block);
   if (stored === undefined) {
     if (blocks.mayHaveDropped(block)) {
-      throw otherHistory(
-        `event ${id} is too far behind event ${earlier.last.id} to detect whether it was received before`,
-      );
+      throw otherHistory(`event ${id} arrived after event ${earlier.last.id} and is too old to check for duplicates`);
     }
     if (block >= earlier.completeFrom) {
-      throw otherHistory(`event ${id} was not among the events received up to event ${earlier.last.id}`);
+      throw otherHistory(`event ${id} precedes event ${earlier.last.id}, but did not arrive before it`);
     }
     return false;
   }
   if (stored.hash !== blockHash) {
-    throw otherHistory(`event ${id} belongs to another block ${block} than the one received before`);
+    throw otherHistory(`event ${id} has another hash of block ${block} than earlier events`);
   }
   return stored.connection !== earlier.connections;
 }

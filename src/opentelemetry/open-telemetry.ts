@@ -237,11 +237,11 @@ function createInstruments(): Instruments | undefined {
       unit: "{retry}",
     }),
     fallbacks: meter.createCounter("tradewire.client.fallbacks", {
-      description: "Calls that were made again over another transport.",
+      description: "Calls that were repeated over another transport.",
       unit: "{fallback}",
     }),
     waits: meter.createHistogram("tradewire.client.wait.duration", {
-      description: "The expected waits of calls, so that a limit on calls is respected.",
+      description: "Expected waits of calls, caused by rate limits.",
       unit: "s",
       advice: { explicitBucketBoundaries: BUCKET_BOUNDARIES },
     }),

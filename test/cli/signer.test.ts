@@ -55,7 +55,7 @@ test("the kill switch prints what was observed", async () => {
   await using _ = await startSigner();
   expect(await run(["signer", "kill", at.socket])).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/^No orders are left\.\n/),
+    out: expect.stringMatching(/^No orders remain\.\n/),
   });
   expect(await run(["signer", "mode", at.socket])).toMatchObject({ out: "halted\n" });
 });

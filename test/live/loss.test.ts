@@ -183,14 +183,14 @@ describe("a loss, with reconnect", () => {
     const { error } = await untilFailure(node.client.events({}, { reconnect: true }));
     expect(error).toMatchObject({
       name: "ProtocolError",
-      summary: expect.stringContaining("event 7-1 belongs to another block 7"),
+      summary: expect.stringContaining("event 7-1 has another hash of block 7"),
     });
   });
 
   test.each([
-    ["event 8-1 was not among the events received up to event 9-1", ["7-1", "9-1"], "8-1"],
+    ["event 8-1 precedes event 9-1, but did not arrive before it", ["7-1", "9-1"], "8-1"],
     [
-      "event 3-1 is too far behind event 1010-1 to detect whether it was received before",
+      "event 3-1 arrived after event 1010-1 and is too old to check for duplicates",
       Array.from({ length: 1005 }, (_, index) => `${index + 6}-1`),
       "3-1",
     ],

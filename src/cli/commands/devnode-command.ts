@@ -55,7 +55,11 @@ const devnodeOptions = {
     {},
     "generated rows",
   ),
-  blockMs: parsed("<milliseconds>", "time between blocks; 0 makes none automatically (default: 1000)", parseInteger),
+  blockMs: parsed(
+    "<milliseconds>",
+    "time between blocks; 0 makes no blocks automatically (default: 1000)",
+    parseInteger,
+  ),
   activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),
   fundedKeys: parsed(
     "<keys>",

@@ -29,10 +29,10 @@ import { createProgress, type ProgressLine } from "../progress.js";
 const exportOptions = {
   table: required(tableOption(`the table: ${tableNames.join(", ")}`)),
   fromBlock: required(
-    parsed("<height>", "first block of the range; without --snap, the first block of a segment", parseBlockHeight),
+    parsed("<height>", "first block of the range; must start a segment, unless you use --snap", parseBlockHeight),
   ),
   toBlock: required(
-    parsed("<height>", "last block of the range; without --snap, the last block of a segment", parseBlockHeight),
+    parsed("<height>", "last block of the range; must end a segment, unless you use --snap", parseBlockHeight),
   ),
   snap: flag("widen the range to the boundaries of its first and last segment"),
   output: withDefault(

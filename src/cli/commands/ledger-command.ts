@@ -21,7 +21,7 @@ const ledgerOptions = {
     "start of the date range: ISO 8601 or Unix nanoseconds; deployed nodes drop fractions of seconds",
     parseTime,
   ),
-  to: parsed("<time>", "end of the date range, which is excluded", parseTime),
+  to: parsed("<time>", "end of the date range (exclusive)", parseTime),
   out: text("<path>", "folder to save to, path of the file, or - for standard output (default: the current folder)"),
   output: choice("<format>", "print the rows as they arrive instead of saving a file", outputFormats, OUTPUT),
   force: flag("overwrite an existing file"),

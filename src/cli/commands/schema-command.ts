@@ -50,7 +50,7 @@ const schemaOptions = {
   partitionFrom: text("<begin>", "first month (default: 2023-10) or first block (default: 0)"),
   partitionCount: parsed(
     "<count>",
-    "number of partitions; an additional one takes all other rows (default: 36)",
+    "number of partitions; an additional one holds all other rows (default: 36)",
     parseInteger,
   ),
   output: { ...resultOutput.output, conflicts: ["dialect", "forSync"] },

@@ -17,7 +17,7 @@ import { createTables, LISTED } from "../table.js";
 
 const segmentsOptions = {
   ...recordsOutput,
-  all: flag(`list all segments, even on a terminal, which shows the last ${LISTED} by default`),
+  all: flag(`list all segments (default on a terminal: the last ${LISTED})`),
   ...clientOptions,
 };
 

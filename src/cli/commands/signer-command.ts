@@ -25,7 +25,7 @@ import { commandSigner, keyFileOption } from "../transaction-input.js";
 const signerOptions = {
   policy: text("<file>", "JSON file with the policy: what may be signed"),
   listen: text("<socket>", "path of the Unix socket for programs; its folder must be writable by you only"),
-  admin: text("<socket>", "path of another Unix socket, over which the operator can also loosen the mode"),
+  admin: text("<socket>", "path of another Unix socket, on which the operator can also loosen the mode"),
   keyFile: keyFileOption,
   chainId: chainIdOption,
   ...eventsOutput,
@@ -143,7 +143,7 @@ function reportLines({ isClear, orders, stopOrders, unseen, positions, cancellat
     ([market, volume]) => `Position ${printable(`${volume} in ${market}`)}`,
   );
   return [
-    isClear ? "No orders are left." : "Orders may be left.",
+    isClear ? "No orders remain." : "Orders may remain.",
     `Orders: ${counted(orders)}, stop orders: ${counted(stopOrders)}, signed but not yet seen: ${unseen}`,
     `Cancellations: ${cancellations.sent} sent, ${cancellations.executed} executed`,
     ...(positions === undefined ? ["Positions: unknown"] : open),

@@ -41,7 +41,7 @@ const stopOrdersOptions = {
   party: repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated"),
   market: repeatedText("<market>", "only this market: its code, its ID, or the start of its ID; may be repeated"),
   from: parsed("<time>", "start of the date range: ISO 8601 or Unix nanoseconds", parseTime),
-  to: parsed("<time>", "end of the date range, which is excluded", parseTime),
+  to: parsed("<time>", "end of the date range (exclusive)", parseTime),
   live: flag("only live stop orders"),
   wide: wideOption,
   ...listingOptions,

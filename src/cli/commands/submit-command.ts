@@ -69,7 +69,7 @@ const signOptions = { ...signingOptions, ...clientOptions };
 const submitOptions = {
   dryRun: flag("print the request body instead of submitting it"),
   check: flag("ask the node to check the transaction without submitting it; this uses up a signed transaction"),
-  yes: flag("with --check: do not ask before using up a signed transaction"),
+  yes: flag("with --check: use up a signed transaction without asking"),
   wait: parsed<number | true>(
     "[duration]",
     "wait for the outcome, at most this long (default: as long as the network can accept the transaction): exit code 0 if executed, 1 if not, 3 if unknown",

@@ -27,7 +27,7 @@ export function addSyncCompact(sync: Command, context: CommandContext): void {
   const command = sync
     .command("compact")
     .allowExcessArguments(false)
-    .description("Merge small Parquet files. Safe while a sync writes to the folder.");
+    .description("Merge small Parquet files. It is safe to run while a sync writes to the folder.");
   addOptions(command, compactOptions).action(async (options: OptionValues<typeof compactOptions>) => {
     const { kind, place } = readTarget(options, context);
     if (kind !== "parquet") {

@@ -19,7 +19,7 @@ export const targetOptions = {
   schema: text("<name>", "PostgreSQL schema of the tables (default: public); a schema holds one chain"),
   trustOwner: repeatedText(
     "<role>",
-    "PostgreSQL role that may own the schema, besides your own and superusers; may be repeated",
+    "PostgreSQL role that may own the schema, in addition to your own and superusers; may be repeated",
   ),
 };
 

@@ -22,7 +22,7 @@ export function submitOracleData(
   { source, payload }: OracleDataSubmission,
 ): string | undefined {
   if (source !== OracleDataSubmission_OracleSource.JSON) {
-    return "the local node takes oracle data of the source ORACLE_SOURCE_JSON, and of no other";
+    return "the local node accepts oracle data only from the source ORACLE_SOURCE_JSON";
   }
   const properties = propertiesOf(payload);
   const { dataSources } = context.state;

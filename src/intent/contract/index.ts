@@ -70,7 +70,7 @@ export const journalContract: readonly JournalCase[] = [
     }),
   },
   {
-    name: "one of several entries at the same position is appended",
+    name: "only one of several entries at the same position is appended",
     run: withJournal(async (journal) => {
       const appended = await Promise.all(Array.from({ length: 8 }, (_, n) => journal.append("a", String(n), at(0))));
       equal(appended.filter((isAppended) => isAppended).length, 1);
@@ -78,7 +78,7 @@ export const journalContract: readonly JournalCase[] = [
     }),
   },
   {
-    name: "nothing follows a last entry",
+    name: "no entry can follow a last entry",
     run: withJournal(async (journal) => {
       equal(await journal.append("a", "first", at(0)), true);
       equal(await journal.append("a", "last", at(1, true)), true);
@@ -116,7 +116,7 @@ export const journalContract: readonly JournalCase[] = [
     },
   },
   {
-    name: "what was appended is there when it is opened again",
+    name: "a reopened journal has all entries",
     async run({ openJournal }) {
       {
         await using journal = await openJournal();

@@ -22,7 +22,7 @@ const csv = (number: number) => generateCsv(TABLE, { from: number * 100 });
 
 /** Cases of loads that are canceled or fail, and of two sinks that share a place. */
 export const concurrencyCases: readonly SinkCase[] = [
-  sinkCase("ends a load where the signal is aborted, and leaves nothing", async (host) => {
+  sinkCase("ends a load when the signal is aborted, and rolls it back", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       const ending = new AbortController();
       const { fetch, arrived } = stalling(ending.signal);
@@ -38,7 +38,7 @@ export const concurrencyCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, csv(1)));
   }),
 
-  sinkCase("loads nothing where the signal was aborted before", async (host) => {
+  sinkCase("loads nothing if the signal is already aborted", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       const { fetch, calls } = fetchOf(csv(1));
       await rejects(sink.load(unitAt(TABLE, 1), fetch, { replace: false, signal: AbortSignal.abort() }));
@@ -47,7 +47,7 @@ export const concurrencyCases: readonly SinkCase[] = [
     });
   }),
 
-  sinkCase("is closed while it loads: the unit is there whole, or not at all", async (host) => {
+  sinkCase("can be closed during a load: the unit is loaded completely or not at all", async (host) => {
     const sink = await opened(host);
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => {
@@ -69,14 +69,14 @@ export const concurrencyCases: readonly SinkCase[] = [
     });
   }),
 
-  sinkCase("is closed twice", async (host) => {
+  sinkCase("can be closed twice", async (host) => {
     const sink = await opened(host);
     await sink[Symbol.asyncDispose]();
     await sink[Symbol.asyncDispose]();
   }),
 
-  sinkCase("asks for a unit once, however many sinks are to load it", (host) => sideBySide(host, "one"), true),
-  sinkCase("asks for a unit once within one sink, too", (host) => sideBySide(host, "none")),
+  sinkCase("fetches a unit once, even if several sinks load it", (host) => sideBySide(host, "one"), true),
+  sinkCase("fetches a unit once if one sink loads it several times", (host) => sideBySide(host, "none")),
 
   sinkCase(
     "shares the work of two sinks: each unit is loaded once",

@@ -27,7 +27,7 @@ const changed = (number: number) => {
 
 /** Cases of units that are replaced, removed, counted and compared. */
 export const replacingCases: readonly SinkCase[] = [
-  sinkCase("replaces units of another history that overlap, and no others", async (host) => {
+  sinkCase("replaces overlapping units of another history, and no others", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       for (const segment of [1, 2, 3, 5]) {
         await sink.load(unitAt(TABLE, segment), fetchOf(csv(segment)).fetch, loadOptions());
@@ -47,7 +47,7 @@ export const replacingCases: readonly SinkCase[] = [
     );
   }),
 
-  sinkCase("replaces a unit by one with the same rows", async (host) => {
+  sinkCase("replaces a unit with one that has the same rows", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       await sink.load(unitAt(TABLE, 1), fetchOf(csv(1)).fetch, loadOptions());
       const result = await sink.load(unitAt(TABLE, 1, { fork: "b" }), fetchOf(csv(1)).fetch, loadOptions(true));
@@ -66,7 +66,7 @@ export const replacingCases: readonly SinkCase[] = [
     });
   }),
 
-  sinkCase("keeps what it has where replacing it fails", async (host) => {
+  sinkCase("keeps the existing unit if its replacement fails", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       await sink.load(unitAt(TABLE, 1), fetchOf(csv(1)).fetch, loadOptions());
       const error = new Error("the archive is broken");
@@ -78,7 +78,7 @@ export const replacingCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, csv(1)));
   }),
 
-  sinkCase("removes a unit, and nothing where it is not there", async (host) => {
+  sinkCase("removes a unit, and does nothing if it is missing", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       for (const segment of [1, 2]) {
         await sink.load(unitAt(TABLE, segment), fetchOf(csv(segment)).fetch, loadOptions());
@@ -147,7 +147,7 @@ const TABLES = ["trades", "blocks"] as const;
 
 /** Cases of sinks with their own comparison and coverage picture. Other sinks pass them unchecked. */
 export const coverageCases: readonly SinkCase[] = [
-  sinkCase("compares its ledger with a history as reading it does", async (host) => {
+  sinkCase("compares its ledger with a history in the same way as a reader of the ledger", async (host) => {
     await withOpened(host, TABLES, async ({ sink }) => {
       if (sink.compareCoverage === undefined) {
         return;
@@ -165,7 +165,7 @@ export const coverageCases: readonly SinkCase[] = [
     });
   }),
 
-  sinkCase("reports how much of a range it has", async (host) => {
+  sinkCase("reports the coverage of a range", async (host) => {
     await withOpened(host, TABLES, async ({ sink }) => {
       if (sink.coverage === undefined) {
         return;

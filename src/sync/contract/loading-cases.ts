@@ -19,13 +19,13 @@ import {
 
 /** Cases of opening a sink. */
 export const openingCases: readonly SinkCase[] = [
-  sinkCase("says what it is called", async ({ makeSink }) => {
+  sinkCase("has a name", async ({ makeSink }) => {
     const sink = makeSink();
     ok(sink.name.length > 0);
     await sink[Symbol.asyncDispose]();
   }),
 
-  sinkCase("opens a new place, and an existing one", async (host) => {
+  sinkCase("opens a new target and an existing one", async (host) => {
     strictEqual(await inspected(host), undefined);
     for (const _ of ["new", "again"]) {
       await withOpened(host, ["trades", "orders"], async ({ sink }) => {
@@ -36,13 +36,13 @@ export const openingCases: readonly SinkCase[] = [
     deepStrictEqual(await host.readRows("trades"), []);
   }),
 
-  sinkCase("is looked at without making anything", async (host) => {
+  sinkCase("can be inspected without creating anything", async (host) => {
     strictEqual(await inspected(host), undefined);
     strictEqual(await inspected(host), undefined);
     deepStrictEqual((await host.readRows("trades")) ?? [], []);
   }),
 
-  sinkCase("shows its ledger where it is looked at, also of tables that it has not", async (host) => {
+  sinkCase("reads its ledger after inspect(), even for tables that it does not have", async (host) => {
     await withOpened(host, ["blocks"], async ({ sink }) => {
       await sink.load(unitAt("blocks", 1), fetchOf(generateCsv("blocks")).fetch, loadOptions());
     });
@@ -53,7 +53,7 @@ export const openingCases: readonly SinkCase[] = [
     await sink[Symbol.asyncDispose]();
   }),
 
-  sinkCase("holds one chain, and refuses another", async (host) => {
+  sinkCase("holds one chain and rejects another", async (host) => {
     await withOpened(host, ["blocks"], async ({ sink }) => {
       await sink.load(unitAt("blocks", 1), fetchOf(generateCsv("blocks")).fetch, loadOptions());
     });
@@ -63,7 +63,7 @@ export const openingCases: readonly SinkCase[] = [
     await expectRows(host, "blocks", rowsOf("blocks", generateCsv("blocks")));
   }),
 
-  sinkCase("is opened for more tables later, and keeps those that it has", async (host) => {
+  sinkCase("can be opened later with more tables, and keeps the existing ones", async (host) => {
     const csv = generateCsv("blocks");
     await withOpened(host, ["blocks"], async ({ sink }) => {
       await sink.load(unitAt("blocks", 1), fetchOf(csv).fetch, loadOptions());
@@ -90,7 +90,7 @@ const TABLE = "trades";
 
 /** Cases of loading units: completely and once, or not at all. */
 export const loadingCases: readonly SinkCase[] = [
-  sinkCase("loads a unit and its entry", async (host) => {
+  sinkCase("loads a unit and its ledger entry", async (host) => {
     const csv = generateCsv(TABLE);
     await withOpened(host, [TABLE], async ({ sink }) => {
       const unit = unitAt(TABLE, 1);
@@ -107,7 +107,7 @@ export const loadingCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, csv));
   }),
 
-  sinkCase("asks for nothing that is there, whole or in part", async (host) => {
+  sinkCase("does not fetch a unit that is loaded, completely or in part", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       await sink.load(unitAt(TABLE, 2, { last: 3 }), fetchOf(generateCsv(TABLE)).fetch, loadOptions());
       const again = fetchOf(generateCsv(TABLE));
@@ -126,13 +126,13 @@ export const loadingCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, generateCsv(TABLE)));
   }),
 
-  sinkCase("leaves nothing of a fetch that fails before it begins", async (host) => {
+  sinkCase("loads nothing if a fetch fails before it begins", async (host) => {
     const error = new Error("the node is not there");
     await leavesNothing(host, async () => Promise.reject(error), error);
   }),
 
-  ...["before its first byte", "behind the header", "in the middle", "behind its last byte"].map((where, index) =>
-    sinkCase(`leaves nothing of a file that fails ${where}`, async (host) => {
+  ...["before its first byte", "after the header", "in the middle", "after its last byte"].map((where, index) =>
+    sinkCase(`loads nothing of a file that fails ${where}`, async (host) => {
       const error = new Error("the archive is broken");
       const csv = generateCsv(TABLE);
       const bytes = await bytesOf(csv);
@@ -142,7 +142,7 @@ export const loadingCases: readonly SinkCase[] = [
   ),
 
   ...([-1n, 1n] as const).map((off) =>
-    sinkCase(`refuses a file with ${off < 0n ? "more" : "fewer"} rows than were counted`, async (host) => {
+    sinkCase(`rejects a file with ${off < 0n ? "more" : "fewer"} rows than were counted`, async (host) => {
       const csv = generateCsv(TABLE);
       await leavesNothing(host, fetchOf(csv, { rows: BigInt(csv.rows.length) + off }).fetch);
     }),
@@ -160,7 +160,7 @@ export const loadingCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, []);
   }),
 
-  sinkCase("lists its ledger in the order of the blocks", async (host) => {
+  sinkCase("lists its ledger in block order", async (host) => {
     await withOpened(host, [TABLE, "blocks"], async ({ sink }) => {
       const segments = [11, 2, 101, 1, 20];
       for (const segment of segments) {
@@ -184,7 +184,7 @@ export const loadingCases: readonly SinkCase[] = [
     });
   }),
 
-  sinkCase("loads units side by side", async (host) => {
+  sinkCase("loads units concurrently", async (host) => {
     const tables = [TABLE, "blocks"] as const;
     const segments = [1, 2, 3, 4];
     const csv = (segment: number) => generateCsv(TABLE, { from: segment * 100 });

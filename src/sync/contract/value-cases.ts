@@ -50,7 +50,7 @@ export const schemaCases: readonly SinkCase[] = [
     }),
   ),
 
-  sinkCase("takes columns in another order", async (host) => {
+  sinkCase("accepts columns in another order", async (host) => {
     const { columns, rows } = generateCsv(TABLE);
     const csv = { columns: columns.toReversed(), rows: rows.map((row) => row.toReversed()) };
     await withOpened(host, [TABLE], async ({ sink }) => {
@@ -59,7 +59,7 @@ export const schemaCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, csv));
   }),
 
-  sinkCase("adds columns that are not known as text, and reports them", async (host) => {
+  sinkCase("adds unknown columns as text, and reports them", async (host) => {
     const [before, after] = [generateCsv(TABLE, { from: 100 }), generateCsv(TABLE, { from: 200 })];
     await withOpened(host, [TABLE], async ({ sink, reported }) => {
       await sink.load(unitAt(TABLE, 1), fetchOf(before).fetch, loadOptions());
@@ -79,7 +79,7 @@ export const schemaCases: readonly SinkCase[] = [
     );
   }),
 
-  sinkCase("refuses columns that are not known where they are to fail", async (host) => {
+  sinkCase("rejects unknown columns if they are not allowed", async (host) => {
     await withOpened(
       host,
       [TABLE],
@@ -93,7 +93,7 @@ export const schemaCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, generateCsv(TABLE)));
   }),
 
-  sinkCase("keeps enum values that are not known, and reports them", async (host) => {
+  sinkCase("keeps unknown enum values, and reports them", async (host) => {
     const [before, csv] = [generateCsv("deposits", { from: 100 }), withUnknownValue()];
     await withOpened(host, ["deposits"], async ({ sink, reported }) => {
       await sink.load(unitAt("deposits", 1), fetchOf(before).fetch, loadOptions());
@@ -108,7 +108,7 @@ export const schemaCases: readonly SinkCase[] = [
     );
   }),
 
-  sinkCase("refuses enum values that are not known where they are to fail", async (host) => {
+  sinkCase("rejects unknown enum values if they are not allowed", async (host) => {
     await withOpened(
       host,
       ["deposits"],

@@ -22,7 +22,7 @@ export interface JobFailure {
 const LEASE_EXPIRED: JobFailure = {
   name: "Error",
   message: "its worker stopped sending heartbeats: it was killed, or its machine or network failed",
-  advice: "Check the end of the worker's log, for example for a lack of memory.",
+  advice: "Check the end of the worker's log, for example for an out-of-memory error.",
   code: 0,
 };
 

@@ -85,12 +85,12 @@ const METRICS: readonly Metric[] = [
   },
   {
     name: "lag_blocks",
-    help: "The node's last block minus the last block of the table that is furthest behind.",
+    help: "The node's last block minus the last block of the table that lags most.",
     samples: ({ lag }) => one(lag?.blocks),
   },
   {
     name: "lag_seconds",
-    help: "Time since the oldest segment behind that table's last block was first seen in the node's listing.",
+    help: "Time since this process first saw the oldest segment after that table's last block in the node's listing.",
     samples: ({ lag }) => one(lag?.seconds),
   },
   {

@@ -80,7 +80,7 @@ export interface LagReport {
   readonly state: DataNodeLag["state"];
   /** How much older the data node's last block was than the core's; absent if the core could not be asked. */
   readonly behindCoreSeconds?: number;
-  /** The age of the core's last block, or of the data node's if the core could not be asked. */
+  /** The age of the core's last block, or of the data node's if the core was unreachable. */
   readonly behindClockSeconds: number;
   /** The same for people; the data node is the subject of the sentence. */
   readonly text: string;
@@ -96,7 +96,7 @@ export interface NodeReport extends Loaded {
 
 /** How far the sink is behind the node. */
 export interface Lag {
-  /** The node's last block minus the last block of the table that is furthest behind. Gaps before it do not count. */
+  /** The node's last block minus the last block of the table that lags most. Gaps before it do not count. */
   readonly blocks: bigint;
   /**
    * Seconds since this process first saw the oldest segment after that table's last block in the node's listing; 0 if

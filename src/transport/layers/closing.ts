@@ -62,7 +62,7 @@ export function closing(
       /** Ends a call whose response is not read to its end. */
       abandon() {
         done();
-        abort.abort(new ConnectError("the rest of the answer is not read", Code.Canceled));
+        abort.abort(new ConnectError("the rest of the response is not read", Code.Canceled));
       },
       /** Waits for a promise; rejects if the client is closed before. */
       whileOpen<T>(promise: Promise<T>): Promise<T> {

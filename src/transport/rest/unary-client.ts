@@ -345,7 +345,7 @@ function connectionOpener(
       failure: () => failure,
       hasReceived: () => socket !== undefined && socket.bytesRead > 0,
       destroy() {
-        opening.abort(new Error("the connection is no longer wanted"));
+        opening.abort(new Error("the connection is no longer needed"));
         client.destroy().catch(() => undefined);
         socket?.destroy();
       },

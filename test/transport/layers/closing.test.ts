@@ -138,7 +138,7 @@ describe("a stream that is being read", () => {
     expect(stopped).toBe(1);
     const signal = inner.calls[0]?.signal;
     expect(signal?.aborted).toBe(true);
-    expect(signal?.reason).toMatchObject({ code: Code.Canceled, rawMessage: "the rest of the answer is not read" });
+    expect(signal?.reason).toMatchObject({ code: Code.Canceled, rawMessage: "the rest of the response is not read" });
     const { reason } = signal as AbortSignal;
     await transport.close();
     expect(signal?.reason).toBe(reason);
