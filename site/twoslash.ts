@@ -1,9 +1,19 @@
-import { createTransformerFactory, rendererRich, type TwoslashShikiFunction } from "@shikijs/twoslash/core";
+import { createTransformerFactory, type TwoslashRenderer, type TwoslashShikiFunction } from "@shikijs/twoslash/core";
 import ts from "typescript";
 import { readTypedExamples, type TypedExample } from "../test/docs/typed-examples.js";
 
 type Factory = ReturnType<typeof createTransformerFactory>;
 type Hovers = ReturnType<TwoslashShikiFunction>;
+
+/** Types are attributes, which the theme shows: as elements they would be half of a long page, which phones load slowly. */
+const renderer: TwoslashRenderer = {
+  nodeStaticInfo: ({ text }, node) => ({
+    type: "element",
+    tagName: "span",
+    properties: { class: "twoslash-hover", "data-type": text },
+    children: [node],
+  }),
+};
 
 /** What an editor shows of each name of an example. */
 function hoversOf({ code, module, offset }: TypedExample, service: ts.LanguageService): Hovers {
@@ -46,6 +56,6 @@ export async function createTypesTransformer(root: string): Promise<ReturnType<F
   };
   return createTransformerFactory(
     twoslasher,
-    rendererRich({ jsdoc: false }),
+    renderer,
   )({ filter: (lang, code) => ["ts", "js"].includes(lang) && known.has(code.trim()) });
 }
