@@ -30,7 +30,7 @@ export interface LeasesOptions
   readonly marketIds?: readonly string[] | undefined;
   /** Whether live orders of the key that expire (`TIME_IN_FORCE_GTT`) are leased, too, for example after a crash. */
   readonly adopt?: boolean | undefined;
-  /** Called with what happens to leases. What it throws is reported as a warning and changes nothing. */
+  /** Called with what happens to leases. If it throws, the error becomes a warning and has no other effect. */
   readonly onEvent?: ((event: LeaseEvent) => void) | undefined;
 }
 

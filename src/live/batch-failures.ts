@@ -10,10 +10,10 @@ export interface BatchPart {
 
 /** The key of the errors of all margin modes of a batch. */
 export const MARGIN_MODE_KEY = "updateMarginMode";
-/** The field of a batch whose parts are counted by themselves: their keys are those of other parts, too. */
+/** The field of a batch whose parts are counted separately: their keys are also keys of other parts. */
 export const STOP_CANCELLATIONS = "stopOrdersCancellation";
 
-/** An error that may be that of a part, or of another one. */
+/** An error that may belong to this part or to another one. */
 export const UNCLEAR = Symbol("unclear");
 /** What all instructions of a market fail with whose margin mode could not be changed (v0.78.0, `ProcessBatch`). */
 const MARKET_FAILED = /^Update margin mode transaction failed for market (\w+)\./;
@@ -25,8 +25,8 @@ const ANY_FAILED = /^trading not allowed$|^OrderError: Invalid Market ID$|^marke
 type Failures = Map<BatchPart, string | typeof UNCLEAR>;
 
 /**
- * Finds the parts of a batch that failed. Cancellations of stop orders are counted by themselves, so a key can be that of one of
- * them and of another part.
+ * Finds the parts of a batch that failed. Cancellations of stop orders are counted separately, so a key can belong to
+ * one of them and to another part.
  *
  * @param parts the parts of the batch
  * @param errors the errors in its result, by key; those of a key are in the order of execution

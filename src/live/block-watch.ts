@@ -30,14 +30,14 @@ export interface ResultObserver {
   ended(block: bigint, time: bigint | undefined): void;
   /** Results of these blocks may be missing. `from` is `undefined` if no block had ended before. */
   missed(from: bigint | undefined, to: bigint): void;
-  /** The stream ended for good. */
+  /** The stream ended and is not reopened. */
   failed(error: unknown): void;
 }
 
 /** One stream of a node's blocks, shared by all observers of results. */
 export interface BlockWatch {
   /**
-   * Waits until the stream is known to work: a block has ended since it was opened.
+   * Waits until the stream works: until a block has ended since it was opened.
    *
    * @param signal ends the wait
    * @throws the error of the last attempt, if the stream could not be opened or was lost before a block ended
@@ -57,7 +57,7 @@ export interface BlockWatch {
    * @returns its height; `undefined` if the blocks around it were not observed
    */
   blockAt(time: bigint): bigint | undefined;
-  /** Closes the stream, and reports that to all observers. */
+  /** Closes the stream, and notifies all observers. */
   close(): void;
 }
 
@@ -101,8 +101,8 @@ const LINGER_MS = 30_000;
 const IDLE_TIMEOUT_MS = 60_000;
 
 /**
- * Creates a watch of a node's blocks, shared by all who wait for results of their transactions. The stream is opened for
- * the first observer, reconnects when it is lost, and is closed a while after the last observer has left.
+ * Creates a watch of a node's blocks, shared by all waits for results of transactions. The stream is opened for
+ * the first observer, reconnects when it is lost, and is closed some time after the last observer has left.
  *
  * The results of a block are complete when its end has arrived, and the end of the block before it had arrived over the
  * same connection. All other blocks are reported to all observers as missed.

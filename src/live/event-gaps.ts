@@ -4,16 +4,19 @@ import type { LiveEvent } from "./event-types.js";
 
 /**
  * A gap in a stream of events: the connection was lost there. Events of blocks after `afterBlock` and before
- * `beforeBlock` may be missing; they can be had from network history, once a segment has them.
+ * `beforeBlock` may be missing; network history has them once a segment contains the blocks.
  */
 export interface Gap {
   readonly gap: {
     /**
-     * The block before that of the last event: of that block, more may have been to come. `undefined` where nothing had
-     * come.
+     * The block before the last event's block, because more events of that last block may be missing. `undefined` if no
+     * event had arrived.
      */
     readonly afterBlock: bigint | undefined;
-    /** The block behind that of the first event after the gap: of that block, some may have been sent before. */
+    /**
+     * The block after the first event's block after the gap, because some events of that block may have been sent
+     * earlier.
+     */
     readonly beforeBlock: bigint;
   };
 }
@@ -54,9 +57,9 @@ interface Earlier {
  * Creates a tracker of the positions of events. Its memory does not grow with the number of events.
  *
  * Nodes may send the events of a block in another order than that of their identifiers, because they process each type
- * separately. So neither the first nor the last block of a connection is known to be complete, whatever its `beginBlock`
- * and `endBlock` events suggest. An event is known to be repeated only if it does not come after all events of earlier
- * connections, and events of its block were among them.
+ * separately. So the first and the last block of a connection may be incomplete, even if their `beginBlock` and
+ * `endBlock` events arrived. An event is a duplicate only if it does not come after all events of earlier connections,
+ * and they included events of its block.
  *
  * @returns the tracker, before the first event
  */

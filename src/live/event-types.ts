@@ -169,7 +169,10 @@ export interface EventOrigin {
   readonly sequence: bigint;
   /** The hash of its block, as the node sends it. */
   readonly blockHash: string;
-  /** The hash of the transaction that caused it. For events of the network itself, it is whatever the node sends. */
+  /**
+   * The hash of the transaction that caused it. For events of the network itself, the value is the one that the node
+   * sends.
+   */
   readonly txHash: string;
   readonly chainId: string;
 }

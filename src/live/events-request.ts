@@ -3,34 +3,37 @@ import { assertKnownKeys, assertOneOf, invalidValueError } from "../input/assert
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { type EventType, parseEventType } from "./event-types.js";
 
-/** Which events to observe. What is left out does not restrict them. */
+/** Which events to observe. An omitted filter does not restrict them. */
 export interface EventsRequest<T extends EventType = EventType> {
   /** The types, by the names of the cases of `BusEvent`, such as `order`, `trade`, `transactionResult`, `endBlock`. */
   readonly types?: readonly T[] | undefined;
   /**
-   * Whether the ends of orders come as events of the case `order`, too: the type `order` alone misses cancellations and
-   * expiries. Needs `order` among the types; with `partyId`, only `order`, `trade`,
-   * `transactionResult`, `cancelledOrders` and `expiredOrders`.
+   * Whether to also report canceled and expired orders as events of the type `order`, which alone misses these ends.
+   * Needs `order` among the types; with `partyId`, only `order`, `trade`, `transactionResult`, `cancelledOrders` and
+   * `expiredOrders`.
    */
   readonly lifecycle?: boolean | undefined;
   /** Only events of this party: its public key, 64 hex digits, or `network`. */
   readonly partyId?: string | undefined;
   /** Only events on this market: its identifier, 64 hex digits. */
   readonly marketId?: string | undefined;
-  /** The most events of one answer, for a node that is to wait for each to be taken; 0, as they come, by default. */
+  /**
+   * The maximum number of events in a response, after which the node waits for a request for more; 0 by default: the
+   * node sends events as they happen.
+   */
   readonly batchSize?: number | undefined;
 }
 
 /** How a stream is observed. */
 export interface ObserveOptions<R extends boolean = boolean> extends CallOptions {
   /**
-   * Whether a lost connection is made again, for as long as it takes; a gap is then handed out where something may be
-   * missing. Without it, as by default, the loss is thrown.
+   * Whether to reopen a lost connection, without a limit; a gap item then shows where events may be missing. By
+   * default, a lost connection is thrown as an error.
    */
   readonly reconnect?: R | undefined;
   /**
-   * How many may wait for a slow consumer before no more is read; 10 000 by default. However few they are, no more is read
-   * while 16 MiB wait. One answer may exceed both.
+   * Maximum number of items that wait for a slow consumer before reading pauses; 10 000 by default. Reading also pauses
+   * while 16 MiB wait. A single response may exceed both limits.
    */
   readonly maxWaiting?: number | undefined;
 }
@@ -45,8 +48,8 @@ export interface ParsedEventsRequest {
 }
 
 /**
- * The types that can be observed with `lifecycle` and `partyId` together. The node is then asked for the events of all
- * parties, and the client selects those of the party.
+ * The types that can be observed with `lifecycle` and `partyId` together. The client then requests the events of all
+ * parties, and selects those of the party.
  */
 export const LIFECYCLE_PARTY_TYPES = [
   "order",
@@ -66,9 +69,9 @@ const MAX_BATCH = 1_000_000;
  * Validates which events to observe.
  *
  * @param request the types and the filters
- * @returns the request, with empty texts for filters that are not given
- * @throws {@link RequestError} if a type or an option is unknown, an identifier has another form, or the batch size is
- *   no whole number, or `lifecycle` does not fit the types
+ * @returns the request, with empty strings for omitted filters
+ * @throws {@link RequestError} if a type or an option is unknown, an identifier is invalid, the batch size is not a
+ *   whole number, or `lifecycle` cannot be combined with the types
  */
 export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest {
   assertKnownKeys("request", request, { types: true, partyId: true, marketId: true, batchSize: true, lifecycle: true });
@@ -138,10 +141,10 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
 }
 
 /**
- * Checks an identifier of the network.
+ * Validates an identifier of the network.
  *
  * @param text the identifier
- * @param name what has it, for errors
+ * @param name the name of the option, for errors
  * @returns the identifier
  * @throws {@link RequestError} if it is not 64 hex digits
  */

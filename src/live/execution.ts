@@ -31,21 +31,21 @@ export interface ExecuteOptions extends CallOptions {
   /** Waits until the network has executed it, or can no longer do so. */
   readonly until: "executed";
   /**
-   * The maximum time for all of it, in milliseconds; after that the outcome is unknown. By default, as long as the network
-   * can still take the transaction (see {@link OutcomeWait}), and two minutes before that to make and send it.
+   * The maximum time for all of it, in milliseconds; after that the outcome is unknown. By default, as long as the
+   * network can accept the transaction (see {@link OutcomeWait}), plus two minutes to create and send it.
    */
   readonly timeoutMs?: number | undefined;
-  /** Called once, before the transaction is sent. What it throws is reported as a warning and changes nothing. */
+  /** Called once, before the transaction is sent. If it throws, the error becomes a warning and has no other effect. */
   readonly onWait?: ((wait: OutcomeWait) => void) | undefined;
 }
 
 /** A wait for an outcome that is about to begin. */
 export interface OutcomeWait {
-  /** The hash of the transaction that is sent next: 64 hex digits in upper case. */
+  /** The hash of the transaction that is about to be sent: 64 hex digits in upper case. */
   readonly txHash: string;
   /** The maximum time of the wait, in milliseconds. */
   readonly limitMs: number;
-  /** The last block in which the network takes the transaction, and some blocks of grace; `undefined` if not known. */
+  /** The last block in which the network accepts the transaction, plus some blocks of grace; `undefined` if unknown. */
   readonly lastBlock: bigint | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface ExecutedCommand extends Pick<Submission, "computedTxHash"> {
   readonly outcome: Outcome;
 }
 
-/** A node, as far as outcomes are observed on it. */
+/** A node on which outcomes are observed. */
 export interface ObservedNode {
   readonly watch: BlockWatch;
   /** Makes a client of a service, whose methods throw the library's errors. */
@@ -67,19 +67,19 @@ export interface ObservedNode {
 /** A transaction that is ready to be sent. */
 export interface ReadyTransaction {
   readonly transaction: Transaction;
-  /** How many blocks back the network takes transactions that are tied to one; 0 where it is not known. */
+  /** The number of past blocks that transactions may be tied to; 0 if unknown. */
   readonly pastBlocks: number;
-  /** In how many blocks from now on the network may take it, at most. */
+  /** The maximum number of blocks from now on in which the network may accept it. */
   readonly validForBlocks: number;
-  /** Whether it was made just now, so that no block has it yet. */
+  /** Whether it is new, so that no block contains it yet. */
   readonly isNew: boolean;
-  /** Whether the node checks it before it answers: it refuses one that it has seen before. */
+  /** Whether the node checks it before it responds, and so refuses one that it has already seen. */
   readonly isChecked: boolean;
   /**
    * Sends it.
    *
    * @param signal ends it
-   * @param decided is aborted when its answer changes nothing any more
+   * @param decided is aborted when its response no longer matters
    */
   readonly submit: (signal: AbortSignal, decided: AbortSignal) => Promise<Submission>;
 }
@@ -97,14 +97,14 @@ const MIN_WAIT_MS = 30_000;
 const DEFAULT_BLOCK_MS = 1000;
 
 /**
- * Sends a transaction once, and waits for its outcome. Events are followed from before it is sent.
+ * Sends a transaction once, and waits for its outcome. The events are observed from before it is sent.
  *
- * @param node where it is sent
- * @param options the time for all of it, and a signal
- * @param prepare makes the transaction
+ * @param node the node to send it to
+ * @param options the total time limit, and a signal
+ * @param prepare creates the transaction
  * @returns the transaction and its outcome
- * @throws what `prepare` and the submission throw, but for an {@link OutcomeUnknownError} of the submission: the outcome
- *   is waited for then
+ * @throws the errors of `prepare` and of the submission, except an {@link OutcomeUnknownError} of the submission: in
+ *   that case, the outcome is awaited
  */
 export async function execute(
   node: ObservedNode,
@@ -206,12 +206,12 @@ async function outcomeOfEarlier(
 }
 
 /**
- * Finds the outcome of a transaction that was sent earlier: by its records, or else by its result if that is still to
- * come.
+ * Finds the outcome of a transaction that was sent earlier: by its records, or otherwise by its result if that has not
+ * arrived yet.
  *
- * @param node where it is looked for
- * @param sent what is known of it
- * @param timeoutMs the time for all of it, in milliseconds
+ * @param node the node to search
+ * @param sent the known facts about it
+ * @param timeoutMs the total time limit, in milliseconds
  * @param options the caller's signal and headers
  * @returns the outcome
  * @throws {@link CanceledError} if the caller's signal was aborted
@@ -289,9 +289,9 @@ async function averageBlockMs(
 /**
  * Determines the outcome of a transaction whose result did not arrive.
  *
- * @param services are asked for traces of it
+ * @param services the services to ask for traces of it
  * @param sent the transaction
- * @param reason why its result did not come
+ * @param reason why its result did not arrive
  * @param mayBeAbsent whether the absence of records may prove that it was not executed
  * @returns what the records of what it brought prove, or that there are none; else `unknown`, with all that was looked at
  */
@@ -314,12 +314,12 @@ function absentOutcome({ txHash, parts }: Sent): Outcome {
 }
 
 /**
- * Determines the outcome of a transaction by its traces.
+ * Determines the outcome of a transaction from its traces.
  *
- * @param traces what was found
+ * @param traces the traces that were found
  * @param sent the transaction
- * @param reason why its result did not come
- * @returns what they prove; else `unknown`, with all that was looked at
+ * @param reason why its result did not arrive
+ * @returns the outcome that they prove; otherwise `unknown`, with all places that were searched
  */
 export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
   return (
@@ -332,7 +332,7 @@ export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, 
   );
 }
 
-/** Why a result did not come where the time for it was up. */
+/** Why a result did not arrive, if the time limit passed. */
 export const TIMED_OUT = "its result did not arrive in time";
 
 /** The kind of command that a v0.78.0 network executes without a result. */
@@ -341,10 +341,10 @@ const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
 /**
  * Determines the outcome of a transaction.
  *
- * @param services are asked for traces of it
+ * @param services the services to ask for traces of it
  * @param sent the transaction
  * @param ending how the wait for its result ended
- * @param doubt why a block may have it although no result with its hash came; `undefined` if none may
+ * @param doubt why a block may contain it although no result with its hash arrived; `undefined` if no block may
  * @returns the outcome
  */
 export async function outcomeOfEnding(

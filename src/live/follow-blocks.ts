@@ -5,10 +5,11 @@ import type { BlockWatch, ResultObserver } from "./block-watch.js";
 const FOLLOW_AGAIN_MS = 5_000;
 
 /**
- * Keeps the stream of blocks open: the client then knows the hashes of recent blocks, which deadlines of transactions need.
+ * Keeps the stream of blocks open, so that the client knows the hashes of recent blocks, which deadlines of
+ * transactions need.
  *
  * @param watch the stream
- * @param signal once it is aborted, a stream that fails is not opened again
+ * @param signal after it is aborted, a failed stream is not reopened
  * @param observer receives stop orders and the ends of blocks
  * @returns ends it
  */

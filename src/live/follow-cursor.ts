@@ -50,10 +50,10 @@ export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, par
 /**
  * Reads a cursor.
  *
- * @param cursor what {@link writeCursor} has written
- * @param wanted the table that is to be followed
+ * @param cursor a result of {@link writeCursor}
+ * @param wanted the table to follow
  * @returns the position
- * @throws {@link RequestError} if it is no cursor, or one of another table
+ * @throws {@link RequestError} if it is not a cursor, or is one of another table
  */
 export function readCursor(cursor: string, wanted: TableName): FollowPosition {
   const content = contentOf(cursor);

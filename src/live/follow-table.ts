@@ -64,7 +64,7 @@ export interface FollowOptions extends CallOptions, Pick<ExportOptions, "extensi
    * unreachable or failing node is retried without a limit.
    */
   readonly attempts?: number | undefined;
-  /** Called for each event. What it throws is reported as a warning of the process. */
+  /** Called for each event. If it throws, the error becomes a warning of the process. */
   readonly onEvent?: ((event: FollowEvent) => void) | undefined;
   /** Whether values are converted to their types; false by default: each value is its text. */
   readonly typed?: false | undefined;
@@ -112,7 +112,7 @@ export interface Following {
    * @param request the table, and the first and last block
    * @param options the cursor to continue from, the signal, and the poll interval
    * @returns batches of rows, each with the cursor after it. Breaking out of the loop ends the call
-   * @throws {@link RequestError} at once if an option is invalid; while reading if `fromBlock` lies before the node's
+   * @throws {@link RequestError} at once if an option is invalid; while reading if `fromBlock` is before the node's
    *   history, or the cursor belongs to another chain
    * @throws {@link ProtocolError} while reading, if the node no longer lists the next blocks, if its history diverges from
    *   the delivered rows, or if an archive was broken too often

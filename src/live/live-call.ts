@@ -51,7 +51,9 @@ export interface LostCall {
   readonly error: TradewireError;
 }
 
-/** A streaming method, and how its answers are read. It cannot be resumed: what happens between connections is missed. */
+/**
+ * A streaming method, and how its responses are read. It cannot be resumed: what happens between connections is missed.
+ */
 export interface ObservedCall<I extends DescMessage, O extends DescMessage, T> {
   readonly method: DescMethodStreaming<I, O>;
   /** Creates the requests of a connection. They end when its signal is aborted. */
@@ -63,9 +65,9 @@ export interface ObservedCall<I extends DescMessage, O extends DescMessage, T> {
   readonly reconnect: boolean;
   /** What streams, for errors, such as `the stream of events`. */
   readonly stream: string;
-  /** Returns the items of an answer. What it throws ends the stream. */
+  /** Returns the items of a response. If it throws, the stream ends. */
   read(answer: MessageShape<O>): readonly T[];
-  /** Called when the connection was lost: the next answer comes after a gap. */
+  /** Called when the connection was lost: a gap precedes the next response. */
   onGap(): void;
   /** Describes what a lost connection may have missed, such as `events of block 7 and later may be missing`. */
   missing(): string;
@@ -75,11 +77,11 @@ export interface ObservedCall<I extends DescMessage, O extends DescMessage, T> {
  * Reads the stream of a method and reconnects if the call says so. An end that the caller did not request is a lost
  * connection, whatever its status.
  *
- * @param calls how the node is called
- * @param call the method, and how its answers are read
+ * @param calls how to call the node
+ * @param call the method, and how its responses are read
  * @param signal ends the stream
  * @param isLate returns whether the consumer was too slow recently, so that the node may have dropped it
- * @returns the items of the answers, one batch an answer; its errors name the method
+ * @returns the items of the responses, one batch per response; errors name the method
  * @throws {@link ConnectionError} while iterating, if the connection is lost and the call does not reconnect
  * @throws {@link SlowConsumerError} while iterating, if the stream ends while the consumer is too slow
  * @throws {@link CanceledError} while iterating, if the signal was aborted
@@ -171,7 +173,7 @@ function streamLost(
 /**
  * Returns whether a call failed because the node lacks its method.
  *
- * @param reason what the call failed with
+ * @param reason the error of the call
  * @returns whether the node answered `UNIMPLEMENTED`, or `NOT_FOUND` as a gateway does for an unknown path
  */
 export function isNotOffered(reason: unknown): boolean {
@@ -180,13 +182,13 @@ export function isNotOffered(reason: unknown): boolean {
 
 /** The requests of a bidirectional stream. */
 export interface RepeatedRequests<Q> {
-  /** The requests. They end only with the call: a node treats an earlier end as a client that has left. */
+  /** The requests. They end only with the call, because a node treats an earlier end as a disconnected client. */
   readonly requests: AsyncIterable<Q>;
   /** Sends the request once more. */
   repeat(): void;
 }
 
-/** When a request is repeated without being asked to. */
+/** When a request is repeated automatically. */
 export interface RequestSchedule {
   /** Interval between two requests, in milliseconds. */
   readonly everyMs: number;
@@ -198,7 +200,7 @@ export interface RequestSchedule {
 const MAX_PENDING_REQUESTS = 100;
 
 /**
- * Creates the requests of a bidirectional stream: one at once, and the same again on demand or by a schedule.
+ * Creates the requests of a bidirectional stream: one immediately, and the same one again on demand or on a schedule.
  *
  * @param request the request
  * @param signal ends the requests

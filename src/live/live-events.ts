@@ -30,28 +30,28 @@ type GapIf<R extends boolean> = true extends R ? Gap : never;
 /** The event bus of a node. */
 export interface Events {
   /**
-   * Observes events, from now on. Earlier events, and those while there is no connection, are not sent.
+   * Observes events from now on. The node does not send earlier events, or events that happen without a connection.
    *
-   * They come in the order in which the node sends them, each once. A `Gap` among them, which has the key `gap`, says
-   * where some may be missing; without `reconnect` the loss is thrown instead.
+   * Events arrive in the order in which the node sends them, each once. With `reconnect`, an item with the key `gap` (a
+   * `Gap`) shows where events may be missing; otherwise a lost connection is thrown as an error.
    *
    * The type `order` alone misses both ends of an order: the node sends a cancellation as `cancelledOrders` and an
-   * expiry as `expiredOrders`, which names no party. With `lifecycle`, each of these orders comes as one more event of the
-   * kind `order`: the last known version of the order, with the status `CANCELLED` or `EXPIRED`, and with the origin of the
-   * event that ended it. Of an order that was placed before the stream began, only the identifiers and the status are
-   * known. With a party, its live orders are read first, from the data node.
+   * expiry as `expiredOrders`, which names no party. With `lifecycle`, each of these orders is also reported as an
+   * event of the kind `order`: the last known version of the order, with the status `CANCELLED` or `EXPIRED`, and with
+   * the position of the event that ended it. If an order was placed before the stream began, the event has only its
+   * identifiers and its status. With a party, the client first reads its live orders from the data node.
    *
    * @param request the types, by name; the party, and the market (64 hex digits each); `lifecycle`
-   * @param options a signal, request headers, whether a lost connection is made again, and how many events may wait
-   * @returns the events; the stream is opened when they are asked for, and ends when the loop is left
+   * @param options a signal, request headers, whether to reconnect, and how many events may wait
+   * @returns the events; the stream opens when the iteration begins, and ends when you leave the loop
    * @throws {@link RequestError} at once, if a type is unknown, another value is invalid, or `lifecycle` is set
    *   without the type `order`
-   * @throws {@link ConnectionError} while iterating, if the node cannot be reached or the connection is lost: the
+   * @throws {@link ConnectionError} while iterating, if the node is unreachable or the connection is lost: the
    *   error says from which block on events may be missing
-   * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
+   * @throws {@link SlowConsumerError} while iterating, even with `reconnect`, if the stream ends because it is read too
    *   slowly
-   * @throws {@link ProtocolError} while iterating, if an event's id is no `BLOCK-SEQUENCE`, or it is of another chain
-   *   than the configuration's or the events' before
+   * @throws {@link ProtocolError} while iterating, if an event's id is not `BLOCK-SEQUENCE`, or an event belongs to
+   *   another chain than the configured one or than earlier events
    * @throws {@link NodeError} while iterating, if the node refuses the request
    * @throws {@link CanceledError} while iterating, if the signal was aborted
    *
@@ -71,7 +71,8 @@ export interface Events {
     options?: ObserveOptions<R>,
   ): AsyncIterable<LiveEventOf<T> | GapIf<R>>;
   /**
-   * Observes events of all types, from now on. An event of a type that this release does not know has the kind `unknown`.
+   * Observes events of all types from now on. An event of a type that this release does not know has the kind
+   * `unknown`.
    *
    * @param request the filters, as above
    * @param options as above
@@ -89,7 +90,7 @@ export interface Events {
 /**
  * Creates the event bus of a node.
  *
- * @param calls how the node is called
+ * @param calls how to call the node
  * @returns the event bus
  */
 export function createEvents(calls: LiveCalls): Events {

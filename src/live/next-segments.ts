@@ -8,11 +8,13 @@ import type { FollowPosition } from "./follow-cursor.js";
 /** Maximum number of segments that are stored of a listing. Later ones are listed again when they are due. */
 const MAX_AHEAD = 1000;
 
-/** What of a history is wanted next. */
+/** The next part of a history to read. */
 export interface FollowTarget {
   /** How far it was followed; `undefined` at the beginning. */
   readonly position: FollowPosition | undefined;
-  /** Where it begins without a position: the segment that holds this block, else the first that the node has. */
+  /**
+   * Where to begin without a position: the segment that contains this block, or by default the node's first segment.
+   */
   readonly fromBlock: bigint | undefined;
   /** Segments that begin after this block are skipped. */
   readonly toBlock: bigint | undefined;
@@ -28,14 +30,14 @@ export interface NextSegments {
 }
 
 /**
- * Selects the segments that come next, and checks that they continue the followed history: each names the one before
- * it. Earlier segments are not checked.
+ * Selects the segments that come next, and checks that they continue the followed history: each segment names its
+ * predecessor. Earlier segments are not checked.
  *
- * @param listed what the node lists, in the order of the heights
- * @param wanted how far the history was followed, and which blocks are wanted
- * @returns the segments, a part of them where they are many. The first is one that was handed out in part, if any was
- * @throws {@link RequestError} if the first block lies before the node's history, or the cursor is of another chain
- * @throws {@link ProtocolError} if blocks that come next are not listed, or the node's history is not the one that was
+ * @param listed the segments that the node lists, in order of height
+ * @param wanted how far the history was followed, and which blocks to read
+ * @returns the segments, or only the first of many. The first one is the partly delivered segment, if there is one
+ * @throws {@link RequestError} if the first block is before the node's history, or the cursor belongs to another chain
+ * @throws {@link ProtocolError} if the next blocks are not listed, or the node's history is not the one that was
  *   followed (`FAILED_PRECONDITION`), or the listing breaks a rule, as {@link checkHistory} says
  */
 export function nextSegments(

@@ -20,8 +20,8 @@ interface LifecycleOptions extends Pick<ObserveOptions, "headers" | "reconnect">
 type EndEvent = LiveEventOf<"cancelledOrders" | "expiredOrders">;
 
 /**
- * Changes a request so that the node also sends the ends of orders. The party is left out: an `expiredOrders` event has
- * none, and the bus drops it when a party is given (v0.78.0, core/events/expired_orders.go and core/events/bus.go).
+ * Changes a request so that the node also sends the ends of orders. The party is omitted: an `expiredOrders` event has
+ * none, and the bus drops it if a party is set (v0.78.0, core/events/expired_orders.go and core/events/bus.go).
  *
  * @param asked the request with `lifecycle`
  * @returns the request for the node
@@ -35,14 +35,14 @@ export function withOrderEndTypes(asked: ParsedEventsRequest): ParsedEventsReque
  * Joins the ends of orders with the orders: adds an event of the case `order` for each order that is canceled or expires.
  *
  * With a party, its live orders are read before the stream is opened, and again with the first events of each connection:
- * orders that were placed between the first read and the subscription are then known, too.
+ * orders that were placed between the first read and the subscription are then known too.
  *
  * @param batches the events of {@link withOrderEndTypes}, and gaps
  * @param asked the request with `lifecycle`
  * @param options how live orders are read
  * @returns the events of the types and the party of the request, and gaps
- * @throws the error of `batches`, and that of reading live orders; with `reconnect`, a lost connection is not one: they are
- *   then read again with the next events
+ * @throws the errors of `batches` and of reading live orders; with `reconnect`, a lost connection is not an error: the
+ *   live orders are read again with the next events
  */
 export async function* joinLifecycle(
   batches: AsyncIterable<readonly (LiveEvent | Gap)[]>,
@@ -154,7 +154,7 @@ function isOf(event: LiveEvent, partyId: string): boolean {
 
 /** The last known versions of live orders. */
 interface LiveOrders {
-  /** Adds orders that were read, where no newer version is known. Returns whether they could be read. */
+  /** Adds the orders that were read, unless a newer version is known. Returns whether they could be read. */
   add(orders: readonly Order[] | undefined): boolean;
   /** Stores the version of an order that an event of a block has, or removes the order if it is no longer live. */
   update(order: Order, block: bigint): void;

@@ -29,15 +29,17 @@ import {
 import type { ExecutedCommand, ExecuteOptions, ObservedNode } from "./execution.js";
 import type { Outcome } from "./transaction-outcome.js";
 
-/** How to make a transaction of a command, submit it, and wait for what becomes of it. */
+/** How to create a transaction of a command, submit it, and wait for its outcome. */
 export interface ExecuteCommandOptions extends SignCommandOptions, ExecuteOptions {
-  /** How far it must come before the node answers; `sync` by default. */
+  /**
+   * When the node replies: `sync` (after its check, the default), `async` (immediately) or `commit` (after the block).
+   */
   readonly type?: SubmissionType | undefined;
 }
 
-/** How long to look for what became of a transaction. */
+/** How long to search for the outcome of a transaction. */
 export interface OutcomeOptions extends CallOptions {
-  /** The maximum time for all of it, in milliseconds; 30000 by default. */
+  /** Total time limit, in milliseconds; 30000 by default. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -45,17 +47,17 @@ export interface OutcomeOptions extends CallOptions {
 const EXECUTE_OPTIONS = { ...CALL_OPTIONS, until: true, onWait: true } as const;
 const EXECUTE_COMMAND_OPTIONS = { ...SIGN_OPTIONS, ...EXECUTE_OPTIONS, type: true } as const;
 
-/** The operations that send transactions, and those that report what became of them. */
+/** The operations that send transactions and report their outcomes. */
 export interface Outcomes {
   /**
-   * Creates a transaction of a command, submits it once, and waits for its outcome. The event bus is
-   * followed from before it is sent.
+   * Creates a transaction of a command, submits it once, and waits for its outcome. The event bus is observed from
+   * before it is sent.
    *
    * @param command the command by its name and fields, or serialized input data
-   * @param options the signer, the transaction's form, and the time for all of it
+   * @param options the signer, the transaction's form, and the total time limit
    * @returns the outcome: executed, failed, executed in part, or unknown, with what was searched
-   * @throws what {@link Transactions.sendCommand} throws where it was not sent, or the node refused it;
-   *   {@link OutcomeUnknownError} where the signal was aborted after it was sent
+   * @throws the errors of {@link Transactions.sendCommand} if it was not sent or the node refused it;
+   *   {@link OutcomeUnknownError} if the signal was aborted after it was sent
    *
    * @example
    * const { outcome } = await client.sendCommand(command, { signer, until: "executed" });
@@ -68,28 +70,28 @@ export interface Outcomes {
   /**
    * Submits a signed transaction once, and waits for its outcome.
    *
-   * @param request the transaction, and how far it must come before the node answers
-   * @param options the time for all of it
-   * @returns the outcome, as `sendCommand` gives it
-   * @throws what {@link Transactions.submitTransaction} throws where it was not sent, or the node refused it;
-   *   {@link RequestError} where its signature does not cover its input data: nothing was sent;
-   *   {@link OutcomeUnknownError} where the signal was aborted after it was sent
+   * @param request the transaction, and when the node replies
+   * @param options the total time limit
+   * @returns the outcome, as `sendCommand` returns it
+   * @throws the errors of {@link Transactions.submitTransaction} if it was not sent or the node refused it;
+   *   {@link RequestError} if its signature does not cover its input data, in which case nothing was sent;
+   *   {@link OutcomeUnknownError} if the signal was aborted after it was sent
    */
   submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
-   * Finds the outcome of a transaction that was sent earlier. Events cannot be replayed, so this
-   * reads the records that the data node stores of it: by its hash, and by the identifiers that are derived from its
-   * signature, if that is known. If they do not tell, it waits for the transaction's result.
+   * Finds the outcome of a transaction that was sent earlier. Events cannot be replayed, so this reads the records that
+   * the data node stores of it, by its hash and, if its signature is known, by the identifiers that are derived from
+   * the signature. If the records are not conclusive, it waits for the transaction's result.
    *
-   * By the hash alone, a failed part of a batch cannot be seen, as it leaves no record: with records of orders the outcome
-   * is `unknown` then, and the signed transaction or the error says more.
+   * With the hash alone, a failed part of a batch cannot be detected, because it leaves no record: if the records are
+   * orders, the outcome is `unknown`. Pass the signed transaction or the error to learn more.
    *
    * @param sent its hash, 64 hex digits; the signed transaction; or the error that says that its outcome is unknown
    * @param options how long to wait
    * @returns the outcome; `unknown`, with the places that were searched, if nothing shows it
    * @throws {@link RequestError} if it is not a hash, its signature does not cover its input data, or the node is on
-   *   another chain than the one that is named; {@link CanceledError} if the signal was aborted
+   *   another chain than the configured one; {@link CanceledError} if the signal was aborted
    *
    * @example
    * const { status } = await client.outcome(txHash, { timeoutMs: 10_000 });
@@ -106,9 +108,9 @@ const CHAIN_CHECK_MS = 5_000;
 /**
  * Creates the operations that send transactions and observe their outcomes.
  *
- * @param transactions makes and sends them
- * @param node where outcomes are observed
- * @param chainId the chain of the node, if it is named
+ * @param transactions creates and sends them
+ * @param node the node on which outcomes are observed
+ * @param chainId the configured chain of the node, if any
  * @returns the operations
  */
 export function createOutcomes(

@@ -6,9 +6,9 @@ import { backoffMs, wait } from "../signal/wait.js";
 
 /** The failures since the last progress. */
 export interface Failures {
-  /** The number of connections that ended, however they ended. */
+  /** The number of connections that ended, for any reason. */
   readonly total: number;
-  /** The number of damaged or otherwise broken answers. */
+  /** The number of invalid responses. */
   readonly broken: number;
   /** The number of requests that the node refused. */
   readonly refused: number;
@@ -28,16 +28,16 @@ export type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; 
 /** A stream that outlives its connections. */
 export interface StreamSource<M> {
   /**
-   * Opens a connection. If the stream can be resumed, the connection begins where the one before ended.
+   * Opens a connection. If the stream can be resumed, the connection begins where the previous one ended.
    *
    * @param connection aborted when the connection has ended, and when the stream ends
    */
   open(connection: AbortSignal): AsyncIterable<M> | Promise<AsyncIterable<M>>;
-  /** Decides what follows the end of a connection. What it throws ends the stream. */
+  /** Decides what follows the end of a connection. If it throws, the stream ends. */
   onEnd(end: ConnectionEnd): AfterEnd;
   /** Called before the stream reconnects: the messages between the two connections may be missing. */
   onGap?(): void;
-  /** Closes a connection without progress for this time, as if it had failed with this error. */
+  /** Closes a connection that makes no progress for this time, as if it had failed with this error. */
   readonly idle?: { readonly timeoutMs: number; readonly error: () => TradewireError };
   /** A connection that was open for longer, in milliseconds, counts as progress even if no message arrived. */
   readonly stableMs?: number;
@@ -45,7 +45,7 @@ export interface StreamSource<M> {
 
 /** A stream that reconnects. */
 export interface ReconnectingStream<M> {
-  /** The messages of all connections, to be iterated once. They end when the signal is aborted. */
+  /** The messages of all connections; iterate them once. They end when the signal is aborted. */
   readonly messages: AsyncIterable<M>;
   /** Reports that the connection works: forgets the failures and restarts the idle timeout. */
   progressed(): void;
@@ -149,12 +149,13 @@ function countFailure({ total, broken, refused }: Failures, end: EndReason): Fai
 /**
  * Returns how long to wait before reading history again from the same position.
  *
- * An unreachable or failing node is retried without a limit; broken answers up to `maxBroken` times in a row. A refused
- * segment is requested twice, because the node may have dropped it since it listed it: the second listing then says so.
+ * An unreachable or failing node is retried without a limit; invalid responses are retried up to `maxBroken` times in a
+ * row. A refused segment is requested twice, because the node may have dropped it since it listed it: the second
+ * listing then says so.
  *
  * @param error the failure
  * @param failures the failures in a row, this one included
- * @param maxBroken the number of broken answers in a row that ends the stream
+ * @param maxBroken the number of invalid responses in a row that ends the stream
  * @returns the time in milliseconds
  * @throws `error` if a retry does not help, or did not help often enough
  */

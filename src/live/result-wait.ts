@@ -15,7 +15,7 @@ export type Ending =
       readonly kind: "seen";
       readonly result: TransactionResult;
       readonly block: bigint;
-      /** The stop orders that it brought, by identifier, as far as their events came. */
+      /** The stop orders that it created, by identifier, if their events arrived. */
       readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
     }
   /** Results of these blocks may not have come, and it was in none of those that came. */
@@ -24,7 +24,10 @@ export type Ending =
   | {
       readonly kind: "too old";
       readonly block: bigint;
-      /** The times of the blocks that ended during the wait, in Unix nanoseconds; `undefined` for those that did not come. */
+      /**
+       * The times of the blocks that ended during the wait, in Unix nanoseconds; `undefined` for those that did not
+       * arrive.
+       */
       readonly times: readonly (bigint | undefined)[];
       /** How long the wait took by this machine's clock, in milliseconds. */
       readonly tookMs: number;
@@ -40,9 +43,9 @@ export type Ending =
 export interface ResultWait {
   readonly ended: Promise<Ending>;
   /**
-   * Reports that the submission has ended. Before that, the wait does not end for lack of a result.
+   * Reports that the submission has ended. Until then, a missing result does not end the wait.
    *
-   * @param txHash the hash by which the node knows the transaction; its result may have come already
+   * @param txHash the hash by which the node knows the transaction; its result may have arrived already
    */
   submitted(txHash: string): void;
   close(): void;
@@ -51,14 +54,17 @@ export interface ResultWait {
 /** When a wait for a result ends without one. */
 export interface WaitLimits {
   readonly signal: AbortSignal;
-  /** The last block in which the network takes the transaction; `undefined` if that is not known. */
+  /** The last block in which the network accepts the transaction; `undefined` if unknown. */
   readonly lastBlock?: bigint | undefined;
   /**
-   * Looks for records of the transaction. It is called with each block after results may not have come; some blocks later
-   * the wait ends. Without it, the wait goes on for all the time.
+   * Looks for records of the transaction. It is called with each block after results may be missing; some blocks later
+   * the wait ends. Without it, the wait lasts until the time limit.
    */
   readonly lookUp?: (() => Promise<Proof | undefined>) | undefined;
-  /** Called when no answer to the submission changes the outcome: the result came, or no block can take it any more. */
+  /**
+   * Called when the response to the submission no longer matters: the result arrived, or no block can contain it any
+   * more.
+   */
   readonly onDecided?: (() => void) | undefined;
 }
 
@@ -165,7 +171,7 @@ function createOtherResults(sent: Sent): OtherResults {
  * @param watch follows the blocks
  * @param sent the transaction
  * @param limits when it ends without a result
- * @returns the wait, which has to be closed
+ * @returns the wait; close it after use
  */
 export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
   const { signal, lastBlock, lookUp, onDecided } = limits;

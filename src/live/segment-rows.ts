@@ -42,15 +42,15 @@ export interface SegmentBatch extends TypedBatch {
 const BATCH_CHARACTERS = 256 * 1024;
 
 /**
- * Reads the rows of a segment as they arrive. It ends without an error only after the archive, and what the node sends
- * after it, were verified.
+ * Reads the rows of a segment as they arrive. It ends without an error only after the archive and the data that follows
+ * it were verified.
  *
  * @param client exports the segment
  * @param expected the table and the segment
  * @param delivered the rows that were delivered before: they are skipped, and must be the same
  * @param options the signal, the limits, and whether rows are typed
- * @returns the rows, in the order of the file; the rows before a mistake come before the error
- * @throws {@link ProtocolError} if the answer is not the segment, or its first rows are not the delivered ones
+ * @returns the rows, in the order of the file; the rows before an error are delivered first
+ * @throws {@link ProtocolError} if the response is not the segment, or its first rows differ from the delivered ones
  * @throws what `exportNetworkHistory` throws
  */
 export async function* segmentRows(
@@ -167,7 +167,7 @@ function createRowCollector(columns: readonly string[]) {
       };
       return characters;
     },
-    /** Takes the pending batch. */
+    /** Removes and returns the pending batch. */
     take(): SegmentBatch {
       const { texts, rows, digestWith } = pending;
       const before = count - texts.length;

@@ -13,11 +13,11 @@ import { readInputData } from "../transaction/submitted-input-data.js";
 import { transactionHash } from "../transaction/transaction-hash.js";
 import { broughtBy, type CommandPart, commandParts } from "./transaction-outcome.js";
 
-/** A transaction that was sent, as far as it is known. */
+/** The known facts about a transaction that was sent. */
 export interface Sent {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
-  /** Whether only the node says that this is its hash: what has it proves nothing unless it is of this exact command. */
+  /** Whether only the node reported this hash: a record with it proves nothing unless it is of this exact command. */
   readonly isHashOfNode?: boolean;
   /** The sender, 64 hex digits in lower case. */
   readonly publicKey?: string | undefined;
@@ -33,10 +33,10 @@ export interface Sent {
 }
 
 /**
- * Collects what a signed transaction says of itself.
+ * Collects the facts that a signed transaction contains.
  *
  * @param transaction the transaction
- * @returns what is known of it; nothing of its command where its input data cannot be read, which the network decides on
+ * @returns the facts; without the command if its input data cannot be read, which only the network can decide on
  */
 export function sentTransaction(transaction: Transaction): Sent {
   const inputData = readInputData(transaction);
@@ -53,7 +53,7 @@ export function sentTransaction(transaction: Transaction): Sent {
 }
 
 /**
- * Collects what a caller knows of a transaction that was sent earlier.
+ * Collects what a caller knows about a transaction that was sent earlier.
  *
  * @param given its hash, the error that says that its outcome is unknown, or the signed transaction
  * @returns what is known
@@ -80,10 +80,10 @@ export function parseSent(given: string | OutcomeUnknownError | Transaction): Se
 }
 
 /**
- * Returns whether a result is that of the same party for the same command.
+ * Returns whether a result belongs to the same party and the same command.
  *
  * @param sent the transaction
- * @param result a result, under whatever hash
+ * @param result a result, with any hash
  * @returns whether it may be the result of this transaction; the party may have sent an equal command before
  */
 export function isOfSameCommand(sent: Sent, result: TransactionResult): boolean {
@@ -91,11 +91,11 @@ export function isOfSameCommand(sent: Sent, result: TransactionResult): boolean 
 }
 
 /**
- * Compares the party and the command of a result with those that were sent. The network's result has both as they were sent
- * (v0.78.0, `setTx` in `core/events/transaction_result.go`).
+ * Compares the party and the command of a result with those that were sent. The network's result contains both as they
+ * were sent (v0.78.0, `setTx` in `core/events/transaction_result.go`).
  *
- * @param sent the transaction; what is not known of it is not compared
- * @param result a result, under whatever hash
+ * @param sent the transaction; unknown facts are not compared
+ * @param result a result, with any hash
  * @returns how they differ, to follow "its result" in a sentence; `undefined` if they do not
  */
 export function resultMismatch(sent: Sent, { partyId, transaction }: TransactionResult): string | undefined {
@@ -115,11 +115,11 @@ export function resultMismatch(sent: Sent, { partyId, transaction }: Transaction
 }
 
 /**
- * Compares whom a record or event names with whom the transaction names.
+ * Compares the party and market of a record or event with those of the transaction.
  *
  * @param sent the transaction
- * @param part the part of its command that brings the record
- * @param record the party and, where it has one, the market of the record
+ * @param part the part of its command that created the record
+ * @param record the party and, if it has one, the market of the record
  * @returns how they differ, to follow the name of the record in a sentence; `undefined` if they do not
  */
 export function ownerMismatch(
@@ -139,7 +139,8 @@ export function ownerMismatch(
  * Returns the party that the record of a transfer names as its sender.
  *
  * @param sent the transaction
- * @returns the derived key whose account the command debits, where it names one, else the party; 64 hex digits in lower case
+ * @returns the derived key whose account the command debits, if it names one, otherwise the party; 64 hex digits in
+ *   lower case
  */
 export function debitedParty({ message, publicKey }: Pick<Sent, "message" | "publicKey">): string | undefined {
   const from = isMessage(message, TransferSchema) ? message.from : undefined;

@@ -7,28 +7,28 @@ import {
 } from "../transaction/command-identifiers.js";
 import { type BatchPart, failuresOf, MARGIN_MODE_KEY, STOP_CANCELLATIONS, UNCLEAR } from "./batch-failures.js";
 
-/** The outcome of a transaction. It is observed, never inferred: what could not be observed is `unknown`. */
+/** The outcome of a transaction. It is observed, never inferred: an outcome that could not be observed is `unknown`. */
 export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
 
 interface KnownOutcome {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
-  /** The height of the block that executed it; `undefined` if only records show it, or where no block took it. */
+  /** The height of the block that executed it; `undefined` if only records show it, or if no block contains it. */
   readonly block: bigint | undefined;
   /**
-   * What the outcome was read from: the network's `result` for the transaction; `records` of what it brought, such as its
-   * order, that the data node stores; all `blocks` in which the network could have taken it, none of which has it; or the
-   * `absence` of records on a data node that has all of these blocks.
+   * The evidence for the outcome: the network's `result` for the transaction; `records` that the data node stores, such
+   * as its order; all `blocks` in which the network could have executed it, none of which contains it; or the `absence`
+   * of records on a data node that has all of these blocks.
    */
   readonly evidence: "result" | "records" | "blocks" | "absence";
   /**
-   * The outcome of each part of a batch, or of each stop order of a pair. A command of one part has one. Parts are missing
-   * if the node does not say whether they failed.
+   * The outcome of each part of a batch, or of each stop order of a pair. Other commands have one part. Parts are
+   * missing if the node does not say whether they failed.
    */
   readonly parts: readonly OutcomePart[];
 }
 
-/** The whole command was executed. */
+/** The complete command was executed. */
 export interface ExecutedOutcome extends KnownOutcome {
   readonly status: "executed";
 }
@@ -44,7 +44,7 @@ export interface FailedOutcome extends KnownOutcome {
 export interface UnknownOutcome {
   readonly status: "unknown";
   readonly txHash: string;
-  /** Why it is not known. */
+  /** Why it is unknown. */
   readonly reason: string;
   /** The places that were searched, and what was found there. */
   readonly lookedAt: readonly Trace[];
@@ -57,19 +57,21 @@ export interface OutcomePart {
   readonly status: "executed" | "failed";
   /** Why it failed; `undefined` if it did not. */
   readonly reason: string | undefined;
-  /** What it brings, if that has an identifier; `undefined` for other parts. */
+  /** The kind of record that it creates, if that has an identifier; `undefined` for other parts. */
   readonly brings: Brought | undefined;
-  /** The identifier of what it brings, 64 hex digits; `undefined` for other parts, or without the signature. */
+  /**
+   * The identifier of the record that it creates, 64 hex digits; `undefined` for other parts, or without the signature.
+   */
   readonly id: string | undefined;
 }
 
-/** What a command creates that has its own identifier. */
+/** A kind of record with its own identifier that a command creates. */
 export type Brought = "order" | "stop order" | "transfer" | "withdrawal" | "proposal";
 
-/** A place where something may be known of a transaction. */
+/** A place that was searched for a transaction. */
 export interface Trace {
   readonly place: "events" | "records" | Brought | "spam statistics" | "last block" | "data node";
-  /** What was found there, for people. */
+  /** A description of what was found there. */
   readonly found: string;
 }
 
@@ -83,7 +85,7 @@ export type SentCommandValue = TransactionResult["transaction"] | InputData["com
  * Lists the parts of a command in the order in which the network executes them.
  *
  * @param command the command
- * @param signature the transaction's signature, 64 bytes; without it, no identifiers are known
+ * @param signature the transaction's signature, 64 bytes; without it, identifiers are unknown
  * @returns the parts; a command that is neither a batch nor a submission of stop orders is one part, with an empty path
  */
 export function commandParts(command: SentCommandValue, signature: Uint8Array | undefined): readonly CommandPart[] {
@@ -105,7 +107,7 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
  * Returns what a command with one identifier creates.
  *
  * @param command the kind of the command
- * @returns what it brings; `undefined` for commands that bring nothing, several things, or stop orders
+ * @returns the kind of the record; `undefined` for commands that create no record, several records, or stop orders
  */
 export function broughtBy(command: string | undefined): Brought | undefined {
   switch (command) {
@@ -182,7 +184,7 @@ function stopOrderParts(
  * @param result the result, as the node reports it
  * @param block the height of its block
  * @param txHash 64 hex digits
- * @param parts the parts of the command that was sent; those of the result's copy of the command where that is not known
+ * @param parts the parts of the command that was sent; if unknown, the parts of the result's copy of the command
  * @returns the outcome; `undefined` if the status is unknown or contradicts itself
  */
 export function outcomeOfResult(
@@ -229,7 +231,7 @@ function partOfBatch(
 }
 
 /**
- * Makes the outcome of a part.
+ * Creates the outcome of a part.
  *
  * @param part the part
  * @param reason why it failed; `undefined` if it was executed

@@ -20,8 +20,8 @@ import { debitedParty, type Sent } from "./sent-transaction.js";
 import type { CommandPart } from "./transaction-outcome.js";
 
 /**
- * What a record that the data node stores says of the transaction that made it. `open` leaves it open: an order may
- * be stopped for a reason that is not known.
+ * What a stored record proves about the transaction that created it. `open` proves nothing: an order may be stopped for
+ * an unknown reason.
  */
 export type RecordState =
   | { readonly status: "executed" | "open"; readonly reason?: undefined; readonly text: string }
@@ -31,14 +31,14 @@ export type RecordState =
 type Records = Omit<ListEntitiesResponse, "$typeName" | "$unknown">;
 
 /**
- * Reads the records that decide whether a transaction was executed. Others, such as ledger entries, also come of
- * transactions that failed. Records of other parties decide nothing: what trades with an order, and what a stop order
- * submits once it is triggered, has the hash of the transaction that caused it.
+ * Reads the records that decide whether a transaction was executed. Others, such as ledger entries, also result from
+ * transactions that failed. Records of other parties prove nothing: orders that trade with an order, and orders that a
+ * triggered stop order submits, have the hash of the transaction that caused them.
  *
- * @param records the records that the data node stores of a transaction
- * @param sent what is known of the transaction. Without its command, only records decide of kinds that no batch has: a part
- *   of a batch that failed leaves no record
- * @returns what each record says
+ * @param records the records of a transaction that the data node stores
+ * @param sent the known facts about the transaction. Without its command, only records of kinds that no batch creates
+ *   are conclusive: a failed part of a batch leaves no record
+ * @returns what each record proves
  */
 export function recordStates(records: Records, sent: Pick<Sent, "command" | "publicKey" | "message">): RecordState[] {
   const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations } = records;
@@ -65,7 +65,7 @@ export function recordStates(records: Records, sent: Pick<Sent, "command" | "pub
 }
 
 /**
- * Returns whether a batch may have brought the records of a transaction.
+ * Returns whether a batch may have created the records of a transaction.
  *
  * @param records the records
  * @returns whether there are orders or trades among them
@@ -90,8 +90,8 @@ const RECORDS_OF: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns whether a part of a command, where it is executed, leaves a record with the transaction's hash. The data node keeps
- * each version of an order with the hash of the transaction that made it (v0.78.0, `GetByTxHash` in
+ * Returns whether a part of a command leaves a record with the transaction's hash when it is executed. The data node
+ * keeps each version of an order with the hash of the transaction that made it (v0.78.0, `GetByTxHash` in
  * `datanode/sqlstore/orders.go`). A cancellation of all orders may find none.
  *
  * @param sent the transaction
@@ -148,7 +148,7 @@ function changeState(order: Order, { message }: Pick<Sent, "message">): readonly
 const EXECUTED: RecordState = { status: "executed", text: "recorded" };
 
 /**
- * Reads what a transfer says of the transaction that made it.
+ * Reads what a transfer proves about the transaction that created it.
  *
  * @param transfer the transfer as the data node stores it
  * @returns what it says
@@ -158,7 +158,7 @@ export function transferState({ status, reason }: Pick<Transfer, "status" | "rea
 }
 
 /**
- * Reads what a withdrawal says of the transaction that made it.
+ * Reads what a withdrawal proves about the transaction that created it.
  *
  * @param withdrawal the withdrawal as the data node stores it
  * @returns what it says
@@ -168,7 +168,7 @@ export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordS
 }
 
 /**
- * Reads what a proposal says of the transaction that made it.
+ * Reads what a proposal proves about the transaction that created it.
  *
  * @param proposal the proposal as the data node stores it
  * @returns what it says
@@ -204,11 +204,11 @@ const ACCEPTED_STOPS: readonly number[] = [
 ];
 
 /**
- * Reads what an order says of its submission. The record is the latest one: an amendment, which makes another version, may
- * have stopped or rejected an order that was accepted.
+ * Reads what an order proves about its submission. The record is the latest version: an amendment, which creates a
+ * version, may have stopped or rejected an order that was accepted.
  *
  * @param order the order as the data node stores it
- * @returns what it says. A submission that was rejected after a part of it had traded is left open
+ * @returns what it says. If an order was rejected after a part of it had traded, nothing is proved
  */
 export function orderState(order: OrderRecord): RecordState {
   const { status, reason = 0, version } = order;
@@ -266,10 +266,10 @@ function nameOf(names: Readonly<Record<number, string>>, reason: number | undefi
 }
 
 /**
- * Reads when the block of a transaction was.
+ * Reads the block time of a transaction.
  *
  * @param records the records of the transaction
- * @returns the block's time in Unix nanoseconds, cut to microseconds; `undefined` if no record has it
+ * @returns the block's time in Unix nanoseconds, truncated to microseconds; `undefined` if no record has it
  */
 export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: Records): bigint | undefined {
   const times = [
@@ -283,11 +283,11 @@ export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: 
 const MAX_DESCRIBED = 5;
 
 /**
- * Describes the records of a transaction for people.
+ * Describes the records of a transaction in words.
  *
  * @param records the records
- * @returns how many of each kind there are, such as `1 orders, 2 ledgerEntries`, and the first orders with their statuses;
- *   empty where there are none
+ * @returns how many of each kind there are, such as `1 orders, 2 ledgerEntries`, and the first orders with their
+ *   statuses; empty if there are none
  */
 export function describeRecords(records: Records): string {
   const counts = Object.entries(records).flatMap(([name, list]) =>

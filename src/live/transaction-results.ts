@@ -6,17 +6,19 @@ import { type ObserveOptions, parseObserveOptions, requireIdentifier } from "./e
 import { type LiveCalls, observeCall } from "./live-call.js";
 import { readAhead } from "./read-ahead.js";
 
-/** Which results to observe. Filters of different kinds are joined by and, those of one kind by or. */
+/** Which results to observe. Different filters are ANDed; values of one filter are ORed. */
 export interface ResultsRequest {
   /** Only of these senders: public keys, 64 hex digits each. */
   readonly partyIds?: readonly string[] | undefined;
   /** Only of these transactions: hashes, 64 hex digits each, of either case. */
   readonly hashes?: readonly string[] | undefined;
-  /** Only of those that were executed (`true`), or that failed (`false`). */
+  /** Only those that were executed (`true`), or that failed (`false`). */
   readonly status?: boolean | undefined;
 }
 
-/** A gap in a stream of results: the connection was lost there. Results name no blocks, so neither does their gap. */
+/**
+ * A gap in a stream of results: the connection was lost there. Results name no blocks, so the gap names none either.
+ */
 export interface ResultsGap {
   readonly gap: { readonly afterBlock: undefined; readonly beforeBlock: undefined };
 }
@@ -24,16 +26,16 @@ export interface ResultsGap {
 /** The results of transactions. */
 export interface TransactionResults {
   /**
-   * Observes the results of transactions, from now on: each result arrives when the transaction's block was executed.
-   * Earlier events, and those while there is no connection, are not sent.
+   * Observes the results of transactions from now on: each result arrives after the transaction's block was executed.
+   * The node does not send earlier events, or events that happen without a connection.
    *
    * @param request the parties, the hashes, and whether only those that were executed, or only those that failed
-   * @param options a signal, request headers, whether a lost connection is made again, and how many results may wait
-   * @returns the results, with gaps among them where `reconnect` is set; a gap has the key `gap`. The stream is opened
-   *   when they are asked for, and ends when the loop is left
+   * @param options a signal, request headers, whether to reconnect, and how many results may wait
+   * @returns the results; with `reconnect`, items with the key `gap` show where results may be missing. The stream
+   *   opens when the iteration begins, and ends when you leave the loop
    * @throws {@link RequestError} at once, if an identifier is not 64 hex digits
-   * @throws {@link ConnectionError} while iterating, if the node cannot be reached or the connection is lost
-   * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
+   * @throws {@link ConnectionError} while iterating, if the node is unreachable or the connection is lost
+   * @throws {@link SlowConsumerError} while iterating, even with `reconnect`, if the stream ends because it is read too
    *   slowly
    * @throws {@link NodeError} while iterating, if the node refuses the request
    * @throws {@link CanceledError} while iterating, if the signal was aborted
@@ -50,7 +52,7 @@ export interface TransactionResults {
 /**
  * Creates the results of transactions.
  *
- * @param calls how the node is called
+ * @param calls how to call the node
  * @returns the results
  */
 export function createTransactionResults(calls: LiveCalls): TransactionResults {

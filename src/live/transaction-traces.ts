@@ -31,16 +31,18 @@ import {
   withdrawalState,
 } from "./transaction-records.js";
 
-/** What was found of a transaction, and what it proves. */
+/** The traces of a transaction, and what they prove. */
 export interface Traces {
   readonly lookedAt: readonly Trace[];
-  /** The outcome that the records prove; `undefined` if there are none, or where they leave it open. */
+  /** The outcome that the records prove; `undefined` if there are none, or if they are not conclusive. */
   readonly proof: Exclude<Outcome, { readonly status: "unknown" }> | undefined;
-  /** Why the records that were found leave it open, and what to do; `undefined` if none were found. */
+  /** Why the records that were found are not conclusive, and what to do; `undefined` if none were found. */
   readonly doubt: string | undefined;
-  /** Whether a block has a transaction with its hash: its result does not come any more. */
+  /** Whether a block contains a transaction with its hash, so that its result will not arrive any more. */
   readonly isExecuted: boolean;
-  /** Whether all records were read that it leaves if any of it is executed, and there are none. */
+  /**
+   * Whether all places were read in which it would leave a record if any part of it were executed, and there is none.
+   */
   readonly isWithoutRecords: boolean;
 }
 
@@ -59,11 +61,11 @@ export interface TraceServices {
   readonly data: Pick<ConnectClient<typeof TradingDataService>, DataMethod>;
   /** Finds the block of a time, in Unix nanoseconds, among those that were observed. */
   readonly blockAt: (time: bigint) => bigint | undefined;
-  /** Further headers of the requests. */
+  /** Additional headers of the requests. */
   readonly headers?: CallOptions["headers"];
   /** Ends all looks. */
   readonly deadline?: AbortSignal | undefined;
-  /** What an earlier search for the same transaction found. It is reported where a place cannot be read again. */
+  /** What an earlier search for the same transaction found. It is reported if a place cannot be read again. */
   readonly earlier?: readonly Trace[] | undefined;
 }
 
@@ -74,7 +76,7 @@ const LOOKUP_TIMEOUT_MS = 5_000;
 const FINAL_LOOKUPS_MS = 3_000;
 
 /**
- * Splits the time for an outcome: the wait for its result ends early enough to look for its traces afterwards.
+ * Splits the time limit of an outcome: the wait for its result ends early enough to search for its traces afterwards.
  *
  * @param limitMs the time for both, in milliseconds
  * @returns the time for the wait, in milliseconds
@@ -100,23 +102,26 @@ type HashRecords =
   | { readonly kind: "none" }
   | {
       readonly kind: "found";
-      /** What each says; empty if they are of a block in which the transaction cannot be, or may be of another command. */
+      /**
+       * What each one proves; empty if they are from a block that cannot contain the transaction, or may belong to
+       * another command.
+       */
       readonly states: readonly RecordState[];
       readonly block: bigint | undefined;
-      /** Whether a batch whose parts are not known may have brought them. */
+      /** Whether a batch with unknown parts may have created them. */
       readonly isOpenBatch: boolean;
-      /** Whether they are of a block in which the transaction cannot be. */
+      /** Whether they are from a block that cannot contain the transaction. */
       readonly isTooEarly: boolean;
     };
 
 /**
- * Looks for traces of a transaction whose result did not come: the records of what it brought, by its hash and by the
- * identifiers that are derived from its signature; how many transactions of its key the block that it is tied to has
- * served; and whether that block is too old.
+ * Searches for traces of a transaction whose result did not arrive: records, by its hash and by the identifiers that
+ * are derived from its signature; the number of transactions of its key that are tied to its block; and whether that
+ * block is too old.
  *
  * @param services the node's
- * @param sent what is known of the transaction
- * @returns what was found, and what it proves. A look that fails is reported as one
+ * @param sent the known facts about the transaction
+ * @returns the traces, and what they prove. A failed search is reported as such
  */
 export async function findTraces(services: TraceServices, sent: Sent): Promise<Traces> {
   const { core } = services;
@@ -179,13 +184,13 @@ const ABSENCE_MARGIN = 25n;
 const [MAX_WRITING_MS, WRITING_POLL_MS] = [10_000, 250];
 
 /**
- * Returns whether a transaction has certainly not been executed and cannot be any more: the network takes it no longer,
- * and a data node that has all blocks that could have it has none of the records that it would have left.
+ * Returns whether a transaction was certainly not executed and can no longer be: the network does not accept it any
+ * more, and a data node that has all blocks that could contain it has none of the records that it would have left.
  *
  * @param services the node's
- * @param sent what is known of the transaction
- * @param traces what was found of it
- * @returns whether it is certain; false also where the node does not answer
+ * @param sent the known facts about the transaction
+ * @param traces the traces that were found of it
+ * @returns whether it is certain; also false if the node does not respond
  */
 export async function isProvenAbsent(services: TraceServices, sent: Sent, traces: Traces): Promise<boolean> {
   const { blockHeight } = sent;
@@ -365,8 +370,8 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
  * @param services the node's
  * @param sent the transaction that submitted it
  * @param id its identifier, 64 hex digits
- * @param part the part of the command that brings it
- * @returns whether it did, or why that could not be read
+ * @param part the part of the command that creates it
+ * @returns whether it was accepted, or why that could not be read
  */
 export async function readStopOrder(
   services: TraceServices,

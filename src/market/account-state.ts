@@ -42,7 +42,7 @@ export interface AccountView {
 /**
  * Creates the account of a party: its records as the node lists them, and what events say about its orders.
  *
- * @param calls how the node is called
+ * @param calls how to call the node
  * @param partyId the party
  * @param options options of the listings
  * @returns the account, without records

@@ -82,7 +82,7 @@ const MAX_OUTDATED = 10;
 /**
  * Creates the accounts of a node's parties.
  *
- * @param calls how the node is called
+ * @param calls how to call the node
  * @returns the accounts
  */
 export function createAccounts(calls: LiveCalls): Accounts {

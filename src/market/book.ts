@@ -18,7 +18,7 @@ import { untilAnswered } from "./until-answered.js";
 
 /** How an order book is observed. */
 export interface BookOptions extends CallOptions {
-  /** Called at each gap. What it throws changes nothing. */
+  /** Called at each gap. If it throws, nothing changes. */
   readonly onGap?: ((gap: BookGap) => void) | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface BookCalls extends LiveCalls {
 /**
  * Creates the order books of a node.
  *
- * @param calls how the node is called
+ * @param calls how to call the node
  * @returns the order books
  */
 export function createBooks(calls: BookCalls): Books {

@@ -12,7 +12,7 @@ export interface Ending {
 /**
  * Runs a task that ends when a time is up, or when one of several signals is aborted.
  *
- * @param timeoutMs the time for all of it, in milliseconds
+ * @param timeoutMs the total time limit, in milliseconds
  * @param signals end it earlier
  * @param act runs the task; it has to end when the signal that it gets is aborted
  * @returns what `act` returns

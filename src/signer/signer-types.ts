@@ -16,7 +16,7 @@ export interface ServeSignerOptions {
   readonly listen: string;
   /** Path of a second Unix socket for the operator, who may also set less strict modes. */
   readonly admin?: string | undefined;
-  /** Called for each refusal and each change of the mode. What it throws changes nothing. */
+  /** Called for each refusal and each change of the mode. If it throws, nothing changes. */
   readonly onEvent?: ((event: SignerEvent) => void) | undefined;
   /** Closes the server. */
   readonly signal?: AbortSignal | undefined;
@@ -57,7 +57,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
   /**
    * Signs a message if the policy allows it.
    *
-   * @param message the whole message, not its digest
+   * @param message the complete message, not its digest
    * @returns the signature, 64 bytes
    * @throws {@link PolicyError} if the policy does not allow it
    * @throws {@link RequestError} if the signer refuses the message, or has another key than before

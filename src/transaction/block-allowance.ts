@@ -18,16 +18,16 @@ import { minValidity, type Validity } from "./validity.js";
 /** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
 
-/** A validity of about a time: as few blocks as possible that are enough for it. */
+/** A validity for approximately a duration: the smallest sufficient number of blocks. */
 export interface ShortestValidity {
   /**
    * The time, in milliseconds. If the blocks that this client has seen do not allow it, the shortest possible validity is
-   * chosen, or the longest one as long as the interval between blocks is not known.
+   * chosen, or, while the block interval is unknown, the longest one.
    */
   readonly aboutMs: number;
 }
 
-/** Whose transaction is to be tied to a block, and within which limits. */
+/** The key whose transaction is tied to a block, and the limits. */
 export type TakeOptions = TakeSettings & (Validity | ShortestValidity);
 
 interface TakeSettings {
@@ -35,11 +35,11 @@ interface TakeSettings {
   readonly publicKey: string;
   /** Counts the transactions of all programs that share the key; by default, those of this client are counted. */
   readonly takeShare?: Signer["takeShare"] | undefined;
-  /** The chain that the user has named, if there is one. */
+  /** The configured chain, if any. */
   readonly chainId: string | undefined;
-  /** Maximum difficulty to work for, in zero bits. */
+  /** Maximum accepted difficulty, in zero bits. */
   readonly maxDifficulty: number;
-  /** Further headers of the requests. */
+  /** Additional headers of the requests. */
   readonly headers?: CallOptions["headers"];
   /** Ends the waiting. */
   readonly signal: AbortSignal;
@@ -49,9 +49,9 @@ interface TakeSettings {
 export interface Share {
   /** The block to tie a transaction to, and the difficulty that its proof of work needs. */
   readonly block: BlockTask;
-  /** How many blocks back the network takes transactions that are tied to one. */
+  /** The number of past blocks that transactions may be tied to. */
   readonly pastBlocks: number;
-  /** In how many blocks after the last one the network may take the transaction. */
+  /** The number of blocks after the last one in which the network may execute the transaction. */
   readonly validForBlocks: number;
   /** Gives the share back, because the transaction was not sent. Further calls have no effect. */
   giveBack(): void;
@@ -60,12 +60,13 @@ export interface Share {
 /** Counts the transactions that each key has tied to each block. */
 export interface BlockAllowance {
   /**
-   * Takes one more transaction of a key out of the last block's allowance. If none is left, it waits for the next block.
+   * Takes a share of the last block's allowance for one more transaction of a key. If none is left, it waits for the
+   * next block.
    *
-   * @param options the key, the chain, the validity, the most difficulty, and a signal that ends the waiting
-   * @returns the part, which has to be given back where the transaction is not sent
-   * @throws {@link RequestError} if the node is on another chain or asks for too much work, the key is banned, no block is
-   *   known that is old enough for the validity, or no next block comes within a minute
+   * @param options the key, the chain, the validity, the maximum difficulty, and a signal that ends the wait
+   * @returns the share; give it back if the transaction is not sent
+   * @throws {@link RequestError} if the node is on another chain or requires too much work, the key is banned, no known
+   *   block is old enough for the validity, or no new block appears within a minute
    * @throws {@link CanceledError} if the signal was aborted
    */
   take(options: TakeOptions): Promise<Share>;
@@ -86,21 +87,22 @@ const MAX_BLOCKS = 64;
 
 /** How many transactions of a key a block has served. */
 interface Served {
-  /** Those that the node had counted when it was asked. */
+  /** The node's count at the time of the request. */
   readonly seen: number;
-  /** The least difficulty that the node wanted for the next one. */
+  /** The minimum difficulty that the node required for the next one. */
   readonly atLeast: number;
   /** Those of this client, since then. */
   count: number;
 }
 
 /**
- * Creates an allowance, which keeps within the network's limits against spam so that no key is banned. A block hash serves
- * a limited number of transactions of a key. Each additional batch needs one more zero bit, where the network accepts it
- * at all. The node is asked once for each block how many transactions other programs have sent with the same key.
+ * Creates an allowance that stays within the network's spam limits, so that no key is banned. A block hash serves
+ * a limited number of transactions of a key. Each additional batch needs one more zero bit, if the network accepts it
+ * at all. Once for each block, the client asks the node how many transactions other programs have sent with the same
+ * key.
  *
  * @param service a client whose methods throw the library's errors
- * @param recent the blocks that are known; each last block is added
+ * @param recent the known blocks; each last block is added
  * @returns the allowance, which must be shared by all transactions of a client
  */
 export function createBlockAllowance(service: SpamService, recent: RecentBlocks): BlockAllowance {

@@ -4,8 +4,8 @@ import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 
 /**
- * Derives the identifiers of what a transaction brings, such as its orders: the SHA3-256 hash of the signature, then the
- * hash of that hash, and so on (v0.78.0, `core/idgeneration/id_generator.go`).
+ * Derives the identifiers of the records that a transaction creates, such as its orders: the SHA3-256 hash of the
+ * signature, then the hash of that hash, and so on (v0.78.0, `core/idgeneration/id_generator.go`).
  *
  * @param signature the signature of a transaction
  * @returns an endless sequence of identifiers, 64 hex digits in lower case each
@@ -33,11 +33,16 @@ export type StopOrderIdentifiers = Readonly<Partial<Record<(typeof STOP_ORDER_HA
 
 /** The identifiers that a command's orders and stop orders get, 64 hex digits in lower case each. */
 export interface CommandIdentifiers {
-  /** By place: of the orders of a batch. Of any other command, the one identifier of what it brings (order, transfer, …). */
+  /**
+   * By place: of the orders of a batch. For other commands, the one identifier of the record that it creates (order,
+   * transfer, …).
+   */
   readonly submissions: readonly string[];
   /** By place: of the submissions of stop orders of a batch, or of the one submission of a `stopOrdersSubmission`. */
   readonly stopOrders: readonly StopOrderIdentifiers[];
-  /** Gives the identifiers that follow, one after the other: of trades, and of orders that a stop order submits at once. */
+  /**
+   * Returns the next identifiers, one after the other: of trades, and of orders that a stop order submits immediately.
+   */
   readonly next: () => string;
 }
 
@@ -50,12 +55,12 @@ export interface CommandIdentifiers {
  *   the identifier of the **last order** on, so the first stop order of a batch with orders has the identifier of the last
  *   one: a defect of the network.
  *
- * A batch whose change of the margin mode fails numbers its stop orders otherwise if the last order is on that market; this
- * is known only after the fact and is not considered.
+ * A batch whose change of the margin mode fails numbers its stop orders differently if the last order is on that
+ * market; this can be known only afterwards and is ignored.
  *
  * @param command the command, of input data or of a transaction's result
  * @param signature the transaction's signature, 64 bytes
- * @returns the identifiers; those of a command that brings nothing are never used by the network
+ * @returns the identifiers; the network never uses those of a command that creates no record
  */
 export function commandIdentifiers(
   command: InputData["command"] | TransactionResult["transaction"],

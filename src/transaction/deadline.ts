@@ -5,14 +5,14 @@ import { MAX_TIMER_MS, monotonicMs } from "../runtime/index.js";
 import { withEnding } from "../signal/ending.js";
 
 /**
- * Do something within a time, and say so where the time is up.
+ * Runs a function within a time limit, and throws if the time limit passes.
  *
- * @param timeoutMs the time for all of it, in milliseconds
+ * @param timeoutMs the total time limit, in milliseconds
  * @param signal ends it earlier
- * @param act does it; it has to end when the signal that it gets is aborted
+ * @param act the function; it must end when its signal is aborted
  * @returns what `act` returns
- * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where the time is up and nothing was sent, {@link RequestError}
- *   where `timeoutMs` is no such time, and what `act` throws
+ * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` if the time limit passes and nothing was sent,
+ *   {@link RequestError} if `timeoutMs` is invalid, and the errors of `act`
  */
 export async function withTimeout<T>(
   timeoutMs: number,
@@ -32,11 +32,11 @@ export async function withTimeout<T>(
 }
 
 /**
- * Returns what is left of a time.
+ * Returns the remaining time.
  *
- * @param timeoutMs the time for all of it, in whole milliseconds; one that is not possible is returned as it is
- * @param startedAt when it began, by `monotonicMs()`
- * @returns the time that is left, in whole milliseconds, at least 1
+ * @param timeoutMs the total time limit, in whole milliseconds; an invalid one is returned unchanged
+ * @param startedAt the start, by `monotonicMs()`
+ * @returns the remaining time, in whole milliseconds, at least 1
  */
 export function remainingMs(timeoutMs: number, startedAt: number): number {
   const leftMs = timeoutMs - Math.floor(monotonicMs() - startedAt);

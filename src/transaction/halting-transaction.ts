@@ -26,9 +26,9 @@ export const TRANSACTION_METHODS: readonly string[] = [
   checkRawTransaction,
 ].map(({ name }) => `${CoreService.typeName}/${name}`);
 
-/** A transaction that may be sent for a while. */
+/** A transaction that may be sent until it is too late. */
 export interface Clearance {
-  /** Returns whether it still may; otherwise it is to be checked again. */
+  /** Returns whether it may still be sent; otherwise check it again. */
   isValid(): boolean;
 }
 
@@ -36,14 +36,14 @@ export interface Clearance {
 const FRESH_MS = 500;
 
 /**
- * Finds out whether a transaction stops the network for good, however it was signed, or the node that checks it.
+ * Determines whether a transaction, however it was signed, would stop the network for good, or the node that checks it.
  *
  * @param request the request to submit or to check it
- * @param clientOf makes clients of the node's services, which are asked for the parameters that a batch of proposals
- *   updates, and for the last block
- * @param recent the blocks that are known; the last one is added if the node is asked for it
+ * @param clientOf creates clients of the node's services, to request the parameters that a batch of proposals updates,
+ *   and the last block
+ * @param recent the known blocks; the last block is added if the node was asked for it
  * @param options of these calls
- * @returns the error; `undefined` for all others, and if its input data cannot be read. One that expires is to be checked again
+ * @returns the error; `undefined` for all others, and if its input data cannot be read. Check one that expires again
  *   directly before it is sent.
  * @throws the error of a call that failed
  */
@@ -158,20 +158,21 @@ function carriedTransaction(request: unknown): Transaction | undefined {
   }
 }
 
-/** Makes a client of a service of the node. */
+/** Creates a client of a service of the node. */
 export type ServiceClients = <S extends DescService>(service: S) => ConnectClient<S>;
 
 /** Codes of a node that does not have the parameter, or the method. */
 const ABSENT: readonly unknown[] = [Code.NotFound, Code.Unimplemented];
 
 /**
- * Returns whether a network has a parameter. Data node and core are asked, as an endpoint may have only one of them.
+ * Returns whether a network has a parameter. The client asks both the data node and the core, because an endpoint may
+ * have only one of them.
  *
- * @param clientOf makes clients of the node's services
+ * @param clientOf creates clients of the node's services
  * @param key the parameter's key
  * @param options of each call
  * @returns whether one of them has it
- * @throws the error of a call that failed for another reason than that the node lacks the parameter or the method
+ * @throws the error of a call that failed, unless the node lacks the parameter or the method
  */
 export async function hasParameter(clientOf: ServiceClients, key: string, options: CallOptions): Promise<boolean> {
   const stored = await clientOf(TradingDataService).getNetworkParameter({ key }, options).catch(undefinedIfAbsent);

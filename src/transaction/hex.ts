@@ -14,7 +14,7 @@ export function encodeHex(bytes: Uint8Array): string {
  * Decodes hex digits of either case.
  *
  * @param text the hex digits
- * @param length how many bytes they must stand for
+ * @param length the number of bytes
  * @returns the bytes; `undefined` if the text is not exactly so many hex digits
  */
 export function decodeHex(text: string, length: number): Uint8Array | undefined {

@@ -13,8 +13,7 @@ export type CommandInit = Extract<
 >;
 
 /**
- * A serialized `InputData`, for a command that this library has no type for. A missing nonce or
- * block height is put in.
+ * A serialized `InputData`, for a command that this library has no type for. A missing nonce or block height is added.
  */
 export interface RawInputData {
   /** The Protobuf message's binary form, without the prefix of the chain's identifier. */
@@ -39,8 +38,8 @@ export interface InputDataOptions {
  * @param options the block's height, and the nonce
  * @returns the serialized `InputData`
  * @throws {@link CommandError} if a field of the command is wrong
- * @throws {@link RequestError} if raw input data cannot be read, holds no command or disagrees with the options, or
- *   height or nonce are no whole numbers from 1 to 2^64 - 1
+ * @throws {@link RequestError} if raw input data cannot be read, contains no command or contradicts the options, or
+ *   height or nonce is not a whole number from 1 to 2^64 - 1
  */
 export function encodeInputData(source: CommandSource, { blockHeight, nonce }: InputDataOptions): Uint8Array {
   const given = readCommand(source);
@@ -74,8 +73,8 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
  * @param source the command by its name and fields, or serialized input data
  * @returns the input data; without a nonce and block height, unless it was serialized with them
  * @throws {@link CommandError} if a field is wrong
- * @throws {@link RequestError} if a field does not exist or holds what does not fit it, or raw input data cannot be
- *   read or holds no command
+ * @throws {@link RequestError} if a field does not exist or has an invalid value, or raw input data cannot be read or
+ *   contains no command
  */
 export function readCommand(source: CommandSource): InputData {
   assertObject("command", source);
@@ -98,7 +97,7 @@ export function readCommand(source: CommandSource): InputData {
 }
 
 /**
- * Returns whether input data holds a command that this library has no type for.
+ * Returns whether input data contains a command that this library has no type for.
  *
  * @param inputData the decoded input data
  * @returns whether it has an unknown field with a number above 1000, where commands are

@@ -18,8 +18,8 @@ const FILE_BYTES = 2 * SEED_BYTES + 1;
 const OF_OTHERS = 0o077;
 
 /**
- * Creates a key: writes a new random seed to a file that only its owner may read (mode 600). An existing file is left
- * alone.
+ * Creates a key: writes a new random seed to a file that only its owner may read (mode 600). An existing file is not
+ * changed.
  *
  * @param path of the file; its folder must exist
  * @returns the public key, 64 hex digits in lower case
@@ -61,11 +61,11 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
 /**
  * Creates a signer from a key file: a seed as 64 hex digits, in a file that only its owner may read.
  *
- * The seed is read for each signature and wiped after it, so that it is in memory only for a moment.
+ * The seed is read for each signature and wiped afterwards, so that it is in memory only briefly.
  *
  * @param path of the file
- * @returns the signer; its `sign` throws a {@link FileError} where the file can no longer be read or holds another key
- * @throws {@link FileError} if the file cannot be read, is a pipe or holds no seed, or others can use or replace it
+ * @returns the signer; its `sign` throws a {@link FileError} if the file can no longer be read or contains another key
+ * @throws {@link FileError} if the file cannot be read, is a pipe or contains no seed, or others can read or replace it
  *
  * @example
  * const signer = await signerFromKeyFile("trader.key");

@@ -6,12 +6,13 @@ import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
 const MAX_READINGS = 5;
 
 /**
- * Reads the last block of a node: it is asked again until the block counts, as {@link RecentBlocks} describes.
+ * Reads the last block of a node, and repeats the request until the block is accepted, as {@link RecentBlocks}
+ * describes.
  *
- * @param ask asks the node
- * @param recent the blocks that are known; each answer is added
- * @returns the answer that counts
- * @throws {@link ConnectionError} if the answers do not fit together, and what `ask` throws
+ * @param ask requests the last block from the node
+ * @param recent the known blocks; each response is added
+ * @returns the accepted response
+ * @throws {@link ConnectionError} if the responses contradict each other, and the errors of `ask`
  */
 export async function readLastBlock<Block extends KnownBlock>(
   ask: () => Promise<Block>,

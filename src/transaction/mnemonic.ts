@@ -7,7 +7,7 @@ import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 export interface MnemonicOptions {
   /** The last step of the path `m/1789'/0'/INDEX'`, 0 to 2^31 - 1. Wallets count their keys from 1, the default. */
   readonly index?: number;
-  /** BIP-39's passphrase, where the wallet has one; empty by default. */
+  /** BIP-39's passphrase, if the wallet has one; empty by default. */
   readonly passphrase?: string;
 }
 
@@ -20,8 +20,9 @@ const HARDENED = 2 ** 31;
  *
  * @param mnemonic 12, 15, 18, 21 or 24 English words
  * @param options the index of the key, and BIP-39's passphrase
- * @returns the signer, which holds the key's seed in memory until it is disposed of
- * @throws {@link RequestError} if the words are no mnemonic, or the index is no whole number from 0 to 2^31 - 1
+ * @returns the signer, which keeps the key's seed in memory until you dispose of it
+ * @throws {@link RequestError} if the words are not a valid mnemonic, or the index is not a whole number from 0 to 2^31
+ *   - 1
  *
  * @example
  * using signer = await signerFromMnemonic(words, { index: 2 });

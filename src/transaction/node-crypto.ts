@@ -5,7 +5,7 @@ import { createHash, createHmac, createPrivateKey, createPublicKey, verify } fro
 /**
  * Computes a SHA-256 hash.
  *
- * @param bytes what is hashed
+ * @param bytes the bytes to hash
  * @returns 32 bytes
  */
 export function sha256(bytes: Uint8Array): Uint8Array {
@@ -15,7 +15,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
 /**
  * Computes a SHA3-256 hash.
  *
- * @param bytes what is hashed
+ * @param bytes the bytes to hash
  * @returns 32 bytes
  */
 export function sha3(bytes: Uint8Array): Uint8Array {
@@ -26,7 +26,7 @@ export function sha3(bytes: Uint8Array): Uint8Array {
  * Computes an HMAC with SHA-512.
  *
  * @param key the key
- * @param bytes what is authenticated
+ * @param bytes the bytes to authenticate
  * @returns 64 bytes
  */
 export function hmacSha512(key: Uint8Array, bytes: Uint8Array): Uint8Array {
@@ -53,11 +53,11 @@ export function publicKeyOf(seed: Uint8Array): Uint8Array {
 }
 
 /**
- * Verifies an Ed25519 signature by the rules of Go's crypto/ed25519, which nodes use: OpenSSL accepts the same signatures,
- * those of keys of small order included. Stricter rules refuse some that nodes accept, and those of ZIP 215 accept some that
- * nodes refuse.
+ * Verifies an Ed25519 signature by the rules of Go's crypto/ed25519, which nodes use: OpenSSL accepts the same
+ * signatures, including those of keys of small order. Stricter rules reject some signatures that nodes accept, and the
+ * rules of ZIP 215 accept some that nodes reject.
  *
- * @param bytes what was signed
+ * @param bytes the bytes that were signed
  * @param signature 64 bytes
  * @param publicKey 32 bytes
  * @returns whether the signature is valid

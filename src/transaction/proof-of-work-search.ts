@@ -25,7 +25,7 @@ export interface NonceSearch {
   readonly prefix: Uint8Array;
   /** The first nonce to try. */
   readonly first: bigint;
-  /** How many zero bits the hash has to start with. */
+  /** The number of zero bits that the hash must start with. */
   readonly difficulty: number;
 }
 
@@ -36,7 +36,7 @@ export const PREFIX_CAPACITY = 32_768;
 export const NONCE_END = 2n ** 64n;
 
 /**
- * Returns how many threads of the process can run at once.
+ * Returns how many threads of the process can run concurrently.
  *
  * @returns the number; 1 in browsers, where the calling thread searches
  */
@@ -60,12 +60,12 @@ export function nonceSearchModule(): object {
 let instance: NonceSearchExports | undefined;
 
 /**
- * Searches on the calling thread, which is blocked meanwhile: a few million nonces take a second.
+ * Searches on the calling thread and blocks it: a few million nonces take a second.
  *
  * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
- * @param count how many nonces to try
- * @returns the smallest nonce with enough zero bits among the `count` from `search.first` on; `undefined` if there
- *   is none
+ * @param count the number of nonces to try
+ * @returns the smallest of the `count` nonces from `search.first` on whose hash has enough zero bits; `undefined` if
+ *   there is none
  */
 export function searchNonces(search: NonceSearch, count: number): bigint | undefined {
   instance ??= new WebAssembly.Instance(nonceSearchModule()).exports;
@@ -143,7 +143,7 @@ interface Answer {
 interface Thread {
   readonly worker: Worker;
   readonly pending: Map<number, { resolve(answer: Answer): void; reject(error: unknown): void }>;
-  /** Stops the timer that ends the thread when it has been idle for long. */
+  /** Stops the timer that ends an idle thread. */
   stopIdle?: StopTimer;
 }
 
@@ -153,14 +153,14 @@ const threads: Thread[] = [];
 let lastId = 0;
 
 /**
- * Searches all nonces from `search.first` on, in threads that are started when first needed. In browsers the calling thread
- * searches, and turns to its events after each few milliseconds.
+ * Searches all nonces from `search.first` on, in threads that are started when first needed. In browsers the calling
+ * thread searches, and yields to the event loop every few milliseconds.
  *
  * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
- * @param count how many threads search
+ * @param count the number of threads
  * @param signal ends the search; the threads then stop within a block
- * @returns the smallest nonce with enough zero bits, whatever `count` is; `undefined` if there is none
- *   up to 2^64 - 1
+ * @returns the smallest nonce whose hash has enough zero bits, regardless of `count`; `undefined` if there is none up
+ *   to 2^64 - 1
  * @throws {@link CanceledError} if the signal is aborted during the search
  */
 export async function searchNoncesInThreads(

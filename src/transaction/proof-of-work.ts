@@ -22,19 +22,19 @@ export interface ProofOfWorkTask {
   readonly blockHash: string;
   /** The identifier `tx.pow.tid`, usually 64 hex digits. It is hashed as text, so its case matters. */
   readonly tid: string;
-  /** How many zero bits the hash must start with, 0 to 256. */
+  /** The number of zero bits that the hash must start with, 0 to 256. */
   readonly difficulty: number;
-  /** The hash function that the network asks for; `sha3_24_rounds` by default. */
+  /** The hash function that the network requires; `sha3_24_rounds` by default. */
   readonly hashFunction?: string | undefined;
 }
 
-/** How to look for a proof of work. */
+/** How to search for a proof of work. */
 export interface SolveOptions extends ProofOfWorkTask {
   /** Stops the search when aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** How many threads search, 1 to 256; by default one for each processor that the process may use. */
+  /** The number of threads, 1 to 256; by default one for each processor that the process may use. */
   readonly threads?: number | undefined;
-  /** Maximum difficulty to work for, in zero bits; 256 by default, whatever is asked for. */
+  /** Maximum accepted difficulty, in zero bits; 256 by default. */
   readonly maxDifficulty?: number | undefined;
   /** The first nonce to try, 0 to 2^64 - 1; 0 by default. */
   readonly startNonce?: bigint | undefined;
@@ -79,11 +79,11 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
 
 /**
  * Finds a proof of work for a transaction: the first nonce from `startNonce` on that
- * {@link verify} accepts. The answer does not depend on the number of threads.
+ * {@link verify} accepts. The result does not depend on the number of threads.
  *
  * The search runs in threads, which are started when a difficulty needs them and kept for the next search, until they
- * have been idle for 5 seconds. Idle threads do not keep the process alive. Each bit of difficulty doubles the time. Searches that run at once share the threads
- * evenly.
+ * have been idle for 5 seconds. Idle threads do not keep the process alive. Each bit of difficulty doubles the time.
+ * Concurrent searches share the threads evenly.
  *
  * @param options block hash, tid, difficulty in zero bits, and how to search
  * @returns the nonce, and the hash as 64 hex digits
@@ -119,11 +119,11 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
 }
 
 /**
- * Rejects a proof of work that takes more than the user allows. Each bit doubles the time, and the node chooses it.
+ * Rejects a proof of work that exceeds the maximum difficulty. Each bit doubles the time, and the node chooses it.
  *
- * @param difficulty the zero bits that are asked for
- * @param maxDifficulty the most that are worked for
- * @throws {@link RequestError} with the expected time, where it is more
+ * @param difficulty the required number of zero bits
+ * @param maxDifficulty the maximum number
+ * @throws {@link RequestError} with the expected time, if the maximum is exceeded
  */
 export function requireAffordable(difficulty: number, maxDifficulty: number): void {
   if (!Number.isInteger(maxDifficulty) || maxDifficulty < 0 || maxDifficulty > 256) {
@@ -199,14 +199,14 @@ function zeroBits(bytes: Uint8Array): number {
   return index < 0 ? 8 * bytes.length : 8 * index + Math.clz32(bytes[index] ?? 0) - 24;
 }
 
-/** The block that a transaction is tied to, and the proof of work that this needs. */
+/** The block that a transaction is tied to, and the proof of work that it requires. */
 export interface BlockTask {
-  /** The chain to sign for: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. It decides what the signature is valid for. */
+  /** The chain to sign for: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. The signature is valid only for this chain. */
   readonly chainId: string;
   readonly height: bigint;
-  /** Its hash, 64 hex digits; the proof of work hashes this text as it is. */
+  /** Its hash, 64 hex digits; the proof of work hashes this exact text. */
   readonly hash: string;
-  /** How many zero bits the proof of work has to start with. */
+  /** The number of zero bits that the proof of work must start with. */
   readonly difficulty: number;
   readonly hashFunction: string;
 }

@@ -11,34 +11,35 @@ export interface KnownBlock {
 /** The highest block that a client knows. */
 export interface LastKnownBlock {
   readonly height: bigint;
-  /** How many blocks back the network takes transactions that are tied to one; 0 if that is not known. */
+  /** The number of past blocks that transactions may be tied to; 0 if unknown. */
   readonly pastBlocks: number;
-  /** How long ago a node named it, in milliseconds. */
+  /** Milliseconds since a node reported it. */
   readonly ageMs: number;
-  /** How many blocks the network may have made since, at twice the pace of the blocks before. */
+  /** The number of blocks that the network may have made since, at twice the previous rate. */
   readonly laterBlocks: number;
 }
 
 /**
- * The latest blocks that nodes have named, with their hashes.
+ * The latest blocks that nodes have reported, with their hashes.
  *
- * One wrong answer must not decide which block is the last one: transactions would be tied to a block that does not exist, and
- * all real blocks would look old. A height counts at once if it is at most 10 above the highest one that counts. Any other one,
- * and the first one, counts once the next reading confirms it: that names a block from 10 before it to 10 after it, and up to
- * 100 more for each second between the two, up to 5 seconds.
+ * A single wrong response must not determine the last block: transactions would be tied to a block that does not exist,
+ * and all real blocks would look old. A height is accepted immediately if it is at most 10 above the highest accepted
+ * one. Any other height, and the first one, is accepted once the next reading confirms it with a block from 10 before
+ * it to 10 after it, plus up to 100 for each second between the two readings, for up to 5 seconds.
  */
 export interface RecentBlocks {
   /**
-   * Adds a reading: a block that a node has named. One without a proper hash is not kept, as no proof of work can be made for it.
+   * Adds a reading: a block that a node has reported. A block without a valid hash is dropped, because no proof of work
+   * can be computed for it.
    *
-   * @param block the block, and the network's `spam.pow.numberOfPastBlocks` if it is known
-   * @param time its time, in Unix nanoseconds; `undefined` if that is not known
-   * @returns whether it counts; otherwise the next reading may confirm it
+   * @param block the block, and the network's `spam.pow.numberOfPastBlocks` if known
+   * @param time its time, in Unix nanoseconds; `undefined` if unknown
+   * @returns whether it is accepted; otherwise the next reading may confirm it
    */
   add(block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number }, time?: bigint): boolean;
   /**
-   * Returns the highest block that counts, if it was named in the last minute. A node that replays blocks names older ones, so
-   * the last answer alone is not enough; after a minute, a network may have started over.
+   * Returns the highest accepted block, if it was reported in the last minute. A node that replays blocks reports older
+   * ones, so the last response alone is not enough; after a minute, a network may have started over.
    */
   last(): LastKnownBlock | undefined;
   /**
@@ -46,7 +47,7 @@ export interface RecentBlocks {
    *
    * @param min the lowest height
    * @param max the highest height
-   * @returns the block; `undefined` if none of the range is known
+   * @returns the block; `undefined` if no block of the range is known
    */
   newestIn(min: bigint, max: bigint): KnownBlock | undefined;
   /** Finds the oldest known block in a range of heights, like {@link newestIn}. */

@@ -3,11 +3,11 @@ import { assertKnownKeys, invalidValueError } from "../input/assert.js";
 import type { SharedBlock, Signer, SignerShare } from "./signer.js";
 import { requireSigner } from "./transaction.js";
 
-/** From which block on transactions are counted. */
+/** The block from which transactions are counted. */
 export interface SharedCountOptions {
   /**
-   * The last block when the counting begins. Transactions that are tied to this block or an earlier one may be on their way
-   * already, so no shares of these blocks are given out. By default, there are no such transactions.
+   * The last block when the counting begins. Transactions that are tied to this block or an earlier one may already
+   * have been sent, so no shares of these blocks are given out. By default, there are no such transactions.
    */
   readonly afterBlock?: bigint | undefined;
 }
@@ -26,8 +26,8 @@ interface Counted {
  * what has too few (v0.78.0, `CheckBlockTx` in `core/pow/engine.go`).
  *
  * @param signer signs for all clients
- * @param options from which block on transactions are counted
- * @returns a signer that counts; give the same one to all clients
+ * @param options the block from which transactions are counted
+ * @returns a signer that counts; pass the same one to all clients
  * @throws {@link RequestError} if the signer is not one, or an option is wrong
  *
  * @example

@@ -46,10 +46,10 @@ export function submittedPrefix(inputData: Uint8Array): string {
 /**
  * Verifies a signature by `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
  *
- * @param message the whole signed message, prefix included
+ * @param message the complete signed message, including the prefix
  * @param signature 64 bytes as 128 hex digits
  * @param publicKey 32 bytes as 64 hex digits
- * @returns whether it verifies; false also where signature or key are not such hex digits
+ * @returns whether it is valid; also false if signature or key are not such hex digits
  *
  * @example
  * verifySignature(message, Buffer.from(await signer.sign(message)).toString("hex"), signer.publicKey) // true
@@ -69,9 +69,9 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
 }
 
 /**
- * Computes what is signed of a message.
+ * Computes the bytes of a message that are signed.
  *
- * @param message the whole message, prefix included
+ * @param message the complete message, including the prefix
  * @returns its SHA3-256 digest
  */
 export function digestOf(message: Uint8Array): Uint8Array {
@@ -79,12 +79,13 @@ export function digestOf(message: Uint8Array): Uint8Array {
 }
 
 /**
- * Requires that a signature covers the input data of its transaction. Whatever else is in a
- * transaction, such as its proof of work, is not signed.
+ * Requires that a signature covers the input data of its transaction. The rest of a transaction, such as its proof of
+ * work, is not signed.
  *
  * @param transaction the signed transaction
- * @param chainId gives the chain's identifier. It is asked only where the input data is signed with it, but does not hold it
- * @throws {@link RequestError} if the signature is of other input data, of another key, or of another chain
+ * @param chainId returns the chain's identifier. It is called only if the input data was signed with the identifier but
+ *   does not contain it
+ * @throws {@link RequestError} if the signature is for other input data, another key or another chain
  */
 export async function requireSignature(transaction: Transaction, chainId: () => Promise<string>): Promise<void> {
   const { version, inputData, signature, from } = transaction;
@@ -101,7 +102,7 @@ export async function requireSignature(transaction: Transaction, chainId: () => 
 }
 
 /**
- * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. With the
- * profile `specification` it is `signed-and-submitted`; deployed nodes want it `signature-only`.
+ * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. The profile `specification`
+ * uses `signed-and-submitted`; deployed nodes require `signature-only`.
  */
 export type ChainIdPrefix = "signed-and-submitted" | "signature-only";

@@ -12,7 +12,7 @@ export interface Signer {
   /**
    * Signs a message by the algorithm `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
    *
-   * @param message the whole message, not its digest, so that a device can show what it signs
+   * @param message the complete message, not its digest, so that a device can display it
    * @returns the signature, 64 bytes
    */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
@@ -48,9 +48,9 @@ export interface SignerShare {
 /** A signer that holds a secret in memory until it is disposed of. */
 export interface SeedSigner extends Signer, Disposable {
   /**
-   * Signs a message, as {@link Signer} says, with the seed in memory.
+   * Signs a message, as described in {@link Signer}, with the seed in memory.
    *
-   * @param message the whole message, not its digest
+   * @param message the complete message, not its digest
    * @returns the signature, 64 bytes
    * @throws {@link RequestError} if the signer was disposed of before the call
    */
@@ -61,10 +61,10 @@ export interface SeedSigner extends Signer, Disposable {
 export const SEED_BYTES = 32;
 
 /**
- * Creates a signer from a seed. The seed is in no property of the signer, and no error holds it.
+ * Creates a signer from a seed. The seed is not in any property of the signer or in any error.
  *
  * @param seed 32 bytes, or 64 hex digits; bytes are copied, so wipe your own when you no longer need them
- * @returns the signer, which holds the seed in memory until it is disposed of
+ * @returns the signer, which keeps the seed in memory until you dispose of it
  * @throws {@link RequestError} if the seed has another form
  *
  * @example
@@ -103,10 +103,10 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
  *
  * The variable stays set, so all code in the process can read it. A key file is safer.
  *
- * @param name of the variable, which holds 64 hex digits
+ * @param name the name of the variable, which contains 64 hex digits
  * @param environment the variables; those of the process by default
- * @returns the signer, which holds the seed in memory until it is disposed of
- * @throws {@link RequestError} if the variable is not set, or holds no seed
+ * @returns the signer, which keeps the seed in memory until you dispose of it
+ * @throws {@link RequestError} if the variable is not set, or does not contain a seed
  *
  * @example
  * using signer = signerFromEnvironment("TRADING_SEED");
@@ -131,7 +131,7 @@ export function signerFromEnvironment(
  * Creates a signer, and names the source of its seed in a {@link RequestError}.
  *
  * @param source such as `the environment variable NAME`
- * @param make makes the signer
+ * @param make creates the signer
  * @returns the signer
  * @throws {@link RequestError} if `make` throws one
  */
@@ -146,8 +146,8 @@ export function namingSource<T>(source: string, make: () => T): T {
 }
 
 /**
- * Allocates memory for a secret. The engine may move small typed arrays about and leave copies behind that cannot be
- * wiped. The bytes of an `ArrayBuffer` stay in their place.
+ * Allocates memory for a secret. The engine may move small typed arrays and leave copies that cannot be wiped. The
+ * bytes of an `ArrayBuffer` stay in their place.
  *
  * @param length in bytes
  * @returns the memory, all zeros

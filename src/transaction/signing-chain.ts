@@ -2,7 +2,7 @@ import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { assertChainId } from "../input/assert.js";
 
-/** What the user has said of the chain, and of the way to the node. */
+/** The configuration of the chain, and of the connection to the node. */
 export interface ChainSettings {
   /** The chain to sign for. */
   readonly chainId?: string | undefined;
@@ -11,14 +11,14 @@ export interface ChainSettings {
 }
 
 /**
- * Finds the chain that the user has named. Whoever chooses the chain's identifier chooses what is signed: with a zero
- * byte in it, or a beginning of a message, a signature is that of another transaction. So a node's word counts only
- * where the node is the user's own machine.
+ * Returns the configured chain. Whoever chooses the chain's identifier chooses what is signed: if it contains a zero
+ * byte, or the beginning of a message, the signature is that of another transaction. So the node's own identifier is
+ * used only if the node is on the user's machine.
  *
- * @param chainId the chain that the caller names for one transaction, which counts before that of the client
+ * @param chainId the chain of a single transaction, which takes precedence over that of the client
  * @param settings the client's chain, and where its node is
- * @returns the chain's identifier; `undefined` if none is named and the node may name it
- * @throws {@link RequestError} if it has a wrong form, or none is named for a node elsewhere
+ * @returns the chain's identifier; `undefined` if none is configured and the node may supply it
+ * @throws {@link RequestError} if it is invalid, or none is configured for a remote node
  */
 export function namedChain(chainId: string | undefined, settings: ChainSettings): string | undefined {
   const named = chainId ?? settings.chainId;
@@ -34,11 +34,11 @@ export function namedChain(chainId: string | undefined, settings: ChainSettings)
 }
 
 /**
- * Rejects a node that is on another chain than the one that the user has named, or that gives no identifier of a chain.
+ * Rejects a node that is on another chain than the configured one, or that reports no valid identifier.
  *
- * @param answered the identifier in the node's answer, of any length
- * @param named the chain that the user has named, if there is one
- * @throws {@link RequestError} if the two differ, naming both, or the answer has a wrong form
+ * @param answered the identifier in the node's response, of any length
+ * @param named the configured chain, if any
+ * @throws {@link RequestError} if the two differ (the error names both), or the response is invalid
  */
 export function requireChain(answered: string, named: string | undefined): void {
   if (named === undefined) {

@@ -27,7 +27,9 @@ import { parseMessageInit } from "../input/message-init.js";
 import { submittedPrefix } from "./signature.js";
 import { transactionHash } from "./transaction-hash.js";
 
-/** How far a transaction must come before the node answers. */
+/**
+ * When the node replies to a submission: `sync` (after its check), `async` (immediately) or `commit` (after the block).
+ */
 export type SubmissionType = "sync" | "async" | "commit";
 
 /** The request of the submit operation. */
@@ -35,7 +37,7 @@ export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSche
 
 /** How to submit a transaction. */
 export interface SubmitOptions extends CallOptions {
-  /** Whether a refused transaction is thrown as an error; true by default. */
+  /** Whether a refusal is thrown as an error; true by default. */
   readonly throwOnRejection?: boolean | undefined;
 }
 
@@ -52,30 +54,30 @@ export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionR
 /** The result of a submission. */
 export interface Submission extends SubmissionResult {
   /**
-   * The hash that this client computed: 64 hex digits in upper case. `txHash`, the node's, is the one that identifies the
-   * transaction; another value here means that the node serializes transactions differently.
+   * The hash that this client computed: 64 hex digits in upper case. The node's `txHash` identifies the transaction; if
+   * the two differ, the node serializes transactions differently.
    */
   readonly computedTxHash: string;
 }
 
 /** What is known of a transaction that is submitted. */
 interface KnownSubmission {
-  /** Called before it is sent; returns whether this client had the node check it before, and did not submit it. */
+  /** Called before it is sent; returns whether this client asked the node to check it before, without submitting it. */
   readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;
   /** Whether it was signed just now and had not been sent before. */
   readonly isFirst?: boolean | undefined;
 }
 
 /**
- * Submits a signed transaction once, whatever happens.
+ * Submits a signed transaction exactly once.
  *
  * @param service a client whose methods throw the library's errors
- * @param request the transaction, and how far it must come before the node answers
+ * @param request the transaction, and when the node replies
  * @param options a signal, and whether a refusal is thrown
- * @param known what is known of the transaction, for errors
+ * @param known the known facts about the transaction, for errors
  * @returns the submission result
- * @throws {@link OutcomeUnknownError} if it may have arrived and the answer is no success and no known refusal; any other error but a {@link TransactionError} says that
- *   it was not taken
+ * @throws {@link OutcomeUnknownError} if it may have arrived and the response is neither a success nor a known refusal;
+ *   after any other error except a {@link TransactionError}, it was not accepted
  */
 export async function submitOnce(
   service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
@@ -114,9 +116,9 @@ export async function submitOnce(
 }
 
 /**
- * Checks a request to submit a transaction.
+ * Validates a request to submit a transaction.
  *
- * @param request the transaction, and how far it must come before the node answers
+ * @param request the transaction, and when the node replies
  * @returns the request, whose transaction is a message
  * @throws {@link RequestError} if it has no transaction, a field does not exist, or a value does not fit its field
  */
@@ -157,10 +159,10 @@ function mayHaveArrived(error: TradewireError): boolean {
 }
 
 /**
- * Creates the error that says that nobody knows whether a transaction was taken.
+ * Creates the error for a transaction that may or may not have been accepted.
  *
  * @param tx the transaction
- * @param cause what went wrong after it was sent
+ * @param cause the error that occurred after it was sent
  * @returns the error
  */
 export async function unknownOutcome(tx: Transaction, cause: TradewireError): Promise<OutcomeUnknownError> {

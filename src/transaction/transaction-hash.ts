@@ -7,7 +7,7 @@ import { sha256 } from "./node-crypto.js";
 
 /**
  * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
- * member of `from` after them, and unknown fields last. Protobuf leaves the order of fields open, and the network's
+ * member of `from` after them, and unknown fields last. Protobuf does not define the order of fields, and the network's
  * serializer writes members of a oneof after all other fields.
  *
  * @param transaction the signed transaction
@@ -24,12 +24,12 @@ export function networkBytes(transaction: Transaction): Uint8Array {
 }
 
 /**
- * Computes the hash that identifies a transaction in a node's event stream: SHA-256 over the
- * transaction as the network serializes it, whatever order its fields were received in.
+ * Computes the hash that identifies a transaction in a node's event stream: SHA-256 over the transaction as the network
+ * serializes it, regardless of the order in which its fields arrived.
  *
  * @param transaction the signed transaction
  * @returns 64 hex digits in upper case
- * @throws {@link RequestError} if `transaction` is no transaction
+ * @throws {@link RequestError} if `transaction` is not a transaction
  *
  * @example
  * const txHash = transactionHash(await client.signCommand(command, { signer }));
@@ -42,7 +42,7 @@ export function transactionHash(transaction: Transaction): string {
 }
 
 /**
- * Computes the hash of a transaction that is submitted as bytes: the network does not serialize these again.
+ * Computes the hash of a transaction that is submitted as bytes, which the network does not serialize again.
  *
  * @param bytes the serialized transaction
  * @returns 64 hex digits in upper case

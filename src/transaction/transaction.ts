@@ -41,10 +41,10 @@ export const FORM_OPTIONS = {
   maxDifficulty: true,
 } as const;
 
-/** Maximum difficulty to work for where the caller does not say. Networks ask for about 15 zero bits. */
+/** The default maximum difficulty. Networks ask for about 15 zero bits. */
 export const MAX_DIFFICULTY = 28;
 
-/** How {@link createTransaction} makes a transaction. */
+/** The options of {@link createTransaction}. */
 export interface TransactionOptions extends TransactionForm {
   readonly signer: Signer;
   readonly block: BlockTask;
@@ -102,7 +102,7 @@ export async function createTransaction(command: CommandSource, options: Transac
 }
 
 /**
- * Checks what is to sign.
+ * Validates the signer.
  *
  * @param signer the signer
  * @throws {@link RequestError} if it is none
@@ -129,12 +129,12 @@ function requirePublicKey(publicKey: string): void {
 }
 
 /**
- * Checks all of a transaction that can be checked without a block: version, key, signature, prefix, nonce.
+ * Checks everything about a transaction that can be checked without a block: version, key, signature, prefix, nonce.
  *
  * @param tx the signed transaction
  * @param chain the chain that the transaction is for, and whether the prefix is submitted
  * @returns its input data and public key (64 hex digits), or the problems by the path of the field
- * @throws {@link RequestError} if `chain.chainId` is no identifier of a chain
+ * @throws {@link RequestError} if `chain.chainId` is not a valid chain identifier
  *
  * @example
  * const { inputData, problems } = await openTransaction(tx, { chainId: "chain-1" });

@@ -38,18 +38,21 @@ import {
 import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, requireSigner, type TransactionForm } from "./transaction.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "./validity.js";
 
-/** How to make a signed transaction of a command. */
+/** How to create a signed transaction of a command. */
 export interface SignCommandOptions extends TransactionForm, Validity, CallOptions {
   readonly signer: Signer;
-  /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
+  /** The chain to sign for; by default that of the configuration. A node on another chain is rejected. */
   readonly chainId?: string | undefined;
-  /** Maximum time for all of it, in milliseconds; 120000 by default. */
+  /** Total time limit, in milliseconds; 120000 by default. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** How to make a transaction of a command, and submit it. */
+/** How to create a transaction of a command, and submit it. */
 export interface SendCommandOptions extends SignCommandOptions, Pick<SubmitOptions, "throwOnRejection"> {
-  /** How far it must come before the node answers. With `sync`, the default, it is in the mempool or refused. */
+  /**
+   * When the node replies: `sync` (after its check), `async` (immediately) or `commit` (after the block). With `sync`,
+   * the default, it is in the mempool or refused.
+   */
   readonly type?: SubmissionType | undefined;
 }
 
@@ -65,7 +68,10 @@ export const SIGN_OPTIONS = {
 /** The names of {@link SendCommandOptions}. */
 const SEND_OPTIONS = { ...SIGN_OPTIONS, type: true, throwOnRejection: true } as const;
 
-/** The time for all of a transaction, in milliseconds: a minute's wait for a block, the proof of work, and the calls. */
+/**
+ * The total time limit of a transaction, in milliseconds: a minute's wait for a block, the proof of work, and the
+ * calls.
+ */
 export const TIMEOUT_MS = 120_000;
 
 /** The result of a submission, and the transaction that was submitted. */
@@ -73,23 +79,23 @@ export interface SentCommand extends Submission {
   readonly transaction: Transaction;
 }
 
-/** A transaction that was made and not sent yet, and its part of the block's allowance. */
+/** A transaction that was created and not sent yet, and its share of the block's allowance. */
 export interface PreparedCommand extends Share {
   readonly transaction: Transaction;
   readonly command: InputData["command"];
-  /** Sends it. To be called once only. Where it was not taken, its part of the allowance is given back. */
+  /** Sends it. Call it only once. If it was not accepted, its share of the allowance is given back. */
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
 /** How to create a transaction that is submitted later. */
 export type PrepareOptions = Omit<SignCommandOptions, keyof Validity> & (Validity | ShortestValidity);
 
-/** What makes and sends transactions in two steps. */
+/** Creates and sends transactions in two steps. */
 export interface CommandPreparation {
-  /** Creates a signed transaction of a command, to be submitted later. It throws what `signCommand` throws. */
+  /** Creates a signed transaction of a command, to be submitted later. It throws the same errors as `signCommand`. */
   prepare(command: CommandSource, options: PrepareOptions, signal: AbortSignal): Promise<PreparedCommand>;
   /**
-   * Reads the height of the last block of the node, which is asked until its answer counts.
+   * Reads the height of the node's last block, and repeats the request until the response is accepted.
    *
    * @param chainId the chain
    * @param signal ends it
@@ -102,20 +108,20 @@ export interface CommandPreparation {
 /**
  * The operations of a node on transactions, over any transport.
  *
- * Besides the errors named below, every method may throw {@link NodeError} where the node answers with an error,
- * {@link ConnectionError} where it cannot be reached or the connection is lost, {@link ProtocolError} if its answer
- * breaks the rules of the interface, and {@link CanceledError} where the signal was aborted.
+ * Besides the errors named below, every method may throw {@link NodeError} if the node responds with an error,
+ * {@link ConnectionError} if it is unreachable or the connection is lost, {@link ProtocolError} if its response breaks the
+ * rules of the interface, and {@link CanceledError} if the signal was aborted.
  */
 export interface Transactions {
   /**
    * Submits a signed transaction. It is sent once and never retried.
    *
-   * @param request the transaction, and how far it must come before the node answers
+   * @param request the transaction, and when the node replies
    * @param options a signal, headers, a time limit, and whether a refusal is thrown
    * @returns the submission result; on success the transaction is in the mempool
    * @throws {@link RequestError} if the request has no `tx`
    * @throws {@link TransactionError} if the network refused it, unless `throwOnRejection` is false
-   * @throws {@link OutcomeUnknownError} if it may have arrived, but no answer says whether it was accepted
+   * @throws {@link OutcomeUnknownError} if it may have arrived, but no response says whether it was accepted
    * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` if it is an order that expires in a few blocks, which may stop a
    *   network of v0.78.0; nothing was sent
    *
@@ -132,25 +138,25 @@ export interface Transactions {
    * @param options the signer, the transaction's form, and how to submit it
    * @returns the submission result, and the transaction
    * @throws {@link CommandError} and {@link RequestError} as {@link signCommand} does; nothing was sent then
-   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; an `OutcomeUnknownError` also
-   *   where `timeoutMs` is over after it was sent
+   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; an
+   *   `OutcomeUnknownError` also if `timeoutMs` passes after it was sent
    *
    * @example
    * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
    */
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Creates a signed transaction of a command, tied to the last block. It is not sent. Where the key
-   * has used up the last block's allowance against spam, this waits for the next block, a minute at most.
+   * Creates a signed transaction of a command, tied to the last block. It is not sent. If the key has used up the last
+   * block's allowance, this waits for the next block, for a minute at most.
    *
    * @param command the command by its name and fields, or serialized input data
    * @param options the signer, and the transaction's form
    * @returns the transaction, with its proof of work
    * @throws {@link CommandError} if a field of the command is wrong; nothing was signed then
-   * @throws {@link RequestError} if another option is invalid, the node is on another chain than the one named, no
-   *   chain is named for a node that is not on loopback, the node asks for more than `maxDifficulty`, the signature does
-   *   not verify, the key is banned, or no next block comes
-   * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where it is not made within `timeoutMs`
+   * @throws {@link RequestError} if another option is invalid, the node is on another chain than the configured one, no
+   *   chain is configured for a node that is not on loopback, the node requires more than `maxDifficulty`, the
+   *   signature is invalid, the key is banned, or no new block appears
+   * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` if it is not created within `timeoutMs`
    *
    * @example
    * const tx = await client.signCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
@@ -185,11 +191,11 @@ export interface Transactions {
    */
   lastBlockHeight(options?: CallOptions): Promise<LastBlockHeightResponse>;
   /**
-   * Returns how much of its allowances against spam a party has used up.
+   * Returns how much of its spam allowances a party has used.
    *
    * @param publicKey of the party, 64 hex digits
    * @param options a signal, headers and a time limit
-   * @returns the statistics; `undefined` if the answer holds none
+   * @returns the statistics; `undefined` if the response contains none
    *
    * @example
    * const statistics = await client.spamStatistics(signer.publicKey);
@@ -198,11 +204,11 @@ export interface Transactions {
 }
 
 /**
- * Checks a command, and who is to sign it, without the node.
+ * Validates a command and its signer, without a request to the node.
  *
  * @param command the command by its name and fields, or serialized input data
  * @param options the signer, the signal, and how to submit it
- * @param known the names of the options that there are
+ * @param known the names of the valid options
  * @throws {@link CommandError} if a field of the command is wrong, {@link RequestError} if something else is
  */
 export async function requireSendable<T extends SignCommandOptions>(
@@ -233,7 +239,7 @@ function createSeenTids() {
         setBounded(tids, pow.tid, "checked", MAX_REMEMBERED);
       }
     },
-    /** Remembers that a transaction is submitted; returns whether it was only checked before. */
+    /** Records that a transaction is submitted; returns whether it was only checked before. */
     submitted({ pow }: Transaction): boolean {
       const before = pow === undefined ? undefined : tids.get(pow.tid);
       if (pow !== undefined) {
@@ -248,8 +254,8 @@ function createSeenTids() {
  * Creates the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
- * @param settings the chain to sign for, whether the node is on loopback, what is submitted of the chain's identifier,
- *   what makes clients of other services, and the blocks that are known
+ * @param settings the chain to sign for, whether the node is on loopback, how the chain's identifier is submitted, a
+ *   function that creates clients of other services, and the known blocks
  * @returns the operations, and `prepare` for those that send in two steps
  */
 export function createTransactions(

@@ -1,10 +1,10 @@
 import { RequestError } from "../errors/index.js";
 import { invalidValueError, isIntegerIn } from "../input/assert.js";
 
-/** For how long the network may take a transaction. One of them at most. */
+/** How long the network may accept a transaction. Set at most one of them. */
 export interface Validity {
   /**
-   * In how many blocks after the last one the network may take the transaction: at least 15, or half of
+   * The number of blocks after the last one in which the network may execute the transaction: at least 15, or half of
    * `spam.pow.numberOfPastBlocks` if that is less. A transaction is tied to a block, and expires that many blocks after it
    * (v0.78.0, `verifyWithLock` in `core/pow/engine.go`), so it is tied to an older block. By default it is tied to the last one.
    */
@@ -20,7 +20,7 @@ export interface Validity {
 export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as const;
 
 /**
- * Checks for how long the network may take a transaction.
+ * Validates how long the network may accept a transaction.
  *
  * @param validity the number of blocks, or the time
  * @throws {@link RequestError} if both are set, or one is not a whole number of at least 1
@@ -38,12 +38,12 @@ export function validateValidity(validity: Validity): void {
 }
 
 /**
- * Returns how many blocks before it expires a transaction is not sent any more.
+ * Returns the number of blocks before its expiry in which a transaction is no longer sent.
  *
- * A market with `enableTransactionReordering` executes orders a block later. If such an order is in the last block that can take
- * it, it has expired a block later: the proposer leaves it out, the validators insist on it, and the network stops for good
- * (v0.78.0, `prepareProposal` and `processProposal` in `core/processor/abci.go`). On a busy machine, a validator of v0.78.0 made
- * up to 10 blocks in 250 ms.
+ * A market with `enableTransactionReordering` executes orders a block later. If such an order is in the last block that
+ * can contain it, it has expired a block later: the proposer omits it, the validators require it, and the network stops
+ * for good (v0.78.0, `prepareProposal` and `processProposal` in `core/processor/abci.go`). On a busy machine, a
+ * validator of v0.78.0 made up to 10 blocks in 250 ms.
  *
  * @param pastBlocks `spam.pow.numberOfPastBlocks`
  * @returns the number of blocks
@@ -53,7 +53,8 @@ export function sendMargin(pastBlocks: number): number {
 }
 
 /**
- * Returns the minimum validity of a transaction: enough to make its proof of work and to send it before {@link sendMargin}.
+ * Returns the minimum validity of a transaction: enough to compute its proof of work and to send it before
+ * {@link sendMargin}.
  *
  * @param pastBlocks `spam.pow.numberOfPastBlocks`
  * @returns the number of blocks

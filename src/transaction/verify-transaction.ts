@@ -26,12 +26,13 @@ export type OpenedTransaction =
   | { readonly inputData?: undefined; readonly publicKey?: undefined; readonly problems: readonly Problem[] };
 
 /**
- * Checks all of a transaction that can be checked without a block: what `openTransaction` does, at once.
+ * Checks everything about a transaction that can be checked without a block: the same as `openTransaction`,
+ * synchronously.
  *
  * @param tx the signed transaction
  * @param chain the chain that the transaction is for, and whether the prefix is submitted
  * @returns its input data and public key (64 hex digits), or the problems by the path of the field
- * @throws {@link RequestError} if `chain.chainId` is no identifier of a chain
+ * @throws {@link RequestError} if `chain.chainId` is not a valid chain identifier
  */
 export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransaction {
   assertObject("chain", chain);
@@ -56,7 +57,7 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
 }
 
 /**
- * Checks the command that input data holds.
+ * Checks the command in input data.
  *
  * @param inputData the decoded input data
  * @returns the problems; empty if there are none
@@ -76,7 +77,7 @@ export function inputDataProblems(inputData: InputData): readonly Problem[] {
  * @param tx the transaction
  * @param block the block that the transaction names by its height, and the difficulty in zero bits
  * @returns the problem; `undefined` if there is none
- * @throws {@link RequestError} if the hash function is unknown, or hash, tid or difficulty are invalid
+ * @throws {@link RequestError} if the hash function is unknown, or hash, tid or difficulty is invalid
  */
 export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">): Problem | undefined {
   const { tid = "", nonce = 0n } = tx.pow ?? {};

@@ -17,8 +17,8 @@ const { Point } = ed25519;
 const POINT_BYTES = 32;
 
 /**
- * The steps of `verify` in Go's crypto/ed25519: any encoding of a point is taken for the key, the scalar has to be below the
- * group's order, and the point that follows from both has to have the signature's encoding.
+ * The steps of `verify` in Go's crypto/ed25519: any encoding of a point is accepted as the key, the scalar must be
+ * below the group's order, and the resulting point must have the signature's encoding.
  */
 export const verifyEd25519: typeof node.verifyEd25519 = (bytes, signature, publicKey) => {
   const encoded = signature.subarray(0, POINT_BYTES);

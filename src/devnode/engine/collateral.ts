@@ -30,8 +30,8 @@ export interface AccountKey {
 }
 
 /**
- * Returns the identifier of an account: the SHA-256 hash of `OWNER ASSET MARKET TYPE`. The type is its {@link
- * AccountType} name, such as `GENERAL`. Without a market, the two spaces are adjacent.
+ * Returns the identifier of an account: the SHA-256 hash of `OWNER ASSET MARKET TYPE`. The type is its
+ * {@link AccountType} name, such as `GENERAL`. Without a market, the two spaces are adjacent.
  *
  * @param key the account
  * @returns 64 hex digits in lower case

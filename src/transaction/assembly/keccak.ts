@@ -15,10 +15,10 @@ const roundConstants: usize = memory.data<u64>([
 // biome-ignore-end lint/correctness/noPrecisionLoss: as above
 
 /**
- * Keccak-f[1600] (FIPS 202, 3.2 to 3.4) on two states at once: of every lane, a v128, the low half belongs to the one state
- * and the high half to the other. Lane (x, y) of the standard is here the one with the number x + 5y.
+ * Keccak-f[1600] (FIPS 202, 3.2 to 3.4) on two states at once: each lane is a v128 whose low half belongs to one state
+ * and whose high half to the other. Lane (x, y) of the standard has the number x + 5y here.
  *
- * The round is deliberately the body of a loop: with the rounds written out after each other, the code outgrows the
+ * The round is deliberately the body of a loop: if unrolled, the code outgrows the
  * processor's instruction cache and takes twice as long.
  */
 export function permute(state: usize): void {

@@ -7,7 +7,7 @@ const RATE_LANES: usize = 17;
 
 /** The maximum number of bytes of a message that can come before the nonce: PREFIX_CAPACITY of ../nonce-search.ts. */
 const prefixCapacity: usize = 32768;
-/** Where the caller writes them; after them there is space for the nonce and the padding. */
+/** The address at which the caller writes them; space for the nonce and the padding follows. */
 export const prefixAddress: usize = memory.data((prefixCapacity + 2 * RATE) as i32, 16);
 
 /** The state that is permuted. */
@@ -18,11 +18,11 @@ const prefixState: usize = memory.data((STATE_LANES * LANE) as i32, 16);
 const tail: usize = memory.data((RATE_LANES * LANE * 2) as i32, 16);
 
 /**
- * Looks for the smallest of `count` nonces from `first` on with which SHA3-256 of the prefix and the nonce (8 bytes,
- * big-endian) starts with at least `difficulty` zero bits. It takes two nonces at a time.
+ * Searches for the smallest of `count` nonces from `first` on with which SHA3-256 of the prefix and the nonce (8 bytes,
+ * big-endian) starts with at least `difficulty` zero bits. It tries two nonces at a time.
  *
  * @param prefixLength - How many bytes there are at `prefixAddress`.
- * @returns How far it is from `first`, or -1 if none of them will do.
+ * @returns The offset from `first`, or -1 if no nonce is suitable.
  */
 export function search(prefixLength: usize, first: u64, count: i32, difficulty: i32): i32 {
   const rest = prefixLength % RATE;

@@ -13,7 +13,7 @@ export interface Problem {
  * A rule for a field.
  *
  * @param value of the field
- * @returns what is wrong with it, a clause that continues the field's path; `undefined` if nothing is
+ * @returns the problem, as a clause that continues the field's path; `undefined` if there is none
  */
 export type Rule<T> = (value: T) => string | undefined;
 
@@ -21,7 +21,7 @@ export type Rule<T> = (value: T) => string | undefined;
 export type Rules<T> = { readonly [F in keyof T]?: Rule<T[F]> };
 
 /**
- * Checks the fields of a message, each by itself.
+ * Checks the fields of a message, each separately.
  *
  * @param message the message
  * @param rules the rules of its fields; a field without one is not checked
@@ -108,9 +108,9 @@ export const specified: Rule<number> = (value) => (value === 0 ? "is required" :
 export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `must be positive (got ${value})`);
 
 /**
- * Creates a rule for a field that may be left out, or be empty where its type has no way to leave it out.
+ * Creates a rule for a field that may be omitted, or be empty if its type has no presence.
  *
- * @param rule for the field where it is set
+ * @param rule for the field if it is set
  * @returns the rule
  */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
@@ -118,9 +118,9 @@ export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
 }
 
 /**
- * Creates a rule for a field that may be left out, but not be empty.
+ * Creates a rule for a field that may be omitted but not empty.
  *
- * @param rule for the field where it is set
+ * @param rule for the field if it is set
  * @returns the rule
  */
 export function whereSet(rule: Rule<string>): Rule<string | undefined> {
@@ -129,10 +129,10 @@ export function whereSet(rule: Rule<string>): Rule<string | undefined> {
 }
 
 /**
- * Combines two rules. Where both are broken, the first one counts.
+ * Combines two rules. If both are broken, the first one is reported.
  *
  * @param first the rule that is checked first
- * @param second the rule for values that keep the first one
+ * @param second the rule for values that follow the first one
  * @returns the rule
  */
 export function both<T>(first: Rule<T>, second: Rule<T>): Rule<T> {
@@ -140,7 +140,7 @@ export function both<T>(first: Rule<T>, second: Rule<T>): Rule<T> {
 }
 
 /**
- * Creates a rule for the numbers of an enumeration, because any number may come over the wire.
+ * Creates a rule for the numbers of an enumeration, because any number may arrive over the wire.
  *
  * @param values the generated enum
  * @returns the rule
@@ -159,7 +159,7 @@ export const reference: Rule<string> = (value) => atMost(100)(value);
 /**
  * Creates a rule for a text of limited length.
  *
- * @param characters the most characters, by Unicode code points
+ * @param characters the maximum number of characters, as Unicode code points
  * @returns the rule
  */
 export function atMost(characters: number): Rule<string> {
@@ -180,5 +180,5 @@ function isZero(value: string): boolean {
   return /^[0.]*$/.test(value);
 }
 
-/** A command that input data may hold, by its name and its message. */
+/** A command that input data may contain, by its name and its message. */
 export type Command = Extract<InputData["command"], { readonly case: string }>;

@@ -4,8 +4,9 @@ import type { Problem } from "./field-rules.js";
 type Command = InputData["command"];
 
 /**
- * Why an amendment of a market maker needs its curve. The network's check takes one without it, and each validator then
- * fails while it executes it (v0.78.0, `VerifyAMMBounds` in `core/execution/future/market.go`).
+ * The reason why an amendment of a market maker needs its curve. The network's check accepts an amendment without it,
+ * and each validator then fails when it executes the amendment (v0.78.0, `VerifyAMMBounds` in
+ * `core/execution/future/market.go`).
  */
 export const HALTING_AMENDMENT = "is required: without it, the amendment permanently stops a network of v0.78.0";
 
@@ -39,7 +40,7 @@ const FIXED_PARAMETERS: ReadonlyMap<string, string> = new Map([
  * Returns whether a command stops a network of v0.78.0 for good, or the node that checks it.
  *
  * @param command the command
- * @returns what is wrong with it; `undefined` for all others
+ * @returns the problem; `undefined` for all other commands
  */
 export function haltingProblem(command: Command): Problem | undefined {
   switch (command.case) {
@@ -71,11 +72,11 @@ export function haltingProblem(command: Command): Problem | undefined {
 
 /**
  * Returns whether a batch of proposals updates a parameter that the network does not have, which stops the node that checks
- * it. Networks have parameters of their own, so the network is asked.
+ * it. Networks have their own parameters, so the client asks the network.
  *
  * @param command the command
- * @param hasParameter returns whether the network has a parameter; what it throws is thrown unchanged
- * @returns what is wrong with it; `undefined` for all others, for which nothing is asked
+ * @param hasParameter returns whether the network has a parameter; its errors are thrown unchanged
+ * @returns the problem; `undefined` for all other commands, without a request to the node
  */
 export async function unknownParameterProblem(
   command: Command,

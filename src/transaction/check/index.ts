@@ -24,7 +24,7 @@ export { type NetworkProblem, networkProblems } from "./network/index.js";
  *
  * @param command the command by its name, and its complete message
  * @returns the problems by the path of the field; empty if there are none
- * @throws {@link RequestError} if there is no command of this name, or its message is missing
+ * @throws {@link RequestError} if no command has this name, or its message is missing
  *
  * @example
  * import { create } from "@bufbuild/protobuf";
@@ -118,7 +118,7 @@ const BESIDE_SPECIFICATION: ReadonlySet<Command["case"]> = new Set([
  * Returns whether the API documentation describes a command.
  *
  * @param name the command's name
- * @returns false for a command of governance, of validators or of oracles, and where there is none
+ * @returns false for commands of governance, validators and oracles, and for unknown names
  */
 export function isSpecified(name: InputData["command"]["case"]): boolean {
   return name !== undefined && !BESIDE_SPECIFICATION.has(name);

@@ -67,11 +67,11 @@ const UNDELEGATION = {
 const AMM_CANCELLATION = { marketId: identifier, method: both(specified, known(CancelAMM_Method)) };
 
 /**
- * Checks a command that is not about orders. Mostly, each field is checked by itself.
+ * Checks a command that is not about orders. Most fields are checked separately.
  *
  * @param command the command by its name and its message
  * @returns the problems
- * @throws {@link RequestError} if there is no command of this name
+ * @throws {@link RequestError} if no command has this name
  */
 export function* otherProblems(command: Command): Generator<Problem> {
   const at = command.case;

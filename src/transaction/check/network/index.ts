@@ -101,7 +101,7 @@ function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[K
  *
  * @param command the command by its name and its message
  * @returns the problems, with the network's names of the fields and its texts; empty if the network takes the command
- * @throws {@link RequestError} if there is no command of this name
+ * @throws {@link RequestError} if no command has this name
  */
 export function networkProblems(command: Command): readonly NetworkProblem[] {
   if (!Object.hasOwn(CHECKS, command.case)) {
