@@ -73,7 +73,7 @@ export interface Client
    *
    * @param request the table, the first block and the last block, inclusive; without `snap`, complete segments
    * @param options the signal, the progress callback, request headers, and how the range and the extensions are checked
-   * @returns the export; every way to consume it calls the node once
+   * @returns the export; each method that consumes it makes one request
    * @throws {@link RequestError} if the table is unknown, a block is not a positive whole number, or the range is
    *   reversed
    */
@@ -88,7 +88,7 @@ export interface Client
    *
    * @param request the party and, to limit the entries, the asset and the span of time
    * @param options the signal, the progress callback, request headers, and the maximum row size in bytes
-   * @returns the export; every way to consume it calls the node once
+   * @returns the export; each method that consumes it makes one request
    * @throws {@link RequestError} if an identifier is not 64 hex digits, a time is invalid, or the span is empty
    */
   exportLedgerEntries(request: LedgerRequest, options?: LedgerOptions): LedgerExport;
@@ -97,16 +97,17 @@ export interface Client
    *
    * @param options a signal, headers and a time limit
    * @returns the segments, oldest first
-   * @throws {@link TradewireError} if the call fails: its subclass says how
+   * @throws {@link TradewireError} if the call fails; the subclass shows the cause
    */
   listSegments(options?: CallOptions): Promise<HistorySegment[]>;
   /**
    * Compares the last block of the data node with that of its core, and with this machine's clock. A data node that stopped
-   * writing keeps answering with old state, which its answers do not show.
+   * writing keeps responding with old state, and its responses do not show that.
    *
    * @param options a signal, headers and a time limit
    * @returns how they compare
-   * @throws {@link TradewireError} if the call to the data node fails; a failed call to the core is no error
+   * @throws {@link TradewireError} if the call to the data node fails; a failed call to the core does not cause an
+   *   error
    *
    * @example
    * const { state, behindCoreMs } = await client.dataNodeLag();
@@ -114,10 +115,11 @@ export interface Client
    */
   dataNodeLag(options?: CallOptions): Promise<DataNodeLag>;
   /**
-   * Asks each node of the configuration how it is, without those that are not used being left out.
+   * Checks the state of every configured node, including nodes that are not used.
    *
    * @param options a signal, and a time limit for the versions
-   * @returns the state of each node, in the order of the configuration; nodes that do not answer are no error
+   * @returns the state of each node, in the order of the configuration; a node that does not respond does not cause an
+   *   error
    * @throws {@link CanceledError} if the signal was aborted; {@link RequestError} if your function for headers fails
    *
    * @example
@@ -135,8 +137,8 @@ export interface Client
    */
   service<S extends DescService>(service: S): ServiceClient<S>;
   /**
-   * Creates the operations on intents: commands that are executed once at most, whatever happens to the program, to the node
-   * and to the connections. They need a node whose events can be followed.
+   * Creates the operations on intents: commands that are executed at most once, even if the program, the node or the
+   * connections fail. They need a node that streams events.
    *
    * @param options the signer, the journal, and the form of transactions
    * @returns the operations; `close()` or `await using` ends them
@@ -149,12 +151,12 @@ export interface Client
    */
   orders(options: OrdersOptions): Orders;
   /**
-   * Creates leases: orders that expire and positions that are closed by the network when the program no longer renews them. They
-   * need a data node, and a node whose events can be followed.
+   * Creates leases: when the program no longer renews them, orders expire and the network closes positions. They need a
+   * data node, and a node that streams events.
    *
-   * One program at a time leases the orders of a key on a market.
+   * Only one program at a time may lease the orders of a key on a market.
    *
-   * @param options the signer, how long leases are, and when positions are closed
+   * @param options the signer, the duration of leases, and when positions are closed
    * @returns the leases, which are renewed until `close()` or the end of `await using`; then they expire
    * @throws {@link RequestError} if an option is wrong
    *
@@ -164,11 +166,11 @@ export interface Client
    */
   leases(options: LeasesOptions): Leases;
   /**
-   * Creates a guard: a signer that signs only what a policy allows, whatever code uses it. It loads the units of the policy's
+   * Creates a guard: a signer that signs only what a policy allows. It loads the units of the policy's
    * markets, and follows the orders and positions of the key.
    *
    * @param options the signer, the policy, the chain, and a signal for the loading
-   * @returns the guard, to be used in the place of the signer; `close()` or `await using` ends it
+   * @returns the guard; use it instead of the signer. `close()` or `await using` ends it
    * @throws {@link RequestError} if an option or the policy is wrong
    *
    * @example

@@ -19,9 +19,9 @@ import { methodName } from "../transport/method.js";
 import { createServiceClient } from "../transport/service-client.js";
 import type { OpenNode } from "../transport/transport.js";
 
-/** How a node answers, and how it compares with the others. */
+/** The state of a node, and how it compares with the others. */
 export interface NodeStatus {
-  /** Its name in hooks and errors: that of its transport, and the URL if the transport has several nodes. */
+  /** Its name in hooks and errors: the name of its transport, plus the URL if the transport has several nodes. */
   readonly name: string;
   /** The URL; absent for a custom transport. */
   readonly url?: string;
@@ -39,7 +39,7 @@ export interface NodeStatus {
   readonly chainId?: string;
   /** The height of its last block. */
   readonly height?: bigint;
-  /** How many blocks it is behind the node that the others are compared with. */
+  /** The number of blocks by which it lags the reference node. */
   readonly behindBlocks?: number;
   /** How its data node compares with its core; absent if it could not be compared. */
   readonly lag?: DataNodeLag;
@@ -84,9 +84,9 @@ interface WatchedNode {
   verdict: Verdict | undefined;
 }
 
-/** The nodes of a client: which of them may be used, and how each answers. */
+/** The nodes of a client: which of them may be used, and the state of each. */
 export interface Nodes extends NodeGate {
-  /** Checks all nodes, and returns what was found. */
+  /** Checks all nodes, and returns their states. */
   status(options: CallOptions): Promise<NodeStatus[]>;
 }
 
@@ -103,12 +103,13 @@ const FIRST_CHECK_MS = 1000;
 const FAILED_MS = 1000;
 
 /**
- * Watches the nodes of a client. They are checked with the first call, and every five seconds in which calls are made. None
- * is used before it was checked: one of another chain would answer, with the state of another network. Heights are compared
- * with the second highest if at least three nodes have answered, so that one node that claims too much excludes no other.
+ * Watches the nodes of a client. They are checked with the first call, and every five seconds in which calls are made.
+ * No node is used before it was checked, because a node of another chain would respond with the state of another
+ * network. Heights are compared with the second highest if at least three nodes have answered, so that one node that
+ * claims too many blocks does not exclude the others.
  *
  * @param nodes the nodes, the preferred one first
- * @param config the chain, and how far a node may be behind
+ * @param config the chain, and the maximum lag of a node
  * @param hooks `onNodeChange` is called when a node is no longer used, and when it is again
  * @returns the nodes
  */

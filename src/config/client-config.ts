@@ -4,7 +4,7 @@ import type { Profile } from "../schema/profile.js";
 /** A text in PEM, or a function that returns one. The function is called for each new connection. */
 export type PemSource = string | (() => string | Promise<string>);
 
-/** The TLS options of an endpoint. Files are read again when they have changed; new connections use what is new. */
+/** The TLS options of an endpoint. Files are read again when they have changed; new connections use the new content. */
 export interface TlsConfig {
   /** The certificate authorities to trust, in PEM, instead of `caFile`. */
   readonly ca?: PemSource | undefined;
@@ -26,7 +26,7 @@ export interface TlsConfig {
 export interface HeadersCall {
   /** The full name of the method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   readonly method: string;
-  /** Is aborted when the call is aborted or its time is up. The call then ends without waiting for the function. */
+  /** Aborted when the call is aborted or times out. The call then ends without waiting for the function. */
   readonly signal: AbortSignal;
 }
 
@@ -87,7 +87,10 @@ export interface RestConfig extends EndpointConfig {
    * messages themselves, concatenated, and `array` is one JSON array of them.
    */
   readonly streams: "envelopes" | "messages" | "array";
-  /** Whether responses with the content type `text/plain` are parsed as JSON, for gateways that label JSON so. */
+  /**
+   * Whether responses with the content type `text/plain` are parsed as JSON, for gateways that send JSON with this
+   * type.
+   */
   readonly jsonAsText: boolean;
 }
 
@@ -111,8 +114,8 @@ export interface TimeoutConfig {
   /** The timeout of a unary call with all its retries, in milliseconds. */
   readonly callMs: number;
   /**
-   * The timeout between two messages of a stream, in milliseconds. By default 60,000 for downloads, such as exports, and
-   * none for streams of events, which may be silent for any time.
+   * The timeout between two messages of a stream, in milliseconds. By default 60,000 for downloads, such as exports,
+   * and none for streams of events, which may be silent.
    */
   readonly idleMs?: number | undefined;
 }
@@ -130,16 +133,16 @@ export interface RetryConfig {
   /** The maximum delay before any retry, in milliseconds. */
   readonly maxMs: number;
   /**
-   * Full names of further methods that may be repeated, such as `library.v1.LibraryService/Search`: reads whose definitions
-   * do not say so. Methods that submit transactions are refused.
+   * Full names of additional methods that may be repeated, such as `library.v1.LibraryService/Search`: reads whose
+   * definitions do not say so. Methods that submit transactions are refused.
    */
   readonly methods?: readonly string[] | undefined;
   /**
-   * The tokens of the retry budget, which all calls of a client share. A failure takes one, and calls are retried while more
-   * than half of them are there.
+   * The tokens of the retry budget, which all calls of a client share. A failure takes one, and calls are retried while
+   * more than half of them are left.
    */
   readonly maxTokens: number;
-  /** The part of a token that a successful call gives back. */
+  /** The part of a token that a successful call returns. */
   readonly tokenRatio: number;
 }
 
@@ -148,8 +151,8 @@ export interface FallbackConfig {
   /** Whether reads go to the `first` node that can be used, or to all of them in turn: `round-robin`. */
   readonly strategy: "first" | "round-robin";
   /**
-   * How many blocks a node may be behind the others before it is no longer used. A node whose data node is more than ten
-   * seconds behind its core is not used either. Only for several nodes.
+   * The number of blocks that a node may lag the others before it is no longer used. A node whose data node is more
+   * than ten seconds behind its core is not used either. Only for several nodes.
    */
   readonly maxLagBlocks: number;
   /** The cooldown after the first failure, in milliseconds; it doubles with each failure. */
@@ -207,9 +210,9 @@ interface SharedConfig {
    */
   readonly profile: Profile;
   /**
-   * The URL of the proxy through which nodes are reached, with user name and password if it asks for them; `false` for none;
-   * or rules with the meaning of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, which `loadConfig` makes of these variables. By
-   * default none: a client reads no environment variables. Nodes on loopback are always reached directly.
+   * The URL of the proxy through which nodes are reached, with user name and password if required; `false` for none;
+   * or rules with the meaning of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, which `loadConfig` creates from these
+   * variables. By default none: a client reads no environment variables. Nodes on loopback are always reached directly.
    */
   readonly proxy?: ProxyConfig | undefined;
   readonly timeouts: TimeoutConfig;
@@ -230,7 +233,7 @@ type WithEndpoint<Grpc, Rest> =
 
 type CustomTransport = AnyTransport | NamedTransport;
 
-/** A configuration with every default filled in, and the transport chosen. It has the URLs that its transports need. */
+/** A configuration with all defaults and the chosen transport. It has the URLs that its transports need. */
 export type Config = SharedConfig & { readonly transport: TransportChoice } & WithEndpoint<
     OfNodes<GrpcConfig>,
     OfNodes<RestConfig>

@@ -23,7 +23,7 @@ export interface ConfigFile {
   readonly path: string;
   /**
    * - `own file`: in the user's configuration folder.
-   * - `found file`: `tradewire.config.json` in the working directory, which nobody named.
+   * - `found file`: `tradewire.config.json` in the working directory, which the user did not name.
    * - `named file`: the one that the user named.
    */
   readonly kind: Extract<SourceKind, `${string} file`>;
@@ -33,14 +33,14 @@ export interface ConfigFile {
   readonly warning?: string;
 }
 
-/** What the user has named: a file, a network of their own file, or nothing. `variable` is the variable that names it. */
+/** The user's choice: a file, a network of their own file, or nothing. `variable` is the variable that names it. */
 export type FileChoice =
   | { readonly kind: "named"; readonly path: string; readonly variable?: string | undefined }
   | { readonly kind: "network"; readonly name: string; readonly variable?: string | undefined }
   | { readonly kind: "default" };
 
 /**
- * Finds out which file or network the user has named. An option wins over the variables.
+ * Determines which file or network the user has named. An option takes precedence over the variables.
  *
  * @param options the path of a file, and the name of a network
  * @param environment the environment variables
@@ -122,11 +122,11 @@ export interface FileValues {
  * Reads configuration files: the named file alone, a network of the user's own file, or the user's own file and then the
  * one in the working directory, as far as these exist.
  *
- * @param choice what the user has named
+ * @param choice the user's choice
  * @param places the working directory, the environment variables, and the keys of the configuration
  * @returns the values in the order of the files, later ones replace earlier ones; and the files
- * @throws {@link RequestError} if what is named does not exist, a file does not contain a JSON object, or users other than
- *   this one and root can change a file that nobody named
+ * @throws {@link RequestError} if the named file or network does not exist, a file does not contain a JSON object, or a
+ *   file that the user did not name can be changed by anyone except the user and root
  * @throws {@link FileError} if a file exists and cannot be read
  */
 export function readConfigFiles(choice: FileChoice, places: FilePlaces): FileValues {
@@ -233,7 +233,7 @@ export function isUrl({ path: [group, key] }: Pick<SourcedValue, "path">): boole
 const NODE_KEYS: ReadonlySet<string | undefined> = new Set(["transport", "chainId", "profile", "grpc", "rest"]);
 
 /**
- * Leaves out what is about certain nodes: their URLs, tokens, certificates, chain.
+ * Removes the keys that belong to specific nodes: URLs, tokens, certificates, chain.
  *
  * @param values the values
  * @returns the other values

@@ -70,7 +70,7 @@ export const urls = v.union(
   URL_FORM,
 );
 
-/** What the URL of a proxy must be, for messages. */
+/** The expected form of a proxy's URL, for messages. */
 export const PROXY_FORM = "must be the URL of an HTTP proxy, such as http://user:password@proxy.example:3128";
 
 const proxyUrl = (form: string) => v.pipe(v.string(form), v.check(isProxyUrl, form));
@@ -212,7 +212,8 @@ function isPlainUrl(text: string): boolean {
  * Returns whether a text is the URL of an HTTP proxy.
  *
  * @param text any text
- * @returns whether it has the scheme `http:` or `https:`, a host, and nothing but a user name, a password and a port besides
+ * @returns whether it has the scheme `http:` or `https:`, a host, and no other parts than a user name, a password and a
+ *   port
  */
 export function isProxyUrl(text: string): boolean {
   if (!isHttpUrl(text)) {
@@ -675,7 +676,7 @@ export type SchemaOutput = v.InferOutput<typeof configSchema>;
  * Validates a configuration and fills in the defaults.
  *
  * @param config the configuration, a {@link ClientConfig}
- * @returns the configuration with all defaults, and with the transport chosen
+ * @returns the configuration with all defaults and the chosen transport
  * @throws {@link RequestError} if it is invalid: the error lists each invalid key, its value and the valid values
  *
  * @example

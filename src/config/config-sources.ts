@@ -14,8 +14,8 @@ export interface SourcedValue {
 }
 
 /**
- * The kind of a source: `own file` is in the user's configuration folder, `found file` in the working directory, where nobody
- * named it, and `named file` is the one that the user named.
+ * The kind of a source: `own file` is in the user's configuration folder, `found file` in the working directory, not
+ * named by the user, and `named file` is the one that the user named.
  */
 export type SourceKind = "default" | "own file" | "found file" | "named file" | "environment" | "argument";
 
@@ -116,7 +116,7 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
 const itemsOf = (text: string) => text.split(",").map((item) => item.trim());
 
 /**
- * Returns the value of a key that takes one text or several.
+ * Returns the value of a key that accepts one text or several.
  *
  * @param texts the texts
  * @returns the text, if there is only one, and otherwise all of them

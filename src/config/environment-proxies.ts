@@ -6,8 +6,8 @@ import { proxyFor } from "./proxy.js";
 
 /**
  * Reads the proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, whose names in lower case win, as
- * with curl. A proxy without a scheme has `http:`. In a CGI program, where a client chooses `HTTP_PROXY` by a header, only the
- * name in lower case counts (https://httpoxy.org).
+ * with curl. A proxy without a scheme has `http:`. In a CGI program, where a client chooses `HTTP_PROXY` by a header,
+ * only the lower-case name is read (https://httpoxy.org).
  *
  * @param environment the environment variables
  * @param urls the URLs of the nodes

@@ -73,7 +73,7 @@ export interface LoadedConfig {
    * (`PATH, network NAME`), `environment variable NAME` or the name of the argument.
    */
   readonly sources: ReadonlyMap<string, string>;
-  /** The keys whose values come from `tradewire.config.json` in the working directory, which nobody named. */
+  /** The keys whose values come from `tradewire.config.json` in the working directory, which the user did not name. */
   readonly found: ReadonlySet<string>;
   /** The files that were read. Values of later files replace those of earlier ones. */
   readonly files: readonly ConfigFile[];
@@ -82,12 +82,13 @@ export interface LoadedConfig {
 }
 
 /**
- * Loads a configuration. For each key, the last of these sources wins: defaults, files, environment variables, arguments.
- * The files are the named one, or otherwise the user's own file and the one found in the working directory. Headers are one
- * key. If no source has `proxy`, it comes from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+ * Loads a configuration. For each key, the last of these sources takes precedence: defaults, files, environment
+ * variables, arguments. The files are the named one, or otherwise the user's own file and the one found in the working
+ * directory. Headers are one key. If no source has `proxy`, it comes from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
  *
- * What the user's own file says about nodes is used only if no other source has a URL: its tokens never go to another node.
- * A secret is never combined with a node or chain from the found file, unless the secret comes from that file, too.
+ * The node settings of the user's own file are used only if no other source has a URL: its tokens never go to another
+ * node. A secret is never combined with a node or chain from the found file, unless the secret comes from that file,
+ * too.
  *
  * If no source has a URL, the URLs are those of a local node. Paths of files become absolute: those in a file are relative
  * to its directory, all others to `options.directory`.
@@ -95,8 +96,8 @@ export interface LoadedConfig {
  * @param options the sources to read; by default the files that exist, and the process's environment
  * @returns the configuration with all defaults, and the source of each value
  * @throws {@link RequestError} if a value is invalid or a key is unknown: the error names the source, the key, the value
- *   (never a secret) and the valid values. Also if the named file or network does not exist, if other users can change a
- *   file that nobody named, or if the found file would decide where a secret goes
+ *  (never a secret) and the valid values. Also if the named file or network does not exist, if other users can change a
+ * file that the user did not name, or if the found file would decide where a secret goes
  * @throws {@link FileError} if the file exists and cannot be read
  *
  * @example

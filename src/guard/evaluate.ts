@@ -18,15 +18,15 @@ import {
 } from "./guard-state.js";
 import { type GuardMode, isNamed, type Policy } from "./policy.js";
 
-/** What a command is checked against. */
+/** The state against which a command is checked. */
 export interface Situation {
   readonly policy: Policy;
   readonly mode: GuardMode;
-  /** What the node showed, unless it is too old. */
+  /** The state that the node reported, unless it is too old. */
   readonly knowledge:
     | { readonly kind: "known"; readonly observed: Observed }
     | { readonly kind: "unknown"; readonly why: string };
-  /** The effects of signed transactions that are not seen yet. */
+  /** The effects of signed transactions that the node does not show yet. */
   readonly unseen: readonly UnseenPart[];
   /** The rules of the markets of the command; those that the policy does not allow are missing. */
   readonly rules: ReadonlyMap<string, MarketRules>;
@@ -34,7 +34,7 @@ export interface Situation {
   readonly signedInMinute: number;
 }
 
-/** What a command that is allowed would do. */
+/** The effects of an allowed command. */
 export interface Effects {
   readonly parts: readonly UnseenPart[];
   /** How many orders, amendments and stop orders it has. */
@@ -63,8 +63,8 @@ interface Amount {
  * Checks a command against a policy. Nothing is changed.
  *
  * @param command the command
- * @param situation the policy, and what is known
- * @returns what the command would do
+ * @param situation the policy, and the known state
+ * @returns the effects of the command
  * @throws {@link PolicyError} if the policy does not allow it
  */
 export function evaluate(command: InputData["command"], situation: Situation): Effects {

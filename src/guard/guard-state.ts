@@ -9,18 +9,18 @@ export interface OpenOrder {
   readonly price: bigint;
   readonly isPegged: boolean;
   readonly size: bigint;
-  /** What may still be traded, with the hidden part of an iceberg order. */
+  /** The size that may still be traded, including the hidden part of an iceberg order. */
   readonly remaining: bigint;
   readonly version: bigint;
 }
 
-/** An effect of a signed transaction that is not seen yet. */
+/** An effect of a signed transaction that the node does not show yet. */
 export type UnseenPart =
   | {
       readonly kind: "order";
       /** `undefined` until it is signed: identifiers are derived from the signature. */
       id: string | undefined;
-      /** How many looks have asked the node for it alone. */
+      /** The number of times that the node was asked for this order alone. */
       lookups: number;
       readonly index: number;
       readonly marketId: string;
@@ -52,15 +52,15 @@ export type UnseenPart =
 
 /** A transaction that was signed, and may be executed. */
 export interface SignedTransaction {
-  /** The last block that the network may take it into. */
+  /** The last block that may contain it. */
   readonly lastBlock: bigint;
-  /** What is not seen yet. */
+  /** The effects that the node does not show yet. */
   parts: readonly UnseenPart[];
   /** The time of a block of the core, in Unix nanoseconds, when no further block could take it. */
   overSince: bigint | undefined;
 }
 
-/** What a node showed at a time. */
+/** The state that a node reported at a time. */
 export interface Observed {
   readonly orders: ReadonlyMap<string, OpenOrder>;
   /** The open volumes by market; negative if short. */
@@ -89,20 +89,20 @@ export type MarketRules =
   /** Its units could not be loaded. */
   | { readonly kind: "unknown"; readonly why: string };
 
-/** An order whose worst case counts: a listed one, or one that is signed. */
+/** An order that is counted at its worst case: a listed or a signed one. */
 export interface CountedOrder extends Omit<OpenOrder, "id" | "version"> {
   /** How much unseen amendments may add to size and remaining. */
   readonly growth: bigint;
 }
 
 /**
- * Lists the orders of a side that may be filled: listed ones, and signed ones that are not seen yet, each with what unseen
- * amendments may add.
+ * Lists the orders of a side that may be filled: listed ones, and signed ones that the node does not show yet, each
+ * with the size that unseen amendments may add.
  *
- * @param observed what the node showed
+ * @param observed the state that the node reported
  * @param unseen the effects of signed transactions
  * @param of the market and the side
- * @returns the sum of what may be traded, in units of size
+ * @returns the total size that may be traded, in units of size
  */
 export function openVolume(
   observed: Pick<Observed, "orders">,

@@ -12,11 +12,17 @@ import { GUARD_MODES, type GuardMode, type Policy } from "./policy.js";
 
 /** What to guard. */
 export interface GuardOptions {
-  /** Signs what the policy allows. Keep it to the guard: what it signs elsewhere is counted only when the node lists it. */
+  /**
+   * The signer for allowed commands. Use it only in this guard: transactions that it signs elsewhere are counted only
+   * when the node lists them.
+   */
   readonly signer: Signer;
-  /** The policy, as `parsePolicy` takes it. */
+  /** The policy, as `parsePolicy` accepts it. */
   readonly policy: unknown;
-  /** The chain to sign for; by default that of the configuration. Only a node on loopback may name it otherwise. */
+  /**
+   * The chain to sign for; by default that of the configuration. Without it, only a node on loopback may supply the
+   * chain.
+   */
   readonly chainId?: string | undefined;
   /** Ends the loading. */
   readonly signal?: AbortSignal | undefined;
@@ -33,9 +39,12 @@ export interface KillOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What {@link Guard.kill} has observed. */
+/** The result of {@link Guard.kill}. */
 export interface KillReport {
-  /** Whether the node listed no live order and no pending stop order at the end, and no signed transaction can bring one. */
+  /**
+   * Whether the node listed no live order and no pending stop order at the end, and no signed transaction can create
+   * one.
+   */
   readonly isClear: boolean;
   /** How many cancellations were sent, and how many of them were provably executed. */
   readonly cancellations: { readonly sent: number; readonly executed: number };
@@ -43,7 +52,7 @@ export interface KillReport {
   readonly orders: readonly string[] | undefined;
   /** The pending stop orders that were listed last; `undefined` if they could not be listed. */
   readonly stopOrders: readonly string[] | undefined;
-  /** The number of signed orders that were not seen and may still be executed. */
+  /** The number of signed orders that the node did not show and that may still be executed. */
   readonly unseen: number;
   /** The open volumes by market, in units of size; `undefined` if they could not be listed. Positions are not closed. */
   readonly positions: Readonly<Record<string, string>> | undefined;
@@ -52,10 +61,10 @@ export interface KillReport {
 }
 
 /**
- * A signer that signs only what a policy allows. Use it in the place of the signer, with everything that takes one.
+ * A signer that signs only what a policy allows. Use it instead of the signer, with everything that accepts one.
  *
- * The check is made when a message is signed, on the bytes that are signed. No other code of the program can go round it, as long
- * as it does not have the inner signer.
+ * The check is made when a message is signed, on the bytes that are signed. Other code of the program cannot bypass it,
+ * unless it has the inner signer.
  */
 export interface Guard extends Signer, AsyncDisposable {
   /** What may be signed now. */
@@ -79,8 +88,8 @@ export interface Guard extends Signer, AsyncDisposable {
    */
   check(command: CommandSource): Promise<void>;
   /**
-   * The kill switch: sets the mode `halted`, then cancels all orders and stop orders of the key in all markets, again and again,
-   * until the node lists none and no signed transaction can bring one any more.
+   * The kill switch: sets the mode `halted`, then cancels all orders and stop orders of the key in all markets,
+   * repeatedly, until the node lists none and no signed transaction can create one any more.
    *
    * @param options a time limit and a signal
    * @returns what was observed; see `isClear`

@@ -28,7 +28,7 @@ const LOOK_MS = 10_000;
  * @param services the calls of the node
  * @param settings the signer, the policy and the chain
  * @param starting ends the loading
- * @returns the guard, after its first look at the node
+ * @returns the guard, after its first reading of the node
  */
 export async function keepGuard(
   services: GuardServices,

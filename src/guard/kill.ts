@@ -25,11 +25,11 @@ export interface KillServices {
   readonly records: Paging["records"];
   /** Sends a command with the inner signer, and waits until it was executed. */
   cancel(command: CommandInit, signal: AbortSignal): Promise<ExecutedCommand>;
-  /** Looks at the node, so that signed orders are seen. */
+  /** Reads the state of the node, so that signed orders are found. */
   look(signal: AbortSignal): Promise<void>;
-  /** The time of the core's last block as the latest look has shown it, in Unix nanoseconds. */
+  /** The time of the core's last block at the latest reading, in Unix nanoseconds. */
   seenTime(): bigint;
-  /** The number of signed orders that are not seen and may still be executed. */
+  /** The number of signed orders that the node does not show and that may still be executed. */
   unseen(): number;
 }
 

@@ -20,33 +20,33 @@ export interface Moment {
   readonly unixMs: number;
 }
 
-/** What a guard counts by: the mode, what the node showed, and what was signed. */
+/** The state of a guard: the mode, the state of the node, and the signed transactions. */
 export interface Ledger {
   readonly mode: GuardMode;
   setMode(mode: GuardMode): void;
-  /** The time of the core's last block, in Unix nanoseconds, as the latest look has shown it. */
+  /** The time of the core's last block at the latest reading, in Unix nanoseconds. */
   readonly time: bigint;
   /** Returns the transactions that were signed, and that the network may still execute. */
   signed(): readonly SignedTransaction[];
-  /** Returns the effects of signed transactions that are not seen yet. */
+  /** Returns the effects of signed transactions that the node does not show yet. */
   unseen(): readonly UnseenPart[];
-  /** Takes over what a look showed that started at a time, unless a later one did already. */
+  /** Applies a reading that started at a time, unless a later one was already applied. */
   observe(look: Look, startedAt: Moment): void;
-  /** Notes why a look failed. What was shown before counts until it is too old. */
+  /** Records why a reading failed. The previous reading remains valid until it is too old. */
   miss(why: string): void;
-  /** Returns what a command is checked against. */
+  /** Returns the state against which a command is checked. */
   situation(): Pick<Situation, "mode" | "knowledge" | "unseen" | "signedInMinute">;
   /**
-   * Returns whether a message was counted in the present mode. The network executes the same bytes once at most (v0.78.0,
-   * `seenNonceRef` in core/pow/engine.go).
+   * Returns whether a message was counted in the present mode. The network executes the same bytes at most once
+   * (v0.78.0, `seenNonceRef` in core/pow/engine.go).
    */
   isCounted(digest: string): boolean;
   /**
-   * Counts what will be signed, if it has orders.
+   * Counts a message that will be signed, if it has orders.
    *
    * @param digest the digest of the message
    * @param inputData the message
-   * @param effects what it would do
+   * @param effects its effects
    * @throws {@link PolicyError} if it is tied to a block far above the last one, or too many are counted already
    */
   count(digest: string, inputData: Pick<InputData, "blockHeight" | "command">, effects: Effects): void;
@@ -57,7 +57,7 @@ interface LedgerState {
   readonly mode: GuardMode;
   readonly look: Look;
   readonly lookedAt: Moment;
-  /** Why the looks since then failed. */
+  /** The errors of later readings. */
   readonly missed: string | undefined;
   /** The orders that were signed in the last 60 seconds, by the monotonic clock. */
   readonly recent: readonly { readonly at: number; readonly orders: number }[];
@@ -72,7 +72,7 @@ export function momentNow(): Moment {
  * Creates a ledger in which nothing is signed.
  *
  * @param mode the mode
- * @param look what the first look showed
+ * @param look the first reading
  * @param lookedAt when it started
  * @returns the ledger
  */

@@ -6,8 +6,8 @@ import { commandProblems } from "../transaction/check/index.js";
 import { chainIdPrefixOf } from "../transaction/signature.js";
 
 /**
- * Reads what is to be signed. Only bytes are accepted that the library itself would serialize for the same command, so that
- * nothing can be hidden in unknown or repeated fields.
+ * Reads a message to sign. Only bytes are accepted that the library itself would serialize for the same command, so
+ * that nothing can be hidden in unknown or repeated fields.
  *
  * @param message the chain's identifier, a zero byte, and the serialized input data
  * @param chainId the chain of the guard

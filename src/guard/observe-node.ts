@@ -28,7 +28,7 @@ export interface ObservedCalls {
   readonly lastBlockHeight: Transactions["lastBlockHeight"];
 }
 
-/** What one look at a node has shown. */
+/** One reading of a node. */
 export interface Look {
   readonly observed: Observed;
   /** The last block. */
@@ -36,19 +36,19 @@ export interface Look {
   /** The time of the core's last block before anything was listed, in Unix nanoseconds. */
   readonly time: bigint;
   readonly pastBlocks: number;
-  /** Effects that need not be counted any more: the listed state has them, or they can never be executed. */
+  /** Effects that no longer need to be counted: the listed state has them, or they can never be executed. */
   readonly settled: ReadonlySet<UnseenPart>;
-  /** Transactions that no block can take any more, and whose effects are all listed. */
+  /** Transactions that no block can contain any more, and whose effects are all listed. */
   readonly over: ReadonlySet<SignedTransaction>;
 }
 
 /**
- * Looks at the orders, positions and prices of a key. Orders are listed before positions, so that what is filled meanwhile counts
- * twice and never not at all.
+ * Reads the orders, positions and prices of a key. Orders are listed before positions, so that an order that is filled
+ * in between counts twice instead of not at all.
  *
  * @param calls the calls of the node
  * @param publicKey the key
- * @param signed the transactions that were signed; `overSince` of those that no further block can take is set
+ * @param signed the transactions that were signed; sets `overSince` of those that no further block can contain
  * @param signal ends the calls
  * @returns what was shown
  */

@@ -9,7 +9,7 @@ import { integer, optionsSchema, parseInput } from "../input/schemas.js";
  * What may be signed:
  *
  * - `active`: what the policy allows.
- * - `reducing`: of that, only what lowers a position, and cancellations.
+ * - `reducing`: only allowed commands that reduce a position, and cancellations.
  * - `halted`: only cancellations.
  */
 export type GuardMode = "active" | "reducing" | "halted";
@@ -25,7 +25,7 @@ export interface MarketPolicy {
   readonly maxNotional: string;
   /**
    * The maximum size of the position, long or short, if all open orders of a side are filled. Orders that are signed and not
-   * seen yet count as open. An open position on the other side gives no credit, as it may be closed first.
+   * seen yet count as open. An open position on the other side is not deducted, because it may be closed first.
    */
   readonly maxPosition: string;
   /**
@@ -35,7 +35,7 @@ export interface MarketPolicy {
   readonly maxDistance?: string | undefined;
 }
 
-/** What a guard allows to be signed. What is not named is refused. */
+/** The commands that a guard signs. Everything that is not named is refused. */
 export interface Policy {
   /** The mode at the beginning; `active` by default. */
   readonly mode: GuardMode;
@@ -45,7 +45,7 @@ export interface Policy {
   readonly transfers: boolean;
   /** The markets by their identifiers, 64 hex digits in lower case; `*` is for all others. */
   readonly markets: Readonly<Record<string, MarketPolicy>>;
-  /** Names of further commands that are allowed, such as `voteSubmission`. Their content is not checked. */
+  /** Names of additional allowed commands, such as `voteSubmission`. Their content is not checked. */
   readonly commands: readonly string[];
 }
 
@@ -174,7 +174,7 @@ export function parsePolicy(value: unknown, source = "the policy"): Policy {
  * Returns whether a policy allows a command by its name.
  *
  * @param policy the policy
- * @param name the name of the command, which is not one that trades
+ * @param name the name of a command that does not trade
  * @returns whether it is allowed
  */
 export function isNamed(policy: Policy, name: string): boolean {

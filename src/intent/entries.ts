@@ -16,7 +16,7 @@ export type IntentEnding =
       /** The height of the block that executed it; `undefined` if only records show it. */
       readonly block: bigint | undefined;
       readonly evidence: Evidence;
-      /** Why a part was not executed; `undefined` if all was. */
+      /** Why a part was not executed; `undefined` if everything was executed. */
       readonly reason: string | undefined;
     }
   /** The network refused the transaction, or executed it without success. */
@@ -37,23 +37,23 @@ export type IntentEnding =
       readonly reason: string;
     };
 
-/** What an ending was read from. */
+/** The evidence for an ending. */
 export type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
 
 /** A signed transaction of an intent. */
 export interface SignedIntent {
   readonly transaction: Transaction;
-  /** The last block in which the network can take it. */
+  /** The last block in which the network can execute it. */
   readonly lastBlock: bigint;
 }
 
-/** What a journal says of an intent. */
+/** An intent as the journal records it. */
 export interface Intent {
   /** The command, as serialized input data without a nonce and block height. */
   readonly command: Uint8Array;
   readonly publicKey: string;
   readonly chainId: string;
-  /** Its transaction. There is one, so the intent cannot be executed twice. */
+  /** Its transaction. There is only one, so the intent cannot be executed twice. */
   readonly signed: SignedIntent;
   readonly ending: IntentEnding | undefined;
 }
@@ -99,7 +99,7 @@ const entrySchema = v.variant("kind", [
 /**
  * Formats the first entry of an intent.
  *
- * @param intent what is wanted, and the transaction that is sent next
+ * @param intent the intent, and its transaction, which is sent next
  * @returns the entry
  */
 export function intentEntry({ command, publicKey, chainId, signed }: Omit<Intent, "ending">): string {

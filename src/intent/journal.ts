@@ -1,6 +1,6 @@
 /**
- * Where intents are written down before anything is sent. Each intent has a list of entries, which only grows. Entries are
- * written by {@link Orders}; a journal stores them and need not understand them.
+ * A store to which intents are written before anything is sent. Each intent has a list of entries, which only grows.
+ * Entries are written by {@link Orders}; a journal stores them and need not understand them.
  *
  * The requirements are test cases of `tradewire/journal/contract`.
  */

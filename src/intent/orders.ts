@@ -13,10 +13,10 @@ import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transactio
 import type { Journal } from "./journal.js";
 import type { SettledIntent, WantedIntent } from "./settle.js";
 
-/** With what intents are signed, and where they are written down. */
+/** The options of intents: the signer and the journal. */
 export interface OrdersOptions
   extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
-  /** Where intents are written down; one journal for each key. */
+  /** The journal of the intents; use a separate one for each key. */
   readonly journal: Journal;
 }
 
@@ -32,7 +32,7 @@ const ORDERS_OPTIONS = {
 
 /** How to settle intents. */
 export interface SettleOptions extends Pick<CallOptions, "signal"> {
-  /** The maximum time for all of it, in milliseconds; 600000 by default. What is not settled by then stays open. */
+  /** Total time limit, in milliseconds; 600000 by default. Intents that are not settled by then stay open. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -52,15 +52,15 @@ export type ResumedIntent =
   | { readonly id: string; readonly status: "open"; readonly error: unknown };
 
 /**
- * Commands that are executed once at most, whatever happens to the program, to the node and to the connections.
+ * Commands that are executed at most once, even if the program, the node or the connections fail.
  *
  * An intent is a command with an identifier. It is signed once, and written to the journal before it is sent. Until a block
- * or a node settles it, the same transaction is sent again, which the network executes once at most.
+ * or a node settles it, the same transaction is resent, and the network executes it at most once.
  */
 export interface Orders extends AsyncDisposable {
   /**
-   * Submits an intent, and waits until it has ended. If the journal has the identifier, it is the same intent: what is open is
-   * settled, and what has ended is returned as it ended.
+   * Submits an intent, and waits until it has ended. If the journal has the identifier, it is the same intent: an open
+   * one is settled, and one that has ended returns the same status.
    *
    * @param command the command by its name and fields, or serialized input data
    * @param options its identifier, in how many blocks it may be executed, a signal, and a time limit
@@ -84,11 +84,11 @@ export interface Orders extends AsyncDisposable {
    * for await (const { id, status } of orders.resume()) console.log(id, status);
    */
   resume(options?: SettleOptions): AsyncIterable<ResumedIntent>;
-  /** Stops to follow blocks, and ends all waits. The journal stays open. */
+  /** Stops following blocks, and ends all waits. The journal stays open. */
   close(): void;
 }
 
-/** What sends and observes intents. */
+/** The services that send and observe intents. */
 export interface OrdersServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;

@@ -1,7 +1,7 @@
 import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import type { Journal } from "./journal.js";
 
-/** A connection of `pg`, as far as a journal uses it. */
+/** The part of a `pg` connection that a journal uses. */
 export interface JournalConnection {
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly object[] }>;
   on(event: "error", listener: () => void): unknown;
@@ -10,7 +10,7 @@ export interface JournalConnection {
   release(isBroken?: boolean): void;
 }
 
-/** A pool of `pg`, as far as a journal uses it. */
+/** The part of a `pg` pool that a journal uses. */
 export interface JournalPool {
   connect(): Promise<JournalConnection>;
 }
@@ -25,8 +25,8 @@ export interface PostgresJournalOptions {
 const TABLE_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /**
- * Opens a journal in a table of PostgreSQL, which several processes may use at once. An entry is confirmed once PostgreSQL has
- * written it to disk, also where the database relaxes that for other transactions.
+ * Opens a journal in a PostgreSQL table, which several processes may use concurrently. An entry is confirmed once
+ * PostgreSQL has written it to disk, even if the database relaxes that for other transactions.
  *
  * @param pool a pool of `pg`, which the journal does not close
  * @param options the name of the table

@@ -28,7 +28,7 @@ import type { Journal } from "./journal.js";
 /** An intent that has ended. */
 export type SettledIntent = IntentEnding & { readonly id: string };
 
-/** With what intents are signed, sent and observed. */
+/** The services that sign, send and observe intents. */
 export interface IntentServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;
@@ -40,7 +40,7 @@ export interface IntentServices {
 /** An intent that may not be in the journal yet. */
 export interface WantedIntent {
   readonly id: string;
-  /** What {@link commandOfIntent} returns; `undefined` for an intent that is in the journal. */
+  /** The result of {@link commandOfIntent}; `undefined` for an intent that is in the journal. */
   readonly command: Uint8Array | undefined;
   readonly validity: Validity;
 }
@@ -77,7 +77,7 @@ export function commandOfIntent(command: CommandSource): Uint8Array {
 }
 
 /**
- * Settles an intent: begins it or goes on with it, until it has ended. It is signed once, so it cannot be executed twice.
+ * Settles an intent: begins or continues it, until it has ended. It is signed once, so it cannot be executed twice.
  *
  * @param services signs, sends and observes
  * @param wanted the intent

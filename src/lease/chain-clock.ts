@@ -11,24 +11,24 @@ const TOLERANCE_MS = 60_000;
 const MAX_READINGS = 5;
 
 /**
- * The time of the chain, as far as it is known: that of its latest block, in Unix nanoseconds.
+ * The known time of the chain: the time of its latest block, in Unix nanoseconds.
  *
- * One wrong answer must not decide it: leases would end early, or only after years. The first reading counts once the next one
- * confirms it. A later one counts if it is at most a minute ahead of the clock since, at twice its pace, and at most a minute
- * behind the latest one.
+ * A single wrong response must not change it: leases would end early, or only after years. The first reading is
+ * accepted once the next one confirms it. A later one is accepted if it is at most a minute before the latest one, or
+ * after it by at most a minute plus twice the time that has passed on this machine.
  */
 export interface ChainClock {
-  /** Returns the latest time that counts; `undefined` if none does yet. */
+  /** Returns the latest accepted time; `undefined` if there is none yet. */
   latest(): bigint | undefined;
-  /** Adds the time of a block, and returns whether it counts. An older one changes nothing. */
+  /** Adds the time of a block, and returns whether it is accepted. An older one changes nothing. */
   note(time: bigint): boolean;
   /**
-   * Asks a node for the time, and adds it.
+   * Requests the time from a node, and adds it.
    *
    * @param node the node
    * @param signal ends the call
-   * @returns the latest time that counts
-   * @throws {@link ProtocolError} if the node's time does not count
+   * @returns the latest accepted time
+   * @throws {@link ProtocolError} if the node's time is not accepted
    */
   read(node: ObservedNode, signal: AbortSignal): Promise<bigint>;
 }
@@ -40,7 +40,7 @@ interface ClockReading {
 }
 
 /**
- * Creates a clock that knows no time yet.
+ * Creates a clock without a time.
  *
  * @returns the clock
  */

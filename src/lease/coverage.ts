@@ -5,14 +5,14 @@ import { closingSide, type LeaseState, type LeaseTrigger, marketsOf, volumeOf } 
 /** What would happen to orders and positions if renewals stopped now. */
 export interface LeaseCoverage {
   /**
-   * - `starting`: the account of the key is not known yet.
-   * - `live`: it is known.
+   * - `starting`: the account of the key has not been loaded yet.
+   * - `live`: it is up to date.
    * - `reloading`: the connection was lost, and changes of the account may be missing.
    */
   readonly state: "starting" | "live" | "reloading";
   /** The time of the latest known block, in Unix nanoseconds. All expiries are in this time. */
   readonly chainTime: bigint | undefined;
-  /** Whether the last renewals took longer than `renewEveryMs`: there are more orders than can be renewed that often. */
+  /** Whether the last renewals took longer than `renewEveryMs`: there are too many orders to renew at that interval. */
   readonly isBehind: boolean;
   /** The markets on which the key has live orders or positions, or something is leased. */
   readonly markets: readonly MarketCoverage[];
@@ -21,9 +21,9 @@ export interface LeaseCoverage {
 /** What would happen on a market if renewals stopped now. */
 export interface MarketCoverage {
   readonly marketId: string;
-  /** The leased orders. Each is gone in the first block at or after its expiry, in Unix nanoseconds. */
+  /** The leased orders. Each one ends in the first block at or after its expiry, in Unix nanoseconds. */
   readonly orders: readonly { readonly id: string; readonly expiresAt: bigint }[];
-  /** Live orders of the key that are not leased. They stay; those with an expiry (Unix nanoseconds) until then. */
+  /** Live orders of the key that are not leased. They stay, or end at their expiry (Unix nanoseconds). */
   readonly otherOrders: readonly {
     readonly id: string;
     readonly timeInForce: Order_TimeInForce;
@@ -32,15 +32,15 @@ export interface MarketCoverage {
   /** The position of the key, in units of the market's last decimal; negative if it is short. */
   readonly openVolume: bigint;
   readonly position: PositionCoverage;
-  /** The price at which the position is closed while renewals go on; `undefined` if no price does. */
+  /** The price at which the position is closed while renewals continue; `undefined` if there is none. */
   readonly trigger: LeaseTrigger | undefined;
-  /** The stop orders that would close a position, also those for positions that the orders may open. */
+  /** The stop orders that would close a position, including those for positions that the orders may open. */
   readonly stopOrders: readonly {
     readonly id: string;
     readonly side: Side;
     /** When its order is submitted, in Unix nanoseconds. */
     readonly expiresAt: bigint;
-    /** Whether the network is known to have accepted it. */
+    /** Whether the network has confirmed that it accepted it. */
     readonly isPlaced: boolean;
   }[];
 }
@@ -56,7 +56,7 @@ export type PositionCoverage =
        * - `off`: `flattenAfterMs` is not set, or the market is not among `marketIds`.
        * - `auction`: there is a stop order, but the market is in an auction, in which it would expire without its order.
        * - `refused`: the network refused the stop order.
-       * - `pending`: the stop order is not known to be placed yet.
+       * - `pending`: the stop order is not confirmed yet.
        */
       readonly cause: "off" | "auction" | "refused" | "pending";
       readonly reason: string;
@@ -66,7 +66,7 @@ export type PositionCoverage =
  * Returns what would happen if renewals stopped now.
  *
  * @param state the leases
- * @param settings how long they are
+ * @param settings the durations
  * @returns the coverage
  */
 export function coverageOf(state: LeaseState, settings: LeaseSettings): LeaseCoverage {

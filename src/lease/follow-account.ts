@@ -9,7 +9,7 @@ import type { LeaseDataService, LeaseEvents } from "./lease-services.js";
 import { adoptable, closingSide, type LeaseState } from "./lease-state.js";
 import { FAR_PRICE, STOP_ORDER_REFERENCE } from "./renewal-plan.js";
 
-/** What shows the account of a key. */
+/** The services that follow the account of a key. */
 export interface AccountServices extends LeaseEvents {
   readonly accounts: Accounts;
   readonly data: LeaseDataService;
@@ -26,8 +26,8 @@ const MAX_STOP_ORDERS = 5_000;
  *
  * @param state the leases, which change
  * @param services show the account, and receive what happens
- * @param settings whose account it is, and whether its orders are adopted
- * @param onPosition called when the account is first known, and when a position was opened, closed or turned
+ * @param settings the key, and whether its orders are adopted
+ * @param onPosition called when the account is first loaded, and when a position was opened, closed or changed sides
  * @param closing ends it
  */
 export async function followAccount(
@@ -101,13 +101,13 @@ async function adopt(
 }
 
 /**
- * Takes over a stop order of an earlier program with the same key. Such a program may have sent one that is placed only after it
- * has ended.
+ * Takes over a stop order of an earlier program with the same key. Such a program may have sent one that is placed only
+ * after the program has ended.
  *
  * @param state the leases, which change
  * @param shown the stop order and its order
  * @param settings on which markets positions are closed
- * @returns whether it is one of such a program, or of this one
+ * @returns whether it belongs to such a program, or to this one
  */
 export function adoptStop(
   state: LeaseState,

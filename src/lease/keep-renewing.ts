@@ -18,15 +18,15 @@ export interface RenewalServices extends LeaseEvents {
   readonly data: LeaseDataService;
   readonly sender: LeaseSender;
   readonly limits: (signal: AbortSignal) => Promise<LeaseLimits>;
-  /** Ends what is being sent. */
+  /** Ends the renewals in progress. */
   readonly sending: AbortSignal;
 }
 
-/** Renews leases again and again. */
+/** Renews leases continuously. */
 export interface Renewals {
-  /** Renews at once, for example as a position has changed. */
+  /** Renews immediately, for example because a position has changed. */
   wake(): void;
-  /** Waits until no renewal is being signed. To be called after the signal was aborted. */
+  /** Waits until no renewal is being signed. Call it after the signal was aborted. */
   ended(): Promise<void>;
 }
 
@@ -34,12 +34,12 @@ export interface Renewals {
 const MIN_SENDING_MS = 5_000;
 
 /**
- * Renews leases until a signal is aborted. A renewal does not wait for the outcome of the one before: expiries are absolute, and
- * each renewal cancels all stop orders that earlier ones may have placed.
+ * Renews leases until a signal is aborted. A renewal does not wait for the outcome of the previous one: expiries are
+ * absolute, and each renewal cancels all stop orders that earlier ones may have placed.
  *
  * @param state the leases, which change
- * @param services send renewals, and report what happens
- * @param settings how long leases are
+ * @param services send renewals, and report events
+ * @param settings the durations of leases
  * @param stop ends it
  * @returns the renewals
  */

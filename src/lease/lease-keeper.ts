@@ -28,7 +28,7 @@ import { createLeaseState, type LeaseState, type LeaseTrigger } from "./lease-st
 import { isOpening, type LeaseBatch, planOpening } from "./renewal-plan.js";
 import type { SendingServices } from "./send-batch.js";
 
-/** What leases need of the client. */
+/** The services of the client that leases need. */
 export interface LeaseServices extends SendingServices {
   readonly accounts: Accounts;
 }
@@ -43,17 +43,17 @@ export interface LeasedSubmission {
   readonly expiresAt: bigint;
   /** Whether the network has placed the order. One that is placed may have traded already. */
   readonly status: "executed" | "failed" | "unknown";
-  /** Why it failed or is not known; `undefined` if it was executed. */
+  /** Why it failed or is unknown; `undefined` if it was executed. */
   readonly reason: string | undefined;
 }
 
-/** What is canceled when leases end. */
+/** Options of ending leases. */
 export interface ReleaseSettings {
   readonly orders: "cancel" | "expire";
   readonly positions: "close" | "keep";
 }
 
-/** What keeps leases alive. */
+/** The services that keep leases alive. */
 export interface LeaseKeeper {
   submit(command: CommandSource, options: Pick<CallOptions, "signal" | "timeoutMs">): Promise<LeasedSubmission>;
   setTrigger(marketId: string, trigger: LeaseTrigger | undefined): void;
@@ -67,8 +67,8 @@ const MAX_ORDERS = 1000;
 /**
  * Keeps leases alive until a signal is aborted.
  *
- * @param services sign, send and observe
- * @param settings the signer, and how long leases are
+ * @param services services that sign, send and observe
+ * @param settings the signer, and the durations of leases
  * @param emit receives what happens
  * @param closing ends it
  * @returns the operations on the leases

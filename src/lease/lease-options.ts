@@ -22,19 +22,19 @@ export interface LeasesOptions
   /** The time between two renewals, in milliseconds, less than `leaseMs`; a third of it by default. */
   readonly renewEveryMs?: number | undefined;
   /**
-   * After which time without a renewal the network closes positions, in milliseconds of the chain's time, at least `leaseMs`.
-   * Several times give as many attempts, each with its own stop order. Without it, positions stay open.
+   * The time without a renewal after which the network closes positions, in milliseconds of the chain's time, at least
+   * `leaseMs`. Several times give as many attempts, each with its own stop order. Without it, positions stay open.
    */
   readonly flattenAfterMs?: number | readonly number[] | undefined;
-  /** The markets, 64 hex digits each; all by default. Orders and positions on other markets are left alone. */
+  /** The markets, 64 hex digits each; all by default. Orders and positions on other markets are not changed. */
   readonly marketIds?: readonly string[] | undefined;
-  /** Whether live orders of the key that expire (`TIME_IN_FORCE_GTT`) are leased, too, for example after a crash. */
+  /** Whether live orders of the key that expire (`TIME_IN_FORCE_GTT`) are also leased, for example after a crash. */
   readonly adopt?: boolean | undefined;
-  /** Called with what happens to leases. If it throws, the error becomes a warning and has no other effect. */
+  /** Called for each event of the leases. If it throws, the error becomes a warning and has no other effect. */
   readonly onEvent?: ((event: LeaseEvent) => void) | undefined;
 }
 
-/** What happened to leases. */
+/** An event of the leases. */
 export type LeaseEvent =
   /** The network executed a renewal. */
   | {

@@ -7,7 +7,7 @@ import type { LeaseDataService, LeaseEvents } from "./lease-services.js";
 import { closingSide, type LeaseState, volumeOf } from "./lease-state.js";
 import { after, type LeaseBatch } from "./renewal-plan.js";
 
-/** Where records of single orders are read, and where events go. */
+/** The source of records of single orders, and the receiver of events. */
 export interface ResultServices extends LeaseEvents {
   readonly data: Pick<LeaseDataService, "getOrder" | "getStopOrder">;
 }
@@ -22,8 +22,8 @@ const indexIn = (path: string, field: string): number | undefined => {
 };
 
 /**
- * Notes what a batch may bring as soon as it is signed, before it is sent: whatever becomes of the transaction, each stop order
- * that it may place is known, and canceled by a later renewal.
+ * Records what a batch may place as soon as it is signed, before it is sent, so that a later renewal cancels each stop
+ * order that it may place, whatever its outcome.
  *
  * @param state the leases, which change
  * @param batch the batch
@@ -56,7 +56,7 @@ export function noteSigned(
   }
 }
 
-/** Forgets what a batch that was signed and not sent would have brought. */
+/** Forgets the orders of a batch that was signed but not sent. */
 export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): void {
   for (const { id } of parts) {
     if (id !== undefined) {
@@ -71,7 +71,7 @@ export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): 
  *
  * @param state the leases, which change
  * @param batch the batch
- * @param outcome its outcome; one that is not known changes nothing
+ * @param outcome its outcome; an unknown one changes nothing
  * @param services read the records of orders whose renewal failed
  */
 export async function applyOutcome(
@@ -211,7 +211,7 @@ const isNotFound = (reason: unknown) => reason instanceof NodeError && reason.co
  *
  * @param state the leases, which change
  * @param stopOrder the stop order, of any party
- * @param services receive what happened
+ * @param services receive the events
  */
 export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }: ResultServices): void {
   const { id: stopOrderId, orderId, status } = stopOrder;
@@ -237,10 +237,10 @@ export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }
 }
 
 /**
- * Removes the stop orders whose expiry has passed. What became of them is read where its event was missed.
+ * Removes the stop orders whose expiry has passed. Their outcome is read if its event was missed.
  *
  * @param state the leases, which change
- * @param services read the records of stop orders
+ * @param services services that read the records of stop orders
  */
 export async function dropExpiredStops(state: LeaseState, services: ResultServices): Promise<void> {
   const chainTime = state.clock.latest();

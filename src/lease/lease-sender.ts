@@ -24,7 +24,7 @@ export interface LeaseSender {
    *
    * @param batch the batch
    * @param options a signal, and a time limit for all of it
-   * @param build makes the command; by default that of the batch
+   * @param build creates the command; by default that of the batch
    * @returns promises of its outcome, and of the moment from which another one can be sent: it is signed, or has failed
    */
   send(
@@ -33,15 +33,15 @@ export interface LeaseSender {
     build?: (time: bigint) => BatchMarketInstructions,
   ): { readonly executed: Promise<SentBatch>; readonly isSigned: Promise<void> };
   /**
-   * Plans stop orders and signs them, after those who do so already: two plans that are made from the same state would place more
-   * stop orders together than the network allows.
+   * Plans and signs stop orders, after earlier callers have done so: two plans from the same state together could place
+   * more stop orders than the network allows.
    *
    * @param signal ends the wait for the others
-   * @param act plans and signs; another one begins when this one has ended
+   * @param act plans and signs; the next one begins when this one has ended
    * @returns what `act` returns
    */
   inTurn<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
-  /** Waits until the outcomes of all batches are known, or will not be. */
+  /** Waits until the outcomes of all batches are known or can no longer become known. */
   settled(): Promise<void>;
 }
 
@@ -49,9 +49,9 @@ export interface LeaseSender {
  * Creates the sender of leases.
  *
  * @param state the leases, which change
- * @param services sign, send and observe
- * @param settings the signer, and how long leases are
- * @param results read what becomes of orders
+ * @param services services that sign, send and observe
+ * @param settings the signer, and the durations of leases
+ * @param results read the outcomes of orders
  * @returns the sender
  */
 export function createLeaseSender(

@@ -10,7 +10,7 @@ export type LeaseDataService = Pick<
   "getLatestMarketData" | "getNetworkParameter" | "getOrder" | "getStopOrder" | "listStopOrders"
 >;
 
-/** Receives what happens to leases. */
+/** Receives the events of the leases. */
 export interface LeaseEvents {
   readonly emit: (event: LeaseEvent) => void;
 }
@@ -33,11 +33,12 @@ const LIMITS = {
 const READ_EVERY_MS = 60_000;
 
 /**
- * Creates the function that reads the limits of the network, once a minute at most. Only the first reading is waited for: later,
- * the last known limits serve, so that renewals go on although a node does not answer.
+ * Creates the function that reads the limits of the network, once a minute at most. Only the first reading is awaited:
+ * later, the last known limits are used, so that renewals continue even if a node does not respond.
  *
  * @param data the data node
- * @returns the function. It throws a {@link ProtocolError} if a parameter is not a whole number, and what the calls throw
+ * @returns the function. It throws a {@link ProtocolError} if a parameter is not a whole number, and the errors of the
+ *   calls
  */
 export function createLimits(data: LeaseDataService): (signal: AbortSignal) => Promise<LeaseLimits> {
   let known: LeaseLimits | undefined;

@@ -8,7 +8,7 @@ export interface LeasedOrder {
   readonly id: string;
   readonly marketId: string;
   readonly side: Side;
-  /** The latest expiry that was sent, in Unix nanoseconds: the order is gone in the first block at or after it. */
+  /** The latest expiry that was sent, in Unix nanoseconds: the order ends in the first block at or after it. */
   readonly expiresAt: bigint;
 }
 
@@ -21,7 +21,7 @@ export interface LeasedStop {
   /** When the network submits its order, in Unix nanoseconds. */
   readonly expiresAt: bigint;
   /**
-   * - `sent`: a block may still take it.
+   * - `sent`: a block may still contain it.
    * - `placed`: the network has accepted it.
    * - `void`: the network has reported it as canceled, so its expiry has no effect. It may still be in the network's pool.
    */
@@ -31,7 +31,7 @@ export interface LeasedStop {
 /** The price at which a stop order submits its order before it expires. */
 export type LeaseTrigger = { readonly fallsBelow: string } | { readonly risesAbove: string };
 
-/** The leases of a key: its orders and stop orders, and what its account shows. */
+/** The leases of a key: its orders and stop orders, and its account. */
 export interface LeaseState {
   readonly orders: Map<string, LeasedOrder>;
   /**
@@ -42,11 +42,11 @@ export interface LeaseState {
   readonly stops: Map<string, LeasedStop>;
   /** By market: the triggers of stop orders. Those without one are not triggered by any price. */
   readonly triggers: Map<string, LeaseTrigger>;
-  /** By market: why the network refused the latest stop order. */
+  /** By market: the reason why the network refused the latest stop order. */
   readonly refusals: Map<string, string>;
-  /** The markets that were in an auction when they were last looked at. */
+  /** The markets that were in an auction at the last reading. */
   readonly auctions: Set<string>;
-  /** The account as last seen; `undefined` before it is known. */
+  /** The account at the last reading; `undefined` before the first one. */
   view: AccountView | undefined;
   /** The time of the chain. */
   readonly clock: ChainClock;
@@ -72,7 +72,7 @@ export function createLeaseState(): LeaseState {
   };
 }
 
-/** Returns the open volume of a market; negative if it is short, 0 if it is not known. */
+/** Returns the open volume of a market; negative if it is short, 0 if unknown. */
 export function volumeOf({ view }: LeaseState, marketId: string): bigint {
   return view?.positions.find((position) => position.marketId === marketId)?.openVolume ?? 0n;
 }
@@ -84,7 +84,7 @@ export function closingSide(volume: bigint): Side | undefined {
 
 /**
  * Returns the sides for which a market needs stop orders. Without a position, they are those that close what its orders may
- * open: a position is then covered from the block on that opens it.
+ * open: a position is then covered from the block that opens it.
  *
  * @param state the leases
  * @param marketId the market
@@ -101,7 +101,7 @@ export function neededSides(state: LeaseState, marketId: string, nextSide?: Side
   return [Side.SELL, Side.BUY].filter((side) => opening.some((each) => each !== side));
 }
 
-/** Returns the markets on which something is leased or has to be. */
+/** Returns the markets on which something is leased or must be. */
 export function marketsOf(state: LeaseState, { flattenAfterMs, marketIds }: LeaseSettings): readonly string[] {
   const held = (state.view?.positions ?? [])
     .filter(({ openVolume, marketId }) => openVolume !== 0n && (marketIds?.has(marketId) ?? true))

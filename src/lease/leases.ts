@@ -12,15 +12,15 @@ import type { LeaseTrigger } from "./lease-state.js";
 
 /** How to submit a leased order. */
 export interface LeaseCallOptions extends Pick<CallOptions, "signal"> {
-  /** The maximum time for all of it, in milliseconds; after that the outcome is unknown. By default as for `sendCommand`. */
+  /** Total time limit, in milliseconds; after that the outcome is unknown. By default as for `sendCommand`. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** What is canceled at the end. */
 export interface ReleaseOptions extends LeaseCallOptions, Partial<ReleaseSettings> {
-  /** Whether leased orders are canceled now, which is the default, or are left to expire. */
+  /** Whether leased orders are canceled now (the default) or expire. */
   readonly orders?: ReleaseSettings["orders"];
-  /** Whether the network still closes positions after `flattenAfterMs`, which is the default, or not. */
+  /** Whether the network still closes positions after `flattenAfterMs`; true by default. */
   readonly positions?: ReleaseSettings["positions"];
 }
 
@@ -39,20 +39,21 @@ const CALL_OPTIONS = { signal: true, timeoutMs: true } as const;
  * Orders and positions that do not outlive the program: a dead man's switch.
  *
  * A leased order expires unless it is renewed, and a position is closed by a stop order that the network submits when
- * renewals stop. Nothing needs to run elsewhere: the network's own rules do it when the program, its machine or its connection
- * fails.
+ * renewals stop. No other process is needed: the network's own rules take effect when the program, its machine or its
+ * connection fails.
  */
 export interface Leases extends AsyncDisposable {
   /**
-   * Submits an order that lives as long as it is renewed. If it may open a position, the stop orders that would close it are
-   * submitted in the same transaction, so that there is no block in which the position is not covered.
+   * Submits an order that stays live as long as it is renewed. If it may open a position, the stop orders that would
+   * close it are submitted in the same transaction, so that there is no block in which the position is not covered.
    *
-   * @param command the submission of a limit order, without a time in force and an expiry, as `units.order()` makes it
+   * @param command the submission of a limit order, without a time in force and an expiry, as `units.order()` creates
+   *   it
    * @param options a signal, and a time limit
    * @returns the order's identifier, its expiry, and whether the network placed it
    * @throws {@link CommandError} and {@link RequestError} if the command or an option is wrong; nothing was sent then
    * @throws {@link TransactionError} if the network refused the transaction
-   * @throws {@link ConnectionError} if no node could be reached; nothing was sent then
+   * @throws {@link ConnectionError} if no node was reachable; nothing was sent then
    * @throws {@link OutcomeUnknownError} if the signal was aborted after it was sent; it is leased in case it was placed
    *
    * @example
@@ -60,12 +61,13 @@ export interface Leases extends AsyncDisposable {
    */
   submit(command: CommandSource, options?: LeaseCallOptions): Promise<LeasedSubmission>;
   /**
-   * Sets the price at which the stop order of a market closes the position while renewals go on: a stop loss or a take profit.
-   * The next renewal, which follows at once, replaces the stop order. The trigger is dropped when it is reached, and when the
-   * position is closed or turns. Without one, no price triggers the stop order.
+   * Sets the price at which the stop order of a market closes the position while renewals continue: a stop loss or a
+   * take profit. The next renewal, which follows immediately, replaces the stop order. The trigger is removed when it
+   * is reached, and when the position is closed or changes sides. Without a trigger, no price triggers the stop order.
    *
    * @param marketId the market, 64 hex digits
-   * @param trigger the price, in units of the market's last decimal, as `units.price.parse()` makes it; `undefined` for none
+   * @param trigger the price, in units of the market's last decimal, as `units.price.parse()` returns it; `undefined`
+   *   for none
    * @throws {@link RequestError} if an argument is wrong
    *
    * @example
@@ -73,7 +75,7 @@ export interface Leases extends AsyncDisposable {
    */
   setTrigger(marketId: string, trigger: LeaseTrigger | undefined): void;
   /**
-   * Returns what would happen to orders and positions if the program ended now. Nothing is asked of the node.
+   * Returns what would happen to orders and positions if the program ended now. It makes no request to the node.
    *
    * @returns for each market the leased orders with their expiry, other orders, and whether the position would be closed
    *
@@ -85,8 +87,8 @@ export interface Leases extends AsyncDisposable {
    * Ends all leases on purpose: no more renewals, and leased orders are canceled now. Close the leases afterwards.
    *
    * @param options whether orders are canceled, whether positions are still closed, a signal, and a time limit
-   * @returns the outcomes of the cancellations. Orders and stop orders that had ended before count as failed parts
-   * @throws what {@link submit} throws
+   * @returns the outcomes of the cancellations. Orders and stop orders that had already ended count as failed parts
+   * @throws the errors of {@link submit}
    *
    * @example
    * await leases.release({ positions: "keep" }); // Nothing is left to expire, and positions stay open.
@@ -99,7 +101,7 @@ export interface Leases extends AsyncDisposable {
 /**
  * Creates the leases of a key. They are renewed from now on.
  *
- * @param services sign, send and observe
+ * @param services services that sign, send and observe
  * @param options the signer, and how long leases are
  * @returns the leases
  */

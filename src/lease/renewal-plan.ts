@@ -24,12 +24,14 @@ import {
   volumeOf,
 } from "./lease-state.js";
 
-/** A stop order that is to be submitted. */
+/** A stop order to submit. */
 export interface WantedStop {
   readonly side: Side;
-  /** The size of its order; the network puts the position's size in its place, unless it triggers when it is submitted. */
+  /**
+   * The size of its order; the network replaces it with the position's size, unless it triggers when it is submitted.
+   */
   readonly size: bigint;
-  /** After which time without a renewal its order is submitted, in milliseconds. */
+  /** The time without a renewal after which its order is submitted, in milliseconds. */
   readonly afterMs: number;
 }
 
@@ -43,10 +45,10 @@ export interface LeaseBatch {
   readonly trigger: LeaseTrigger | undefined;
 }
 
-/** What the orders of our stop orders have as reference, by which they are known after a crash. */
+/** The reference of the orders of our stop orders, which identifies them after a crash. */
 export const STOP_ORDER_REFERENCE = "tradewire lease";
 
-/** A price that no market reaches: prices are numbers of up to 77 digits, and those of orders have to be paid for. */
+/** A price that no market reaches: prices are numbers of up to 77 digits, and order prices must be covered by funds. */
 export const FAR_PRICE = `1${"0".repeat(40)}`;
 
 /**
@@ -56,9 +58,9 @@ export const FAR_PRICE = `1${"0".repeat(40)}`;
  *
  * @param state the leases
  * @param marketId the market
- * @param settings how long leases are
+ * @param settings the durations of leases
  * @param limits the network's limits
- * @returns the batches; none if nothing is to be renewed
+ * @returns the batches; none if there is nothing to renew
  */
 export function planRenewals(
   state: LeaseState,
@@ -92,7 +94,7 @@ export function planRenewals(
   return batches;
 }
 
-/** Returns whether an order may open a position for which there is no stop order. */
+/** Returns whether an order may open a position that has no stop order. */
 export function isOpening(
   state: LeaseState,
   { marketId, side }: Pick<OrderSubmission, "marketId" | "side">,
@@ -106,12 +108,12 @@ export function isOpening(
 }
 
 /**
- * Plans the stop orders that are submitted together with an order, as it may open a position. Those that the market has may be as
- * many as the network allows, so all of them are replaced.
+ * Plans the stop orders that are submitted together with an order that may open a position. The market may already have
+ * as many as the network allows, so all of them are replaced.
  *
  * @param state the leases
  * @param order the order
- * @param settings how long leases are
+ * @param settings the durations of leases
  * @param limits the network's limits
  * @returns the stop orders that are canceled and submitted; none if the order opens no position, or is covered
  */
@@ -170,7 +172,7 @@ function joined(batch: LeaseBatch, part: BatchPart): LeaseBatch {
 }
 
 /**
- * Makes the command of a batch.
+ * Creates the command of a batch.
  *
  * @param batch the batch
  * @param time the time of the latest block, in Unix nanoseconds

@@ -7,17 +7,17 @@ import type { CommandPart } from "../live/transaction-outcome.js";
 import type { CommandPreparation, Transactions } from "../transaction/transactions.js";
 import type { LeaseSettings } from "./lease-options.js";
 
-/** With what leases are signed, sent and observed. */
+/** The services that sign, send and observe leases. */
 export interface SendingServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;
 }
 
-/** A batch that is sent, and what is called on the way. */
+/** A batch to send, and the callbacks of its stages. */
 export interface Sending {
   /** Reads the time of the chain, in Unix nanoseconds. */
   readonly readTime: (signal: AbortSignal) => Promise<bigint>;
-  /** Makes the command; `time` is that of the latest block, in Unix nanoseconds. */
+  /** Creates the command; `time` is that of the latest block, in Unix nanoseconds. */
   readonly build: (time: bigint) => BatchMarketInstructions;
   /** Called once it is signed, before it is sent, with the parts of the command and their identifiers. */
   readonly onSigned: (parts: readonly CommandPart[], time: bigint) => void;
@@ -26,15 +26,16 @@ export interface Sending {
 }
 
 /**
- * Signs a batch, sends it once, and waits for its outcome. All times of expiry in it are absolute, so one that is executed late
- * does not extend a lease beyond what was intended when it was signed.
+ * Signs a batch, sends it once, and waits for its outcome. All expiries in it are absolute, so a batch that is executed
+ * late does not extend a lease beyond the time that was intended when it was signed.
  *
- * @param services sign, send and observe
- * @param settings the signer, and how long leases are: the batch is valid for about as long, not to be executed long after them
+ * @param services services that sign, send and observe
+ * @param settings the signer, and the durations of leases: the batch is valid for about as long, so that it is not
+ *   executed much later
  * @param sending the batch
  * @param options a signal, and a time limit
  * @returns the transaction and its outcome
- * @throws what {@link execute} throws
+ * @throws the errors of {@link execute}
  */
 export async function sendBatch(
   services: SendingServices,

@@ -31,7 +31,7 @@ export interface ExecuteOptions extends CallOptions {
   /** Waits until the network has executed it, or can no longer do so. */
   readonly until: "executed";
   /**
-   * The maximum time for all of it, in milliseconds; after that the outcome is unknown. By default, as long as the
+   * Total time limit, in milliseconds; after that the outcome is unknown. By default, as long as the
    * network can accept the transaction (see {@link OutcomeWait}), plus two minutes to create and send it.
    */
   readonly timeoutMs?: number | undefined;

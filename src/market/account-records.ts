@@ -30,7 +30,7 @@ export interface RecordChange<K extends RecordKind> {
   readonly isListed: boolean;
 }
 
-/** What distinguishes the records of a kind. */
+/** The rules that distinguish the records of a kind. */
 export interface RecordRules<T> {
   /** Returns the key of a record: no two listed records have the same. */
   keyOf(record: T): string;
@@ -44,7 +44,7 @@ export interface RecordSet<K extends RecordKind> {
   list(): AccountRecords[K][];
   get(key: string): AccountRecords[K] | undefined;
   /**
-   * Replaces the records by those of a newer listing.
+   * Replaces the records with those of a newer listing.
    *
    * @param listed the node's records, in the order in which the node lists them
    * @param lastOf returns the last known version of a record that is no longer listed

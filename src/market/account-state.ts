@@ -23,24 +23,24 @@ import {
 /** The account of a party at a time. */
 export interface AccountView {
   /**
-   * - `live`: what the node lists, with everything that the node's events have announced.
+   * - `live`: the node's listing, with all changes that the node's events have reported.
    * - `reloading`: the connection of the events was lost, and changes may be missing until the records are listed again.
    */
   readonly state: "live" | "reloading";
   /** The live orders, newest first. */
   readonly orders: readonly Order[];
-  /** The positions, also those that are closed. */
+  /** The positions, including closed ones. */
   readonly positions: readonly Position[];
   /** The balances of all accounts of the party. */
   readonly balances: readonly AccountBalance[];
-  /** What changed since the view before, each change once. In the first view, it is every record. */
+  /** The changes since the previous view, each once. In the first view, all records. */
   readonly changes: readonly AccountChange[];
   /** The number of times that the connection of the events was lost. */
   readonly gaps: number;
 }
 
 /**
- * Creates the account of a party: its records as the node lists them, and what events say about its orders.
+ * Creates the account of a party: its records as the node lists them, and the events of its orders.
  *
  * @param calls how to call the node
  * @param partyId the party
@@ -117,7 +117,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       isConnected = true;
     },
 
-    /** Takes what an event says about orders. */
+    /** Applies the order events. */
     observe(event: LiveEventOf<EventType>): void {
       if (event.kind === "order") {
         observeOrder(event.value);
@@ -129,7 +129,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       }
     },
 
-    /** Lists records of these kinds. Returns whether the listings are as new as what is known. */
+    /** Lists records of these kinds. Returns whether the listings are as new as the known state. */
     async refresh(kinds: readonly RecordKind[]): Promise<boolean> {
       const lossesBefore = losses;
       const isComplete = isConnected && kinds.length === KINDS.length;

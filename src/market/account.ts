@@ -18,12 +18,12 @@ import { untilAnswered } from "./until-answered.js";
 /** The accounts of parties. */
 export interface Accounts {
   /**
-   * Observes the live orders, the positions and the balances of a party, from now on.
+   * Observes the live orders, the positions and the balances of a party from now on.
    *
-   * The node's events say what changed, and the node's listings give the records, so that they are always the listed ones. After
-   * a lost connection, everything is listed again: then nothing is missing, and no change is reported twice. A slow reader gets the changes
-   * since its last view at once. A change that is undone before it is listed, such as an order that is filled at once, is not reported;
-   * `client.events()` has these.
+   * The node's events show what changed, and the node's listings supply the records, so that each state is one that the
+   * node has listed. After a lost connection, everything is listed again: then nothing is missing, and no change is
+   * reported twice. A slow reader gets all changes since its last view together. A change that is undone before it is
+   * listed, such as an order that is filled immediately, is not reported; `client.events()` reports it.
    *
    * @param partyId the party's public key, 64 hex digits
    * @param options a signal, request headers and a time limit for each call

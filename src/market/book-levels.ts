@@ -86,10 +86,10 @@ export function createBookSide(side: "buy" | "sell", levels: readonly PriceLevel
 }
 
 /**
- * Returns whether a level can be one of a book: its price is a whole number, and its volumes did not wrap around.
+ * Returns whether a level is possible in a book: its price is a whole number, and its volumes did not wrap around.
  *
  * @param level the level, as a node sent it
- * @returns whether it can be
+ * @returns whether it is possible
  */
 export function isPossibleLevel({ price, volume, ammVolume, ammVolumeEstimated }: PriceLevel): boolean {
   return PRICE.test(price) && [volume, ammVolume, ammVolumeEstimated].every((each) => each <= MAX_VOLUME);

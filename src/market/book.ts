@@ -25,11 +25,11 @@ export interface BookOptions extends CallOptions {
 /** The order books of a node. */
 export interface Books {
   /**
-   * Observes the order book of a market, from now on: the node's whole book, then the book after each update.
+   * Observes the order book of a market from now on: first the node's complete book, then the book after each update.
    *
-   * Updates are checked by their numbers. After a gap, such as a lost connection, the state is `reloading` until the book was
-   * loaded again; then it is the node's book, as if nothing had been lost. A slow reader skips states and gets the latest.
-   * Every 30 seconds, and a second after each connection, the book is compared with the node's.
+   * Updates are checked by their numbers. After a gap, such as a lost connection, the state is `reloading` until the
+   * book is reloaded; then it is the node's book, as if nothing had been lost. A slow reader skips states and gets the
+   * latest. The book is compared with the node's every 30 seconds, and a second after each connection.
    *
    * @param marketId the market, 64 hex digits
    * @param options a signal, request headers and a time limit for each call, and a function that is called at each gap
@@ -170,7 +170,7 @@ function createLoader(
     connectionLost() {
       isConnected = false;
     },
-    /** Runs until the signal is aborted or a call fails for good; then it throws. */
+    /** Runs until the signal is aborted or a call fails permanently; then it throws. */
     async run(): Promise<never> {
       const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
       const { getLatestMarketDepth, getMarket } = service(TradingDataService);

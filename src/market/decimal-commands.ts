@@ -21,7 +21,7 @@ export interface DecimalOrder
   readonly size: string;
   /** The price, in the market's decimals for prices, a multiple of its tick size. A limit order needs it. */
   readonly price?: string | undefined;
-  /** Keeps the price at an offset from a reference price. The offset has the decimals and the tick size of prices. */
+  /** The offset of a pegged order from a reference price. The offset has the decimals and the tick size of prices. */
   readonly peggedOrder?: Pick<PeggedOrder, "reference" | "offset"> | undefined;
   /** Shows only a part of the order on the book. Both are sizes. */
   readonly icebergOpts?: { readonly peakSize: string; readonly minimumVisibleSize: string } | undefined;
@@ -35,7 +35,7 @@ export interface DecimalAmendment
   readonly price?: string | undefined;
   /** The new size. */
   readonly size?: string | undefined;
-  /** How much to add to the size; negative to reduce it. */
+  /** The amount to add to the size; negative to reduce it. */
   readonly sizeDelta?: string | undefined;
   /** The new offset of a pegged order. */
   readonly peggedOffset?: string | undefined;
@@ -47,7 +47,7 @@ export interface DecimalStopOrder
   /** The order that is submitted when the stop order triggers. */
   readonly orderSubmission: DecimalOrder;
   /**
-   * What triggers it: a price in the market's decimals, which the tick size does not restrict, or a trailing offset as a
+   * The trigger: a price in the market's decimals, which the tick size does not restrict, or a trailing offset as a
    * fraction, such as `0.01` for 1%.
    */
   readonly trigger: { readonly case: "price" | "trailingPercentOffset"; readonly value: string };
@@ -151,7 +151,7 @@ const STOP_ORDER_FIELDS = {
 } as const;
 
 /**
- * Creates the functions that make commands of decimal numbers.
+ * Creates the functions that create commands from decimal numbers.
  *
  * @param units how the market counts
  * @returns the functions

@@ -19,9 +19,9 @@ const INTEGER = /^-?\d+$/;
 
 /** The rules for a decimal number, besides its decimals. */
 export interface DecimalRules {
-  /** What has the number, for errors, such as `price`. */
+  /** The name of the number, for errors, such as `price`. */
   readonly option: string;
-  /** What determines the decimals, for errors, such as `market 1f0a…`. */
+  /** The owner of the decimals, for errors, such as `market 1f0a…`. */
   readonly owner?: string | undefined;
   /** The number must be a multiple of this, in units. 1 by default. */
   readonly tick?: bigint | undefined;
@@ -36,8 +36,8 @@ export interface DecimalRules {
  * @param text the number, such as `1.2345`: digits, with a minus sign and a fraction if needed, and no exponent
  * @param decimals the number of decimal places, -255 to 255; with -2, the units are hundreds
  * @returns the number in units
- * @throws {@link RequestError} if the text is no such number, or would have to be rounded; the error has the nearest numbers
- *   that would not
+ * @throws {@link RequestError} if the text is not such a number, or would have to be rounded; the error contains the
+ *   nearest valid numbers
  *
  * @example
  * parseDecimal("1.2345", 5); // 123450n
@@ -53,7 +53,7 @@ export function parseDecimal(text: string, decimals: number): bigint {
  * @param units the number in units, as the network sends it: a `bigint`, or a whole number in text
  * @param decimals the number of decimal places, -255 to 255
  * @returns the number, such as `1.2345`; {@link parseDecimal} returns the same units for it
- * @throws {@link RequestError} if `units` is no whole number of up to 1000 digits
+ * @throws {@link RequestError} if `units` is not a whole number of up to 1000 digits
  *
  * @example
  * formatDecimal(123450n, 5); // "1.2345"
@@ -66,11 +66,11 @@ export function formatDecimal(units: bigint | string, decimals: number): string 
 /**
  * Converts units to a decimal number, as {@link formatDecimal} does.
  *
- * @param field what has the units, for errors
+ * @param field the name of the number, for errors
  * @param units the number in units
  * @param decimals the number of decimal places
  * @returns the number
- * @throws {@link RequestError} if the units are no whole number
+ * @throws {@link RequestError} if the units are not a whole number
  */
 export function formatField(field: string, units: unknown, decimals: number): string {
   if (typeof units !== "bigint" && !isShortMatch(units, INTEGER)) {

@@ -18,8 +18,8 @@ export interface DecimalUnits<U extends bigint | string> {
    * Converts a decimal number to units, and never rounds.
    *
    * @param text the number, such as `1.2345`
-   * @returns the units, as fields of commands have them
-   * @throws {@link RequestError} if the number would have to be rounded; the error has the nearest numbers that would not
+   * @returns the units, in the form of the fields of commands
+   * @throws {@link RequestError} if the number would have to be rounded; the error contains the nearest valid numbers
    */
   parse(text: string): U;
   /**
@@ -34,7 +34,7 @@ export interface DecimalUnits<U extends bigint | string> {
 
 /** The prices of a market. */
 export interface PriceUnits extends DecimalUnits<string> {
-  /** Prices of orders are multiples of this decimal number. `parse` refuses any other. */
+  /** Prices of orders must be multiples of this decimal number. `parse` rejects others. */
   readonly tickSize: string;
 }
 
@@ -87,7 +87,7 @@ export interface MarketUnits extends DecimalCommands {
    * levels.
    *
    * @param record the record, as the node sent it
-   * @returns the decimal numbers by field; a number that the node left out stays an empty text
+   * @returns the decimal numbers by field; a number that the node omitted stays an empty string
    * @throws {@link RequestError} if the record is of another market or another type, or a number is not a whole number
    *
    * @example
@@ -107,11 +107,11 @@ export interface Units {
    *
    * @param marketId the market, 64 hex digits
    * @param options a signal, headers and a time limit for each of the two calls
-   * @returns the market's units; using them calls no node
+   * @returns the market's units; using them makes no further requests
    * @throws {@link RequestError} if the identifier is not 64 hex digits
    * @throws {@link NodeError} if the node has no such market
-   * @throws {@link ProtocolError} if the node's answer lacks the market's product or asset, or has impossible decimals or an
-   *   impossible tick size
+   * @throws {@link ProtocolError} if the node's response lacks the market's product or asset, or has impossible
+   *   decimals or an impossible tick size
    *
    * @example
    * const { price, size, asset } = await client.marketUnits(marketId);

@@ -6,7 +6,8 @@ import { type BookSide, createBookSide, hasAmmVolume, isPossibleLevel } from "./
 export interface BookView {
   /**
    * - `live`: the node's book, with all updates that have arrived.
-   * - `reloading`: updates are missing, and the book is loaded again. The levels are those from before and may be outdated.
+   * - `reloading`: updates are missing, and the book is being reloaded. The levels are the previous ones and may be
+   *   outdated.
    */
   readonly state: "live" | "reloading";
   /** The levels to buy, highest price first. */
@@ -19,7 +20,7 @@ export interface BookView {
   readonly gaps: number;
 }
 
-/** A gap in the updates of a book, after which the book was loaded again. */
+/** A gap in the updates of a book, after which the book was reloaded. */
 export interface BookGap {
   /**
    * - `connection`: the connection was lost.
@@ -31,10 +32,10 @@ export interface BookGap {
   readonly sequenceNumber: bigint;
 }
 
-/** What a loaded book is: complete, without updates after it, older than what is known, or one that cannot be. */
+/** The state of a loaded book: complete, without updates after it, older than the known one, or impossible. */
 export type LoadResult = "complete" | "incomplete" | "outdated" | "impossible";
 
-/** An order book, built from the node's whole book and its updates. */
+/** An order book, built from the node's complete book and its updates. */
 export interface OrderBook {
   /** Returns the book; undefined before it was loaded. */
   view(): BookView | undefined;
@@ -42,13 +43,13 @@ export interface OrderBook {
   /**
    * Applies an update.
    *
-   * @returns whether the node's whole book is needed
+   * @returns whether the node's complete book is needed
    */
   update(update: MarketDepthUpdate): boolean;
   /** Reports that the connection of the updates was lost. */
   connectionLost(): void;
   /**
-   * Replaces the book by the node's, and applies the updates that arrived since.
+   * Replaces the book with the node's, and applies the updates that arrived since.
    *
    * @param loaded the node's book
    * @param knownBefore the number of the book when the call was made

@@ -2,7 +2,7 @@ import { reactionTo } from "../errors/reaction.js";
 import { type RetryWaits, retryDelayMs, wait } from "../signal/wait.js";
 
 /**
- * Calls a node until it answers, as a stream that reconnects does.
+ * Calls a node until it responds, with the retries of a stream that reconnects.
  *
  * @param call makes the call
  * @param retry the waits between attempts

@@ -22,16 +22,16 @@ import type { CallEnd, CallInfo, Hooks } from "../transport/hooks.js";
 /** Options of {@link openTelemetry}. */
 export interface OpenTelemetryOptions {
   /**
-   * Whether requests carry the trace context, for example in `traceparent`, by the registered propagator. By default they do
-   * not, since a node usually belongs to someone else. It is a header of the call, and is sent over plain HTTP to another
-   * machine only if `allowInsecureHeaders` is set.
+   * Whether requests carry the trace context, for example in `traceparent`, by the registered propagator. They do not
+   * by default, because a node usually belongs to someone else. It is a header of the call, and is sent over plain HTTP
+   * to another machine only if `allowInsecureHeaders` is set.
    */
   readonly propagate?: boolean | undefined;
 }
 
 /** The options that connect a client or a transport to OpenTelemetry. */
 export interface OpenTelemetryParts {
-  /** The hooks; absent if no SDK is registered, since hooks cost a little even if nobody listens. */
+  /** The hooks; absent if no SDK is registered, because hooks have a small cost. */
   readonly hooks?: Hooks;
   /** One interceptor, in which the call's span is active; none without an SDK. Interceptors after it are in the span. */
   readonly interceptors: readonly Interceptor[];
@@ -49,7 +49,7 @@ const headerSetter = { set: (carrier: Headers, name: string, value: string) => c
 /**
  * Returns the options that report calls to OpenTelemetry: a span for each, by the semantic conventions for RPC, and metrics.
  *
- * Register the SDK first. If none is registered at this time, nothing is reported, and calls cost nothing more.
+ * Register the SDK first. If no SDK is registered at this time, nothing is reported, at no cost.
  *
  * @param options `propagate` sends the trace context to the node
  * @returns hooks and an interceptor, for any number of clients

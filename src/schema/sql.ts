@@ -22,7 +22,7 @@ export interface SqlOptions {
   readonly addedNullable?: boolean | undefined;
   /** Whether a new table has no primary key, for example because it is filled first; false by default. */
   readonly withoutKey?: boolean | undefined;
-  /** Definitions of further columns of a new table, after its own; none by default. */
+  /** Definitions of additional columns of a new table, after its own; none by default. */
   readonly further?: readonly string[] | undefined;
   /** The database schema of tables and types, quoted for SQL; by default that of the search path. */
   readonly within?: string | undefined;
@@ -116,7 +116,7 @@ export function createTypesSql(
  *
  * @param schema the table; its types must exist: {@link createTypesSql}
  * @param dialect the database
- * @param options which columns may be NULL, and what the table has besides
+ * @param options which columns may be NULL, and additional columns
  * @returns the statement, without a semicolon
  *
  * @example
@@ -141,7 +141,7 @@ export function createTableSql(schema: TableSchema, dialect: SqlDialect, options
 /**
  * Returns the statements that change tables from one version of the database schema to a later one: types first, then
  * renamed and added columns. Without `addedNullable`, a database refuses to add a column that must not be NULL to a
- * table that has rows: only the network knows what those rows would hold.
+ * table that has rows: only the network knows the values of those rows.
  *
  * @param tables the tables
  * @param versions the current and the target version

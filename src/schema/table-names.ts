@@ -40,7 +40,7 @@ export function tableName(table: Table): TableName | undefined {
  *
  * @param table its enum number, its enum name (`TABLE_TRADES`) or its name in archives (`trades`)
  * @returns the name in archives
- * @throws {@link RequestError} if there is no such table; the error names the nearest
+ * @throws {@link RequestError} if the table does not exist; the error names the nearest one
  */
 export function readTable(table: Table | string): TableName {
   const text = String(table)

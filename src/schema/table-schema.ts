@@ -6,7 +6,9 @@ import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts
 import { facts } from "./data/index.js";
 import { isTableName, type TableName, tableNames } from "./table-names.js";
 
-/** The PostgreSQL type of a column. `hugeint` is the network's own: `numeric(1000,0)`. Enum types go by their names. */
+/**
+ * The PostgreSQL type of a column. `hugeint` is the network's own: `numeric(1000,0)`. Enum types have their own names.
+ */
 export type ColumnType = ScalarType | EnumType;
 
 /** The meaning of a column's values. */
@@ -36,7 +38,7 @@ interface AnyColumn {
   readonly nullable: boolean;
   /** The first schema version that has the column. */
   readonly since: number;
-  /** The last schema version that has the column, where later ones lack it. */
+  /** The last schema version that has the column, if later ones lack it. */
   readonly until?: number;
   /** The name that the column had before the version `since`. */
   readonly was?: string;
@@ -51,12 +53,12 @@ export interface EnumColumn extends AnyColumn {
   readonly code?: undefined;
 }
 
-/** A column of numbers that stand for the values of an enum of the wire. */
+/** A column of numbers that represent the values of an enum of the API. */
 export interface CodeColumn extends AnyColumn {
   readonly type: ScalarType;
   readonly holds: "code";
   readonly values?: undefined;
-  /** The enum of the wire and its names by number. */
+  /** The enum of the API and its names by number. */
   readonly code: { readonly enum: WireEnum; readonly names: Readonly<Record<number, string>> };
 }
 
@@ -84,7 +86,7 @@ export interface TableSchema {
 /** The first version of the database schema. */
 export const FIRST_SCHEMA_VERSION = 1;
 
-/** The newest version of the database schema that is known, the last one of v0.78. */
+/** The newest known version of the database schema, the last one of v0.78. */
 export const NEWEST_SCHEMA_VERSION = 116;
 
 const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
@@ -110,8 +112,8 @@ const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
  * @param version of the database schema, from {@link FIRST_SCHEMA_VERSION} to {@link NEWEST_SCHEMA_VERSION}; a CSV
  *   file's name carries it
  * @returns the columns in the order of the CSV files, and the primary key
- * @throws {@link RequestError} if there is no such table, or the version is not known. Newer versions have so far
- *   kept the columns and added more: take {@link NEWEST_SCHEMA_VERSION} for those that are known
+ * @throws {@link RequestError} if the table or the version does not exist. Newer versions have so far kept the columns
+ *   and added more: use {@link NEWEST_SCHEMA_VERSION} for the known ones
  *
  * @example
  * const { columns, key } = tableSchema("trades", NEWEST_SCHEMA_VERSION);
@@ -125,22 +127,23 @@ export function tableSchema(table: TableName, version: number | bigint): TableSc
 }
 
 /**
- * Lists the columns that a table has or had in any version of the database schema. A name keeps its type.
+ * Lists the columns that a table has or had in any version of the database schema. A column name has the same type in
+ * all versions.
  *
  * @param table such as `trades`
  * @returns the columns in their order, renamed ones by each of their names
- * @throws {@link RequestError} if there is no such table
+ * @throws {@link RequestError} if the table does not exist
  */
 export function columnsEver(table: TableName): TableColumn[] {
   return Object.entries(factsOf(table).columns).map(([name, column]) => tableColumn(name, column));
 }
 
 /**
- * Lists the versions of the database schema in which a table got the form that it then kept for a while.
+ * Lists the versions of the database schema that changed a table.
  *
  * @param table such as `trades`
  * @returns the versions, ascending; the first is {@link FIRST_SCHEMA_VERSION}
- * @throws {@link RequestError} if there is no such table
+ * @throws {@link RequestError} if the table does not exist
  *
  * @example
  * schemaVersions("trades"); // [1, 31, 116]
@@ -153,10 +156,10 @@ export function schemaVersions(table: TableName): number[] {
 }
 
 /**
- * Checks what describes a table.
+ * Validates the description of a table.
  *
- * @param schema what {@link tableSchema} gives
- * @throws {@link RequestError} if it is something else
+ * @param schema a result of {@link tableSchema}
+ * @throws {@link RequestError} if it is not
  */
 export function requireSchema(schema: Partial<TableSchema> | undefined): void {
   if (!Array.isArray(schema?.columns) || typeof schema.table !== "string") {

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 15_000;
  *
  * @param path path of its socket
  * @param options a time limit for each response, and a signal
- * @returns the signer, for everything that takes one
+ * @returns the signer
  * @throws {@link RequestError} if an argument is wrong, or on Windows
  * @throws {@link FileError} if other users could replace the socket
  * @throws {@link ConnectionError} if no signer listens there

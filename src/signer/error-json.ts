@@ -35,7 +35,7 @@ export type ErrorJson = v.InferOutput<typeof errorSchema>;
 const limited = (value: string) => truncate(value, MAX_TEXT);
 
 /**
- * Converts an error to JSON. Its cause is omitted, and so is what no error of the library says.
+ * Converts an error to JSON. The cause is omitted, and so are properties that no error of the library has.
  *
  * @param reason anything that was thrown
  * @returns the JSON, of limited size

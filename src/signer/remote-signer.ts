@@ -22,7 +22,7 @@ const REPORT_MS = 15_000;
  * @param timeout maximum time for each response, in milliseconds
  * @param signal ends the first connection
  * @returns the signer
- * @throws as {@link connectSigner} does
+ * @throws the errors of {@link connectSigner}
  */
 export async function openRemoteSigner(
   path: string,

@@ -40,7 +40,7 @@ const MAX_SHARES = 10_000;
  *
  * @param options checked options
  * @returns the running server
- * @throws as {@link serveSigner} does
+ * @throws the errors of {@link serveSigner}
  */
 export async function openSignerServer(options: ServeSignerOptions): Promise<SignerServer> {
   const { listen, admin, signal } = options;

@@ -6,9 +6,9 @@ import type { SharedBlock, Signer, SignerShare } from "../transaction/signer.js"
 /** What a signer process serves: the parts of a guard that programs can use. */
 export type ServedSigner = Pick<Guard, "publicKey" | "sign" | "takeShare" | "mode" | "setMode" | "kill">;
 
-/** How a signer is served. */
+/** The options of a signer process. */
 export interface ServeSignerOptions {
-  /** The signer: what `client.guard()` returns. */
+  /** The signer: a result of `client.guard()`. */
   readonly guard: ServedSigner;
   /** The chain that it signs for. */
   readonly chainId: string;
@@ -22,7 +22,7 @@ export interface ServeSignerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What happens in a signer process. */
+/** An event of a signer process. */
 export type SignerEvent =
   /** A signature was refused. */
   | { readonly type: "refused"; readonly error: TradewireError }
@@ -33,7 +33,7 @@ export type SignerEvent =
 
 /** A signer that is served. */
 export interface SignerServer extends AsyncDisposable {
-  /** Closes the sockets and removes them. Signatures that are being made have two seconds to end. */
+  /** Closes the sockets and removes them. Pending signatures have two seconds to finish. */
   close(): Promise<void>;
 }
 
@@ -48,8 +48,8 @@ export interface ConnectSignerOptions {
 /**
  * A signer in another process.
  *
- * If the process was restarted, the next call connects again. Every error of `sign` means that nothing was signed which could
- * be sent: the signature did not arrive.
+ * If the process was restarted, the next call connects again. After any error of `sign`, no signature arrived, so
+ * nothing could be sent.
  */
 export interface RemoteSigner extends Signer, AsyncDisposable {
   /** The chain that the process signs for. */
@@ -61,7 +61,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * @returns the signature, 64 bytes
    * @throws {@link PolicyError} if the policy does not allow it
    * @throws {@link RequestError} if the signer refuses the message, or has another key than before
-   * @throws {@link ConnectionError} if the process does not answer; nothing was sent
+   * @throws {@link ConnectionError} if the process does not respond; nothing was sent
    */
   sign(message: Uint8Array): Promise<Uint8Array>;
   /** Counts a transaction together with those of all other programs. See {@link Signer.takeShare}. */
@@ -70,28 +70,28 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * Returns the mode of the signer.
    *
    * @returns the mode
-   * @throws {@link ConnectionError} if the process does not answer
+   * @throws {@link ConnectionError} if the process does not respond
    */
   mode(): Promise<GuardMode>;
   /**
-   * Sets the mode of the signer, for all programs. A program can only set a stricter mode; the operator's socket accepts
-   * each.
+   * Sets the mode of the signer, for all programs. A program can only set a stricter mode; the operator's socket
+   * accepts every mode.
    *
    * @param mode the mode
    * @throws {@link RequestError} if the mode is less strict, and the socket is not the operator's
-   * @throws {@link ConnectionError} if the process does not answer
+   * @throws {@link ConnectionError} if the process does not respond
    */
   setMode(mode: GuardMode): Promise<void>;
   /**
-   * Halts the signer for all programs, and cancels all orders and stop orders of the key. The signer process does this, so
-   * that it goes on if this program ends.
+   * Halts the signer for all programs, and cancels all orders and stop orders of the key. The signer process does this,
+   * so it continues if this program ends.
    *
-   * @param options a time limit and a signal for the wait; by default, it is 15 seconds longer than the process itself takes
-   *   at most
-   * @returns what the process has observed
-   * @throws {@link ConnectionError} if the process does not answer in time. With `connected`, it may have halted and canceled
-   *   orders, and goes on with that
-   * @throws {@link CanceledError} if the signal was aborted. With `mayHaveBeenSent`, the same holds
+   * @param options a time limit and a signal for the wait; by default, the limit is 15 seconds longer than the maximum
+   *   time of the process
+   * @returns the result, as the process observed it
+   * @throws {@link ConnectionError} if the process does not respond in time. With `connected`, it may have halted and
+   *   canceled orders, and may still be doing so
+   * @throws {@link CanceledError} if the signal was aborted. With `mayHaveBeenSent`, the same applies
    */
   kill(options?: KillOptions): Promise<KillReport>;
   /** Closes the connections. Later calls are refused. */

@@ -99,7 +99,7 @@ async function requirePrivateFolder(socket: string): Promise<void> {
 }
 
 /**
- * Refuses a socket of a signer that others could have put there.
+ * Rejects a socket of a signer that others could have created.
  *
  * @param path path of the socket
  * @throws {@link FileError} if another user owns it, or can replace it

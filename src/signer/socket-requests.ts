@@ -13,7 +13,7 @@ const MAX_SOCKETS = 16;
 /** How long a connection stays open without a request, in milliseconds: less than the signer keeps it. */
 const IDLE_MS = 30_000;
 
-/** What a signer may have done if its response is lost. */
+/** The possible effects of a request whose response is lost. */
 export type LostEffect = "none" | "mode" | "kill";
 
 /** What an error says of a request that the signer may have received. */
@@ -23,13 +23,13 @@ const LOST_ADVICE: Readonly<Record<LostEffect, string>> = {
   kill: "The signer may have halted and may be canceling all orders. Call kill() again to see which are left.",
 };
 
-/** Limits of a request, and what it does. */
+/** The limits of a request, and its possible effects. */
 export interface RequestLimits {
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   /** Ends the request. */
   readonly signal?: AbortSignal | undefined;
-  /** What the signer may have done if the response is lost. */
+  /** The possible effects if the response is lost. */
   readonly effect: LostEffect;
 }
 
@@ -43,7 +43,8 @@ export interface SocketRequests {
    * @param schema the schema of the response
    * @param limits the time limit, and a signal
    * @returns the response
-   * @throws {@link ConnectionError} if no signer listens, the connection ends before the response, or the time is up
+   * @throws {@link ConnectionError} if no signer listens, the connection ends before the response, or the time limit
+   *   passes
    * @throws {@link CanceledError} if the signal was aborted
    * @throws {@link ProtocolError} if the response is not that of a signer
    * @throws the error that the signer responds with
@@ -67,7 +68,7 @@ interface Received {
 /** A request on its way. */
 interface Sending {
   readonly effect: LostEffect;
-  /** What the signer may have done so far: nothing before a connection has taken the request. */
+  /** The possible effects so far: none before a connection has accepted the request. */
   lost: LostEffect;
 }
 
@@ -79,7 +80,7 @@ interface Failure {
 }
 
 /**
- * Creates what sends requests over a Unix socket.
+ * Creates a client that sends requests over a Unix socket.
  *
  * @param path path of the socket
  * @returns the sender

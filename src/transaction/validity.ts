@@ -43,7 +43,7 @@ export function validateValidity(validity: Validity): void {
  * A market with `enableTransactionReordering` executes orders a block later. If such an order is in the last block that
  * can contain it, it has expired a block later: the proposer omits it, the validators require it, and the network stops
  * for good (v0.78.0, `prepareProposal` and `processProposal` in `core/processor/abci.go`). On a busy machine, a
- * validator of v0.78.0 made up to 10 blocks in 250 ms.
+ * validator of v0.78.0 produced up to 10 blocks in 250 ms.
  *
  * @param pastBlocks `spam.pow.numberOfPastBlocks`
  * @returns the number of blocks

@@ -9,7 +9,7 @@ import type { Journal } from "../journal.js";
 
 /** What a test case needs. */
 export interface JournalHost {
-  /** Opens the journal of this case. Each call opens the same one, after the journal before has been disposed of. */
+  /** Opens the journal of this case. Each call opens the same journal; dispose of the previous one first. */
   openJournal(): Promise<Journal>;
 }
 

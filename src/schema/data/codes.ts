@@ -16,7 +16,7 @@ import {
   Trade_TypeSchema,
 } from "../../../gen/client/vega/vega_pb.js";
 
-/** The names of the wire's enums that numbers in the tables stand for. */
+/** The names of the API's enums that numbers in the tables represent. */
 export interface WireEnums {
   "vega.Order.Status": `STATUS_${keyof typeof Order_Status}`;
   "vega.Order.TimeInForce": `TIME_IN_FORCE_${keyof typeof Order_TimeInForce}`;
@@ -27,10 +27,10 @@ export interface WireEnums {
   "vega.Trade.Type": `TYPE_${keyof typeof Trade_Type}`;
 }
 
-/** The full name of an enum of the wire. */
+/** The full name of an enum of the API. */
 export type WireEnum = keyof WireEnums;
 
-/** The descriptors of the wire's enums that numbers in the tables stand for. */
+/** The descriptors of the API's enums that numbers in the tables represent. */
 export const wireEnums: { readonly [name in WireEnum]: DescEnum } = {
   "vega.Order.Status": Order_StatusSchema,
   "vega.Order.TimeInForce": Order_TimeInForceSchema,

@@ -19,22 +19,22 @@ export type ScalarType =
 /** The name of an enum type of the tables. */
 export type EnumType = keyof typeof enums;
 
-/** What is known about a column. A name keeps its type through all versions. */
+/** The properties of a column. A column name has the same type in all versions. */
 export interface ColumnFacts {
   readonly type: ScalarType | EnumType;
-  /** The enum of the wire that the numbers stand for. */
+  /** The enum of the API that the numbers represent. */
   readonly code?: WireEnum;
   /** Whether the column may be NULL. */
   readonly nullable?: true;
-  /** The first schema version that has the column; 1 where it is not said. */
+  /** The first schema version that has the column; 1 by default. */
   readonly since?: number;
-  /** The last schema version that has the column; the newest has it too where it is not said. */
+  /** The last schema version that has the column; the newest by default. */
   readonly until?: number;
   /** The name that the column had before `since`. */
   readonly was?: string;
 }
 
-/** What is known about a table: its primary key, and all columns that it ever had, in their order. */
+/** The properties of a table: its primary key, and all columns of all versions, in order. */
 export interface TableFacts {
   readonly key: readonly string[];
   readonly columns: { readonly [name: string]: ColumnFacts };

@@ -5,7 +5,7 @@ import { liquidity_provisions, market_data, markets } from "./markets.js";
 import { blocks, checkpoints, delegations } from "./network.js";
 import { orders, positions, trades } from "./trading.js";
 
-/** What is known about each export table, through all schema versions. */
+/** The properties of all export tables in all schema versions. */
 export const facts = {
   balances,
   checkpoints,

@@ -177,7 +177,7 @@ const FORM = /^(?:\[(?<v6>[\da-f:.]+)\]|(?<name>[\w.-]*)):(?<port>\d{1,5})$/i;
  *
  * @param listen `host:port`; an IPv6 address in brackets; without a host, 127.0.0.1
  * @returns host and port
- * @throws {@link RequestError} if it is something else
+ * @throws {@link RequestError} if it is not
  *
  * @example
  * parseListen("127.0.0.1:9464"); // { host: "127.0.0.1", port: 9464 }
