@@ -41,3 +41,19 @@ export function addCaller<R>(reason: R, caller: Error): R {
   }
   return reason;
 }
+
+/**
+ * Makes a call whose errors may come from elsewhere, such as from events that were already being read.
+ *
+ * @param call the call
+ * @returns what the call returns
+ * @throws what the call throws, with the caller's lines in its stack
+ */
+export async function withCaller<R>(call: () => Promise<R>): Promise<R> {
+  const caller = recordCaller();
+  try {
+    return await call();
+  } catch (reason) {
+    throw addCaller(reason, caller);
+  }
+}

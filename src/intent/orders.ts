@@ -1,3 +1,4 @@
+import { withCaller } from "../errors/caller-stack.js";
 import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
 import type { ObservedNode } from "../live/execution.js";
@@ -152,16 +153,17 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   }
 
   return {
-    async submit(command, submitOptions) {
-      assertKnownKeys("options", submitOptions, { ...SETTLE_OPTIONS, ...VALIDITY_OPTIONS, id: true });
-      const { id, validForBlocks, validForMs, ...settleOptions } = submitOptions;
-      validateId(id);
-      validateValidity({ validForBlocks, validForMs });
-      validateSettleOptions(settleOptions);
-      const { commandOfIntent } = await import("./settle.js");
-      const bytes = commandOfIntent(command);
-      return settleInTurn({ id, command: bytes, validity: { validForBlocks, validForMs } }, settleOptions);
-    },
+    submit: (command, submitOptions) =>
+      withCaller(async () => {
+        assertKnownKeys("options", submitOptions, { ...SETTLE_OPTIONS, ...VALIDITY_OPTIONS, id: true });
+        const { id, validForBlocks, validForMs, ...settleOptions } = submitOptions;
+        validateId(id);
+        validateValidity({ validForBlocks, validForMs });
+        validateSettleOptions(settleOptions);
+        const { commandOfIntent } = await import("./settle.js");
+        const bytes = commandOfIntent(command);
+        return settleInTurn({ id, command: bytes, validity: { validForBlocks, validForMs } }, settleOptions);
+      }),
 
     async *resume(settleOptions = {}) {
       validateSettleOptions(settleOptions);

@@ -1,4 +1,5 @@
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { withCaller } from "../errors/caller-stack.js";
 import { OutcomeUnknownError } from "../errors/index.js";
 import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
@@ -70,14 +71,24 @@ export interface Outcomes {
   /**
    * Submits a signed transaction once, and waits for its outcome.
    *
-   * @param request the transaction, and when the node replies
-   * @param options the total time limit
-   * @returns the outcome, as `sendCommand` returns it
+   * @param request the transaction, and when the node replies: `sync` (after its check), `async` (immediately) or `commit`
+   *   (after the block)
+   * @param options `until: "executed"`, a signal, headers, and a time limit for the whole call
+   * @returns the outcome, in the form that `sendCommand` returns
    * @throws the errors of {@link Transactions.submitTransaction} if it was not sent or the node refused it;
-   *   {@link RequestError} if its signature does not cover its input data, in which case nothing was sent;
+   *   {@link RequestError} if its signature does not cover its input data (nothing was sent);
    *   {@link OutcomeUnknownError} if the signal was aborted after it was sent
    */
   submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
+  /**
+   * Submits a signed transaction once, without waiting for its outcome.
+   *
+   * @param request the transaction, and when the node replies: `sync` (after its check), `async` (immediately) or `commit`
+   *   (after the block)
+   * @param options a signal, headers and a time limit
+   * @returns the node's reply
+   * @throws the errors of {@link Transactions.submitTransaction}
+   */
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
    * Finds the outcome of a transaction that was sent earlier. Events cannot be replayed, so this reads the records that
@@ -147,44 +158,48 @@ export function createOutcomes(
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
-  async function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
-    if (!isExecute(options)) {
-      return transactions.sendCommand(command, options);
-    }
-    await requireSendable(command, options, EXECUTE_COMMAND_OPTIONS); // What is wrong is said before the node is asked.
-    const { type } = options;
-    const { execute } = await load();
-    return execute(node, options, async (signal) => {
-      const { submit, ...prepared } = await transactions.prepare(command, options, signal);
-      const isNew = true; // It was made just now, so no block has it yet.
-      return { ...prepared, isNew, isChecked: true, submit: (ending) => submit({ type, signal: ending }) };
+  function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
+    return withCaller(async () => {
+      if (!isExecute(options)) {
+        return transactions.sendCommand(command, options);
+      }
+      await requireSendable(command, options, EXECUTE_COMMAND_OPTIONS); // What is wrong is said before the node is asked.
+      const { type } = options;
+      const { execute } = await load();
+      return execute(node, options, async (signal) => {
+        const { submit, ...prepared } = await transactions.prepare(command, options, signal);
+        const isNew = true; // It was made just now, so no block has it yet.
+        return { ...prepared, isNew, isChecked: true, submit: (ending) => submit({ type, signal: ending }) };
+      });
     });
   }
 
   function submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   function submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
-  async function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
-    if (!isExecute(options)) {
-      return transactions.submitTransaction(request, options);
-    }
-    assertKnownKeys("options", options, EXECUTE_OPTIONS);
-    validateCallOptions(options);
-    const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
-    const startedAt = monotonicMs();
-    const checked = readSubmission(request);
-    await withTimeout(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
-    const { execute } = await load();
-    const leftMs = options.timeoutMs === undefined ? undefined : remainingMs(timeoutMs, startedAt);
-    return execute(node, { ...options, timeoutMs: leftMs }, async (signal) => {
-      const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
-      return {
-        transaction: checked.tx,
-        pastBlocks,
-        validForBlocks: pastBlocks,
-        isNew: false,
-        isChecked: checked.type === submissionTypes.sync || checked.type === submissionTypes.commit,
-        submit: (ending) => transactions.submitTransaction(checked, { signal: ending, headers }),
-      };
+  function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
+    return withCaller(async () => {
+      if (!isExecute(options)) {
+        return transactions.submitTransaction(request, options);
+      }
+      assertKnownKeys("options", options, EXECUTE_OPTIONS);
+      validateCallOptions(options);
+      const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
+      const startedAt = monotonicMs();
+      const checked = readSubmission(request);
+      await withTimeout(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
+      const { execute } = await load();
+      const leftMs = options.timeoutMs === undefined ? undefined : remainingMs(timeoutMs, startedAt);
+      return execute(node, { ...options, timeoutMs: leftMs }, async (signal) => {
+        const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
+        return {
+          transaction: checked.tx,
+          pastBlocks,
+          validForBlocks: pastBlocks,
+          isNew: false,
+          isChecked: checked.type === submissionTypes.sync || checked.type === submissionTypes.commit,
+          submit: (ending) => transactions.submitTransaction(checked, { signal: ending, headers }),
+        };
+      });
     });
   }
 

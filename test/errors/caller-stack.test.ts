@@ -1,19 +1,49 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { type Client, Code, createClient, signerFromMnemonic, TradewireError } from "tradewire";
+import {
+  type Client,
+  Code,
+  createClient,
+  Order_TimeInForce,
+  Order_Type,
+  openFileJournal,
+  Side,
+  signerFromMnemonic,
+  TradewireError,
+} from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import { parquetSink, syncHistory, syncStatus } from "tradewire/sync";
+import { createTransaction } from "tradewire/transaction";
 import { serveNodeOf, type TestNode } from "../support/node.js";
 
 let node: TestNode;
+let folder: string;
 beforeAll(async () => {
   // Every method is refused, so that nothing is retried.
+  folder = await mkdtemp(join(tmpdir(), "caller-stack-"));
   node = await serveNodeOf(() => undefined);
 });
-afterAll(() => node.close());
+afterAll(async () => {
+  await node.close();
+  await rm(folder, { recursive: true });
+});
 
 const id = "0a".repeat(32);
 const range = { table: "trades", fromBlock: 1, toBlock: 1000 } as const;
 const command = { case: "stopOrdersCancellation", value: {} } as const;
+const order = {
+  case: "orderSubmission",
+  value: {
+    marketId: id,
+    price: "1",
+    size: 1n,
+    side: Side.BUY,
+    timeInForce: Order_TimeInForce.GTC,
+    type: Order_Type.LIMIT,
+  },
+} as const;
 const reconnect = false;
 
 async function read(messages: AsyncIterable<unknown>): Promise<void> {
@@ -47,6 +77,20 @@ const calls: Record<string, (client: Client) => Promise<unknown>> = {
   events: (client) => read(client.events({}, { reconnect })),
   sendCommand: async (client) => client.sendCommand(command, { signer: await signer }),
   signCommand: async (client) => client.signCommand(command, { signer: await signer }),
+  checkTransaction: async (client) => client.checkTransaction(await transaction),
+  submitTransaction: async (client) => client.submitTransaction({ tx: await transaction }),
+  "submitTransaction, executed": async (client) =>
+    client.submitTransaction({ tx: await transaction }, { until: "executed" }),
+  outcome: (client) => client.outcome(id, { signal: AbortSignal.abort() }),
+  orders: async (client) => {
+    await using journal = await openFileJournal(join(folder, "orders.journal"));
+    await using orders = client.orders({ signer: await signer, journal });
+    await orders.submit(command, { id: "a", validForBlocks: 20 });
+  },
+  leases: async (client) => {
+    await using leases = client.leases({ signer: await signer, leaseMs: 15_000 });
+    await leases.submit(order);
+  },
   lastBlockHeight: (client) => client.lastBlockHeight(),
   spamStatistics: (client) => client.spamStatistics(id),
   guard: async (client) => client.guard({ signer: await signer, policy: { maxOrdersPerMinute: 1, markets: {} } }),
@@ -54,6 +98,12 @@ const calls: Record<string, (client: Client) => Promise<unknown>> = {
   syncStatus: (client) => syncStatus(parquetSink("/nowhere"), { clients: client }),
 };
 const signer = signerFromMnemonic("test test test test test test test test test test test junk");
+const transaction = signer.then((key) =>
+  createTransaction(command, {
+    signer: key,
+    block: { chainId: "test", height: 1n, hash: id, difficulty: 1, hashFunction: "sha3_24_rounds" },
+  }),
+);
 
 it.each(["grpc", "grpc-js", "rest"] as const)("errors over %s have the caller in their stack", async (transport) => {
   await using client = createClient({ transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } });
