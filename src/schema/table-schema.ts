@@ -34,6 +34,8 @@ export type ColumnMeaning =
 /** What all columns of an export table have. */
 interface AnyColumn {
   readonly name: string;
+  /** The meaning and unit of the values, such as `Price of the trade, in the market's price decimals`. */
+  readonly description: string;
   /** Whether the column may be NULL. */
   readonly nullable: boolean;
   /** The first schema version that has the column. */
@@ -200,9 +202,9 @@ function checkedVersion(version: number | bigint): number {
 
 function tableColumn(
   name: string,
-  { type, code, nullable, since = FIRST_SCHEMA_VERSION, ...rest }: ColumnFacts,
+  { type, description, code, nullable, since = FIRST_SCHEMA_VERSION, ...rest }: ColumnFacts,
 ): TableColumn {
-  const more = { nullable: nullable === true, since, ...rest };
+  const more = { description, nullable: nullable === true, since, ...rest };
   if (isEnumType(type)) {
     return { name, type, holds: "enum", ...more, values: enums[type] };
   }

@@ -1,7 +1,5 @@
-import type { WireEnums } from "./data/codes.js";
-import type { enums } from "./data/enums.js";
 import type { ScalarType } from "./data/facts.js";
-import type { facts } from "./data/index.js";
+import type { Rows } from "./data/rows.js";
 import type { TableName } from "./table-names.js";
 import type { TableColumn } from "./table-schema.js";
 
@@ -11,52 +9,8 @@ export type TypedValue = string | bigint | number | boolean | null;
 /** A typed row of a table that is not known at compile time. */
 export type TypedRecord = Record<string, TypedValue>;
 
-/** The values of PostgreSQL's types; enum types and codes are below. */
-interface Values {
-  int2: bigint;
-  int4: bigint;
-  int8: bigint;
-  hugeint: bigint;
-  numeric: string;
-  "numeric(1000,16)": string;
-  float8: number;
-  bool: boolean;
-  text: string;
-  bytea: string;
-  timestamptz: string;
-  jsonb: string;
-}
-
-type Enums = typeof enums;
-
-/** A string that newer nodes may send besides the known ones, which editors still suggest. */
-type OtherText = string & {};
-
-type Value<Column> = Column extends { readonly code: infer Code extends keyof WireEnums }
-  ? WireEnums[Code] | bigint
-  : Column extends { readonly type: infer Type }
-    ? Type extends keyof Values
-      ? Values[Type]
-      : Type extends keyof Enums
-        ? Enums[Type][number] | OtherText
-        : never
-    : never;
-
-/** A column that not every schema version has. */
-type Passing = { readonly since: number } | { readonly until: number };
-
-type RowOf<Columns> = {
-  -readonly [Name in keyof Columns as Columns[Name] extends Passing ? never : Name]:
-    | Value<Columns[Name]>
-    | (Columns[Name] extends { readonly nullable: true } ? null : never);
-} & {
-  -readonly [Name in keyof Columns as Columns[Name] extends Passing ? Name : never]?: Value<Columns[Name]> | null;
-};
-
-/** A mapped type, so that editors show its name and not the columns of the table. */
-type TableRow<Table extends TableName> = {
-  [Name in keyof RowOf<(typeof facts)[Table]["columns"]>]: RowOf<(typeof facts)[Table]["columns"]>[Name];
-};
+/** A mapped type: editors show its name, and unlike an interface it fits {@link TypedRecord}. */
+type TableRow<Table extends TableName> = { [Column in keyof Rows[Table]]: Rows[Table][Column] };
 
 /**
  * A typed row of a table. Columns that some schema versions lack are optional. Whole numbers are `bigint`, decimals and

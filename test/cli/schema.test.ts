@@ -12,10 +12,10 @@ describe("tradewire schema", () => {
     expect(lines[0]).toBe("orders, schema version 5, key vega_time, seq_num");
     expect(lines.map((line) => line.split(/ {2,}/))).toEqual(
       expect.arrayContaining([
-        ["column", "type", "null", "holds", "since"],
-        ["side", "int2", "vega.Side"],
-        ["reference", "text", "null", "text"],
-        ["initial_peak_size", "int8", "null", "whole", "2, until 5"],
+        ["column", "type", "null", "holds", "since", "description"],
+        ["side", "int2", "vega.Side", "Side of the order"],
+        ["reference", "text", "null", "text", "Reference that the party gave to the order"],
+        ["initial_peak_size", "int8", "null", "whole", "2, until 5", expect.stringMatching(/^Visible size to which/)],
       ]),
     );
     expect(lines).toHaveLength(2 + 28 + 1);
@@ -30,7 +30,8 @@ describe("tradewire schema", () => {
 
   it("prints them as a JSON object", async () => {
     const { out } = await run(["schema", "--table", "blocks", "--json"]);
-    const time = { name: "vega_time", type: "timestamptz", holds: "time", nullable: false, since: 1 };
+    const description = "Time of the block";
+    const time = { name: "vega_time", description, type: "timestamptz", holds: "time", nullable: false, since: 1 };
     expect(JSON.parse(out)).toMatchObject({
       tables: [{ table: "blocks", version: 116, key: ["vega_time"], columns: [time, { name: "height" }, {}] }],
     });
@@ -63,9 +64,10 @@ describe("tradewire schema", () => {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       title: "blocks",
       required: ["vega_time", "height", "hash"],
+      properties: { height: { description: "Height of the block" } },
     });
     expect(await printed("typescript")).toMatch(
-      /^export interface BlocksRow \{\n {2}vega_time: string;\n {2}height: bigint;/m,
+      /^export interface BlocksRow \{\n.*\n {2}vega_time: string;\n {2}\/\*\* Height of the block\. \*\/\n {2}height: bigint;/m,
     );
     const { $defs } = JSON.parse((await run(["schema", "--dialect", "json-schema"])).out);
     expect(Object.keys($defs)).toEqual(tableNames);

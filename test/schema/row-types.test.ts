@@ -35,6 +35,12 @@ describe("a TypeScript interface of typed rows", () => {
     expect(rowInterface(tableSchema("rewards", 73))).toContain("  quantum_amount: bigint;\n");
     expect(rowInterface(tableSchema("market_data", 1))).toContain("export interface MarketDataRow {\n");
     expect(rowInterface(tableSchema("trades", 1))).toContain(
+      "  /** Price of the trade, in the market's price decimals. */\n  price: bigint;\n",
+    );
+    expect(rowInterface(tableSchema("orders", 1))).toContain(
+      "/** Time at which the order expires, as ISO 8601 text with microseconds; 1970 or NULL if it does not. */\n",
+    );
+    expect(rowInterface(tableSchema("trades", 1))).toContain(
       `  aggressor: "SIDE_UNSPECIFIED" | "SIDE_BUY" | "SIDE_SELL" | bigint | null;\n`,
     );
   });

@@ -178,7 +178,8 @@ function columnList({ table: name, version, key, columns }: TableSchema, format:
     column.nullable ? "null" : "",
     column.code?.enum ?? column.holds,
     column.since > 1 ? `${column.since}${column.until === undefined ? "" : `, until ${column.until}`}` : "",
+    column.description,
   ]);
-  const header = ["column", "type", "null", "holds", "since"];
+  const header = ["column", "type", "null", "holds", "since", "description"];
   return `${name}, schema version ${version}, key ${key.join(", ")}\n${format(header, rows)}`;
 }

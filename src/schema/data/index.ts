@@ -6,7 +6,7 @@ import { blocks, checkpoints, delegations } from "./network.js";
 import { orders, positions, trades } from "./trading.js";
 
 /** The properties of all export tables in all schema versions. */
-export const facts = {
+export const facts: { readonly [name in TableName]: TableFacts } = {
   balances,
   checkpoints,
   delegations,
@@ -22,4 +22,4 @@ export const facts = {
   withdrawals,
   blocks,
   rewards,
-} as const satisfies { readonly [name in TableName]: TableFacts };
+};

@@ -9,7 +9,14 @@ import { FROM_BLOCK, identifier, sinkColumns, sinkSchema } from "../sink-columns
 import { duckdbType, literal, unitName } from "./csv-columns.js";
 import type { SpooledCsv } from "./spooled-csv.js";
 
-const FROM_BLOCK_COLUMN: TableColumn = { name: FROM_BLOCK, type: "int8", holds: "whole", nullable: false, since: 1 };
+const FROM_BLOCK_COLUMN: TableColumn = {
+  name: FROM_BLOCK,
+  description: "First block of the row's unit",
+  type: "int8",
+  holds: "whole",
+  nullable: false,
+  since: 1,
+};
 
 /**
  * Creates a table if it does not exist, and adds the columns of this release that it lacks.
@@ -43,8 +50,8 @@ export async function createTable(connection: DuckDBConnection, table: TableName
  */
 export function newTableSql(table: TableName): string {
   const columns = sinkColumns(table).map((column): TableColumn => {
-    const { name, nullable, since } = column;
-    return column.values === undefined ? column : { name, type: "text", holds: "text", nullable, since };
+    const { name, description, nullable, since } = column;
+    return column.values === undefined ? column : { name, description, type: "text", holds: "text", nullable, since };
   });
   return createTableSql({ ...sinkSchema(table), columns: [...columns, FROM_BLOCK_COLUMN] }, "duckdb", {
     withoutKey: true,
