@@ -204,7 +204,7 @@ export async function csvHeads(
 
 /** The beginning of a file's content is read for its header row. Afterwards the rest or all of it can be read. */
 interface RewindableContent {
-  /** The content. What is read of it is retained until one of the functions is called. */
+  /** The content. The bytes that are read are retained until one of the functions is called. */
   readonly bytes: AsyncGenerator<Bytes, void, undefined>;
   /** Drops what was retained: `bytes` is read on. */
   commit(): void;

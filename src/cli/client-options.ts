@@ -29,8 +29,8 @@ export const profileOption = choice(
 );
 
 /**
- * The options that choose a node and the way to reach it. None takes a secret, because other users of a machine can read
- * arguments.
+ * The options that choose a node and the way to reach it. No option accepts a secret, because other users of a machine
+ * can read arguments.
  */
 export const clientOptions = {
   use: text("<name>", "network of your configuration file (default: TRADEWIRE_USE)", {
@@ -84,7 +84,7 @@ export const extensionsOption = choice("<rule>", "whether the first chunk must h
 export const completeTables: FindValues = () => ({ values: tableNames });
 
 /**
- * Declares an option that takes the name of a table.
+ * Declares an option that accepts the name of a table.
  *
  * @param description its line in the help
  * @returns the option

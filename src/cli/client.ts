@@ -15,7 +15,9 @@ export interface Reports extends Pick<Streams, "environment" | "onConfig"> {
   readonly notes: LineWriter;
 }
 
-/** What a client reports: fallbacks, also waits and retries (`waits`), or also the result of each call (`calls`). */
+/**
+ * The reports of a client: only fallbacks, also waits and retries (`waits`), or also the result of each call (`calls`).
+ */
 export type ReportLevel = "fallbacks" | "waits" | "calls";
 
 /** The minimum time between two reports of waits, in milliseconds. At a limit, every call waits. */
@@ -27,8 +29,8 @@ const WAIT_REPORT_MS = 1000;
  *
  * @param options the values of the options
  * @param reports receives the reports, a line each, and has the environment variables
- * @param more `registry`: the types that an `Any` in JSON may hold, besides those of error details; `reported`: what is
- *   reported without `--verbose`; `config`: the configuration, if it was loaded before
+ * @param more `registry`: the types that an `Any` in JSON may hold, in addition to those of error details; `reported`:
+ *   what is reported without `--verbose`; `config`: the configuration, if it was loaded before
  * @returns the client; the caller closes it
  * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read

@@ -3,7 +3,7 @@ import type { ArgumentDeclaration, FindValues } from "./declarations.js";
 import type { CommandContext } from "./output.js";
 import { SHELLS } from "./shells.js";
 
-/** A command, as far as the help lists it. */
+/** A command, as the help lists it. */
 export interface ListedCommand {
   /** The heading that it is listed under. */
   readonly group: string;

@@ -38,7 +38,7 @@ export interface OptionDeclaration<Value, Requirement extends Presence = Presenc
   /** Whether the flag turns off what is on by default: `reconnect` is then given as `--no-reconnect`. */
   readonly isNegated?: boolean;
   readonly choices?: readonly string[];
-  /** Parses a value. `flag` names the option in errors; one that may be repeated also takes the value so far. */
+  /** Parses a value. `flag` names the option in errors; one that may be repeated also receives the value so far. */
   parse?(text: string, flag: string, previous: Value | undefined): Value;
   readonly defaultValue?: Value;
   /** How the help writes the default. */
@@ -82,7 +82,7 @@ export function negatedFlag(description: string): OptionDeclaration<boolean, "de
 }
 
 /**
- * Declares an option that takes a text.
+ * Declares an option that accepts a text.
  *
  * @param placeholder how the help writes the value, such as `<name>`
  * @param description its line in the help
@@ -116,7 +116,7 @@ export function parsed<Value>(
 }
 
 /**
- * Declares an option that takes one of several texts.
+ * Declares an option that accepts one of several texts.
  *
  * @param placeholder how the help writes the value, such as `<rule>`
  * @param description its line in the help
@@ -179,7 +179,7 @@ export function withDefault<Value>(
 }
 
 /**
- * Declares an option that takes a text and may be repeated.
+ * Declares an option that accepts a text and may be repeated.
  *
  * @param placeholder how the help writes each value, such as `<role>`
  * @param description its line in the help

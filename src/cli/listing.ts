@@ -54,7 +54,7 @@ export interface ListingType<M extends DescMessage> {
  *
  * @param options the values of the options
  * @param out the output
- * @returns the number, one more than a terminal lists, which shows that there are more; undefined for all
+ * @returns the number: one more than a terminal lists, to detect that there are more; undefined for all
  */
 export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);

@@ -92,7 +92,7 @@ export function isJsonRequested(args: readonly string[]): boolean {
   );
 }
 
-/** What a command prints. */
+/** The output of a command. */
 export interface Report {
   /** Prints it for a person. */
   table(): void | Promise<void>;

@@ -51,7 +51,7 @@ export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRow
   nullStringOf({ nullString: format === "csv" ? nullText : undefined });
 }
 
-/** A CSV file, as far as its rows are printed. */
+/** The parts of a CSV file that printing its rows needs. */
 export interface RowsFile extends Pick<ArchiveFile, "name" | "columns"> {
   batches(): AsyncIterable<CsvBatch>;
 }
@@ -65,7 +65,8 @@ const WRITE_SIZE = 64 * 1024;
  *
  * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its file. A format
  * with a header has the columns of all files, and NULL where a file lacks a column, if `allColumns` can find them before the
- * first row is printed. Otherwise it has the columns of the first file, and a later file with further columns is an error.
+ * first row is printed. Otherwise it has the columns of the first file, and a later file with additional columns is an
+ * error.
  *
  * @param files the files, in order; each is read to its end before the next is requested
  * @param options the format, and the values of the options

@@ -65,7 +65,7 @@ export function createProgress({ notes, environment }: Pick<Streams, "notes" | "
 
 /** A block of lines at the end of a terminal, which is redrawn in place. */
 export interface Display {
-  /** Draws the lines in place of the ones before. Lines that are too long are truncated. */
+  /** Replaces the previous lines. Lines that are too long are truncated. */
   draw(lines: readonly string[]): void;
   /** Writes text above the block. */
   write(text: string): void;

@@ -19,7 +19,7 @@ export interface RowFormat {
   broken(): string;
 }
 
-/** What a table has to fit into. */
+/** The space for a table. */
 export interface Terminal {
   readonly width: number;
   /** Styles the header. */

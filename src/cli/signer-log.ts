@@ -6,7 +6,7 @@ import { type CommandContext, json, printable } from "./output.js";
 const MAX_EVENTS = 100;
 const PERIOD_MS = 10_000;
 
-/** What a signer prints when it is ready. */
+/** The message of a signer that is ready. */
 export interface ReadySigner {
   readonly publicKey: string;
   readonly chainId: string;

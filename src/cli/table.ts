@@ -29,8 +29,8 @@ export interface LaidOut {
 }
 
 /**
- * What a table that is too wide keeps. `columns`: as many columns as possible, with long cells shortened. `values`: whole
- * values; the least important columns are omitted, and only the last one that is left may be shortened.
+ * How to fit a table that is too wide. `columns`: as many columns as possible, with long cells shortened. `values`:
+ * whole values; the least important columns are omitted, and only the last one that is left may be shortened.
  */
 export type Preference = "columns" | "values";
 
@@ -41,7 +41,7 @@ export type Preference = "columns" | "values";
  * @param natural the width that each column needs
  * @param width the width of the terminal; infinite if the output is not a terminal
  * @param ranked the indexes of all columns, the most important first
- * @param prefers what a table that is too wide keeps
+ * @param prefers how to fit a table that is too wide
  * @returns the layout, with at least the first of `ranked`
  */
 export function layOut(
@@ -130,7 +130,7 @@ export function describeOmissions(tables: readonly LaidOut[], advice: string): s
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal
  * @param fit `width`, infinite by default; `ranked`, the indexes of all columns, the most important first, by default
- *   from left to right; `prefers`, what a table that is too wide keeps; `styleHeader`, which styles the header
+ *   from left to right; `prefers`, how to fit a table that is too wide; `styleHeader`, which styles the header
  * @returns lines of text, and their layout
  */
 export function fitTable(
@@ -327,8 +327,8 @@ export interface Tables {
    *
    * @param header the names of the columns
    * @param rows the cells of each row, safe for a terminal
-   * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, what
-   *   a table that is too wide keeps; `indent`, the text before each line
+   * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, how to fit a
+   *   table that is too wide; `indent`, the text before each line
    * @returns lines of text
    */
   format(
@@ -342,7 +342,7 @@ export interface Tables {
    * @param context standard output, and the signal that ends the writing
    * @param header the names of the columns
    * @param rows the cells of each row, safe for a terminal; they are iterated twice
-   * @throws what {@link writeOut} throws
+   * @throws the errors of {@link writeOut}
    */
   write(
     context: Pick<CommandContext, "out" | "signal">,
@@ -429,8 +429,8 @@ export function printWhole(
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal
  * @param streams the streams of the table and the note
- * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, what a table
- *   that is too wide keeps; `advice`, how to see everything
+ * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, how to fit a table
+ *   that is too wide; `advice`, how to see everything
  */
 export function printTable(
   header: readonly string[],

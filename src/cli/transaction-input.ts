@@ -95,7 +95,7 @@ function message<Desc extends DescMessage>(desc: Desc, json: JsonObject, source:
 }
 
 /**
- * The option for the key file. No option takes the seed itself, because other users of a machine can read arguments.
+ * The option for the key file. No option accepts the seed itself, because other users of a machine can read arguments.
  */
 export const keyFileOption = text(
   "<file>",

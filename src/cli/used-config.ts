@@ -2,9 +2,9 @@ import { ConnectionError } from "../errors/index.js";
 import type { LoadedConfig } from "../index.js";
 import { printable, type Streams } from "./output.js";
 
-/** The configuration that a command uses, as far as errors and notes need it. */
+/** The parts of a command's configuration that errors and notes need. */
 export interface UsedConfig {
-  /** Takes note of a configuration, and warns once of each file whose secrets other users can read. */
+  /** Records a configuration, and warns once about each file whose secrets other users can read. */
   readonly onConfig: (loaded: LoadedConfig) => void;
   /** Returns where the URLs of nodes that cannot be reached come from, and how to name others; empty for other errors. */
   readonly adviceOn: (reason: unknown) => Promise<string>;

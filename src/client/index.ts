@@ -181,7 +181,9 @@ export interface Client
   guard(options: GuardOptions): Promise<Guard>;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
-  /** Closes all connections. Calls in flight fail at once with an error that says so, and later calls are refused. */
+  /**
+   * Closes all connections. Calls in flight fail immediately with an error that says so, and later calls are refused.
+   */
   close(): Promise<void>;
 }
 

@@ -120,7 +120,7 @@ export interface FileValues {
 
 /**
  * Reads configuration files: the named file alone, a network of the user's own file, or the user's own file and then the
- * one in the working directory, as far as these exist.
+ * one in the working directory, if they exist.
  *
  * @param choice the user's choice
  * @param places the working directory, the environment variables, and the keys of the configuration

@@ -24,7 +24,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   chainId:
     "the chain to sign for, 1 to 50 characters of `A-Z a-z 0-9 . _ -`. Nodes on another chain are rejected. Without it, transactions are signed only for nodes on loopback",
   profile:
-    "rules to follow where [deployed nodes differ](differences.md) from the published API documentation. With `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier in front, orders and stop orders are not requested oldest first, and block numbers in an archive's name are padded if the node names none (`network-trades-000001-000300.zip`). Single options and your own path take precedence",
+    "rules to follow where [deployed nodes differ](differences.md) from the published API documentation. With `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier in front, orders and stop orders are not requested oldest first, and block numbers in an archive's name are padded if the node names none (`network-trades-000001-000300.zip`). Individual options and your own path take precedence",
   "grpc.url": "the node's gRPC URL, or a list for several nodes; `grpc-js` allows no path",
   "grpc.codec":
     "the encoding of messages. `json` makes an archive a third larger on the wire, and is not available for `grpc-js`",

@@ -77,7 +77,7 @@ const proxyUrl = (form: string) => v.pipe(v.string(form), v.check(isProxyUrl, fo
 
 const PROXY_CHOICE = `${PROXY_FORM}, false, or an object with https and http (such URLs) and noProxy (a list of hosts)`;
 
-/** The proxy of all nodes, none, or rules as the environment has them. */
+/** The proxy of all nodes, none, or rules in the form of the environment variables. */
 export const proxyChoice = v.pipe(
   v.union(
     [

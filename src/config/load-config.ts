@@ -33,8 +33,8 @@ export const DEFAULT_REST_PORT = 3008;
 export interface LoadConfigOptions {
   /**
    * The path of the file, which must exist, and is then the only one. By default the file that `TRADEWIRE_CONFIG` names, or
-   * otherwise the user's own file and `tradewire.config.json` in the working directory, as far as they exist and only the
-   * user and root can change them.
+   * otherwise the user's own file and `tradewire.config.json` in the working directory, if they exist and only the user
+   * and root can change them.
    */
   readonly file?: string | undefined;
   /**

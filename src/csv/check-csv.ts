@@ -133,7 +133,10 @@ function find(bytes: Bytes, byte: number, from: number): number {
 
 /** Checks that the bytes that pass are UTF-8. */
 interface Utf8Check {
-  /** Checks the next bytes, split anywhere. Returns how many precede the first invalid one: all if there is none. */
+  /**
+   * Checks the next bytes, split anywhere. Returns the number before the first invalid one, or of all if none is
+   * invalid.
+   */
   push(bytes: Bytes): number;
   /** Whether the bytes so far do not end inside a character. */
   readonly complete: boolean;

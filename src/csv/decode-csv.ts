@@ -69,8 +69,8 @@ export function csvRows(source: CsvSource, options: CsvDecodeOptions = {}): Asyn
 }
 
 /**
- * Reads the rows of one CSV file as plain objects. Each column is an own property, whatever its name: `__proto__` is a
- * key like any other.
+ * Reads the rows of one CSV file as plain objects. Each column is an own property, even with a special name:
+ * `__proto__` is a key like any other.
  *
  * @param source the bytes of one file, split anywhere
  * @param options as for {@link decodeCsv}

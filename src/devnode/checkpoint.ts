@@ -16,7 +16,8 @@ export interface Checkpoints {
   /** Reads the last checkpoint and its position in the journal; `undefined` if there is no valid one. */
   read(): { readonly state: NetworkState; readonly position: number } | undefined;
   /**
-   * Notes that a block was executed and stored. Writes a checkpoint if the blocks since the last one took long enough.
+   * Records that a block was executed and stored. Writes a checkpoint if the blocks since the last one took long
+   * enough.
    *
    * @param milliseconds how long the block took
    * @param save returns the state of the network
@@ -58,7 +59,7 @@ interface Unsaved {
  * Opens the checkpoints in a journal's folder.
  *
  * @param folder the folder's path
- * @param settings what the network's state depends on besides its blocks: checkpoints with other settings are ignored
+ * @param settings the inputs of the network's state apart from its blocks: checkpoints with other settings are ignored
  * @param journal the blocks
  * @param limits the maximum execution time of the blocks that a restart replays, in milliseconds; and the minimum execution
  *   time of the blocks between two checkpoints, as a multiple of the time to write one

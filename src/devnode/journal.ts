@@ -45,7 +45,7 @@ const NEWLINE = 10;
  * Opens the journal in an existing folder, and creates it if it does not exist. The caller holds the folder's lock.
  *
  * @param folder the folder's path
- * @param settings what the blocks depend on besides their transactions; the settings of a folder cannot change
+ * @param settings the inputs of the blocks apart from their transactions; the settings of a folder cannot change
  * @param options the maximum line length in bytes, {@link MAX_LINE_BYTES} by default; and a function that is called before
  *   each write, and throws if the lock was lost
  * @returns the journal

@@ -206,13 +206,13 @@ export class RequestError extends TradewireError {
   }
 }
 
-/** What a {@link PolicyError} says. */
+/** The details of a {@link PolicyError}. */
 export interface PolicyErrorOptions {
   /** The rule of the policy, such as `maxSize`. */
   readonly rule: string;
   /** The limit of the rule, as the policy writes it; empty if the rule has none. */
   readonly limit: string;
-  /** What the command would lead to, in the same form as the limit. */
+  /** The resulting value, in the same form as the limit. */
   readonly value: string;
   /** The name of the command, such as `orderSubmission`, if it is known. */
   readonly command?: string | undefined;
@@ -228,7 +228,7 @@ export class PolicyError extends RequestError {
   readonly rule: string;
   /** The limit of the rule, as the policy writes it; empty if the rule has none. */
   readonly limit: string;
-  /** What the command would lead to, in the same form as the limit. */
+  /** The resulting value, in the same form as the limit. */
   readonly value: string;
   /** The name of the command, such as `orderSubmission`; `undefined` if it is not known. */
   readonly command: string | undefined;
@@ -421,7 +421,7 @@ function adviceForCode(code: Code): string {
 }
 
 /**
- * The node has banned this address temporarily, because it kept calling after the node had refused calls as too many.
+ * The node has banned this address temporarily, because it kept calling after the node had refused calls.
  */
 export class BannedError extends TradewireError {
   /** The end of the ban, by this machine's clock. */
@@ -459,7 +459,7 @@ export class BannedError extends TradewireError {
 
 /**
  * A sink of a sync could not be opened, read or written. The code says whether a retry helps: `UNAVAILABLE` if the sink is
- * unreachable now, `ABORTED` if the same unit may be retried at once, and another code if a retry does not help.
+ * unreachable now, `ABORTED` if the same unit may be retried immediately, and another code if a retry does not help.
  */
 export class SinkError extends TradewireError {
   constructor(summary: ErrorText, options: TradewireErrorOptions) {

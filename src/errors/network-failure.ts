@@ -9,7 +9,7 @@ export interface NetworkFailure {
   readonly summary: string;
   /** Whether a connection was open. If not, nothing was sent. */
   readonly connected: boolean;
-  /** What the user can check. */
+  /** Advice on what to check. */
   readonly advice: ErrorText;
   /** The gRPC status code, if it is not UNAVAILABLE. */
   readonly code?: Code;

@@ -11,9 +11,9 @@ import {
 } from "./index.js";
 
 /**
- * What a failure means for a unit of work. `wait`: the node or the sink is unreachable, so every unit waits. `retry`: the
- * same unit may succeed after a backoff. `fail`: this unit fails, and others continue. `stop`: no unit can succeed, or the
- * program has a bug.
+ * The consequence of a failure for a unit of work. `wait`: the node or the sink is unreachable, so every unit waits.
+ * `retry`: the same unit may succeed after a backoff. `fail`: this unit fails, and others continue. `stop`: no unit can
+ * succeed, or the program has a bug.
  */
 export type UnitReaction = "wait" | "retry" | "fail" | "stop";
 

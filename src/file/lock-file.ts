@@ -37,15 +37,15 @@ interface Claim {
 }
 
 /**
- * Takes a lock, which is a file. The lock of a process that has ended on the same machine and boot is free
+ * Acquires a lock, which is a file. The lock of a process that has ended on the same machine and boot is free
  * immediately. Elsewhere, for example in another container, it is free {@link STALE_MS} after the last heartbeat. So is a
  * file that does not identify its process in this way, such as one with only a process id, which may by now belong to any
  * process, in a container almost always to the first one.
  *
  * If several processes find a stale lock at the same time, one of them gets it. A stale lock is never removed and created
- * again. A process first takes a second lock, which is named after the content of the stale lock, verifies that the stale
- * lock is still there, and renames the second lock over it. A process that dies in between leaves a second lock, which is
- * stale itself and is taken over in the same way.
+ * again. A process first acquires a second lock, which is named after the content of the stale lock, verifies that the
+ * stale lock is still there, and renames the second lock over it. A process that dies in between leaves a second lock,
+ * which is stale itself and is taken over in the same way.
  *
  * @param path path of the lock file, in a folder that exists
  * @returns the lock, or its holder

@@ -5,9 +5,9 @@ import { FileError, RequestError } from "../errors/index.js";
 import { fileError, quotedPath, READ_ADVICE, shownPath } from "../errors/node-errors.js";
 import { fileExposure } from "./exposure.js";
 
-/** What a file is, and how large it may be. */
+/** The kind of a file, and its maximum size. */
 export interface TrustedFileOptions {
-  /** What the file is, with its article, such as `a policy`. */
+  /** The kind of the file, with its article, such as `a policy`. */
   readonly kind: string;
   /** Maximum size in bytes. */
   readonly maxBytes: number;

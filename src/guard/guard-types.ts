@@ -99,7 +99,7 @@ export interface Guard extends Signer, AsyncDisposable {
   close(): void;
 }
 
-/** What a guard uses. */
+/** The services that a guard uses. */
 export interface GuardServices extends ChainSettings {
   readonly transactions: Pick<Transactions, "lastBlockHeight">;
   readonly sendCommand: Outcomes["sendCommand"];

@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 500;
 const LOOKS = { executed: 10, other: 2 };
 const MAX_PROBLEMS = 10;
 
-/** What the kill switch uses. */
+/** The services that the kill switch uses. */
 export interface KillServices {
   readonly options: KillOptions;
   readonly closing: AbortSignal;

@@ -30,7 +30,7 @@ import {
 import type { PartSaving } from "./save-in-parts.js";
 import type { BlockRange } from "./segments.js";
 
-/** What is exported, and how. */
+/** The request and the options of an export. */
 export interface ExportSettings {
   /** The requested table and range. */
   readonly requested: ExportedRange;

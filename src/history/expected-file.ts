@@ -36,7 +36,7 @@ export function checkFile(file: ArchiveFile, expected: ExpectedFile): void {
 
 /**
  * Checks that a file is the requested one. Its name must contain the chain, table and blocks, and the schema version if
- * any. A name of another form is refused, since it does not identify the chain.
+ * any. A name of another form is refused, because it does not identify the chain.
  *
  * @param file its name, and the parts of the name
  * @param expected the expected file

@@ -15,7 +15,7 @@ import type { ExportProgress, SavedExport, SaveOptions } from "./network-history
 import { type PartPlan, planParts, type RangePart, requireUnchanged } from "./part-plan.js";
 import { type PartStore, resumablePartStore, temporaryPartStore } from "./part-store.js";
 
-/** What is exported in parts, and how. */
+/** The request and the options of an export in parts. */
 export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {
   readonly asked: ExportedRange;
   readonly listSegments: (signal: AbortSignal) => Promise<readonly HistorySegment[]>;

@@ -35,7 +35,8 @@ const MAX_MESSAGE = 200;
  *
  * @param bytes the content of the file
  * @param input the methods, and what receives the rules
- * @throws {@link RequestError} if the file is no such configuration, or a rule does not fit its method, with the line
+ * @throws {@link RequestError} if the file is not such a configuration, or a rule does not fit its method; the error
+ *   names the line
  */
 export function readServiceConfig(bytes: Uint8Array, { path, methods, rules, places }: ServiceConfigInput): void {
   const { contents, nodes } = parseYaml(bytes, path);

@@ -1,7 +1,7 @@
 import type { CallOptions as ConnectOptions } from "@connectrpc/connect";
 import { assertKnownKeys, assertOneOf, invalidValueError, parseSignal } from "./assert.js";
 
-/** The options of a call. All methods of a client that call the node take them. */
+/** The options of a call. All methods of a client that call the node accept them. */
 export interface CallOptions {
   /** Cancels the call when it is aborted. */
   readonly signal?: AbortSignal | undefined;

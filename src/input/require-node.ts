@@ -2,7 +2,7 @@ import { RequestError } from "../errors/error-classes.js";
 import { nodeProcess } from "../runtime/node-process.js";
 
 /**
- * Returns the process, for what only Node can do. Its `getBuiltinModule` takes the place of imports that bundlers for
+ * Returns the process, for what only Node can do. Its `getBuiltinModule` replaces imports that bundlers for
  * browsers would refuse.
  *
  * @param what what needs Node, such as `file access`

@@ -77,7 +77,7 @@ export function elementsOf(desc: DescMessage): number {
  * @param bytes the message in Protobuf's binary form
  * @returns the size of the message, in bytes; see {@link ElementCount.size}
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
- * @throws Error if the bytes are no such message
+ * @throws Error if the bytes are not such a message
  */
 export function assertElementLimit(desc: DescMessage, bytes: Uint8Array): number {
   const count = countElements(bytes.length);

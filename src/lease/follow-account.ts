@@ -101,7 +101,7 @@ async function adopt(
 }
 
 /**
- * Takes over a stop order of an earlier program with the same key. Such a program may have sent one that is placed only
+ * Adopts a stop order of an earlier program with the same key. Such a program may have sent one that is placed only
  * after the program has ended.
  *
  * @param state the leases, which change

@@ -16,7 +16,7 @@ export interface LeaseCallOptions extends Pick<CallOptions, "signal"> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What is canceled at the end. */
+/** How leases end. */
 export interface ReleaseOptions extends LeaseCallOptions, Partial<ReleaseSettings> {
   /** Whether leased orders are canceled now (the default) or expire. */
   readonly orders?: ReleaseSettings["orders"];

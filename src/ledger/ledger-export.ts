@@ -104,7 +104,7 @@ const CSV_TYPE = "text/csv";
 /** The body's name in errors. */
 const NAME = "the ledger";
 
-/** What is exported, and how the node is called. */
+/** The request, and how to call the node. */
 export interface LedgerParts {
   readonly request: CheckedLedgerRequest;
   readonly options: LedgerOptions;

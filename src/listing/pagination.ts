@@ -146,7 +146,7 @@ export interface PagedRequest {
  * @param desc the request's type, which has a `pagination`
  * @param init the request; by default an empty one
  * @returns where its pages start, and a function that returns the request for each page
- * @throws {@link RequestError} if a field does not exist or has an invalid value, or its pagination goes backwards
+ * @throws {@link RequestError} if a field does not exist or has an invalid value, or its pagination is backwards
  */
 export function readRequest<I extends DescMessage>(desc: I, init: MessageInitShape<I> | undefined): PagedRequest {
   const request = clone(desc, create(desc, init === undefined ? init : parseMessageInit(desc, init)));
@@ -154,7 +154,8 @@ export function readRequest<I extends DescMessage>(desc: I, init: MessageInitSha
   for (const name of ["last", "before"]) {
     if (givenIn(asked, name) !== undefined) {
       throw new RequestError(`pagination.${name} cannot be used when all pages are requested, which go forwards`, {
-        advice: "Remove it. newestFirst sets the order, and after the start. To get a single page, call the method.",
+        advice:
+          "Remove it: newestFirst sets the order, and after sets the start. To get a single page, call the method.",
       });
     }
   }

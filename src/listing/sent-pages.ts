@@ -35,8 +35,8 @@ export interface PageSource<P extends SentPage<unknown>> {
    */
   idOf(edge: P["edges"][number]): string;
   /**
-   * Counts the rows of the node's page that a record takes, if a record may take several. The node then ends a page early
-   * that holds such a record.
+   * Counts the rows of the node's page that a record occupies, if a record may occupy several. The node then ends a
+   * page early that holds such a record.
    */
   rowsOf?(edge: P["edges"][number]): number;
 }
@@ -215,7 +215,7 @@ export function brokenListing(summary: string): ProtocolError {
  * records than requested, and then claims that none follows, or omits one that does.
  *
  * @param method the method of the listing
- * @returns how many rows of a page a record takes; `undefined` if it is one for each record
+ * @returns returns the number of rows of a page that a record occupies; `undefined` if each record occupies one
  */
 export function rowsOf({ name, parent }: DescMethod): ((record: Message) => number) | undefined {
   if (`${parent.typeName}.${name}` !== "datanode.api.v2.TradingDataService.ListGovernanceData") {

@@ -1,4 +1,4 @@
-/** A part of a batch, as far as errors name it. */
+/** The names of a part of a batch in errors. */
 export interface BatchPart {
   /** The field of the batch that holds it, such as `submissions[1]`. */
   readonly path: string;

@@ -60,7 +60,7 @@ export interface ExecutedCommand extends Pick<Submission, "computedTxHash"> {
 /** A node on which outcomes are observed. */
 export interface ObservedNode {
   readonly watch: BlockWatch;
-  /** Makes a client of a service, whose methods throw the library's errors. */
+  /** Creates a client of a service, whose methods throw the library's errors. */
   readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
 }
 

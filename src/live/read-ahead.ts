@@ -30,9 +30,9 @@ type FinishedState = Extract<ReadState, { readonly kind: "failed" | "ended" }>;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads ahead of the consumer up to a limit. At the limit, the source is read no further until the consumer has caught up,
- * which slows the sender down. Waiting values are delivered before the failure of the source. When the consumer leaves, or
- * the signal is aborted, waiting values are dropped, and the source's signal is aborted.
+ * Reads ahead of the consumer up to a limit. At the limit, reading from the source pauses until the consumer has caught
+ * up, which slows the sender down. Waiting values are delivered before the failure of the source. When the consumer
+ * leaves, or the signal is aborted, waiting values are dropped, and the source's signal is aborted.
  *
  * @param source yields the values
  * @param options the number of waiting values at which reading pauses, and the caller's signal
@@ -183,7 +183,7 @@ interface Batch {
 
 /** The values that wait, in the order in which they arrived. */
 interface Queue<T extends object> {
-  /** Returns whether the source is read no further until the consumer has caught up. */
+  /** Returns whether reading from the source is paused until the consumer has caught up. */
   isFull(): boolean;
   add(values: readonly T[]): void;
   /** Removes and returns the first value; `undefined` if none waits. */

@@ -57,8 +57,8 @@ export interface WaitLimits {
   /** The last block in which the network accepts the transaction; `undefined` if unknown. */
   readonly lastBlock?: bigint | undefined;
   /**
-   * Looks for records of the transaction. It is called with each block after results may be missing; some blocks later
-   * the wait ends. Without it, the wait lasts until the time limit.
+   * Searches for records of the transaction. It is called with each block after results may be missing; some blocks
+   * later the wait ends. Without it, the wait lasts until the time limit.
    */
   readonly lookUp?: (() => Promise<Proof | undefined>) | undefined;
   /**

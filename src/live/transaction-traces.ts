@@ -65,7 +65,7 @@ export interface TraceServices {
   readonly headers?: CallOptions["headers"];
   /** Ends all looks. */
   readonly deadline?: AbortSignal | undefined;
-  /** What an earlier search for the same transaction found. It is reported if a place cannot be read again. */
+  /** The result of an earlier search for the same transaction. It is reported if a place cannot be read again. */
   readonly earlier?: readonly Trace[] | undefined;
 }
 

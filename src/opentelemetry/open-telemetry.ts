@@ -191,7 +191,10 @@ function errorType(error: TradewireError): string {
   return error.name === "NodeError" ? error.toJSON().code : error.name;
 }
 
-/** Returns whether the caller has ended the call, which is no error of the call. To import the class would load more code. */
+/**
+ * Returns whether the caller has ended the call, which is not an error of the call. To import the class would load more
+ * code.
+ */
 function isCanceled(error: TradewireError): boolean {
   return error.name === "CanceledError";
 }

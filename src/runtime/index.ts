@@ -37,8 +37,8 @@ export function moment(): Moment {
 }
 
 /**
- * Returns the time that has passed since a moment, with that in which the machine was suspended: the monotonic clock stands
- * still then. If the system clock was set ahead meanwhile, that counts too.
+ * Returns the time that has passed since a moment, including the time in which the machine was suspended, when the
+ * monotonic clock stops. If the system clock was set forward in between, that time counts too.
  *
  * @param since the moment
  * @returns the time, in milliseconds
@@ -211,7 +211,7 @@ export interface ConnectionOptions extends TcpNetConnectOpts {
   readonly tls?: TlsOptions | undefined;
 }
 
-/** The inputs of the library besides its code and data: time, timers, randomness and connections. */
+/** The inputs of the library apart from its code and data: time, timers, randomness and connections. */
 export interface Runtime {
   /** Returns milliseconds since an arbitrary moment; the value never decreases. */
   monotonicMs(): number;

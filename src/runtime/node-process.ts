@@ -1,5 +1,5 @@
 /**
- * The process, where the program runs in Node; undefined in browsers. Its `getBuiltinModule` takes the place of imports that
+ * The process, where the program runs in Node; undefined in browsers. Its `getBuiltinModule` replaces imports that
  * bundlers for browsers would refuse.
  */
 export const nodeProcess: NodeJS.Process | undefined =

@@ -5,7 +5,7 @@ export type Profile = "specification" | "deployed";
 export interface ProfileRules {
   /** Whether the first chunk of an export must contain extensions. */
   readonly extensions: "required" | "optional";
-  /** Where the chain's identifier goes in a transaction of version TX_VERSION_V3. */
+  /** The use of the chain's identifier in a transaction of version TX_VERSION_V3. */
   readonly chainIdPrefix: "signed-and-submitted" | "signature-only";
   /** Which pages of orders and stop orders nodes support: all, or only forwards and newest first. */
   readonly orderPages: "all" | "newest-first";

@@ -1,7 +1,7 @@
 import { startTimer } from "../runtime/index.js";
 import { onAbort } from "./abort.js";
 
-/** What ends a task early. */
+/** The conditions that end a task early. */
 export interface Ending {
   /** Is aborted when the time is up, or when one of the signals is aborted. */
   readonly signal: AbortSignal;

@@ -37,7 +37,7 @@ export function retryDelayMs(attempt: number, { baseMs, maxMs }: RetryWaits): nu
  * Waits for a time, or until a signal is aborted.
  *
  * @param ms the time, in milliseconds; longer times than timers support are reduced to their maximum
- * @param signal ends the wait at once
+ * @param signal ends the wait immediately
  * @param onStart receives a function that ends the wait early, as if the time had passed
  * @throws {@link CanceledError} if the signal is aborted
  */
@@ -63,7 +63,7 @@ export async function wait(
 /**
  * Waits for a promise, but not longer than a time.
  *
- * @param promise the promise; its work goes on when the time is up
+ * @param promise the promise; its work continues after the time limit
  * @param ms the time, in milliseconds; `undefined` means no limit
  * @returns the promise's value; `undefined` if the time is up first
  */

@@ -123,7 +123,7 @@ export function requireOwnSocket(path: string): void {
   }
 }
 
-/** Refuses to replace what is no socket, and a socket that somebody listens on. */
+/** Refuses to replace a file that is not a socket, or a socket on which a process listens. */
 async function requireUnused(socket: string): Promise<void> {
   const stats = await lstat(socket).catch((reason: unknown) => {
     if (!hasErrorCode(reason, "ENOENT")) {

@@ -108,7 +108,8 @@ export async function waitAfterFailure(
  * @param retryContext how long it is retried, where waits are reported, and what cancels them
  * @param mayRetry whether an error is worth a retry; by default, those that the table of reactions says to repeat
  * @returns the result of the action
- * @throws the last error of the action once `retryForMs` have passed, and other errors at once; {@link CanceledError}
+ * @throws the last error of the action once `retryForMs` have passed, and other errors immediately;
+ *   {@link CanceledError}
  */
 export async function retryWhileUnavailable<T>(
   action: () => Promise<T>,

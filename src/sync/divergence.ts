@@ -47,7 +47,7 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
  * Creates the error of a node whose history has changed.
  *
  * @param node the name of the node
- * @param how what it had, and what it has
+ * @param how a description of the change
  * @returns the error
  */
 export function historyChangedError(node: string, how: string): DivergenceError {

@@ -22,7 +22,7 @@ export interface FetchOptions {
  * The file's name must give the unit's chain, table and blocks and, if it has a schema version, the unit's. A name of
  * another form is refused, because nothing else names the chain that the rows belong to. The header row must have all
  * columns of the unit's schema version. The content ends without an error only after the whole archive and the node's
- * status were checked. Closing the content early cancels the call at once.
+ * status were checked. Closing the content early cancels the call immediately.
  *
  * @param client calls the node
  * @param unit the unit

@@ -79,7 +79,7 @@ export async function readHistory(
 }
 
 /**
- * Reports what a reading of the nodes' history has found besides the history.
+ * Reports the other results of reading the nodes' history.
  *
  * @param reading the unreachable nodes, and the lag of the others
  * @param report reports an event

@@ -17,11 +17,11 @@ export interface SyncNode {
 /** The nodes of a sync, which share the load. */
 export interface NodePool {
   /**
-   * Takes the next node: of those that have the unit, the least busy one that is available. If all are unreachable, it
-   * waits, and then lets one call at a time find out whether a node is back.
+   * Selects the next node: of those that have the unit, the least busy one that is available. If all are unreachable,
+   * it waits, and then lets one call at a time find out whether a node is back.
    *
    * @param unit the unit
-   * @param avoid a node that is taken only if there is no other
+   * @param avoid a node to select only if there is no other
    * @returns the node, to be released with `release`; `undefined` if no node has the unit
    * @throws the error of the nodes once they have been unreachable for too long; {@link CanceledError} if the signal
    *   was aborted
@@ -41,7 +41,7 @@ export interface NodePool {
   recordFailure(node: SyncNode, error: TradewireError, isUnreachable: boolean): void;
 }
 
-/** How nodes are taken. */
+/** How nodes are selected. */
 export interface NodePoolOptions {
   /** How long unreachable nodes are retried, in milliseconds. */
   readonly retryForMs: number;
@@ -56,7 +56,7 @@ interface PoolEntry extends SyncNode {
   readonly availability: Availability;
   /** Calls in flight. */
   busy: number;
-  /** The number of the last take: the least recently used of equal nodes comes first. */
+  /** The number of the last selection: the least recently used of equal nodes comes first. */
   lastTaken: number;
 }
 

@@ -10,7 +10,7 @@ import { createReporter } from "./sync-events.js";
 import { parseClients, parseSyncOptions, type SyncClient, type SyncOptions } from "./sync-options.js";
 import { canJoin, type LedgerEntry, type Segment } from "./unit.js";
 
-/** What a sync would fetch of a table. Only the node knows how many rows that is. */
+/** The part of a table that a sync would fetch. Only the node knows how many rows that is. */
 export interface TablePlan {
   readonly table: TableName;
   /** Units in the sink. */
@@ -23,7 +23,7 @@ export interface TablePlan {
   readonly calls: bigint;
 }
 
-/** What a sync would do. */
+/** The plan of a sync. */
 export interface HistoryPlan {
   readonly chainId: string;
   /** The blocks of the node; absent if it has no history yet. */

@@ -34,7 +34,7 @@ export interface PlannerHistory {
   refresh(): Promise<void>;
 }
 
-/** What a work source holds when the planner looks at it. */
+/** The content of a work source when the planner reads it. */
 export interface WorkState {
   /** Units that were accepted and are neither loaded nor failed for good. */
   readonly pending: number;

@@ -21,7 +21,7 @@ export interface RepairOptions {
   readonly hooks?: SyncHooks | undefined;
 }
 
-/** What a repair has done. */
+/** The result of a repair. */
 export interface Repaired extends Pick<SyncSummary, "units" | "rows"> {
   /**
    * Units that were left unchanged because no node has them, or that were removed and could not be loaded: the next

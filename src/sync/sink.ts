@@ -60,7 +60,7 @@ export interface CoverageQuery {
   /** Maximum number of missing segments, and of foreign entries, that are listed. */
   readonly limit: number;
   /**
-   * From this block on, entries that do not match the history are foreign: their blocks are missing, and they are no
+   * From this block on, entries that do not match the history are foreign: their blocks are missing, and they are not a
    * divergence.
    */
   readonly replaceFrom?: bigint | undefined;
@@ -68,7 +68,7 @@ export interface CoverageQuery {
   readonly behind?: bigint | undefined;
 }
 
-/** What a sink has of a table. */
+/** The coverage of a table in a sink. */
 export interface TableSummary {
   readonly table: TableName;
   readonly units: bigint;
@@ -90,7 +90,7 @@ export interface Divergence {
   readonly segment?: Segment;
 }
 
-/** What a sink has and lacks of a history. */
+/** The coverage of a history in a sink. */
 export interface CoverageComparison {
   readonly tables: readonly TableSummary[];
   /** The oldest missing segments, in the order of their blocks, then of the tables. */

@@ -74,7 +74,7 @@ export interface FailedUnit {
   readonly error: TradewireError;
 }
 
-/** What a sync has done. */
+/** The result of a sync. */
 export interface SyncSummary {
   readonly chainId: string;
   /** The state of the tables at the end. */

@@ -26,7 +26,7 @@ export interface StatusOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a sink has, compared with a node. */
+/** The coverage of a sink, compared with a node. */
 export interface SyncStatus {
   /** The chain that the sink holds; absent if it is empty. */
   readonly chainId?: string;

@@ -39,7 +39,7 @@ const [FIRST_WAIT_MS, MAX_WAIT_MS] = [250, 10_000];
  *
  * @param clients the node, or several nodes of one network, which share the load
  * @param options the sink, which is opened, and closed at the end in any case; the tables, the range, and limits
- * @returns what was done. With `follow`, the sync goes on until it throws
+ * @returns what was done. With `follow`, the sync continues until it throws
  * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
  * @throws `RequestError` if an option is wrong, or the sink holds another chain
  * @throws `SinkError` if the sink cannot be used; errors of the node once it was retried for `retryForMs`

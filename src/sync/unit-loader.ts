@@ -22,7 +22,7 @@ export interface LoadOptions {
   readonly sink: Pick<Sink, "load">;
   /** The nodes that share the load, at least one; they have the same history. */
   readonly clients: readonly SyncClient[];
-  /** Returns whether a node has a unit, as far as is known; by default, all nodes have all units. */
+  /** Returns whether a node has a unit, if known; by default, all nodes have all units. */
   readonly has?: ((client: SyncClient, unit: Unit) => boolean) | undefined;
   /** Whether overlapping units of another history are removed. */
   readonly replace: boolean;
@@ -30,7 +30,7 @@ export interface LoadOptions {
   readonly attempts: number;
   /** How long an unreachable node or sink is retried, in milliseconds. */
   readonly retryForMs: number;
-  /** Cancels all loads and waits at once. */
+  /** Cancels all loads and waits immediately. */
   readonly signal: AbortSignal;
   readonly hooks?: SyncHooks | undefined;
 }

@@ -48,7 +48,7 @@ export interface TableRange extends BlockRange {
   readonly table: TableName;
 }
 
-/** What a verification has found. */
+/** The result of a verification. */
 export interface Verification {
   /** The chain that the sink holds; absent if it is empty. */
   readonly chainId?: string;

@@ -53,7 +53,7 @@ export interface Share {
   readonly pastBlocks: number;
   /** The number of blocks after the last one in which the network may execute the transaction. */
   readonly validForBlocks: number;
-  /** Gives the share back, because the transaction was not sent. Further calls have no effect. */
+  /** Returns the share, because the transaction was not sent. Further calls have no effect. */
   giveBack(): void;
 }
 

@@ -39,7 +39,7 @@ export interface SignerShare {
   /** How many transactions of the key were tied to the block before this one, at most. */
   readonly count: number;
   /**
-   * Gives the share back, because the transaction was not sent. Further calls have no effect. If a share is never given
+   * Returns the share, because the transaction was not sent. Further calls have no effect. If a share is never given
    * back, later transactions need a harder proof of work than necessary.
    */
   giveBack(): void;

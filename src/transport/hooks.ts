@@ -104,8 +104,8 @@ export const HOOKS = {
 } as const;
 
 /**
- * Returns hooks that never throw. What a hook throws or rejects with becomes a warning of the process, once for each kind
- * of hook.
+ * Returns hooks that never throw. An error that a hook throws or rejects with becomes a process warning, once for each
+ * kind of hook.
  *
  * @param hooks the caller's hooks
  * @returns the same hooks, without errors

@@ -5,7 +5,7 @@ import { extraMessageError, missingMessageError } from "./call-failure.js";
 
 /** Functions that a stream calls while it is read. */
 export interface StreamHandlers<T> {
-  /** Requests the next message from the stream. By default, it is requested at once. */
+  /** Requests the next message from the stream. By default, it is requested immediately. */
   readonly next?: (messages: AsyncIterator<T>) => Promise<IteratorResult<T>>;
   /** Called for each message, before the reader gets it. */
   readonly onMessage?: (message: T) => void;

@@ -40,7 +40,10 @@ export interface TransportOptions {
   /** Connect's interceptors. They see a call once, however often it is retried. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   readonly hooks?: Hooks | undefined;
-  /** Further types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are known. */
+  /**
+   * Additional types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec. Those of error details are
+   * known.
+   */
   readonly registry?: Registry | undefined;
   /** HTTP rules that replace those of the definitions, from `loadHttpRules()` of `tradewire/transport`. */
   readonly httpRules?: HttpRules | undefined;

@@ -10,7 +10,7 @@ export const getFileNameLowLevel = refuse;
 export const parseExtraFields = refuse;
 export const validateFileName = refuse;
 
-/** What readers of archives extend. */
+/** The base class of readers of archives. */
 export class RandomAccessReader {
   constructor() {
     refuse();

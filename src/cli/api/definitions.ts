@@ -134,8 +134,8 @@ export interface Named<T> {
 const MAX_LISTED = 20;
 
 /**
- * Finds something by its full name, or by the last parts of its name. A name in other case is accepted if nothing has the
- * name as it is written.
+ * Finds something by its full name, or by the last parts of its name. A name in a different case is accepted if there
+ * is no exact match.
  *
  * @param wantedName the name as the user wrote it, with slashes or dots
  * @param candidates the candidates

@@ -42,7 +42,7 @@ const followOptions = {
 type FollowCommandOptions = OptionValues<typeof followOptions>;
 
 /**
- * Defines the command `follow`, which prints the rows of a table and goes on with those of new segments.
+ * Defines the command `follow`, which prints the rows of a table and continues with those of new segments.
  *
  * @param command the command `follow`, which gets its options and action
  * @param context the streams of the command, and the signal that interrupts it

@@ -92,7 +92,7 @@ async function readPolicy(path: string): Promise<Policy> {
     value = JSON.parse(content);
   } catch {
     throw new RequestError(`${shownPath(path)}: not valid JSON`, {
-      advice: "Write a policy as docs/guards.md shows.",
+      advice: "Write a policy as described in docs/guards.md.",
     });
   }
   return parsePolicy(value, path);

@@ -79,7 +79,7 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
   await printReport(report, resultFormat(options), context);
 }
 
-/** What a check has found. */
+/** The result of a check. */
 interface Examined {
   readonly chainId: string;
   readonly problems: readonly Problem[];

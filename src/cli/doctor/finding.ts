@@ -1,6 +1,8 @@
 import type { TradewireError } from "../../errors/index.js";
 
-/** What a check has found. A `failure` keeps commands from working; after a `warning` they work, for now or not fully. */
+/**
+ * The result of a check. A `failure` keeps commands from working; after a `warning` they work, for now or not fully.
+ */
 export interface Finding {
   /** What was checked, such as `TLS https://node.example`. */
   readonly check: string;

@@ -25,7 +25,7 @@ export interface Names {
   readonly party: (text: string) => Promise<string>;
   /** Loads the decimals of a market, once. */
   load(marketId: string): Promise<void>;
-  /** Loads the decimals of a market, once. A node that does not have them is noted, and is no error. */
+  /** Loads the decimals of a market, once. A node that lacks them is reported, but is not an error. */
   loadIfOffered(marketId: string): Promise<void>;
   /** The decimals of a market that was loaded. */
   unitsOf(marketId: string): MarketUnits | undefined;

@@ -85,7 +85,7 @@ const STABLE_MS = 10_000;
  * @param watched the records
  * @param output how they are printed
  * @param context the streams, and the signal that ends the watch
- * @throws what a listing or a stream throws that a new connection cannot fix
+ * @throws the errors of a listing or a stream that a new connection cannot fix
  */
 export async function watchRecords<M extends DescMessage>(
   watched: WatchedRecords<M>,

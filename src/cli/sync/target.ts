@@ -8,8 +8,8 @@ import { choice, flag, type OptionValues, repeatedText, text } from "../declarat
 import type { Streams } from "../output.js";
 
 /**
- * The options that say which sink the tables go to. None takes a password, because other users of a machine can read
- * arguments.
+ * The options that say which sink the tables go to. No option accepts a password, because other users of a machine can
+ * read arguments.
  */
 export const targetOptions = {
   to: text("<target>", "duckdb:FILE, parquet:FOLDER or postgres://user@host/database", {
@@ -40,7 +40,7 @@ export const sinkOptions = {
 export type TargetOptions = OptionValues<typeof targetOptions>;
 export type SinkOptions = OptionValues<typeof sinkOptions>;
 
-/** The place of the tables, as the command line names it. */
+/** The location of the tables, as named on the command line. */
 export interface SyncTarget {
   readonly kind: "duckdb" | "parquet" | "postgres";
   /** A path, or the URL of PostgreSQL, which may contain a password if it comes from the environment. */

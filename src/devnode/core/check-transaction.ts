@@ -60,7 +60,7 @@ export interface CheckedTransaction {
   readonly uses: readonly string[];
 }
 
-/** What transactions are checked against. */
+/** The state against which transactions are checked. */
 export interface CheckOptions extends DecodeOptions, EligibilityOptions {
   readonly rules: SpamRules;
   readonly blocks: Blocks;
@@ -69,7 +69,7 @@ export interface CheckOptions extends DecodeOptions, EligibilityOptions {
 
 /**
  * Checks a submitted transaction as the network does (`CheckTx` in `core/blockchain/abci/abci.go`): its form and
- * command, its proof of work, replays, the limits of its sender, and whether it is possible executed.
+ * command, its proof of work, replays, the limits of its sender, and whether it can be executed.
  *
  * @param received the transaction
  * @param options the chain, its rules, its recent blocks and its state

@@ -22,14 +22,14 @@ import { type Blocks, expectedDifficulty, type SpamBlock, type SpamRules } from 
 import type { SpamPolicies } from "./spam-policies.js";
 import { errorText } from "./transaction-result.js";
 
-/** What the statistics are computed from. */
+/** The data of the statistics. */
 export interface StatisticsOptions {
   readonly chainId: string;
   readonly chain: Pick<LocalChain, "counts">;
   readonly blocks: Pick<Blocks, "last">;
   readonly world: World;
   readonly streams: Pick<OpenStreams, "open">;
-  /** What the last block contained. */
+  /** The content of the last block. */
   readonly inLastBlock: () => { readonly events: number; readonly orders: number; readonly trades: number };
 }
 

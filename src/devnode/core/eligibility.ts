@@ -10,7 +10,7 @@ import { dataSourcesOf } from "../engine/market-configuration.js";
 import { isSignedBy, propertiesOf, propertyNamesOf } from "../engine/oracle-data.js";
 import type { World } from "../world/world.js";
 
-/** What submitted commands are checked against. */
+/** The state against which submitted commands are checked. */
 export interface EligibilityOptions {
   readonly world: Pick<World, "accounts" | "assets" | "markets" | "parameters">;
   /** Returns whether a party will get a general account with the starting balance when the engine first needs one. */
@@ -23,7 +23,7 @@ const NOT_SIGNED_BY_MASTER_KEY = "node signature not signed with validator maste
 
 /**
  * Returns why a command cannot be executed now (handlers of `HandleCheckTx` in `core/processor/abci.go`). The network
- * checks this on submission. What it checks during execution only is not checked here.
+ * checks this on submission. Rules that it checks only during execution are not checked here.
  *
  * @param command the command
  * @param party the sender's public key

@@ -26,7 +26,7 @@ interface PendingTransaction {
 
 /** The transactions since the last block. */
 interface Pool {
-  /** The `tid`s that the node has seen since the last block, also those of rejected transactions. */
+  /** The `tid`s that the node has seen since the last block, including those of rejected transactions. */
   readonly seenTids: Set<string>;
   readonly mempool: PendingTransaction[];
   readonly inLastBlock: number;

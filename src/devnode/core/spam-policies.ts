@@ -86,7 +86,7 @@ export interface SpamCounts {
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** What the limits depend on. */
+/** The inputs of the limits. */
 export interface SpamOptions {
   readonly world: Pick<World, "parameters">;
   /** Returns a party's governance tokens, in units of the token's last decimal. */

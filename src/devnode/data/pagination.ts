@@ -206,7 +206,8 @@ export interface ListingOptions extends Query {
  * @param pagination the request's pagination; the first page, newest first, if it is `undefined`
  * @param options the query's error, and the options of the listing
  * @returns the page
- * @throws ConnectError with `InvalidArgument` if the pagination is invalid, with `Internal` if the cursor is no JSON object
+ * @throws ConnectError with `InvalidArgument` if the pagination is invalid, with `Internal` if the cursor is not a JSON
+ *   object
  */
 export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefined, options: ListingOptions): Page<T> {
   return readPageOf(listing, readPagination(pagination), options);
@@ -222,7 +223,7 @@ export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefi
  * @param request the validated pagination
  * @param options the query's error, and the options of the listing
  * @returns the page
- * @throws ConnectError with `Internal` if the cursor is no JSON object
+ * @throws ConnectError with `Internal` if the cursor is not a JSON object
  */
 export function readPageOf<T>(
   listing: Listing<T>,

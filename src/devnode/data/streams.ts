@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Block, BlockEvent } from "../world/block-event.js";
 
-/** What a stream sends. The node's statistics count the open streams of each subject. */
+/** The messages of a stream. The node's statistics count the open streams of each subject. */
 export type Subject =
   | "account"
   | "order"

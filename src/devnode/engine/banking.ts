@@ -58,8 +58,8 @@ export interface TransferFee {
 }
 
 /**
- * Applies a transfer command (`core/banking`). A one-off transfer is paid at once and delivered at once or at its
- * time. A recurring transfer is paid and delivered at the end of each epoch. The transfer is emitted even if it is
+ * Applies a transfer command (`core/banking`). A one-off transfer is paid immediately, and delivered immediately or at
+ * its time. A recurring transfer is paid and delivered at the end of each epoch. The transfer is emitted even if it is
  * rejected.
  *
  * @param context the block
@@ -420,7 +420,7 @@ export function applyFeeDiscount(
 export const feeDiscountKey = (party: string, asset: string): string => `${party} ${asset}`;
 
 /**
- * Withdraws funds (`core/banking`). The withdrawal of a built-in asset is finalized at once. The withdrawal of an
+ * Withdraws funds (`core/banking`). The withdrawal of a built-in asset is finalized immediately. The withdrawal of an
  * Ethereum asset stays open, because the local node has no bridge.
  *
  * @param context the block

@@ -93,11 +93,11 @@ export function provideLiquidity(
 }
 
 /**
- * Amends a liquidity provision and transfers the difference of the bonds at once.
+ * Amends a liquidity provision and transfers the difference of the bonds immediately.
  *
  * @param context the block
  * @param partyId the provider
- * @param command the changes; an empty fee or amount stays as it is
+ * @param command the changes; an empty fee or amount changes nothing
  * @returns the error if nothing is amended
  */
 export function amendLiquidity(
@@ -299,8 +299,8 @@ export function amendAmm(context: ExecutionContext, partyId: string, command: Am
 }
 
 /**
- * Cancels an AMM at once, or sets it to reduce-only. On the local node it never has a position, but a reduce-only AMM
- * stays until it is canceled at once, so that clients can see this state.
+ * Cancels an AMM immediately, or sets it to reduce-only. On the local node it never has a position, but a reduce-only
+ * AMM stays until it is canceled at once, so that clients can see this state.
  *
  * @param context the block
  * @param partyId the owner

@@ -212,7 +212,7 @@ export function releaseMargin(context: ExecutionContext, market: MarketState, pa
 
 /**
  * Brings the margins of a market's parties back to the initial margin. Above the release level, the surplus goes to
- * the general account. Below the search level, the shortfall comes from it, as far as its balance allows. Positions
+ * the general account. Below the search level, the shortfall comes from it, up to its balance. Positions
  * are not closed out.
  *
  * @param context the block

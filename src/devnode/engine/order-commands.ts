@@ -42,7 +42,7 @@ import { parkedOrder, peggedPrice, referencesOf, repricePegged } from "./pegged-
 import { canPayFees, executeTrades, feesOf } from "./trades.js";
 
 /**
- * Submits an order. It trades as far as it can, and the rest stays on the book or is stopped. Rejected orders are
+ * Submits an order. It trades as much as it can, and the rest stays on the book or is stopped. Rejected orders are
  * emitted with their reason, and so are orders that are stopped before they reach the book: post-only orders that
  * would trade, and reduce-only orders that would not reduce a position.
  *
@@ -51,7 +51,7 @@ import { canPayFees, executeTrades, feesOf } from "./trades.js";
  * @param submission the order
  * @param id the order's identifier
  * @returns the error if the order is not placed. An order that finds no match, or stops at an order of its own party,
- *   is no error
+ *   is not an error
  */
 export function submitOrder(
   context: ExecutionContext,
@@ -252,7 +252,7 @@ function afterTrading(order: Order, isSelfTrade: boolean): Order {
  * @param context the block
  * @param partyId the party
  * @param cancellation the cancellation; an empty identifier means all, but a single order needs its market
- * @returns the error if nothing is canceled. Canceling all orders of a party without orders is no error
+ * @returns the error if nothing is canceled. Canceling all orders of a party without orders is not an error
  */
 export function cancelOrders(
   context: ExecutionContext,

@@ -87,7 +87,7 @@ export function delegate(
 }
 
 /**
- * Undelegates tokens at once, or at the end of the epoch. An amount of 0 means all of them.
+ * Undelegates tokens immediately, or at the end of the epoch. An amount of 0 means all of them.
  *
  * @param context the block
  * @param partyId the sender

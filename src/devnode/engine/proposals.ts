@@ -59,7 +59,7 @@ export interface VoteTally {
 
 /**
  * Submits a proposal (`core/governance/engine.go`, SubmitProposal). It opens for votes, or is emitted as rejected. A
- * proposed market exists at once and awaits the vote.
+ * proposed market exists immediately and awaits the vote.
  *
  * @param context the block
  * @param partyId the proposer

@@ -51,8 +51,8 @@ export type StopOrderOutcome = Pick<StopOrder, "status"> & Partial<Pick<StopOrde
 
 /**
  * Submits a stop order or an OCO pair (v0.78.0, `core/execution/future/market.go`,
- * SubmitStopOrdersWithIDGeneratorAndOrderIDs). A stop order whose trigger price is reached already submits its order
- * at once. The transaction result reports neither a rejection nor an unknown market.
+ * SubmitStopOrdersWithIDGeneratorAndOrderIDs). A stop order whose trigger price is already reached submits its order
+ * immediately. The transaction result reports neither a rejection nor an unknown market.
  *
  * @param context the block
  * @param partyId the sender
@@ -363,7 +363,7 @@ export function amendAndTrigger(
 
 /**
  * Triggers the stop orders that the last price has reached, until no more trigger (v0.78.0,
- * `core/execution/future/market.go`, triggerStopOrders). Each triggers once at most, and none in an auction.
+ * `core/execution/future/market.go`, triggerStopOrders). Each triggers at most once, and none triggers in an auction.
  *
  * @param context the block
  * @param marketId the market; an unknown one has no stop orders

@@ -30,7 +30,7 @@ const SECOND = 1_000_000_000n;
  */
 const PENDING_TIME = 50n * 365n * 86_400n * SECOND;
 
-/** What the stop orders depend on. */
+/** The inputs of the stop orders. */
 export interface HistoryEnd {
   readonly lastHeight: bigint;
   /** Time of the last block, in Unix nanoseconds. */

@@ -7,7 +7,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { Journal } from "../journal.js";
 
-/** What a test case needs. */
+/** The inputs of a test case. */
 export interface JournalHost {
   /** Opens the journal of this case. Each call opens the same journal; dispose of the previous one first. */
   openJournal(): Promise<Journal>;

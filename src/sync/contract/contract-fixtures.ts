@@ -207,7 +207,7 @@ export interface SinkHost {
    *
    * @param table the table
    * @returns the rows in any order, values as `COPY` writes them, so that nothing is lost or rounded; `_from_block` may be
-   *   left out. `null` where there is no such table
+   *   left out. `null` if the table does not exist
    */
   readRows(table: TableName): Promise<readonly ReadRow[] | null>;
 }
@@ -215,7 +215,10 @@ export interface SinkHost {
 /** A requirement that every sink must meet. */
 export interface SinkCase {
   readonly name: string;
-  /** Whether two sinks are open on one place at once. If your sink does not support that, skip these cases and document it. */
+  /**
+   * Whether two sinks may be open on one target at the same time. If your sink does not support that, skip these cases
+   * and document it.
+   */
   readonly sideBySide: boolean;
   /**
    * Runs the case.
@@ -240,7 +243,7 @@ export interface OpenedSink {
  *
  * @param name what is promised
  * @param run tries it
- * @param sideBySide whether it opens two sinks at once
+ * @param sideBySide whether it opens two sinks at the same time
  * @returns the case
  */
 export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, sideBySide = false): SinkCase {

@@ -16,7 +16,7 @@ export interface Permit {
 /** The permits of a worker. */
 export interface Permits extends AsyncDisposable {
   /**
-   * Takes a permit, if one is free.
+   * Acquires a permit, if one is free.
    *
    * @param node the name of the node, the same for all workers
    * @returns the permit; `undefined` if the maximum number of exports of the node is in flight
@@ -27,9 +27,9 @@ export interface Permits extends AsyncDisposable {
 
 /**
  * Limits the exports of each node over all workers. The permits are locks of the session of one connection. Such a lock
- * lives as long as the worker's sockets, and therefore as long as its exports: it is free at once if the worker is
- * killed, and still held if the worker is frozen while the node goes on sending. A table of leases would expire by the
- * clock while exports go on.
+ * lives as long as the worker's sockets, and therefore as long as its exports: it is free immediately if the worker is
+ * killed, and still held if the worker is frozen while the node continues to send. A table of leases would expire by
+ * the clock while exports continue.
  *
  * @param db the queue
  * @param perNode maximum number of exports of a node

@@ -66,7 +66,7 @@ export async function claimJob(db: QueueDatabase, workerId: string, node: string
  * @param queue the name of the queue
  * @param batchSize maximum number of jobs
  * @returns the jobs
- * @throws what the database throws, which pg-boss would hide
+ * @throws the errors of the database, which pg-boss would hide
  */
 export async function fetchJobs(
   db: QueueDatabase,

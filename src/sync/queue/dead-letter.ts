@@ -8,7 +8,7 @@ export interface DeadLetter {
   readonly tries: number;
   /** The error of the last attempt, in one line. */
   readonly error: string;
-  /** What to do about it. */
+  /** Advice on what to do. */
   readonly advice: string;
   /** A gRPC status code. */
   readonly code: number;

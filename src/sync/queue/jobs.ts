@@ -37,7 +37,7 @@ const EXPIRE_SECONDS = 6 * 3600;
 const MAX_RETRY_SECONDS = 86_400;
 
 /**
- * Makes the job of a unit. Its identifier is derived from the unit, so that a unit is in the queue once, whatever the
+ * Creates the job of a unit. Its identifier is derived from the unit, so that a unit is in the queue once, whatever the
  * state of its job. Jobs of one insert are claimed in the order of their identifiers, which therefore begin with the
  * block.
  *
@@ -66,8 +66,8 @@ export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: RetryPoli
 }
 
 /**
- * Makes the job that replaces a released one. It has the remaining attempts and their delays, and is claimed before others,
- * because its unit is one of the oldest.
+ * Creates the job that replaces a released one. It has the remaining attempts and their delays, and is claimed before
+ * others, because its unit is one of the oldest.
  *
  * @param job the released job
  * @param delayMs milliseconds until it may be claimed

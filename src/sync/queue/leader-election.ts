@@ -33,9 +33,10 @@ const WAIT_REPORT_MS = 60_000;
 /**
  * Waits until no other planner leads, and becomes the leader.
  *
- * The lock belongs to the session of a connection, so that PostgreSQL releases it however the leader ends: at once if its
- * process dies; within `leaderTimeoutMs` if the process is frozen, or its machine or network fails, because PostgreSQL
- * then ends the idle session. The leader itself gives up if a heartbeat is not answered in half of that time.
+ * The lock belongs to the session of a connection, so that PostgreSQL releases it in any case: immediately if the
+ * leader's process dies; within `leaderTimeoutMs` if the process is frozen, or its machine or network fails, because
+ * PostgreSQL then ends the idle session. The leader itself gives up if a heartbeat is not answered in half of that
+ * time.
  *
  * @param db the queue
  * @param options timings, how long an unreachable database is retried, and what cancels the wait

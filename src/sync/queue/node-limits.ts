@@ -28,7 +28,7 @@ export async function registerNodes(db: QueueDatabase, names: readonly string[])
 }
 
 /**
- * Takes a call from the budget that all workers share, which is a token bucket. If it is empty, the call is reserved in
+ * Takes a call from the token bucket that all workers share. If it is empty, the call is reserved in
  * advance, and waits for its time.
  *
  * @param db the queue

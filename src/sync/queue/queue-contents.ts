@@ -10,7 +10,7 @@ import type { QueryRunner, QueueDatabase } from "./queue-database.js";
 // pg-boss has no method that lists the jobs of a queue. Only the statements of this file read its table `job`, and none of
 // them changes it.
 
-/** What is in a queue. */
+/** The content of a queue. */
 export interface QueueContents {
   /** Units that wait, including those that wait for another attempt. */
   readonly waiting: number;
@@ -36,7 +36,7 @@ export const MAX_DEAD_LETTERS = 1000;
 const MAX_PRECEDING_RANGES = 8;
 
 /**
- * Reads what is in a queue: no more than a planner puts into it, and the dead letters.
+ * Reads the content of a queue: at most the units that a planner adds, and the dead letters.
  *
  * @param db the queue
  * @returns the contents

@@ -7,7 +7,7 @@ import { type ParsedSyncOptions, parseSyncOptions, type SyncOptions } from "../s
 export interface CallLimits {
   /** Calls a second; 20 by default, which nodes allow per address. */
   readonly callsPerSecond?: number | undefined;
-  /** Calls at once after a while without any; 100 by default. */
+  /** Maximum burst of calls after a pause; 100 by default. */
   readonly burst?: number | undefined;
 }
 
@@ -110,7 +110,7 @@ function whole(name: string, value: number): number {
 export interface CallBudget {
   /** Calls a second. */
   readonly rate: number;
-  /** Calls at once after a while without any. */
+  /** Maximum burst of calls after a pause. */
   readonly burst: number;
 }
 

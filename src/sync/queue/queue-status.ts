@@ -44,7 +44,7 @@ export interface WorkerState {
   readonly silent: boolean;
 }
 
-/** What the workers know about a node. */
+/** The state of a node, shared by the workers. */
 export interface NodeState {
   readonly node: string;
   /** Failures in a row; 0 if it is available. */

@@ -30,11 +30,11 @@ import { storePlan } from "./stored-plan.js";
  * @param clients the node, or several nodes of one network. Planners and workers must call a node by the same name
  * @param options the sink, which is opened, and closed at the end; the tables, the range, and limits
  * @returns the state of the tables once nothing is missing, waiting or in flight except for dead letters, which are
- *   `failed`. With `follow`, the planner goes on until it throws
+ *   `failed`. With `follow`, the planner continues until it throws
  * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
  * @throws `RequestError` if an option is wrong, or the sink holds another chain
  * @throws {@link SinkError} if the database cannot be used; errors of the node once it was retried for `retryForMs`
- * @throws `CanceledError` if the signal was aborted. What waits in the queue stays, and workers go on with it
+ * @throws `CanceledError` if the signal was aborted. Waiting units stay in the queue, and workers continue with them
  *
  * @example
  * const { failed } = await queueSync(client, { sink: postgresSink("postgres://me@db.example/history") });

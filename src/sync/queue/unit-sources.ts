@@ -11,7 +11,7 @@ import { firstEndingAt } from "../unit.js";
 
 /** Knows which of a worker's nodes have which units. A node is asked only for what it has listed itself. */
 export interface UnitSources {
-  /** What the nodes have together, by the last reading. */
+  /** The combined history of the nodes at the last reading. */
   readonly history: NodeHistory;
   /**
    * Returns the nodes that list the last segment of a unit. If none does, or a node was unreachable, the history is

@@ -23,7 +23,7 @@ import {
 import { reportPlans } from "./stored-plan.js";
 import { createUnitSources, type UnitSources } from "./unit-sources.js";
 
-/** What a worker has done. */
+/** The result of a worker. */
 export interface WorkerSummary {
   /** Units that it has loaded. */
   readonly units: number;

@@ -31,7 +31,7 @@ export interface Done {
   /** How many of them the sink has. */
   readonly done: number;
   readonly missing: number;
-  /** What the sink has. */
+  /** The coverage of the sink. */
   readonly there: Loaded;
   /** What this process has loaded. */
   readonly loaded: Loaded;
@@ -94,7 +94,7 @@ export interface NodeReport extends Loaded {
   readonly lag?: LagReport;
 }
 
-/** How far the sink is behind the node. */
+/** The lag of the sink behind the node. */
 export interface Lag {
   /** The node's last block minus the last block of the table that lags most. Gaps before it do not count. */
   readonly blocks: bigint;
@@ -106,7 +106,7 @@ export interface Lag {
 }
 
 /**
- * What a sync does: before its first plan, loading, waiting for node or sink, or done until the next reading of the
+ * The state of a sync: before its first plan, loading, waiting for node or sink, or done until the next reading of the
  * history.
  */
 export type Phase = "starting" | "syncing" | "waiting" | "idle";
@@ -139,8 +139,8 @@ export interface SyncSnapshot {
   /** What the sync waits for; absent if it does not wait. */
   readonly waiting?: ErrorReport;
   /**
-   * Seconds without an event although there is work: since the last event, or since the time that it gave for the next
-   * one. 0 if nothing is missing, in flight or due.
+   * Seconds without an event although there is work: since the last event, or since the announced time of the next one.
+   * 0 if nothing is missing, in flight or due.
    */
   readonly silentSeconds: number;
   /** Columns and values that a newer node has sent. */

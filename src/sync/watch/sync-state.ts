@@ -26,7 +26,7 @@ const FORECAST_WINDOW_MS = 600_000;
 
 const NO_RATES = { bytes: 0, rows: 0, segments: 0 };
 
-/** What the state of a sync is made of. */
+/** The inputs of the state of a sync. */
 export interface SyncStateOptions {
   /** The tables that are synced; all by default. */
   readonly tables?: readonly TableName[] | undefined;

@@ -200,7 +200,7 @@ export interface WatchResponse {
   readonly body: string;
 }
 
-/** What responses are made of. */
+/** The content of responses. */
 export interface RequestHandlerOptions {
   readonly snapshot: () => Promise<SyncSnapshot>;
   readonly writeMetrics: (snapshot: SyncSnapshot) => Promise<string>;

@@ -13,7 +13,7 @@ import type { TransportSettings } from "../transport-types.js";
 
 /** How the connections of channels reach a server: through a proxy if there is one, and with TLS for `https:`. */
 export interface ChannelPath {
-  /** What channels connect to: the server, or the proxy. */
+  /** The address that channels connect to: the server, or the proxy. */
   readonly target: string;
   /** Open the tunnel through the proxy and TLS, on connections to the target. */
   readonly credentials: ChannelCredentials;

@@ -31,7 +31,7 @@ interface OpenChannel {
 /**
  * Creates a Connect transport on a channel of `@grpc/grpc-js`, without the layers around it.
  *
- * A message is read from the connection when the caller takes the previous one; the node can be ahead by a flow-control
+ * A message is read from the connection when the caller reads the previous one; the node can be ahead by a flow-control
  * window. A stream is canceled when its reader stops. When the node ends a stream with an error, grpc-js drops the
  * messages that were not read yet. Nothing is sent before the first call. grpc-js opens connections and sets timers by
  * itself, so a replaced runtime does not affect those.

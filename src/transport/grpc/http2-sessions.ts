@@ -67,7 +67,7 @@ interface Session {
 }
 
 /**
- * Creates HTTP/2 sessions with a server. A session is used once the server's SETTINGS have arrived, since a port that
+ * Creates HTTP/2 sessions with a server. A session is used once the server's SETTINGS have arrived, because a port that
  * accepts connections and sends nothing is unreachable. After a GOAWAY, a session keeps its streams and gets no others.
  *
  * @param config the server's URL, and the options of its connections

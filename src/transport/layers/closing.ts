@@ -8,11 +8,12 @@ import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /**
- * Returns a transport that closes at once: calls in flight fail with an error that says so, and later calls are refused.
+ * Returns a transport that closes immediately: calls in flight fail with an error that says so, and later calls are
+ * refused.
  *
  * @param transport the transport that makes the calls
  * @param name the transport's name in the configuration, for errors
- * @param newController creates the controller of each call; by default Node's own, since not every transport accepts
+ * @param newController creates the controller of each call; by default Node's own, because not every transport accepts
  *   another kind of signal
  * @returns the transport; closing it a second time does nothing
  */

@@ -28,7 +28,7 @@ export type FallbackMember = NamedTransport;
 
 /** A transport to one of several nodes. */
 export interface NodeMember extends FallbackMember {
-  /** What rotates together: calls go to members of another group only if those of the preferred one fail. */
+  /** A group that rotates together: calls go to members of another group only if those of the preferred one fail. */
   readonly group?: string;
   /** The node's host: what one node refuses for too many calls, another may answer. */
   readonly node?: string;
@@ -62,7 +62,7 @@ export interface FallbackOptions extends Partial<Omit<FallbackConfig, "maxLagBlo
 /** A transport that a call may use. */
 interface Candidate {
   readonly member: NodeMember;
-  /** Whether it is in its cooldown, since it was unreachable. */
+  /** Whether it is in its cooldown, because it was unreachable. */
   readonly isCoolingDown: boolean;
 }
 

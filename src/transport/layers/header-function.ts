@@ -15,8 +15,9 @@ import { endUnsent } from "./library-errors.js";
  *
  * @param transport the transport that makes the calls
  * @param headersOf returns the headers; a call's own headers override them
- * @returns the transport; closing it closes `transport`. A call whose headers cannot be had fails with a Connect error before anything is sent: its cause
- *   is a {@link RequestError}, or says that the call was aborted or exceeded its deadline.
+ * @returns the transport; closing it closes `transport`. A call without headers from the function fails with a Connect
+ *   error before anything is sent: its cause is a {@link RequestError}, or says that the call was aborted or exceeded
+ *   its deadline.
  */
 export function withHeaderFunction(transport: ClosableTransport, headersOf: HeaderFunction): ClosableTransport {
   return {

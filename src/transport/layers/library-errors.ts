@@ -49,7 +49,7 @@ export interface CallContext {
   readonly signal?: AbortSignal | undefined;
   /** Whether the method responds with exactly one message; by default not. */
   readonly hasSingleResponse?: boolean | undefined;
-  /** What remains of the call's time, in milliseconds; `undefined` without a limit. */
+  /** The remaining time of the call, in milliseconds; `undefined` without a limit. */
   readonly leftMs?: number | undefined;
 }
 

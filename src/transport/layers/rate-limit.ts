@@ -478,9 +478,9 @@ export function createTokenBucket(perSecond: number, capacity = perSecond): Toke
   };
 }
 
-/** What a response says about the node's rate limit. */
+/** The node's rate limit, as a response reports it. */
 export interface Allowance {
-  /** The number of calls that the node would accept at once. */
+  /** The number of calls that the node would accept now. */
   readonly remaining: number;
   /** The number of calls that are added in a second. */
   readonly perSecond: number;
@@ -499,7 +499,7 @@ const MAX_BAN_S = 24 * 3600;
 const REFUSAL_CODES: readonly Code[] = [Code.ResourceExhausted, Code.Unavailable];
 
 /**
- * Reads what a response says about the node's limit. Deployed nodes send the number of calls that their bucket still
+ * Reads the node's limit from a response. Deployed nodes send the number of calls that their bucket still
  * holds, and the number of calls (`ratelimit-limit`) that are added to it in a time (`ratelimit-reset`, in seconds).
  *
  * @param headers the headers or trailers of the response
@@ -541,7 +541,7 @@ export function refusalMs({ code, metadata }: ConnectError): number | undefined 
  * Returns how long a ban lasts.
  *
  * @param error the error of the call
- * @returns the time in milliseconds; `undefined` if the error is no ban
+ * @returns the time in milliseconds; `undefined` if the error is not a ban
  */
 export function banMs({ code, metadata }: ConnectError): number | undefined {
   const seconds = readInteger(metadata, "ratelimit-retry-after") ?? readInteger(metadata, "retry-after");

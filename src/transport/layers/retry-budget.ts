@@ -1,4 +1,4 @@
-/** What the retries of a client may cost its node. */
+/** The budget of a client's retries. */
 export interface RetryBudget {
   /** Returns whether a call that was sent may be retried. */
   allowsRetry(): boolean;
@@ -9,7 +9,7 @@ export interface RetryBudget {
 
 /**
  * Creates a retry budget: the token bucket of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md,
- * "Throttling Retry Attempts"). Each failure takes a token, each success gives a part of one, and calls are retried
+ * "Throttling Retry Attempts"). Each failure takes a token, each success returns a part of one, and calls are retried
  * while more than half of the tokens are left. A node where most calls fail gets few retries; in the long run, a node
  * gets `tokenRatio` times as many retries as other calls at most.
  *

@@ -19,7 +19,7 @@ export const ACCEPTED_ENCODINGS: string = [...DECODERS.keys()].join(", ");
  * Returns whether a body has no content encoding, or a known one.
  *
  * @param header the header of the response
- * @returns whether it is possible read
+ * @returns whether it can be read
  */
 export function isReadable(header: Headers): boolean {
   const encoding = encodingOf(header);

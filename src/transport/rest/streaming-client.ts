@@ -26,8 +26,8 @@ export interface StreamingClient {
 }
 
 /**
- * Creates a client of an HTTP/1.1 server whose responses stream, on Node's HTTP. A call that is aborted while it connects
- * ends at once.
+ * Creates a client of an HTTP/1.1 server whose responses stream, on Node's HTTP. A call that is aborted while it
+ * connects ends immediately.
  *
  * @param config the server's URL, and the options of its connections
  * @param options `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds

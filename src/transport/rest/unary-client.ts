@@ -39,7 +39,7 @@ export interface CompleteResponse {
   readonly body: Buffer;
 }
 
-/** Makes calls to one server whose responses are read completely, on connections that are reused. */
+/** Sends calls to one server and reads each response completely, on connections that are reused. */
 export interface UnaryClient {
   call(request: UnaryRequest): Promise<CompleteResponse>;
   /** Closes all connections. */
@@ -61,8 +61,8 @@ type ExchangeState =
 
 /**
  * Creates a client of an HTTP/1.1 server for small calls. It uses undici, whose connections cost a fraction of those of
- * Node's HTTP (bench group `calls`). A connection has one request at a time, and no request is sent twice. A call that is
- * aborted while it connects ends at once.
+ * Node's HTTP (bench group `calls`). A connection has one request at a time, and no request is sent twice. A call that
+ * is aborted while it connects ends immediately.
  *
  * @param config the server's URL, and the options of its connections
  * @param settings `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds
@@ -303,7 +303,7 @@ interface Connection {
   failure(): Error | undefined;
   /** Returns whether a byte was received. */
   hasReceived(): boolean;
-  /** Closes the connection at once, also while it is connecting. */
+  /** Closes the connection immediately, even while it is connecting. */
   destroy(): void;
 }
 

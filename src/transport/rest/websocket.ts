@@ -55,7 +55,7 @@ export interface MessageSocket {
   readonly opening: IncomingMessage;
   /**
    * The messages that arrive. While they are not read, the sender is held back. They fail if the other side closes the
-   * socket, also if it does so normally, since no call ends this way.
+   * socket, even normally, because no call ends this way.
    */
   readonly frames: AsyncIterable<Uint8Array>;
   /** Sends a text message. Resolves to `true` when another one may be sent, and to `false` when the socket is closed. */
@@ -378,7 +378,9 @@ export interface WebSocketCall<I extends DescMessage, O extends DescMessage> {
   readonly method: DescMethod & { readonly input: I; readonly output: O };
   readonly rule: HttpBinding;
   readonly socket: CallSocket;
-  /** The requests, which are sent as they come. The call goes on after them, since a WebSocket has no half-close. */
+  /**
+   * The requests, which are sent as they come. The call continues after them, because a WebSocket has no half-close.
+   */
   readonly requests: AsyncIterable<MessageShape<I>>;
   readonly options: Pick<JsonOptions, "registry">;
 }

@@ -285,7 +285,8 @@ export function valueSql(text: string, column: SinkColumn | undefined, huge: Hug
 
 /**
  * Returns the call that reads a CSV file with all fields as text, named `c0`, `c1` and so on. NULL and the empty string are
- * kept apart. DuckDB reads the file in parallel only if no field contains a line break, which it may take for the end of a row.
+ * kept apart. DuckDB reads the file in parallel only if no field contains a line break, which it may mistake for the
+ * end of a row.
  *
  * @param spooled the file
  * @returns the call, for a FROM clause

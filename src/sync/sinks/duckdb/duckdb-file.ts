@@ -48,7 +48,7 @@ export interface DuckdbFile {
   read<T>(what: string, read: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Writes on a separate connection and in a transaction, while nobody else writes. */
   write<T>(what: string, write: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Appends `bytes` of CSV to tables, on a separate connection and in a transaction, while others may append, too. */
+  /** Appends `bytes` of CSV to tables, on a separate connection and in a transaction, while others may append too. */
   append<T>(
     what: string,
     bytes: bigint,

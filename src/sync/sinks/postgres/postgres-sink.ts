@@ -36,15 +36,15 @@ export interface PostgresSinkOptions {
 /** A sink in PostgreSQL. */
 export interface PostgresSink extends Required<Sink> {
   /**
-   * Creates the primary keys and indexes that the opened tables lack, or, after `inspect`, all tables of the schema. This may
-   * take long, and blocks loads of the table.
+   * Creates the primary keys and indexes that the opened tables lack, or, after `inspect`, all tables of the schema.
+   * This may take a long time, and blocks loads of the table.
    *
    * @param signal cancels the call; indexes of tables that are done remain
    */
   createIndexes(signal?: AbortSignal): Promise<void>;
   /**
-   * Creates the missing indexes for common queries, such as the trades of a buyer. Call it after the first rows were loaded. It
-   * may take long, and blocks loads of the table.
+   * Creates the missing indexes for common queries, such as the trades of a buyer. Call it after the first rows were
+   * loaded. It may take a long time, and blocks loads of the table.
    *
    * @param signal cancels the call; indexes that are done remain
    * @returns the number of created indexes
@@ -77,7 +77,7 @@ interface Opened {
  * installed.
  *
  * @param target a URL such as `postgres://me@db.example/history`, whose missing parts are taken from libpq's environment
- *   variables, as far as `pg` supports them; or a pool of `pg`, which the sink does not close
+ *   variables, if `pg` supports them; or a pool of `pg`, which the sink does not close
  * @param options schema, indexes and views
  * @returns the sink. It does not connect before it is opened
  * @throws `RequestError` if the URL or the schema's name is invalid, or an option is unknown or invalid

@@ -7,7 +7,7 @@ export interface Decimal {
 /**
  * Reads a whole number as the network does: decimal digits with an optional sign.
  *
- * @returns the number; `undefined` if the text is none
+ * @returns the number; `undefined` if the text is not a number
  */
 export function integer(text: string): bigint | undefined {
   return /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
@@ -16,7 +16,7 @@ export function integer(text: string): bigint | undefined {
 /**
  * Reads an unsigned number of 256 bits as the network does (`libs/num/uint.go`). A negative number wraps around.
  *
- * @returns the number; `undefined` if the text is no whole number or has more than 256 bits
+ * @returns the number; `undefined` if the text is not a whole number or has more than 256 bits
  */
 export function uint256(text: string): bigint | undefined {
   const value = integer(text);
@@ -27,7 +27,7 @@ export function uint256(text: string): bigint | undefined {
 }
 
 /**
- * Returns whether the network takes an unsigned number for a negative one: if its highest bit is set.
+ * Returns whether the network treats an unsigned number as negative: if its highest bit is set.
  *
  * @param value the number
  */
@@ -44,7 +44,7 @@ const MAX_EXPONENT = 100_000n;
 /**
  * Reads a decimal number as the network does: digits with an optional sign, point and exponent.
  *
- * @returns the number; `undefined` if the text is none, or its exponent is larger than a node can work with
+ * @returns the number; `undefined` if the text is not a number, or its exponent is larger than a node can work with
  */
 export function decimal(text: string): Decimal | undefined {
   const [, digits = "", exponent = "0"] = /^([^eE]*)(?:[eE](.*))?$/s.exec(text) ?? [];
@@ -103,7 +103,7 @@ const FLOAT = /^[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE]
 /**
  * Reads a floating-point number of 64 bits as the network does (Go's `strconv.ParseFloat`).
  *
- * @returns the number, infinite if it is out of range; `undefined` if the text is none
+ * @returns the number, infinite if it is out of range; `undefined` if the text is not a number
  */
 export function float64(text: string): number | undefined {
   if (/^nan$/i.test(text)) {
@@ -119,7 +119,7 @@ export function float64(text: string): number | undefined {
  * Returns whether a text is a floating-point number as the network reads them without a limit (Go's `big.Float`), and of
  * which sign.
  *
- * @returns -1, 0 or 1; `undefined` if the text is no number
+ * @returns -1, 0 or 1; `undefined` if the text is not a number
  */
 export function floatSign(text: string): number | undefined {
   if (!FLOAT.test(text) && !/^[+-]?[iI]nf$/.test(text)) {

@@ -100,7 +100,7 @@ function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[K
  * Checks a command by the rules of the network's own check (`commands/transaction.go`, v0.78.0).
  *
  * @param command the command by its name and its message
- * @returns the problems, with the network's names of the fields and its texts; empty if the network takes the command
+ * @returns the problems, with the network's names of the fields and its texts; empty if the network accepts the command
  * @throws {@link RequestError} if no command has this name
  */
 export function networkProblems(command: Command): readonly NetworkProblem[] {

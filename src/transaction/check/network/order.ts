@@ -318,7 +318,9 @@ export function* stopOrdersCancellationProblems(command: StopOrdersCancellation,
   }
 }
 
-/** Checks a batch of instructions (`commands/batch_market_instructions.go`). What it holds is checked when it is executed. */
+/**
+ * Checks a batch of instructions (`commands/batch_market_instructions.go`). Its content is checked when it is executed.
+ */
 export function* batchProblems(batch: BatchMarketInstructions, at: Field): NetworkProblems {
   const lists = [
     batch.cancellations,
