@@ -73,7 +73,8 @@ export interface ArchiveFile {
    * row that has more or fewer fields than the header row, a quote inside an unquoted field, text after a closing quote,
    * or a carriage return outside quotes without a line feed. Whoever loads the bytes has to detect these.
    *
-   * @returns yields the bytes, split anywhere, each part once it is checked; returns the numbers of rows and bytes
+   * @returns yields the bytes, split at any position, each part after it is checked; returns the numbers of rows and
+   *   bytes
    * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
    *
    * @example

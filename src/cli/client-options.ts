@@ -29,7 +29,7 @@ export const profileOption = choice(
 );
 
 /**
- * The options that choose a node and the way to reach it. No option accepts a secret, because other users of a machine
+ * The options that choose a node and how to reach it. No option accepts a secret, because other users of a machine
  * can read arguments.
  */
 export const clientOptions = {

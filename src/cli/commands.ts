@@ -183,7 +183,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     signer: {
       group: GROUPS.transactions,
-      description: "Sign for other programs by a policy, over a Unix socket, until interrupted.",
+      description: "Sign for other programs according to a policy, over a Unix socket, until interrupted.",
       load: async () => (await import("./commands/signer-command.js")).addSigner,
     },
     outcome: {

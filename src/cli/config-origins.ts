@@ -4,7 +4,7 @@ import type { LoadedConfig } from "../index.js";
 import type { Streams } from "./output.js";
 
 /**
- * Says where the URLs of the nodes come from, and how to name others.
+ * Explains where the URLs of the nodes come from, and how to set others.
  *
  * @param loaded the configuration
  * @param environment the environment variables, which say where the user's own configuration file is

@@ -27,8 +27,8 @@ type Presence = "optional" | "required" | "defaulted";
 
 /**
  * An option as a command declares it, once: the command line is parsed by it, help, completion and reference are written
- * from it, and the type of its value follows from it. The name of its flag is that of its value in a record of options:
- * `fromBlock` is given as `--from-block`.
+ * from it, and the type of its value follows from it. The name of its flag is derived from the name of its value in the
+ * options: `fromBlock` is given as `--from-block`.
  */
 export interface OptionDeclaration<Value, Requirement extends Presence = Presence> extends OptionSettings {
   readonly presence: Requirement;

@@ -137,7 +137,7 @@ export function intendedOption(name: string, flags: readonly string[]): string |
 }
 
 /**
- * Returns how secrets are given, if an option looks like one for a secret, which no option takes.
+ * Returns how to pass secrets, if an unknown option looks like one for a secret; no option accepts secrets.
  *
  * @param name the name of an option that the command does not have
  * @returns the advice; undefined for other options

@@ -18,7 +18,7 @@ export interface ReadySigner {
   readonly admin?: string | undefined;
 }
 
-/** Prints what happens in a signer process, a line for each event. */
+/** Prints the events of a signer process, one per line. */
 export interface SignerLog {
   ready(signer: ReadySigner): void;
   event(event: SignerEvent): void;

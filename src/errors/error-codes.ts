@@ -87,7 +87,8 @@ export const ERROR_CODES = {
   TW_NOT_OVER_REST: {
     class: "RequestError",
     title: "The call cannot be made over REST",
-    cause: "The method has no HTTP rule, or a field of the request has no form in the URL that the rule prescribes.",
+    cause:
+      "The method has no HTTP rule, or a field of the request cannot be represented in the URL that the rule prescribes.",
     advice: "Call the method over gRPC: set `grpc.url` (`--grpc-url`).",
     example: "core.PingService/Ping has no HTTP rule, so it cannot be called over REST",
   },
@@ -145,7 +146,7 @@ export const ERROR_CODES = {
   TW_NODE_UNIMPLEMENTED: {
     class: "NodeError",
     title: "The node does not offer the method",
-    cause: "The node has another version, the URL leads to a core node instead of a data node, or to another server.",
+    cause: "The node has another version, or the URL leads to a core node or another server instead of a data node.",
     advice: "Check the URL, and the node's version with `tradewire status`.",
     example: "the node answered UNIMPLEMENTED: unknown service datanode.api.v2.TradingDataService",
   },

@@ -141,7 +141,7 @@ function startFetches(
 
 /** The parts in block order, as they are joined. */
 interface PartSequence {
-  /** Yields the paths of parts, each once it is fetched. */
+  /** Yields the path of each part once it is fetched. */
   paths(from: number, until: number): AsyncGenerator<string>;
   /** Returns the part that is being joined, and the first part of its file, whose columns it must have. */
   joining(): readonly RangePart[];

@@ -207,7 +207,8 @@ export function isIntegerIn(value: unknown, min: number, max: number): value is 
 }
 
 /**
- * Returns the bytes of a chunk of a byte stream. Streams of `node:fs` give strings if they were opened with an encoding.
+ * Returns the bytes of a chunk of a byte stream. Streams of `node:fs` yield strings if they were opened with an
+ * encoding.
  *
  * @param name the stream's name
  * @param chunk the chunk

@@ -58,7 +58,7 @@ export function countElements(bytes: number): ElementCount {
 }
 
 /**
- * Returns the number of elements that a message counts as, without its contents.
+ * Returns the number of elements that a message counts as, excluding its contents.
  *
  * @param desc the message's descriptor
  * @returns the number, at least 1

@@ -25,7 +25,8 @@ export interface LeaseSender {
    * @param batch the batch
    * @param options a signal, and a time limit for all of it
    * @param build creates the command; by default that of the batch
-   * @returns promises of its outcome, and of the moment from which another one can be sent: it is signed, or has failed
+   * @returns promises of its outcome, and of the moment when the next batch can be sent: when this one is signed or has
+   *   failed
    */
   send(
     batch: LeaseBatch,

@@ -118,7 +118,7 @@ function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): Sin
  *
  * @param sink the sink, opened
  * @param query the history, the tables, the range, the limit of the lists, and from where another history is replaced
- * @returns what the sink has, what it lacks, and where the histories diverge
+ * @returns the coverage, the missing segments, and where the histories diverge
  * @throws `SinkError` if the ledger cannot be read or is broken
  *
  * @example

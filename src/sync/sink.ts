@@ -120,8 +120,8 @@ export interface TableCoverage {
  * called first, and once.
  *
  * A sink keeps a ledger of the units that it holds. Rows and their ledger entry become visible together or not at all,
- * however and whenever the process ends. This makes a sync exact. The next process removes what an ended one has left
- * behind.
+ * however and whenever the process ends. This makes a sync exact. The next process removes the leftovers of an ended
+ * one.
  */
 export interface Sink extends AsyncDisposable {
   /** The name for people, such as `duckdb:history.duckdb`; without passwords. */

@@ -26,7 +26,7 @@ export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
  */
 export const maxWaitKey: ContextKey<number | undefined> = { id: Symbol("maximum wait"), defaultValue: undefined };
 
-/** The key of whether a call is sent before others that wait for their turn. */
+/** The key that marks a call as sent before others that wait for their turn. */
 export const isUrgentKey: ContextKey<boolean> = { id: Symbol("sent before others"), defaultValue: false };
 
 /** The key of the time at which a call must have ended, by `monotonicMs()`. */
@@ -85,7 +85,7 @@ export function callId(contextValues: ContextValues): number {
 }
 
 /**
- * Sets the function that the transport calls whenever bytes of a call arrive, also when they complete no message.
+ * Sets the function that the transport calls whenever bytes of a call arrive, even if they complete no message.
  *
  * @param contextValues the call's context values
  * @param listener the function

@@ -116,7 +116,7 @@ export function deadlineError(): CallError {
 }
 
 /**
- * Returns the error of a call that its deadline or its signal has ended before anything of it was sent.
+ * Returns the error of a call that its deadline or its signal ended before any part of it was sent.
  *
  * @param reason the reason of the deadline or the signal
  * @returns the error
@@ -221,7 +221,7 @@ export function httpText({ status, location }: HttpAnswer): string {
 
 /**
  * Finds the failure behind an error of another library. Connect's transports, and the parts of Connect that this library
- * uses, describe a failure in their message alone. This is the only place that parses those messages.
+ * uses, describe a failure only in their message. This is the only place that parses those messages.
  *
  * @param error the error that the library has thrown
  * @returns the failure; `undefined` if the message is unknown

@@ -77,8 +77,8 @@ export interface NodeChange {
 
 /**
  * Functions that observe calls, for logs, metrics and traces. They are called synchronously. An error that one throws
- * becomes a warning of the process, once for each kind of hook, and changes no call. No hook gets a header, a request or a
- * response, since those may hold secrets.
+ * becomes a warning of the process, once for each kind of hook, and changes no call. Hooks receive no headers, requests
+ * or responses, because they may contain secrets.
  */
 export interface Hooks {
   onCallStart?(call: CallInfo): void;

@@ -28,9 +28,9 @@ export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
 }
 
 /**
- * Runs a unary call as Connect's `runUnaryCall` does. Connect's needs signals of Node, which cost so much that a gRPC call
- * takes 28 % less CPU time without them (bench group `calls`). If the signal that `next` gets belongs to the call, it is
- * aborted when the call has ended.
+ * Runs a unary call as Connect's `runUnaryCall` does. Connect's function needs Node's signals, which are so expensive
+ * that a gRPC call takes 28 % less CPU time without them (bench group `calls`). If the signal that `next` gets belongs
+ * to the call, it is aborted when the call has ended.
  *
  * @param call the call and its limits
  * @returns the response

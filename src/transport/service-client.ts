@@ -24,8 +24,8 @@ export type ServiceClient<S extends DescService> = Client<S> & {
 };
 
 /**
- * Creates a client of a service like Connect's own, whose methods throw the library's errors. A stream that is no longer
- * read, for example after `break`, is ended; Connect's client would leave it open. Requests and options are checked before
+ * Creates a client of a service like Connect's own, whose methods throw the library's errors. Ends a stream that is no
+ * longer read, for example after `break`; Connect's client would leave it open. Requests and options are checked before
  * anything is sent, and enum values in requests may be names.
  *
  * @param service the service's descriptor, as `protoc-gen-es` generates it

@@ -35,7 +35,7 @@ import type { ClosableTransport, Endpoint } from "./transport-types.js";
 
 export type { ClosableTransport } from "./transport-types.js";
 
-/** The parts around every call, over all transports. */
+/** The layers around every call, over all transports. */
 export interface TransportOptions {
   /** Connect's interceptors. They see a call once, however often it is retried. */
   readonly interceptors?: readonly Interceptor[] | undefined;
@@ -308,7 +308,7 @@ function overNodes(
   return betweenNodes(nodes, { ...config.fallback, hooks, rotates, ...(gate && !isOneNode && { gate }) });
 }
 
-/** The options that all transports share. Those that are left out have the configuration's defaults. */
+/** The options that all transports share. Omitted ones have the configuration's defaults. */
 interface SharedOptions extends TransportOptions {
   /** Time limits, in milliseconds: `connectMs`, `callMs`, `idleMs`. */
   readonly timeouts?: ClientConfig["timeouts"];

@@ -175,7 +175,7 @@ export function lookUpName<T>(
 }
 
 /**
- * Returns the error of a name that nothing has.
+ * Returns the error for an unknown name.
  *
  * @param name the name as the user wrote it
  * @param candidates the candidates

@@ -15,8 +15,8 @@ import { isJsonObject } from "../../json/json-values.js";
  * Applies the values of `--set` to the JSON of a message.
  *
  * A setting is `path=value`. The path is fields joined by dots, as in `.proto` files or in JSON, and may end in the key
- * of a map. A repeated field takes several values by commas, where a backslash escapes the next character, and more
- * values by more settings; together they replace a list in the JSON. A message is given as JSON.
+ * of a map. A repeated field accepts several values, separated by commas (a backslash escapes the next character) or in
+ * several settings; together they replace a list in the JSON. A message is given as JSON.
  *
  * @param desc the message
  * @param json its JSON; changed in place

@@ -169,7 +169,7 @@ const failureOptions = {
 type ControlOptions = OptionValues<typeof controlOptions>;
 
 /**
- * Defines the commands that control a local node which runs with `--admin`.
+ * Defines the commands that control a local node started with `--admin`.
  *
  * @param devnode the command `devnode`, to which they are added
  * @param context the streams of the command, and the signal that interrupts it

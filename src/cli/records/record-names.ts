@@ -140,7 +140,7 @@ export function marketCode({ tradableInstrument }: Market): string {
  * @param what the kind of record, such as `party`
  * @param advice what to do if there is none
  * @returns the identifier
- * @throws {@link RequestError} if none begins with the digits, or several do, or there are too many to tell
+ * @throws {@link RequestError} if none or several begin with the digits, or there are too many to decide
  */
 export async function findId(text: string, ids: AsyncIterable<string>, what: string, advice: string): Promise<string> {
   if (FULL_ID.test(text)) {

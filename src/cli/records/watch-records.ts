@@ -21,8 +21,8 @@ export interface WatchedRecords<M extends DescMessage> {
   /** Lists the records, as many as the command shows, after the decimals of their markets were loaded. */
   list(signal: AbortSignal): AsyncIterable<MessageShape<M>>;
   /**
-   * The streams of changes. Each is opened again after a lost connection. `relist` asks for another listing, for a change
-   * of a record that the stream does not contain.
+   * The streams of changes. Each is opened again after a lost connection. `relist` requests another listing, for
+   * changes that the stream does not contain.
    */
   readonly streams: readonly ((
     connection: AbortSignal,

@@ -173,7 +173,7 @@ export function executorOf(client: QueryRunner): PgBoss.Db & { readonly failure:
 }
 
 /**
- * Ends a connection. If the other side does not answer, it is abandoned.
+ * Ends a connection. If the other side does not respond, it is abandoned.
  *
  * @param client the connection
  */

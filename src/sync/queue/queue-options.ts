@@ -5,7 +5,7 @@ import { type ParsedSyncOptions, parseSyncOptions, type SyncOptions } from "../s
 
 /** Limits of calls of one node by all planners and workers of a queue together. Give all of them the same limits. */
 export interface CallLimits {
-  /** Calls a second; 20 by default, which nodes allow per address. */
+  /** Calls per second; 20 by default, which nodes allow per address. */
   readonly callsPerSecond?: number | undefined;
   /** Maximum burst of calls after a pause; 100 by default. */
   readonly burst?: number | undefined;
@@ -28,7 +28,7 @@ export interface WorkerOptions
   /** Maximum number of exports of a node that all workers together have in flight; 4 by default. */
   readonly exportsPerNode?: number | undefined;
   /**
-   * Whether exports count towards the calls a second; true by default. Nodes do not count exports over gRPC, so that
+   * Whether exports count towards the calls per second; true by default. Nodes do not count exports over gRPC, so that
    * false is right if all nodes are called over it.
    */
   readonly countExports?: boolean | undefined;

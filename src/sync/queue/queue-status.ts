@@ -8,7 +8,7 @@ import { QUEUE_TIMINGS } from "./queue-options.js";
 
 /** The state of a queue. Times are ISO 8601 in UTC, by the clock of the database. */
 export interface QueueStatus {
-  /** The chain whose history is queued; absent before a planner has led. */
+  /** The chain whose history is queued; absent until a planner has become the leader. */
   readonly chainId?: string;
   /** The planner that leads, by its host and process; absent if none does. */
   readonly leader?: string;

@@ -78,7 +78,7 @@ export interface ErrorReport {
 /** The lag of a node's last block behind its core's and the clock, at the last reading of its history. */
 export interface LagReport {
   readonly state: DataNodeLag["state"];
-  /** How much older the data node's last block was than the core's; absent if the core could not be asked. */
+  /** How much older the data node's last block was than the core's; absent if the core was unreachable. */
   readonly behindCoreSeconds?: number;
   /** The age of the core's last block, or of the data node's if the core was unreachable. */
   readonly behindClockSeconds: number;
@@ -86,7 +86,7 @@ export interface LagReport {
   readonly text: string;
 }
 
-/** A node that was asked, or that units came from. */
+/** A node that was called or that sent units. */
 export interface NodeReport extends Loaded {
   readonly name: string;
   readonly underWay: number;
@@ -150,7 +150,7 @@ export interface SyncSnapshot {
   readonly queue?: Readonly<Record<string, number>>;
 }
 
-/** Returns whether there is a plan, and the sync does not wait for node or sink. */
+/** Returns whether there is a plan and the sync is not waiting for a node or the sink. */
 export function isReady({ phase }: SyncSnapshot): boolean {
   return phase === "syncing" || phase === "idle";
 }

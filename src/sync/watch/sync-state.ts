@@ -89,7 +89,7 @@ interface Tracker {
   readonly unknown: Map<string, SyncSnapshot["unknown"][number]>;
   activity: Activity;
   planned: PlannedHistory | undefined;
-  /** When the last event came, and when it said that the next one is due. */
+  /** The time of the last event, and the time that it announced for the next one. */
   lastEvent: { readonly at: number; readonly nextAt: number | undefined };
 }
 

@@ -48,7 +48,7 @@ export function createTableProgress(table: TableName, now: () => number) {
     arrive(bytes: number): void {
       rates.bytes.add(bytes);
     },
-    /** Adds segments that are in the table, whichever process has loaded them. */
+    /** Adds segments that are in the table, regardless of the process that loaded them. */
     fill(count: number, range: BlockRange): void {
       missing = Math.max(0, missing - count);
       reach(range);

@@ -18,8 +18,8 @@ export interface ChannelPath {
   /** Open the tunnel through the proxy and TLS, on connections to the target. */
   readonly credentials: ChannelCredentials;
   /**
-   * Returns the error that says more, for an error of a call that could not connect; otherwise the same error. grpc-js
-   * keeps only the text of an error, and knows no proxies.
+   * Returns a more specific error for a call that could not connect; otherwise the same error. grpc-js keeps only the
+   * text of an error, and does not know the proxy.
    */
   explain(error: ConnectError): ConnectError;
 }

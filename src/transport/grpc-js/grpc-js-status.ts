@@ -62,8 +62,9 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
  * Returns the error of a call that grpc-js ended with a status other than OK.
  *
  * As with Connect's transports, the error of a status that the node sent has `grpc-status` in its metadata; the error of a
- * local failure has not. Trailers that are not empty came from the node. If the trailers are empty, the text decides, which a
- * node can imitate: so only a call that had no HTTP/2 stream is one for which no connection was made.
+ * local failure has not. Trailers that are not empty came from the node. If the trailers are empty, only the text is
+ * left, which a node can imitate: so only a call without an HTTP/2 stream counts as one for which no connection was
+ * made.
  *
  * @param status the status that grpc-js ended the call with
  * @param header the response's header, if it arrived

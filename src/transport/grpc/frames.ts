@@ -35,7 +35,7 @@ const MAX_INITIAL_BUFFER_BYTES = 4 * 1024 * 1024;
  * Creates a reader of gRPC frames. It copies the parts of a message into one buffer as they arrive: parts that are stored
  * until all have arrived outlive the young generation, and garbage collection then costs more than the copying.
  *
- * @param maxMessageBytes the maximum size of a message as it travels, in bytes
+ * @param maxMessageBytes the maximum size of a message on the wire, in bytes
  * @param onFrame called with each message
  * @returns the reader
  */

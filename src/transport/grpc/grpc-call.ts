@@ -48,7 +48,7 @@ type CallState =
       readonly kind: "ended";
       readonly error: ConnectError | undefined;
       readonly stream: ClientHttp2Stream | undefined;
-      /** Whether the reader knows about the end, so that nothing may change any more. */
+      /** Whether the reader has seen the end, after which nothing may change. */
       readonly isRead: boolean;
     };
 
@@ -65,7 +65,7 @@ interface Response {
 }
 
 /**
- * Starts a gRPC call over HTTP/2. Messages that arrived before a failure are read before it.
+ * Starts a gRPC call over HTTP/2. Messages that arrived before a failure are delivered first.
  *
  * @param options how the call is opened
  * @returns the call

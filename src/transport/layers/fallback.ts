@@ -30,7 +30,7 @@ export type FallbackMember = NamedTransport;
 export interface NodeMember extends FallbackMember {
   /** A group that rotates together: calls go to members of another group only if those of the preferred one fail. */
   readonly group?: string;
-  /** The node's host: what one node refuses for too many calls, another may answer. */
+  /** The node's host: a call that one host refuses because of too many calls, another may accept. */
   readonly node?: string;
 }
 
@@ -45,7 +45,7 @@ export interface NodeGate {
    * @param limitMs the time that the call has for it, in milliseconds; `undefined` without a limit
    */
   refusal(name: string, signal: AbortSignal | undefined, limitMs: number | undefined): Promise<string | undefined>;
-  /** Has a member checked again before its next use: its connection was lost. */
+  /** Schedules a check of a member before its next use, because its connection was lost. */
   onLost(name: string): void;
   /** Returns whether a member has answered since its connection was lost. */
   hasAnswered(name: string): boolean;
@@ -53,7 +53,7 @@ export interface NodeGate {
   lacksCheck(name: string): boolean;
 }
 
-/** Options of {@link fallback}. Those that are left out have the configuration's defaults. */
+/** Options of {@link fallback}. Omitted ones have the configuration's defaults. */
 export interface FallbackOptions extends Partial<Omit<FallbackConfig, "maxLagBlocks">> {
   /** `onFallback` is called when a call is made again over another transport. */
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
@@ -71,9 +71,9 @@ interface Candidate {
  *
  * A call falls back to the next transport if one is unreachable, does not answer within its share of the call's time, does
  * not offer the method, or is answered by something other than a node, as long as no message has arrived. A call that may
- * not be repeated, or whose requests stream, falls back only if there was no connection; otherwise the node might carry it
- * out twice, or requests could be lost. A transport that was unreachable gets a cooldown, so that a node without it costs
- * one failed connection rather than one for each call.
+ * not be repeated, or whose requests stream, falls back only if there was no connection; otherwise the node might
+ * execute it twice, or requests could be lost. A transport that was unreachable gets a cooldown, so that a node without
+ * it costs one failed connection rather than one for each call.
  *
  * @param members at least one transport, the preferred one first
  * @param options `strategy` is `first`, the default, or `round-robin`: reads go to all transports in turn. `pauseMs` is the

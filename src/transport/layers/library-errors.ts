@@ -95,7 +95,7 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
  *
  * @param transport a transport, such as {@link withOurErrors} returns
  * @param failing returns, for a call, the function that throws its failure
- * @returns the transport; its failures are those that `failing` throws
+ * @returns the transport; `failing` converts its failures
  */
 export function throwingOurErrors(transport: Transport, failing: CallErrorMapper): Transport {
   return withFailures(transport, failing);

@@ -31,7 +31,7 @@ export interface Pace {
   ): Promise<OnResponse>;
   /** Throws if the node has banned this address, or if the client is closed. */
   checkOpen(): void;
-  /** Fails all calls that wait or that come later. */
+  /** Fails all waiting and later calls. */
   close(): void;
 }
 
@@ -428,7 +428,7 @@ export interface TokenBucket {
   msFor(tokens: number): number;
   take(): void;
   /**
-   * Corrects the bucket by what is known about the node's.
+   * Corrects the bucket with the known state of the node's limit.
    *
    * @param perSecond the tokens that are added in a second
    * @param known the tokens in the node's bucket, or fewer
@@ -482,7 +482,7 @@ export function createTokenBucket(perSecond: number, capacity = perSecond): Toke
 export interface Allowance {
   /** The number of calls that the node would accept now. */
   readonly remaining: number;
-  /** The number of calls that are added in a second. */
+  /** The number of calls that are added per second. */
   readonly perSecond: number;
   /** The milliseconds until calls are accepted again after a refusal. */
   readonly resetMs: number;

@@ -40,7 +40,7 @@ export interface WebSocketClient {
    *
    * @param target path and query string, percent-encoded
    * @param header the header of the request
-   * @param signal closes the socket, also while it is opening
+   * @param signal closes the socket, even while it is opening
    * @returns the socket. If the server sends another response, that response, which may be read until the time limit for
    *   connecting.
    */

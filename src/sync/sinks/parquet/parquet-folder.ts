@@ -164,7 +164,7 @@ const MIN_FORMAT = 2;
 const aboutJson = v.object({ format: v.number(), chain_id: v.optional(v.string()) });
 
 /**
- * Prepares the folder of a sink. It is created if it does not exist, but its parent folder is not.
+ * Prepares the folder of a sink. It is created if it does not exist; its parent folder must exist.
  *
  * @param path the folder's path
  * @param name the sink's name, for errors

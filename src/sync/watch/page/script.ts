@@ -1,4 +1,4 @@
-/** The part of the page's script that asks for the state, and shows its figures and lists. */
+/** The part of the page's script that requests the state, and shows its figures and lists. */
 export const script = `
 const EVERY_MS = 1000;
 const WAIT_MS = 10000;
