@@ -215,7 +215,7 @@ export function brokenListing(summary: string): ProtocolError {
  * records than requested, and then claims that none follows, or omits one that does.
  *
  * @param method the method of the listing
- * @returns the number of rows of a page that a record occupies; `undefined` if each record occupies one
+ * @returns a function that counts the rows of a page that a record occupies; `undefined` if each record occupies one
  */
 export function rowsOf({ name, parent }: DescMethod): ((record: Message) => number) | undefined {
   if (`${parent.typeName}.${name}` !== "datanode.api.v2.TradingDataService.ListGovernanceData") {
