@@ -150,8 +150,8 @@ function countFailure({ total, broken, refused }: Failures, end: EndReason): Fai
  * Returns how long to wait before reading history again from the same position.
  *
  * An unreachable or failing node is retried without a limit; invalid responses are retried up to `maxBroken` times in a
- * row. A refused segment is requested twice, because the node may have dropped it since it listed it: the second
- * listing then says so.
+ * row. A refused segment is requested twice, because the node may have dropped the segment after listing it: the second
+ * listing then shows that.
  *
  * @param error the failure
  * @param failures the failures in a row, this one included

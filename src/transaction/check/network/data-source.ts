@@ -176,7 +176,7 @@ const OWN_SOURCES = 3;
 const NOT_FOR_LAST_TRADE = "must not be defined for price type last trade";
 
 /**
- * Checks how a market makes a price of several sources (`checkCompositePriceConfiguration` in
+ * Checks how a market computes a price from several sources (`checkCompositePriceConfiguration` in
  * `commands/proposal_submission.go`).
  *
  * @param config the configuration
