@@ -167,7 +167,7 @@ export function keepLeases(
 /** Reads the command of an order that is to be leased: the network gives it an expiry. */
 function readLeasedOrder(source: CommandSource, { marketIds }: LeaseSettings): OrderSubmission {
   assertObject("command", source);
-  if (!("case" in source) || source.case !== "orderSubmission") {
+  if (source.case !== "orderSubmission") {
     throw notLeasable("the command must be an order submission", "Use a result of units.order().");
   }
   const { value } = source;

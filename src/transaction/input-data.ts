@@ -18,6 +18,8 @@ export type CommandInit = Extract<
 export interface RawInputData {
   /** The Protobuf message's binary form, without the prefix of the chain's identifier. */
   readonly inputData: Uint8Array;
+  // Declared here as well: the compiler then compares a misspelt case with the names of all commands.
+  readonly case?: undefined;
 }
 
 /** The command of a transaction, in one of two forms. */
@@ -78,8 +80,8 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
  */
 export function readCommand(source: CommandSource): InputData {
   assertObject("command", source);
-  if ("case" in source && source.value === undefined) {
-    throw invalidValueError(source.case, source.value, "an object with the command's fields; use {} for none");
+  if (source.case !== undefined && source.value === undefined) {
+    throw invalidValueError(source.case, undefined, "an object with the command's fields; use {} for none");
   }
   const inputData =
     "inputData" in source
