@@ -1,6 +1,6 @@
 /**
- * The network's whole interface: its services, and every type by its package, as some names are in several packages.
- * The generated code is loaded by who imports this entry, and by nobody else.
+ * The network's whole interface: its services, and every type by its package, because some names exist in several packages. Only
+ * imports of this entry point load the generated code.
  *
  * @module tradewire/api
  */

@@ -12,7 +12,7 @@ import { type ExportEntry, type Exported, exportEntries } from "./export-entries
 import { type TypedBatch, type TypedFile, type TypedOptions, typedBatches } from "./typed-rows.js";
 
 /**
- * One CSV file of an archive. The parts of its name are missing if the name has another form.
+ * One CSV file of an archive. If the name has another form, its parts are missing.
  */
 export interface ArchiveFile {
   readonly name: string;
@@ -73,8 +73,8 @@ export interface ArchiveFile {
    * row that has more or fewer fields than the header row, a quote inside an unquoted field, text after a closing quote,
    * or a carriage return outside quotes without a line feed. Whoever loads the bytes has to detect these.
    *
-   * @returns yields the bytes, split at any position, each part after it is checked; returns the numbers of rows and
-   *   bytes
+   * @returns a generator that yields the bytes, split at any position, each part after it is checked; returns the numbers of rows
+   *   and bytes
    * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
    *
    * @example
@@ -101,8 +101,8 @@ export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
  * @param entries the archive's entries; their errors are thrown unchanged
  * @param options how CSV is decoded, and the requested table and range
  * @returns the files, in archive order
- * @throws {@link ProtocolError} if a file is corrupt, or the names are not those of adjacent ranges of one table, so
- *   that rows are missing
+ * @throws {@link ProtocolError} if a file is corrupt, or rows are missing because the names are not those of adjacent ranges of
+ * one table
  */
 export async function* csvFiles(
   entries: AsyncIterable<Entry>,

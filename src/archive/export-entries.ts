@@ -150,7 +150,7 @@ function checkRequested(
   }
 }
 
-/** The limits for files that are checked or copied but not stored, whose size does no harm. */
+/** The limits for files that are checked or copied but not stored, so that their size is harmless. */
 export const UNLIMITED: EntryLimits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Reads and merges exported ZIP archives of CSV files. This entry does not call nodes.
+ * Reads and merges exported ZIP archives of CSV files. This entry point does not call nodes.
  *
  * @module tradewire/archive
  */

@@ -37,8 +37,8 @@ interface Group {
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Merges archives of adjacent ranges into one of the same form: one CSV file for each schema
- * version, with one header row, and names of the merged range. Rows are copied byte for byte and checked on the way.
+ * Merges archives of adjacent ranges into one of the same form: one CSV file for each schema version, with one header row, and
+ * names of the merged range. Rows are checked and copied byte for byte.
  *
  * Files without a schema version in their names have the same version if their header rows are equal: a schema change
  * adds, removes or renames a column. With the profile `specification`, names contain a version only if the merged range
@@ -305,8 +305,8 @@ export function changed({ path, fileName }: Part): ProtocolError {
 }
 
 /**
- * Joins the CSV files of archives with adjacent ranges: one header row, then all rows, byte for byte. Content and
- * checksums of the archives are checked on the way.
+ * Joins the CSV files of archives with adjacent ranges: one header row, then all rows, byte for byte. Content and checksums of
+ * the archives are checked in the process.
  *
  * @param paths the archives' paths, in block order; the next one is requested once the previous one was read
  * @param reading `maxRowBytes` is the maximum row size in bytes, 64 MiB by default; `signal` stops the reading

@@ -52,7 +52,7 @@ export interface TypedFile {
  *
  * @param file the file, and the table and version of its name
  * @param batches the rows, in batches; their errors are thrown unchanged
- * @param options the table, and the callback for what is unknown
+ * @param options the table, and the callback for unknown columns and values
  * @param requestedTable returns the requested table, if any; called once the rows are read
  * @returns the typed rows; rows before an error are returned before it is thrown
  * @throws {@link RequestError} if the table is unknown, or differs from the options

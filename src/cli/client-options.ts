@@ -94,7 +94,7 @@ export function tableOption(description: string) {
 }
 
 /**
- * Declares the option that says where transactions have the chain's identifier.
+ * Declares the option that says where transactions contain the chain's identifier.
  *
  * @param description its line in the help
  * @returns the option

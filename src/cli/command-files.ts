@@ -26,7 +26,7 @@ export function standardInput({ in: input, signal }: CommandContext): Readable {
 }
 
 /**
- * Checks that a file begins like an archive. Pipes and the like can be read only once, and are not checked.
+ * Checks that a file begins like an archive. Pipes can be read only once, and are not checked.
  *
  * @param path path of the file
  * @throws {@link ProtocolError} if it is not a ZIP archive

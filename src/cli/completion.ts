@@ -16,9 +16,9 @@ interface Completion {
 /**
  * Finds the completions of the last word of a command line.
  *
- * @param program the command with its subcommands; the subcommand that is named has its options
+ * @param program the command with its subcommands; the named subcommand has its options
  * @param words the words after `tradewire`; the last one is at the cursor, and may be empty
- * @returns what may replace the last word
+ * @returns the possible replacements of the last word
  */
 export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
   const word = words.at(-1) ?? "";

@@ -7,7 +7,7 @@ import type { Streams } from "./output.js";
  * Explains where the URLs of the nodes come from, and how to set others.
  *
  * @param loaded the configuration
- * @param environment the environment variables, which say where the user's own configuration file is
+ * @param environment the environment variables, which locate the user's own configuration file
  * @returns the sentences
  */
 export function originsOf(loaded: LoadedConfig, environment: Streams["environment"]): string {

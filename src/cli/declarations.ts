@@ -7,7 +7,7 @@ export interface CompletionValues {
   readonly files?: boolean;
 }
 
-/** Finds the values that a shell offers, for what is typed of the value so far. */
+/** Finds the values that a shell offers, given the typed part of the value. */
 export type FindValues = (word: string) => CompletionValues | Promise<CompletionValues>;
 
 /** The properties of an option besides its value. */
@@ -26,9 +26,8 @@ export interface OptionSettings {
 type Presence = "optional" | "required" | "defaulted";
 
 /**
- * An option as a command declares it, once: the command line is parsed by it, help, completion and reference are written
- * from it, and the type of its value follows from it. The name of its flag is derived from the name of its value in the
- * options: `fromBlock` is given as `--from-block`.
+ * The declaration of an option. Parsing, help, completion, the reference and the type of its value all derive from it. The name
+ * of its flag is derived from the name of its value in the options: `fromBlock` becomes `--from-block`.
  */
 export interface OptionDeclaration<Value, Requirement extends Presence = Presence> extends OptionSettings {
   readonly presence: Requirement;
@@ -72,7 +71,7 @@ export function flag(description: string, settings: OptionSettings = {}): Option
 }
 
 /**
- * Declares a flag that turns off what is on by default.
+ * Declares a flag that disables a default.
  *
  * @param description its line in the help
  * @returns an option whose value is false if it is given as `--no-…`

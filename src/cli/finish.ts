@@ -5,8 +5,8 @@ import { type CommandContext, isColored, styled } from "./output.js";
 import { fullName, usageError } from "./usage-error.js";
 
 /**
- * Adds what all commands have to a command and its subcommands: the options `--quiet`, `--verbose` and `--no-color`, examples,
- * and errors of usage in the form of all errors.
+ * Adds the features of all commands to a command and its subcommands: the options `--quiet`, `--verbose` and `--no-color`,
+ * examples, and usage errors in the form of all errors.
  *
  * @param command the command, with its options
  * @param context the streams of the command
@@ -43,7 +43,7 @@ export function finish(command: Command, context: CommandContext): void {
   }
 }
 
-/** The flag that turns colours off, for help and errors of usage as well. */
+/** The flag that turns colors off, including for help and usage errors. */
 export const NO_COLOR = "--no-color";
 
 function addCommonOptions(command: Command): void {

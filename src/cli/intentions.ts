@@ -115,21 +115,21 @@ const OTHER_OPTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns the way to what a command of another name would do.
+ * Returns how to do what an unknown command's name suggests.
  *
  * @param name the name of a command that does not exist
- * @returns the advice; undefined if the name says nothing
+ * @returns the advice; undefined if the name is not recognized
  */
 export function adviceOnCommand(name: string): string | undefined {
   return Object.hasOwn(OTHER_COMMANDS, name) ? OTHER_COMMANDS[name] : undefined;
 }
 
 /**
- * Returns the option that is meant by an option of another name.
+ * Returns the option that an unknown option's name most likely means.
  *
  * @param name the name of an option that the command does not have
  * @param flags the options of the command
- * @returns its own option; undefined if the name says nothing
+ * @returns the command's option; undefined if the name is not recognized
  */
 export function intendedOption(name: string, flags: readonly string[]): string | undefined {
   const meant = Object.hasOwn(OTHER_OPTIONS, name) ? OTHER_OPTIONS[name] : undefined;

@@ -28,7 +28,7 @@ export const listingOptions = {
 /** The option of listings that have identifiers. */
 export const wideOption = flag("print full IDs and all columns; on a narrow terminal, each value on its own line");
 
-/** How to see what a table of such a listing omits. */
+/** How to see the columns and digits that a table of such a listing omits. */
 export const WIDE_ADVICE = "Use --wide or --json to print all.";
 
 /** The values of {@link listingOptions}. */
@@ -264,7 +264,7 @@ export function enumOption(placeholder: string, desc: DescEnum) {
  *
  * @param text the identifier
  * @param wide whether it is shown in full
- * @returns the first digits and an ellipsis, or the whole of a short text
+ * @returns the first digits and an ellipsis, or a short text unchanged
  */
 export function shortId(text: string, wide: boolean): string {
   return wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`;

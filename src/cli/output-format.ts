@@ -11,7 +11,7 @@ export const outputFormats = ["table", "json", "jsonl", "csv"] as const;
 /** A format in which records and results are printed. */
 export type OutputFormat = (typeof outputFormats)[number];
 
-/** The short flag of the option `--output`, which every command has that prints records or a result. */
+/** The short flag of the option `--output`, of every command that prints records or a result. */
 export const OUTPUT: OptionSettings = { short: "-o" };
 
 /** The short form of `--output json`. */
@@ -79,7 +79,7 @@ export function resultFormat(options: OutputOptions): OutputFormat {
 
 /**
  * Returns whether the arguments of a command ask for JSON, so that errors are printed as JSON as well. It is known before the
- * arguments are parsed, because the parser has errors, too.
+ * arguments are parsed, because the parser can fail, too.
  *
  * @param args the arguments
  * @returns whether they have `--json` or `--output json`

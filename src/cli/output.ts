@@ -100,7 +100,7 @@ export async function writeOut(
 }
 
 /**
- * Writes a part of the output, and waits until the process has handed it over.
+ * Writes a part of the output, and waits until the process has flushed it.
  *
  * @param context standard output, and the signal that ends the wait
  * @param part text or bytes
@@ -245,19 +245,19 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** The environment variables of a command, which removes the seed that it signs with. */
+/** The environment variables of a command. The command removes its signing seed from them. */
 export type CommandEnvironment = Record<string, string | undefined>;
 
 /** A style of Node's `styleText`. */
 type Style = Parameters<typeof styleText>[0];
 
 /**
- * Returns whether text for a stream is coloured. Terminals are coloured by default; the environment variable NO_COLOR turns
- * colors off, FORCE_COLOR on or off, and NO_COLOR takes precedence.
+ * Returns whether text for a stream is colored. Terminals are colored by default; the environment variable NO_COLOR turns colors
+ * off, FORCE_COLOR on or off, and NO_COLOR takes precedence.
  *
  * @param stream the stream
  * @param environment the environment variables
- * @returns whether it is coloured
+ * @returns whether it is colored
  */
 export function isColored(
   { isTTY }: { readonly isTTY?: boolean | undefined },
@@ -270,7 +270,7 @@ export function isColored(
 }
 
 /**
- * Styles a text for a stream, if the stream is coloured.
+ * Styles a text for a stream, if the stream is colored.
  *
  * @param stream the stream
  * @param style the style, such as `bold`

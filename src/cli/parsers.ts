@@ -126,7 +126,7 @@ export function parseList(text: string): string[] {
  * Parses a pattern with wildcards.
  *
  * @param pattern a text in which `*` stands for any text and `?` for any character
- * @param flags further flags of the regular expression, such as `i`
+ * @param flags additional flags of the regular expression, such as `i`
  * @returns a regular expression that matches complete texts
  */
 export function parsePattern(pattern: string, flags = ""): RegExp {

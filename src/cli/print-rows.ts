@@ -71,7 +71,7 @@ const WRITE_SIZE = 64 * 1024;
  * @param files the files, in order; each is read to its end before the next is requested
  * @param options the format, and the values of the options
  * @param context standard output, and the signal that ends the printing
- * @param allColumns gets the columns of all files, or undefined; left out if the input cannot be read twice
+ * @param allColumns returns the columns of all files, or undefined; omitted if the input cannot be read twice
  * @throws {@link RequestError} if a chosen column does not exist
  * @throws {@link ProtocolError} if a file is broken, or has columns that the printed header lacks
  */

@@ -193,7 +193,7 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
 }
 
 /**
- * Runs the command `tradewire`. It uses nothing of the process but its working directory, and does not change the process.
+ * Runs the command `tradewire`. It uses only the working directory of the process, and does not change the process.
  *
  * @param run arguments, streams and environment; a signal that is aborted with an {@link Interruption} ends the run like a
  *   signal to the process

@@ -21,8 +21,8 @@ export interface ProgressLine {
 }
 
 /**
- * Shows progress in a line on the terminal, which first says that the node is waited for. Nothing is written if the stream
- * is not a terminal.
+ * Shows progress in a line on the terminal, which first says that the command waits for the node. Nothing is written if the
+ * stream is not a terminal.
  *
  * @param streams the stream, and the environment variables
  * @returns functions that update the line and remove it
@@ -82,8 +82,8 @@ export function sizeOf({ columns, rows }: Streams["err"]): { readonly columns: n
 }
 
 /**
- * Creates a display. The cursor stays visible, below the block, and each write restores the modes of the terminal, so that
- * there is nothing to clean up however the process ends.
+ * Creates a display. The cursor stays visible, below the block, and each write restores the modes of the terminal, so that no
+ * cleanup is needed, however the process ends.
  *
  * @param err the terminal
  * @returns the display

@@ -35,7 +35,7 @@ const UNLIMITED: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) =>
  *
  * @param name the name of the format
  * @param nullText the text for NULL in `csv` (empty by default) and `table` (`NULL` by default); JSON has `null`
- * @param terminal the width that a table has to fit into, and the receiver of what does not fit; by default unlimited
+ * @param terminal the width that a table must fit, unlimited by default, and the receiver of the columns that do not fit
  * @returns the format, for one output
  */
 export function createRowFormat(name: OutputFormat, nullText: string | undefined, terminal = UNLIMITED): RowFormat {

@@ -29,8 +29,8 @@ export interface LaidOut {
 }
 
 /**
- * How to fit a table that is too wide. `columns`: as many columns as possible, with long cells shortened. `values`:
- * whole values; the least important columns are omitted, and only the last one that is left may be shortened.
+ * How to fit a table that is too wide. `columns`: as many columns as possible, with long cells shortened. `values`: whole values;
+ * the least important columns are omitted, and only the last remaining one may be shortened.
  */
 export type Preference = "columns" | "values";
 
@@ -298,7 +298,7 @@ export const LISTED = 100;
 const PART_CHARACTERS = 64 * 1024;
 
 /**
- * Returns the width that tables have to fit into: that of the terminal, or of the environment variable COLUMNS.
+ * Returns the width that tables must fit: that of the terminal, or of the environment variable COLUMNS.
  *
  * @param streams the stream of the table, and the environment variables
  * @returns the number of columns; infinite if the stream is not a terminal
@@ -356,7 +356,7 @@ export interface Tables {
 /**
  * Creates the formatter of the tables of one output.
  *
- * @param streams the streams of the tables and of the note about what does not fit
+ * @param streams the streams of the tables and of the note about omitted columns
  * @param advice how to see everything
  * @returns the tables
  */
@@ -424,7 +424,7 @@ export function printWhole(
 }
 
 /**
- * Prints a table in the width of the terminal, with a note about what does not fit.
+ * Prints a table in the width of the terminal, with a note about omitted columns.
  *
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal

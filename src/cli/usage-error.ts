@@ -7,7 +7,7 @@ import { adviceOnCommand, adviceOnSecret, intendedOption } from "./intentions.js
  * Converts a usage error of Commander to an error of the library, which suggests the nearest command, option or choice.
  *
  * @param text Commander's text
- * @param command the command that was used wrong
+ * @param command the misused command
  * @returns the error, which is printed like all others, also with `--json`
  */
 export function usageError(text: string, command: Command): RequestError {
@@ -21,7 +21,7 @@ export function usageError(text: string, command: Command): RequestError {
 }
 
 /**
- * Returns the name of a command as it is typed.
+ * Returns the name of a command as typed.
  *
  * @param command the command
  * @returns the names from `tradewire` on

@@ -103,10 +103,10 @@ const FIRST_CHECK_MS = 1000;
 const FAILED_MS = 1000;
 
 /**
- * Watches the nodes of a client. They are checked with the first call, and every five seconds in which calls are made.
- * No node is used before it was checked, because a node of another chain would respond with the state of another
- * network. Heights are compared with the second highest if at least three nodes have answered, so that one node that
- * claims too many blocks does not exclude the others.
+ * Watches the nodes of a client. They are checked with the first call, and then at most every five seconds while calls are made.
+ * No node is used before it was checked, because a node of another chain would respond with the state of another network. Heights
+ * are compared with the second highest if at least three nodes have answered, so that one node that claims too many blocks does
+ * not exclude the others.
  *
  * @param nodes the nodes, the preferred one first
  * @param config the chain, and the maximum lag of a node

@@ -22,7 +22,7 @@ export interface TlsConfig {
   readonly serverName?: string | undefined;
 }
 
-/** A call that is about to be sent, as a {@link HeaderFunction} gets it. */
+/** A call that is about to be sent: the argument of a {@link HeaderFunction}. */
 export interface HeadersCall {
   /** The full name of the method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   readonly method: string;
@@ -94,7 +94,7 @@ export interface RestConfig extends EndpointConfig {
   readonly jsonAsText: boolean;
 }
 
-/** Which proxy requests go through, by the scheme of the node's URL. */
+/** The proxy for requests, by the scheme of the node's URL. */
 export interface ProxyRules {
   /** The proxy for `https:` URLs. */
   readonly https?: string | undefined;
@@ -179,7 +179,7 @@ export type TransportName = "grpc" | "grpc-js" | "rest";
 /** Any Connect transport, such as Connect's own. One that holds connections may have a `close` function. */
 export type AnyTransport = Transport & { close?(): Promise<void> };
 
-/** A transport, and the name that hooks and errors give it. */
+/** A transport, and its name in hooks and errors. */
 export interface NamedTransport {
   readonly name: string;
   readonly transport: AnyTransport;

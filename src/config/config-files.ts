@@ -105,7 +105,7 @@ export function ownNetworks(environment: Environment): readonly string[] {
   }
 }
 
-/** Where configuration files are looked for, and the keys that they may have. */
+/** Where configuration files are searched, and their valid keys. */
 export interface FilePlaces {
   readonly directory: string;
   readonly environment: Environment;
@@ -119,8 +119,8 @@ export interface FileValues {
 }
 
 /**
- * Reads configuration files: the named file alone, a network of the user's own file, or the user's own file and then the
- * one in the working directory, if they exist.
+ * Reads configuration files: the named file alone, a network of the user's own file, or the user's own file, then the one in the
+ * working directory, if they exist.
  *
  * @param choice the user's choice
  * @param places the working directory, the environment variables, and the keys of the configuration

@@ -107,7 +107,7 @@ const TYPES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
 ]);
 
 /**
- * Returns a table of all keys: name, type, default, environment variable, meaning.
+ * Returns a table of all keys with their type, default, environment variable and meaning.
  *
  * @returns lines of Markdown
  */

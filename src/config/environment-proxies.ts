@@ -5,9 +5,9 @@ import type { Environment, SourcedValue } from "./config-sources.js";
 import { proxyFor } from "./proxy.js";
 
 /**
- * Reads the proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, whose names in lower case win, as
- * with curl. A proxy without a scheme has `http:`. In a CGI program, where a client chooses `HTTP_PROXY` by a header,
- * only the lower-case name is read (https://httpoxy.org).
+ * Reads the proxies that the environment names: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, whose lower-case names take
+ * precedence, as in curl. A proxy without a scheme has `http:`. In a CGI program, where a client chooses `HTTP_PROXY` by a
+ * header, only the lower-case name is read (https://httpoxy.org).
  *
  * @param environment the environment variables
  * @param urls the URLs of the nodes

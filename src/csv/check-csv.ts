@@ -12,17 +12,17 @@ export interface CsvCount {
 }
 
 /**
- * Passes the bytes of a CSV file through unchanged and checks on the way that they can be one: that they are UTF-8, that
- * no row exceeds the size limit, and that the file ends outside quotes and with a line end. Rows are counted by line ends
- * outside quotes, which is their number for every file that `decodeCsv` accepts.
+ * Passes the bytes of a CSV file through unchanged while checking that they are UTF-8, that no row exceeds the size limit, and
+ * that the file ends outside quotes and with a line end. Rows are counted by line ends outside quotes, which is their number for
+ * every file that `decodeCsv` accepts.
  *
- * Fields are not parsed. `decodeCsv` rejects files that pass here: with a row that has more or fewer fields than the
- * header row, a quote inside an unquoted field, text after a closing quote, a carriage return outside quotes without a
- * line feed, or a malformed header row. Whoever loads the file has to detect these.
+ * Fields are not parsed. `decodeCsv` rejects files that pass here: with a row that has more or fewer fields than the header row,
+ * a quote inside an unquoted field, text after a closing quote, a carriage return outside quotes without a line feed, or a
+ * malformed header row. The loader of the file must detect these.
  *
  * @param source the bytes of the file, split anywhere
  * @param options as for `decodeCsv`
- * @returns yields the same bytes, each part once it is checked; returns the counts
+ * @returns a generator that yields the same bytes, each part after its check, and returns the counts
  * @throws {@link ProtocolError} while reading, with file and row: `DATA_LOSS`, or `RESOURCE_EXHAUSTED` if a row exceeds
  *   the size limit
  */

@@ -131,7 +131,7 @@ export function batchRecords<Value>(
  * Returns a function that converts rows to records.
  *
  * @param all the columns of every record; by default those of the record's file
- * @returns converts a row, given the columns of its file
+ * @returns a function that converts a row, given the columns of its file
  */
 export function rowToRecord<Value>(
   all?: readonly string[],

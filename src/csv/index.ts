@@ -1,5 +1,5 @@
 /**
- * Decodes and encodes the CSV format of PostgreSQL's COPY. This entry loads nothing else of the library.
+ * Decodes and encodes the CSV format of PostgreSQL's COPY. This entry point loads no other part of the library.
  *
  * @module tradewire/csv
  */

@@ -31,8 +31,8 @@ export interface DevnodeOptions {
   /** Number of blocks in each segment; 1000 by default, 300 with the profile `deployed`. */
   readonly blocksPerSegment?: number | undefined;
   /**
-   * The version of the database schema of each segment, in order; the last version applies to all further segments. By
-   * default 115 for the first three segments, then 116.
+   * The version of the database schema of each segment, in order; the last version applies to all later segments. By default 115
+   * for the first three segments, then 116.
    */
   readonly schemaVersions?: readonly number[] | undefined;
   /** Your own rows, by table. They replace the generated rows of the table. */

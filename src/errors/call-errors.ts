@@ -4,7 +4,7 @@ import { ProtocolError, RequestError } from "./error-classes.js";
 import { type ErrorText, quoted } from "./error-text.js";
 import { isError } from "./node-errors.js";
 
-/** A fault of a response. All transports report the same fault in the same words. */
+/** A fault of a response. All transports describe the same fault with the same text. */
 export interface ResponseFault {
   readonly summary: string;
   readonly code: Code;

@@ -7,8 +7,8 @@ const FRAMES = 20;
 const MAX_LINES = 80;
 
 /**
- * Records the stack of a call, which an error that is made later, when something arrives from the network, does not have.
- * It is cheap: the text of the stack is only made when it is needed.
+ * Records the stack of a call, which an error created later, when a response arrives, does not contain. It is cheap: the text of
+ * the stack is only made when it is needed.
  *
  * @returns the stack, for {@link addCaller}
  */

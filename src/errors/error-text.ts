@@ -1,6 +1,6 @@
 /**
- * Returns the name of an option as its user knows it: the library's own name, or a command's flag. `words` are shown instead
- * of the library's name.
+ * Returns the name of an option as the user knows it: the library's own name, or a command's flag. `words` are shown instead of
+ * the library's name.
  */
 export type OptionNames = (option: string, words?: string) => string;
 
@@ -32,7 +32,7 @@ export interface ErrorWording {
 }
 
 /**
- * Words an error, for example for the user of a command.
+ * Formats an error, for example for the user of a command.
  *
  * @param texts the error's texts
  * @param nameOf returns the names of options; by default the library's own
@@ -97,8 +97,8 @@ export function describeType(value: unknown): string {
 const MIN_PART = 3;
 
 /**
- * Returns the name that a misspelled name most likely means: one with few typing errors, or else a longer one that
- * begins or ends with it, as `grpc.url` does with `url`.
+ * Returns the most likely intended name for a misspelled one: one with few typos, or otherwise a longer one that begins or ends
+ * with it, as `grpc.url` does with `url`.
  *
  * @param name the misspelled name
  * @param candidates the names that exist

@@ -97,8 +97,8 @@ export function markConnecting(reason: unknown): Error {
 const beforeBytes = new WeakSet<Error>();
 
 /**
- * Marks an error of a connection that was lost before it had received a byte. This is how a TLS server closes a connection
- * that starts without TLS.
+ * Marks an error of a connection that was lost before a byte was received. This is how a TLS server closes a connection that
+ * starts without TLS.
  *
  * @param error the error of the connection
  * @returns `error`

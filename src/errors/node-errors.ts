@@ -4,7 +4,7 @@ import { FileError } from "./error-classes.js";
 import type { ErrorText } from "./error-text.js";
 
 /**
- * Returns whether a value is an error, also one of another realm: in Jest's environments and in contexts of `node:vm`,
+ * Returns whether a value is an error, including one from another realm: in Jest's environments and in contexts of `node:vm`,
  * errors that Node throws are not instances of the local `Error`.
  *
  * @param value anything that was thrown

@@ -175,8 +175,8 @@ export function reactionTo(error: unknown): Reaction {
 }
 
 /**
- * Returns whether it is certain that nothing of a call has reached the node, so that even a call that changes state may be
- * made again.
+ * Returns whether it is certain that no part of a call has reached the node, so that even a call that changes state may be
+ * retried.
  *
  * @param error what was thrown
  * @returns whether no connection was made for the call, or the call was not sent because of a ban

@@ -78,7 +78,7 @@ export class TransactionError extends TradewireError {
   }
 }
 
-/** The caller's knowledge about a refused transaction. */
+/** The facts that the caller knows about a refused transaction. */
 export interface RefusedTransaction {
   /** Whether this client asked the node to check it, which uses up its `tid`, and did not submit it. */
   readonly wasChecked?: boolean | undefined;

@@ -144,7 +144,7 @@ export async function saveUnverified(bytes: AsyncIterable<Uint8Array>, where: Fi
 }
 
 /**
- * Writes a small file atomically, also with respect to a crash of the machine. Its folder is not swept.
+ * Writes a small file atomically, also with respect to a crash of the machine. Temporary files in its folder are not cleaned up.
  *
  * @param path path of the file, in a folder that exists
  * @param text the content
@@ -227,7 +227,7 @@ interface WriteBuffer {
   size: number;
 }
 
-/** Creates a writer that writes chunks to a file while further chunks arrive. */
+/** Creates a writer that writes chunks to a file while more chunks arrive. */
 function createWriter(file: FileHandle, folder: string) {
   const hash = requireNode("a file").getBuiltinModule("node:crypto").createHash("sha256");
   let total = 0;

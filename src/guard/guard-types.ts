@@ -10,7 +10,7 @@ import type { ChainSettings } from "../transaction/signing-chain.js";
 import type { Transactions } from "../transaction/transactions.js";
 import { GUARD_MODES, type GuardMode, type Policy } from "./policy.js";
 
-/** What to guard. */
+/** The signer to guard, and its policy. */
 export interface GuardOptions {
   /**
    * The signer for allowed commands. Use it only in this guard: transactions that it signs elsewhere are counted only
@@ -119,7 +119,7 @@ export interface GuardSettings {
  * Checks a mode.
  *
  * @param mode the mode
- * @throws {@link RequestError} if there is none of this name
+ * @throws {@link RequestError} if no mode has this name
  */
 export function validateMode(mode: GuardMode): void {
   if (typeof mode !== "string") {

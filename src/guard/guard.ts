@@ -8,7 +8,7 @@ export type { Guard, GuardOptions, KillOptions, KillReport } from "./guard-types
 export type { GuardMode } from "./policy.js";
 
 /**
- * Creates a guard, and loads what its policy needs.
+ * Creates a guard, and loads the data that its policy needs.
  *
  * @param services the calls of the node
  * @param options the signer and the policy

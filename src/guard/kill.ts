@@ -51,8 +51,7 @@ const CANCELLATIONS = [
 /**
  * Cancels all orders and stop orders, until none is listed.
  *
- * @param services sends and lists
- * @returns what was observed
+ * @param services send cancellations and list orders @returns the observed result
  */
 export async function killSwitch(services: KillServices): Promise<KillReport> {
   const { options, closing } = services;

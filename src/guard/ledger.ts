@@ -69,7 +69,7 @@ export function momentNow(): Moment {
 }
 
 /**
- * Creates a ledger in which nothing is signed.
+ * Creates a ledger without signed transactions.
  *
  * @param mode the mode
  * @param look the first reading

@@ -27,7 +27,7 @@ export interface PolicyMarkets {
 }
 
 /**
- * Creates what finds the rules of markets.
+ * Creates the finder of market rules.
  *
  * @param policy the policy
  * @param marketUnits loads the units of a market

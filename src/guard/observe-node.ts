@@ -48,9 +48,9 @@ export interface Look {
  *
  * @param calls the calls of the node
  * @param publicKey the key
- * @param signed the transactions that were signed; sets `overSince` of those that no further block can contain
+ * @param signed the transactions that were signed; sets `overSince` of those that no later block can contain
  * @param signal ends the calls
- * @returns what was shown
+ * @returns the reading
  */
 export async function lookAtNode(
   calls: ObservedCalls,

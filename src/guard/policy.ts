@@ -8,7 +8,7 @@ import { integer, optionsSchema, parseInput } from "../input/schemas.js";
 /**
  * What may be signed:
  *
- * - `active`: what the policy allows.
+ * - `active`: everything that the policy allows.
  * - `reducing`: only allowed commands that reduce a position, and cancellations.
  * - `halted`: only cancellations.
  */
@@ -35,7 +35,7 @@ export interface MarketPolicy {
   readonly maxDistance?: string | undefined;
 }
 
-/** The commands that a guard signs. Everything that is not named is refused. */
+/** The commands that a guard signs. All others are refused. */
 export interface Policy {
   /** The mode at the beginning; `active` by default. */
   readonly mode: GuardMode;

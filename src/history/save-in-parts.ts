@@ -27,12 +27,12 @@ export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {
 }
 
 /**
- * Saves an export whose range is split at segments. The parts are fetched in parallel, each is verified, and they are joined
- * in order while others are being fetched. The archive is the same as that of a single stream.
+ * Saves an export whose range is split at segments. The parts are fetched in parallel, each is verified, and they are joined in
+ * order while others are being fetched. The archive is identical to that of a single stream.
  *
  * @param saving the range, and how a part is exported
  * @param target the folder or file to write to
- * @param options those of `saveTo`; `parallel` or `resume` is given
+ * @param options those of `saveTo`; `parallel` or `resume` is set
  * @returns as `saveTo` does
  * @throws as `saveTo` does
  */

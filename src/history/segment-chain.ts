@@ -22,7 +22,7 @@ export interface NodeHistory {
   readonly segments: readonly Segment[];
 }
 
-/** Maximum number of segments of a history: at 300 blocks a segment and a block a second, a hundred years have as many. */
+/** Maximum number of segments of a history: a hundred years at 300 blocks per segment and one block per second. */
 export const MAX_SEGMENTS = 10_000_000;
 
 /** Maximum length of a segment's identifier. */

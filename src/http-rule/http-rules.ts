@@ -13,8 +13,8 @@ export const MAX_RULES_BYTES = 1024 * 1024;
 /**
  * Reads the HTTP rules of methods from YAML files, as gateways keep them for definitions without `google.api.http` options.
  *
- * The files are service configurations (`type: google.api.Service`), and only the rules under `http` are used, like the
- * option `grpc_api_configuration` of grpc-gateway's generator uses them. A method's rule in a file replaces its option.
+ * The files are service configurations (`type: google.api.Service`), and only the rules under `http` are used, as with the option
+ * `grpc_api_configuration` of grpc-gateway's generator. A method's rule in a file replaces its option.
  *
  * @param paths the paths of the files
  * @param services all services that the files have rules for
@@ -63,7 +63,7 @@ export function assertHttpRules(rules: HttpRules): void {
 }
 
 /**
- * Replaces the HTTP rule of a method, if there is another one for it.
+ * Replaces the HTTP rule of a method, if there is a replacement.
  *
  * @param method the method's descriptor, which stays unchanged
  * @param rules the rules by the full names of methods

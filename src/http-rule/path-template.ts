@@ -23,7 +23,7 @@ export interface PathTemplate {
 }
 
 /**
- * Parses a path template by the grammar of `google.api.http`.
+ * Parses a path template according to the grammar of `google.api.http`.
  *
  * @param text the template, such as `/api/v2/network/parameters/{key}`
  * @returns the template's segments and variables

@@ -30,11 +30,11 @@ const VERBS = ["get", "put", "post", "delete", "patch"] as const;
 const MAX_MESSAGE = 200;
 
 /**
- * Reads the HTTP rules of a service configuration (`google.api.Service`) in YAML. Parts other than `http.rules` are
- * ignored, like grpc-gateway ignores them (`internal/descriptor/grpc_api_configuration.go`).
+ * Reads the HTTP rules of a service configuration (`google.api.Service`) in YAML. Parts other than `http.rules` are ignored, as
+ * in grpc-gateway (`internal/descriptor/grpc_api_configuration.go`).
  *
  * @param bytes the content of the file
- * @param input the methods, and what receives the rules
+ * @param input the methods, and the receiver of the rules
  * @throws {@link RequestError} if the file is not such a configuration, or a rule does not fit its method; the error
  *   names the line
  */

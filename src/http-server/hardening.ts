@@ -7,7 +7,7 @@ import { isIP, type Socket } from "node:net";
  * the new connection is closed.
  *
  * @param server the server, before it listens
- * @param max the maximum number of connections at once
+ * @param max the maximum number of concurrent connections
  */
 export function limitConnections(server: Server, max: number): void {
   let open = 0;

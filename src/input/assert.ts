@@ -30,7 +30,7 @@ export function assertKnownKeys<T extends object>(
 /**
  * Returns the error of an unknown key.
  *
- * @param owner what has the key, such as `options` or `request`
+ * @param owner the owner of the key, such as `options` or `request`
  * @param key the unknown key
  * @param known the keys that exist
  * @returns the error, which suggests the closest key

@@ -5,7 +5,7 @@ import { nodeProcess } from "../runtime/node-process.js";
  * Returns the process, for what only Node can do. Its `getBuiltinModule` replaces imports that bundlers for
  * browsers would refuse.
  *
- * @param what what needs Node, such as `file access`
+ * @param what the feature that needs Node, such as `file access`
  * @returns the process
  * @throws {@link RequestError} in browsers
  */

@@ -124,7 +124,7 @@ export function endingEntry({ status: kind, block: height, ...ending }: IntentEn
  * @param id the intent's identifier
  * @param entries the entries, in the order in which they were appended
  * @returns the intent; `undefined` if there are no entries
- * @throws {@link FileError} if they cannot be those of an intent
+ * @throws {@link FileError} if they do not form an intent
  */
 export function readIntent(id: string, entries: readonly string[]): Intent | undefined {
   let intent: Intent | undefined;

@@ -107,7 +107,7 @@ const MAX_ID = 200;
 /**
  * Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines.
  *
- * @param services sends and observes
+ * @param services the services that send and observe
  * @param options the signer, the form of transactions, and the journal
  * @returns the operations
  */

@@ -70,8 +70,8 @@ export function elementsOf(desc: DescMessage): number {
 /**
  * Counts the elements of a message before it is decoded, by the tags in its bytes.
  *
- * Rejects fields whose wire type differs from the definition, and fields that end after their message: protobuf-es would
- * decode something else than was counted.
+ * Rejects fields whose wire type differs from the definition, and fields that end after their message: protobuf-es would decode
+ * something other than what was counted.
  *
  * @param desc the message's descriptor
  * @param bytes the message in Protobuf's binary form

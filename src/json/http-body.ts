@@ -19,7 +19,7 @@ export interface BodyPart {
 }
 
 /**
- * Returns a validator of the parts of a body.
+ * Returns a validator for the parts of a body.
  *
  * @param mediaType the media type of the body, without parameters
  * @returns a function to call with each part in order; it throws a {@link ProtocolError} if a part has another media type,

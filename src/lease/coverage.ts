@@ -2,7 +2,7 @@ import type { Order_TimeInForce, Side } from "../../gen/vega/vega_pb.js";
 import type { LeaseSettings } from "./lease-options.js";
 import { closingSide, type LeaseState, type LeaseTrigger, marketsOf, volumeOf } from "./lease-state.js";
 
-/** What would happen to orders and positions if renewals stopped now. */
+/** The consequences for orders and positions if renewals stopped now. */
 export interface LeaseCoverage {
   /**
    * - `starting`: the account of the key has not been loaded yet.
@@ -18,7 +18,7 @@ export interface LeaseCoverage {
   readonly markets: readonly MarketCoverage[];
 }
 
-/** What would happen on a market if renewals stopped now. */
+/** The consequences on a market if renewals stopped now. */
 export interface MarketCoverage {
   readonly marketId: string;
   /** The leased orders. Each one ends in the first block at or after its expiry, in Unix nanoseconds. */
@@ -63,7 +63,7 @@ export type PositionCoverage =
     };
 
 /**
- * Returns what would happen if renewals stopped now.
+ * Returns the consequences if renewals stopped now.
  *
  * @param state the leases
  * @param settings the durations

@@ -25,7 +25,7 @@ const MAX_STOP_ORDERS = 5_000;
  * Follows the account of the key until a signal is aborted.
  *
  * @param state the leases, which change
- * @param services show the account, and receive what happens
+ * @param services show the account, and receive events
  * @param settings the key, and whether its orders are adopted
  * @param onPosition called when the account is first loaded, and when a position was opened, closed or changed sides
  * @param closing ends it
@@ -101,12 +101,12 @@ async function adopt(
 }
 
 /**
- * Adopts a stop order of an earlier program with the same key. Such a program may have sent one that is placed only
+ * Adopts a stop order of an earlier program with the same key. Such a program may have sent a stop order that is placed only
  * after the program has ended.
  *
  * @param state the leases, which change
  * @param shown the stop order and its order
- * @param settings on which markets positions are closed
+ * @param settings the markets on which positions are closed
  * @returns whether it belongs to such a program, or to this one
  */
 export function adoptStop(

@@ -12,7 +12,7 @@ import type { LeaseDataService, LeaseEvents, LeaseLimits } from "./lease-service
 import { type LeaseState, marketsOf, volumeOf } from "./lease-state.js";
 import { type LeaseBatch, planRenewals } from "./renewal-plan.js";
 
-/** What renews leases. */
+/** The services that renew leases. */
 export interface RenewalServices extends LeaseEvents {
   readonly node: ObservedNode;
   readonly data: LeaseDataService;

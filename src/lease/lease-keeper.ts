@@ -69,7 +69,7 @@ const MAX_ORDERS = 1000;
  *
  * @param services services that sign, send and observe
  * @param settings the signer, and the durations of leases
- * @param emit receives what happens
+ * @param emit receives the events
  * @param closing ends it
  * @returns the operations on the leases
  */

@@ -14,7 +14,7 @@ import { MAX_TIMER_MS } from "../runtime/index.js";
 import { requireSigner } from "../transaction/transaction.js";
 import type { SignCommandOptions } from "../transaction/transactions.js";
 
-/** How orders are leased, and what happens to positions when renewals stop. */
+/** How orders are leased, and how positions are handled when renewals stop. */
 export interface LeasesOptions
   extends Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version"> {
   /** How long an order lives without a renewal, in milliseconds of the chain's time; 30000 by default. */

@@ -22,8 +22,8 @@ const indexIn = (path: string, field: string): number | undefined => {
 };
 
 /**
- * Records what a batch may place as soon as it is signed, before it is sent, so that a later renewal cancels each stop
- * order that it may place, whatever its outcome.
+ * Records the stop orders that a batch may place once it is signed, before it is sent, so that a later renewal cancels each stop
+ * order that it may place, regardless of its outcome.
  *
  * @param state the leases, which change
  * @param batch the batch

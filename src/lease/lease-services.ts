@@ -15,7 +15,7 @@ export interface LeaseEvents {
   readonly emit: (event: LeaseEvent) => void;
 }
 
-/** The limits of the network that renewals keep to. Governance can change them. */
+/** The network limits that renewals respect. Governance can change them. */
 export interface LeaseLimits {
   /** The maximum number of instructions of a batch. */
   readonly batchSize: number;
@@ -33,8 +33,8 @@ const LIMITS = {
 const READ_EVERY_MS = 60_000;
 
 /**
- * Creates the function that reads the limits of the network, once a minute at most. Only the first reading is awaited:
- * later, the last known limits are used, so that renewals continue even if a node does not respond.
+ * Creates the function that reads the limits of the network, at most once a minute. Only the first reading is awaited: later, the
+ * last known limits are used, so that renewals continue even if a node does not respond.
  *
  * @param data the data node
  * @returns the function. It throws a {@link ProtocolError} if a parameter is not a whole number, and the errors of the

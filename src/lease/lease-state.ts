@@ -83,8 +83,8 @@ export function closingSide(volume: bigint): Side | undefined {
 }
 
 /**
- * Returns the sides for which a market needs stop orders. Without a position, they are those that close what its orders may
- * open: a position is then covered from the block that opens it.
+ * Returns the sides for which a market needs stop orders. Without a position, they are the sides that close positions which its
+ * orders may open, so that a position is covered from the block that opens it.
  *
  * @param state the leases
  * @param marketId the market
@@ -101,7 +101,7 @@ export function neededSides(state: LeaseState, marketId: string, nextSide?: Side
   return [Side.SELL, Side.BUY].filter((side) => opening.some((each) => each !== side));
 }
 
-/** Returns the markets on which something is leased or must be. */
+/** Returns the markets with leases, or with positions that need one. */
 export function marketsOf(state: LeaseState, { flattenAfterMs, marketIds }: LeaseSettings): readonly string[] {
   const held = (state.view?.positions ?? [])
     .filter(({ openVolume, marketId }) => openVolume !== 0n && (marketIds?.has(marketId) ?? true))

@@ -102,7 +102,7 @@ export interface Leases extends AsyncDisposable {
  * Creates the leases of a key. They are renewed from now on.
  *
  * @param services services that sign, send and observe
- * @param options the signer, and how long leases are
+ * @param options the signer, and the duration of leases
  * @returns the leases
  */
 export function createLeases(services: LeaseServices, options: LeasesOptions): Leases {

@@ -53,7 +53,7 @@ const FORM = /^ledger_entries_[0-9a-f]{64}[\w.+-]*\.csv$/i;
 const MAX_NAME = 255;
 
 /**
- * Returns the name of an export's file, as deployed nodes do.
+ * Returns the file name of an export in the form that deployed nodes use.
  *
  * @param request the party, the asset and the period, in Unix nanoseconds
  * @returns the file name, such as `ledger_entries_PARTY__2024-01-01T00_00_00Z-2025-01-01T00_00_00Z.csv`

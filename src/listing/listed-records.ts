@@ -92,7 +92,7 @@ function wholeRecord<M, N extends M>(
 }
 
 /**
- * Makes `JSON.stringify` write a response as Protobuf's JSON. On its own it fails on 64-bit integers.
+ * Makes `JSON.stringify` write a response as Protobuf's JSON. Without this, it fails on 64-bit integers.
  *
  * @param desc the response's type
  * @param answer the response; it gets a non-enumerable `toJSON`
@@ -106,7 +106,7 @@ export function withJson<M extends Message>(desc: DescMessage, answer: M): M {
  * Returns a function that creates records which `JSON.stringify` can write.
  *
  * @param desc the type of their nodes
- * @returns creates a record from a cursor and its node
+ * @returns a function that creates a record from a cursor and its node
  */
 export function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
   class Listed<N extends Message> implements ListedRecord<N> {

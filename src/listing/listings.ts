@@ -118,7 +118,7 @@ export interface Listings {
  * @param service a client whose methods throw the library's errors
  * @param listRecords lists the records of a method
  * @param failing adds the name of the call to an error about a response
- * @param requireOrder refuses pages that the node does not support
+ * @param requireOrder rejects pages that the node does not support
  * @returns the listings
  */
 export function createListings(

@@ -93,7 +93,7 @@ export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
 
-/** Throws a {@link RequestError} if a node does not give the pages of a method in the requested order. */
+/** Throws a {@link RequestError} if a node does not return the pages of a method in the requested order. */
 export type RequireOrder = (method: DescMethod, pagination: PaginationRequest) => void;
 
 /** A page of a method, and the answer that held it. */
@@ -105,8 +105,8 @@ interface AnswerPage<R, N> extends SentPage<N> {
  * Creates the functions that page through methods.
  *
  * @param unary makes the calls; its errors are the library's
- * @param failing adds to an error about an answer which call it came from
- * @param requireOrder refuses pages that the node does not give
+ * @param failing adds the name of the call to an error about a response
+ * @param requireOrder rejects pages that the node does not support
  * @returns the pages and records of any method, and the records of a listing with custom rules
  */
 export function createPaging(

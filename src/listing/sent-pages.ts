@@ -59,8 +59,8 @@ const MAX_REPEATED_PAGES = 10;
  * @param options the size of a page, where to start and stop, a signal
  * @returns the pages, each with how many of its first records count
  * @throws {@link RequestError} immediately, if an option is invalid
- * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or pages under new cursors, or
- *   promises more records and gives none
+ * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or pages under new cursors, or promises more
+ * records and returns none
  * @throws {@link CanceledError} while iterating, if the signal was aborted
  */
 export function sentPages<P extends SentPage<unknown>>(

@@ -30,7 +30,7 @@ type Failures = Map<BatchPart, string | typeof UNCLEAR>;
  *
  * @param parts the parts of the batch
  * @param errors the errors in its result, by key; those of a key are in the order of execution
- * @returns why parts failed; `UNCLEAR` for those that may have failed. All others were executed
+ * @returns why parts failed; `UNCLEAR` for parts that may have failed. All others were executed
  */
 export function failuresOf(
   parts: readonly BatchPart[],

@@ -47,7 +47,7 @@ export interface BlockWatch {
    * Adds an observer.
    *
    * @param observer called for each event
-   * @returns removes the observer
+   * @returns a function that removes the observer
    */
   observe(observer: ResultObserver): () => void;
   /**

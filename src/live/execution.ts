@@ -97,7 +97,7 @@ const MIN_WAIT_MS = 30_000;
 const DEFAULT_BLOCK_MS = 1000;
 
 /**
- * Sends a transaction once, and waits for its outcome. The events are observed from before it is sent.
+ * Sends a transaction once, and waits for its outcome. Observation of events starts before it is sent.
  *
  * @param node the node to send it to
  * @param options the total time limit, and a signal

@@ -11,7 +11,7 @@ const FOLLOW_AGAIN_MS = 5_000;
  * @param watch the stream
  * @param signal after it is aborted, a failed stream is not reopened
  * @param observer receives stop orders and the ends of blocks
- * @returns ends it
+ * @returns a function that ends it
  */
 export function followBlocks(
   watch: BlockWatch,

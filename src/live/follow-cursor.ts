@@ -8,7 +8,7 @@ import { wholeNumber } from "../input/schemas.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
 import { isDigest, type PartOfSegment } from "./segment-rows.js";
 
-/** How far a table was followed: to a row of a segment, or to the end of one. */
+/** The position up to which a table was followed: a row of a segment, or the end of one. */
 export interface FollowPosition extends BlockRange {
   readonly chainId: string;
   readonly table: TableName;

@@ -112,8 +112,8 @@ export interface Following {
    * @param request the table, and the first and last block
    * @param options the cursor to continue from, the signal, and the poll interval
    * @returns batches of rows, each with the cursor after it. Breaking out of the loop ends the call
-   * @throws {@link RequestError} at once if an option is invalid; while reading if `fromBlock` is before the node's
-   *   history, or the cursor belongs to another chain
+   * @throws {@link RequestError} immediately if an option is invalid; while reading if `fromBlock` is before the node's history,
+   *   or the cursor belongs to another chain
    * @throws {@link ProtocolError} while reading, if the node no longer lists the next blocks, if its history diverges from
    *   the delivered rows, or if an archive was broken too often
    * @throws {@link NodeError} if the node refuses the request

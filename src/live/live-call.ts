@@ -52,7 +52,7 @@ export interface LostCall {
 }
 
 /**
- * A streaming method, and how its responses are read. It cannot be resumed: what happens between connections is missed.
+ * A streaming method, and how its responses are read. It cannot be resumed: events between connections are missed.
  */
 export interface ObservedCall<I extends DescMessage, O extends DescMessage, T> {
   readonly method: DescMethodStreaming<I, O>;
@@ -192,7 +192,7 @@ export interface RepeatedRequests<Q> {
 export interface RequestSchedule {
   /** Interval between two requests, in milliseconds. */
   readonly everyMs: number;
-  /** The number of further requests sent at the beginning. */
+  /** The number of additional requests sent at the beginning. */
   readonly ahead: number;
 }
 

@@ -44,8 +44,8 @@ export interface Events {
    * @param request the types, by name; the party, and the market (64 hex digits each); `lifecycle`
    * @param options a signal, request headers, whether to reconnect, and how many events may wait
    * @returns the events; the stream opens when the iteration begins, and ends when you leave the loop
-   * @throws {@link RequestError} at once, if a type is unknown, another value is invalid, or `lifecycle` is set
-   *   without the type `order`
+   * @throws {@link RequestError} immediately, if a type is unknown, another value is invalid, or `lifecycle` is set without the
+   *   type `order`
    * @throws {@link ConnectionError} while iterating, if the node is unreachable or the connection is lost: the
    *   error says from which block on events may be missing
    * @throws {@link SlowConsumerError} while iterating, even with `reconnect`, if the stream ends because it is read too

@@ -20,7 +20,7 @@ export interface FollowTarget {
   readonly toBlock: bigint | undefined;
 }
 
-/** What comes next. */
+/** The next segments. */
 export interface NextSegments {
   readonly chainId: string;
   /** Oldest first, each adjacent to the previous one; empty if the node has nothing new. */

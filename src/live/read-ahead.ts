@@ -156,7 +156,7 @@ export interface LatenessMeter {
 /**
  * Creates a meter of the pauses of a source.
  *
- * @returns the meter, which forgets pauses that are followed by a long time without any
+ * @returns the meter, which ignores pauses that are long past
  */
 export function createLatenessMeter(): LatenessMeter {
   let pausedMs = 0;

@@ -52,8 +52,8 @@ export interface ReconnectingStream<M> {
 }
 
 /**
- * Reads a stream over one connection after the other. This is the only place that reconnects; what differs between streams
- * is in the source: how to open a connection, which ends are final, and how long to wait.
+ * Reads a stream over successive connections. This is the only place that reconnects; the differences between streams are in the
+ * source: how to open a connection, which ends are final, and how long to wait.
  *
  * @param source the stream
  * @param signal ends the stream; the messages then end without an error, unless `onEnd` throws one
@@ -157,7 +157,7 @@ function countFailure({ total, broken, refused }: Failures, end: EndReason): Fai
  * @param failures the failures in a row, this one included
  * @param maxBroken the number of invalid responses in a row that ends the stream
  * @returns the time in milliseconds
- * @throws `error` if a retry does not help, or did not help often enough
+ * @throws `error` if a retry does not help, or too many have failed
  */
 export function rereadDelayMs(error: TradewireError, failures: Failures, maxBroken: number): number {
   const { unit, repeat } = reactionTo(error);

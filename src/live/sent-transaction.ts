@@ -53,10 +53,10 @@ export function sentTransaction(transaction: Transaction): Sent {
 }
 
 /**
- * Collects what a caller knows about a transaction that was sent earlier.
+ * Collects the facts that a caller knows about a transaction that was sent earlier.
  *
  * @param given its hash, the error that says that its outcome is unknown, or the signed transaction
- * @returns what is known
+ * @returns the known facts
  * @throws {@link RequestError} if it is none of these
  */
 export function parseSent(given: string | OutcomeUnknownError | Transaction): Sent {

@@ -151,7 +151,7 @@ const EXECUTED: RecordState = { status: "executed", text: "recorded" };
  * Reads what a transfer proves about the transaction that created it.
  *
  * @param transfer the transfer as the data node stores it
- * @returns what it says
+ * @returns the proof
  */
 export function transferState({ status, reason }: Pick<Transfer, "status" | "reason">): RecordState {
   return stateOf(`STATUS_${Transfer_Status[status]}`, status === Transfer_Status.REJECTED, reason);
@@ -161,7 +161,7 @@ export function transferState({ status, reason }: Pick<Transfer, "status" | "rea
  * Reads what a withdrawal proves about the transaction that created it.
  *
  * @param withdrawal the withdrawal as the data node stores it
- * @returns what it says
+ * @returns the proof
  */
 export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordState {
   return stateOf(`STATUS_${Withdrawal_Status[status]}`, status === Withdrawal_Status.REJECTED);
@@ -171,7 +171,7 @@ export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordS
  * Reads what a proposal proves about the transaction that created it.
  *
  * @param proposal the proposal as the data node stores it
- * @returns what it says
+ * @returns the proof
  */
 export function proposalState(proposal: Pick<Proposal, "state" | "reason" | "errorDetails">): RecordState {
   const { state, reason, errorDetails } = proposal;
@@ -208,7 +208,7 @@ const ACCEPTED_STOPS: readonly number[] = [
  * version, may have stopped or rejected an order that was accepted.
  *
  * @param order the order as the data node stores it
- * @returns what it says. If an order was rejected after a part of it had traded, nothing is proved
+ * @returns the proof. If an order was rejected after a part of it had traded, nothing is proved
  */
 export function orderState(order: OrderRecord): RecordState {
   const { status, reason = 0, version } = order;

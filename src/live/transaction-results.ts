@@ -33,7 +33,7 @@ export interface TransactionResults {
    * @param options a signal, request headers, whether to reconnect, and how many results may wait
    * @returns the results; with `reconnect`, items with the key `gap` show where results may be missing. The stream
    *   opens when the iteration begins, and ends when you leave the loop
-   * @throws {@link RequestError} at once, if an identifier is not 64 hex digits
+   * @throws {@link RequestError} immediately, if an identifier is not 64 hex digits
    * @throws {@link ConnectionError} while iterating, if the node is unreachable or the connection is lost
    * @throws {@link SlowConsumerError} while iterating, even with `reconnect`, if the stream ends because it is read too
    *   slowly

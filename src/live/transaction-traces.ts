@@ -119,8 +119,7 @@ type HashRecords =
  * are derived from its signature; the number of transactions of its key that are tied to its block; and whether that
  * block is too old.
  *
- * @param services the node's
- * @param sent the known facts about the transaction
+ * @param services the node's services @param sent the known facts about the transaction
  * @returns the traces, and what they prove. A failed search is reported as such
  */
 export async function findTraces(services: TraceServices, sent: Sent): Promise<Traces> {
@@ -187,8 +186,7 @@ const [MAX_WRITING_MS, WRITING_POLL_MS] = [10_000, 250];
  * Returns whether a transaction was certainly not executed and can no longer be: the network does not accept it any
  * more, and a data node that has all blocks that could contain it has none of the records that it would have left.
  *
- * @param services the node's
- * @param sent the known facts about the transaction
+ * @param services the node's services @param sent the known facts about the transaction
  * @param traces the traces that were found of it
  * @returns whether it is certain; also false if the node does not respond
  */
@@ -367,8 +365,7 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
 /**
  * Reads whether the network accepted a stop order.
  *
- * @param services the node's
- * @param sent the transaction that submitted it
+ * @param services the node's services @param sent the transaction that submitted it
  * @param id its identifier, 64 hex digits
  * @param part the part of the command that creates it
  * @returns whether it was accepted, or why that could not be read

@@ -28,7 +28,7 @@ export interface Accounts {
    * @param partyId the party's public key, 64 hex digits
    * @param options a signal, request headers and a time limit for each call
    * @returns the states of the account, without an end; nothing is sent before they are requested. They end with the loop
-   * @throws {@link RequestError} at once, if the key is not 64 hex digits
+   * @throws {@link RequestError} immediately, if the key is not 64 hex digits
    * @throws {@link NodeError} while iterating, if the node refuses a call
    * @throws {@link ProtocolError} while iterating, if the node lists records older than ones that it listed before, ten times in
    *   a row, or more than 100 000 records of a kind

@@ -34,7 +34,7 @@ export interface Books {
    * @param marketId the market, 64 hex digits
    * @param options a signal, request headers and a time limit for each call, and a function that is called at each gap
    * @returns the states of the book, without an end; nothing is sent before they are requested. They end with the loop
-   * @throws {@link RequestError} at once, if the identifier is not 64 hex digits
+   * @throws {@link RequestError} immediately, if the identifier is not 64 hex digits
    * @throws {@link NodeError} while iterating, if the node refuses a call, for example because it has no such market
    * @throws {@link ProtocolError} while iterating, if the node's books are older than one that it sent before or impossible,
    *   ten times in a row, or a side has more than 100 000 levels

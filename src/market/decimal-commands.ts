@@ -109,7 +109,7 @@ export interface DecimalCommands {
   ): CommandOf<"stopOrdersSubmission", MessageInitShape<typeof StopOrdersSubmissionSchema>>;
 }
 
-/** How the numbers of a market's commands are counted. */
+/** The units of the numbers in a market's commands. */
 export interface CommandUnits {
   readonly marketId: string;
   readonly priceDecimals: number;
@@ -153,7 +153,7 @@ const STOP_ORDER_FIELDS = {
 /**
  * Creates the functions that create commands from decimal numbers.
  *
- * @param units how the market counts
+ * @param units the market's units
  * @returns the functions
  */
 export function createDecimalCommands({

@@ -36,8 +36,8 @@ export interface DecimalRules {
  * @param text the number, such as `1.2345`: digits, with a minus sign and a fraction if needed, and no exponent
  * @param decimals the number of decimal places, -255 to 255; with -2, the units are hundreds
  * @returns the number in units
- * @throws {@link RequestError} if the text is not such a number, or would have to be rounded; the error contains the
- *   nearest valid numbers
+ * @throws {@link RequestError} if the text is not such a number, or would need rounding; the error contains the nearest valid
+ *   numbers
  *
  * @example
  * parseDecimal("1.2345", 5); // 123450n

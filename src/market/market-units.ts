@@ -73,7 +73,7 @@ export type DecimalRecordType = keyof typeof DECIMAL_FIELDS;
 /** The numbers of a record as decimal numbers, by field. */
 export type DecimalsOf<T extends DecimalRecordType> = { readonly [F in keyof (typeof DECIMAL_FIELDS)[T]]: string };
 
-/** How a market counts prices, sizes and amounts. */
+/** The units in which a market counts prices, sizes and amounts. */
 export interface MarketUnits extends DecimalCommands {
   readonly marketId: string;
   readonly price: PriceUnits;
@@ -98,7 +98,7 @@ export interface MarketUnits extends DecimalCommands {
   decimalsOf<T extends DecimalRecordType>(record: { readonly $typeName: T }): DecimalsOf<T>;
 }
 
-/** How the markets of a node count. */
+/** The counting units of a node's markets. */
 export interface Units {
   /**
    * Loads how a market counts prices, sizes and amounts, for decimal numbers in commands and results.
@@ -124,7 +124,7 @@ export interface Units {
 type MarketService = Pick<ConnectClient<typeof TradingDataService>, "getAsset" | "getMarket">;
 
 /**
- * Creates the function that loads how a market counts.
+ * Creates the function that loads the units of a market.
  *
  * @param service creates clients whose methods throw the library's errors
  * @param failing adds the name of the call to an error about a response

@@ -1,5 +1,5 @@
 /**
- * Calls as spans and metrics of OpenTelemetry.
+ * Reports calls as spans and metrics of OpenTelemetry.
  *
  * @module tradewire/opentelemetry
  */

@@ -4,7 +4,7 @@ import { Bytes } from "./bytes.js";
 import { nodeProcess } from "./node-process.js";
 
 /**
- * Returns the time of a clock that never goes back, for durations and deadlines.
+ * Returns the time of a monotonic clock, for durations and deadlines.
  *
  * @returns milliseconds since an arbitrary moment
  */
@@ -28,7 +28,7 @@ export interface Moment {
 }
 
 /**
- * Returns the present moment.
+ * Returns the current moment.
  *
  * @returns the moment, for {@link passedMs}
  */
@@ -37,8 +37,8 @@ export function moment(): Moment {
 }
 
 /**
- * Returns the time that has passed since a moment, including the time in which the machine was suspended, when the
- * monotonic clock stops. If the system clock was set forward in between, that time counts too.
+ * Returns the time that has passed since a moment, including the time during which the machine was suspended and the monotonic
+ * clock stopped. If the system clock was set forward in between, that time counts too.
  *
  * @param since the moment
  * @returns the time, in milliseconds
@@ -62,7 +62,7 @@ const MAX_BLOCKED_MS = 300_000;
  * @param callback the function
  * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
  * @param options whether the timer keeps the process alive
- * @returns stops the timer
+ * @returns a function that stops the timer
  */
 export function startTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   return current.startTimer(callback, ms, options);
@@ -74,7 +74,7 @@ export function startTimer(callback: () => void, ms: number, options?: TimerOpti
  * @param callback the function
  * @param ms the time between two calls, in milliseconds, up to {@link MAX_TIMER_MS}
  * @param options whether the timer keeps the process alive
- * @returns stops the interval
+ * @returns a function that stops the interval
  */
 export function startInterval(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   return current.startInterval(callback, ms, options);
@@ -87,7 +87,7 @@ export function startInterval(callback: () => void, ms: number, options?: TimerO
  * @param callback the function
  * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
  * @param options whether the timer keeps the process alive
- * @returns stops the timer
+ * @returns a function that stops the timer
  */
 export function startAwakeTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   let stop: StopTimer;
@@ -286,7 +286,7 @@ export let current: Runtime = nodeRuntime;
  * Replaces the runtime of the whole process. Timers that were started before keep running in their own runtime.
  *
  * @param runtime replaces the current runtime
- * @returns restores the previous runtime when disposed; dispose replacements in reverse order
+ * @returns a disposable that restores the previous runtime; dispose replacements in reverse order
  */
 export function replaceRuntime(runtime: Runtime): Disposable {
   const before = current;

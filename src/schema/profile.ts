@@ -1,4 +1,4 @@
-/** Which rules apply where deployed v0.78 nodes differ from their published API documentation. */
+/** The rules to apply where deployed v0.78 nodes differ from their published API documentation. */
 export type Profile = "specification" | "deployed";
 
 /** The differences. */

@@ -29,7 +29,7 @@ export function isTableName(name: string): name is TableName {
  * Returns the name of an export table.
  *
  * @param table the enum number
- * @returns the name; `undefined` for `TABLE_UNSPECIFIED` and for numbers of no table
+ * @returns the name; `undefined` for `TABLE_UNSPECIFIED` and for unknown numbers
  */
 export function tableName(table: Table): TableName | undefined {
   return tableNames.find((name) => numbers.get(name) === table);

@@ -111,8 +111,8 @@ const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
  * deployed v0.78 networks.
  *
  * @param table such as `trades`
- * @param version of the database schema, from {@link FIRST_SCHEMA_VERSION} to {@link NEWEST_SCHEMA_VERSION}; a CSV
- *   file's name carries it
+ * @param version the version of the database schema, from {@link FIRST_SCHEMA_VERSION} to {@link NEWEST_SCHEMA_VERSION}; it is
+ * part of a CSV file's name
  * @returns the columns in the order of the CSV files, and the primary key
  * @throws {@link RequestError} if the table or the version does not exist. Newer versions have so far kept the columns
  *   and added more: use {@link NEWEST_SCHEMA_VERSION} for the known ones
@@ -161,7 +161,7 @@ export function schemaVersions(table: TableName): number[] {
  * Validates the description of a table.
  *
  * @param schema a result of {@link tableSchema}
- * @throws {@link RequestError} if it is not
+ * @throws {@link RequestError} if it is invalid
  */
 export function requireSchema(schema: Partial<TableSchema> | undefined): void {
   if (!Array.isArray(schema?.columns) || typeof schema.table !== "string") {

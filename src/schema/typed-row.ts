@@ -13,9 +13,8 @@ export type TypedRecord = Record<string, TypedValue>;
 type TableRow<Table extends TableName> = { [Column in keyof Rows[Table]]: Rows[Table][Column] };
 
 /**
- * A typed row of a table. Columns that some schema versions lack are optional. Whole numbers are `bigint`, decimals and
- * JSON are strings, identifiers are lower-case hex, times are ISO 8601 in UTC with six digits of a second, and enums
- * and codes are names.
+ * A typed row of a table. Columns that some schema versions lack are optional. Whole numbers are `bigint`, decimals and JSON are
+ * strings, identifiers are lower-case hex, times are ISO 8601 in UTC with microseconds, and enums and codes are names.
  *
  * @example
  * const notional = ({ price, size }: TypedRow<"trades">): bigint => price * size;

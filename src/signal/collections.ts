@@ -45,7 +45,7 @@ export function createActiveSet<T>(): ActiveSet<T> {
 }
 
 /**
- * Sets an entry of a map, and removes the oldest entry if the map then has too many.
+ * Sets an entry of a map, and removes the oldest entry if the map exceeds its limit.
  *
  * @param map the map
  * @param key the entry's key; an existing key keeps its position

@@ -10,11 +10,11 @@ export interface Ending {
 }
 
 /**
- * Runs a task that ends when a time is up, or when one of several signals is aborted.
+ * Runs a task that ends when a time limit passes, or when one of several signals is aborted.
  *
  * @param timeoutMs the total time limit, in milliseconds
  * @param signals end it earlier
- * @param act runs the task; it has to end when the signal that it gets is aborted
+ * @param act runs the task; it must end when its signal is aborted
  * @returns what `act` returns
  *
  * @example

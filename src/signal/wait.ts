@@ -65,7 +65,7 @@ export async function wait(
  *
  * @param promise the promise; its work continues after the time limit
  * @param ms the time, in milliseconds; `undefined` means no limit
- * @returns the promise's value; `undefined` if the time is up first
+ * @returns the promise's value; `undefined` if the time limit passes first
  */
 export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
   if (ms === undefined) {

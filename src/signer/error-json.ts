@@ -17,7 +17,7 @@ const MAX_PROBLEMS = 100;
 
 const text = v.pipe(v.string(), v.maxLength(MAX_TEXT + 1));
 
-/** An error as JSON: what its class needs to be created again. */
+/** An error as JSON: the arguments to create it again. */
 export const errorSchema = v.object({
   name: text,
   code: v.enum(Code),

@@ -11,9 +11,8 @@ import { requireSigner } from "../transaction/transaction.js";
 import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
 
 /**
- * Serves a signer to other programs of the same user, over a Unix socket of mode 0600. The permissions of the socket
- * are the access control: anyone who can connect can sign what the policy allows, and set a stricter mode. No part of
- * the key is sent.
+ * Serves a signer to other programs of the same user, over a Unix socket of mode 0600. The permissions of the socket are the
+ * access control: anyone who can connect can sign within the policy, and set a stricter mode. No part of the key is sent.
  *
  * The transactions of all programs are counted together, so that they stay within the network's spam limits.
  *

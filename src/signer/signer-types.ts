@@ -3,7 +3,7 @@ import type { Guard, KillOptions, KillReport } from "../guard/guard.js";
 import type { GuardMode } from "../guard/policy.js";
 import type { SharedBlock, Signer, SignerShare } from "../transaction/signer.js";
 
-/** What a signer process serves: the parts of a guard that programs can use. */
+/** The functions that a signer process serves: the parts of a guard that programs can use. */
 export type ServedSigner = Pick<Guard, "publicKey" | "sign" | "takeShare" | "mode" | "setMode" | "kill">;
 
 /** The options of a signer process. */

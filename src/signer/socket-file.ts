@@ -29,7 +29,7 @@ const ADVICE = {
  *
  * @param server the server
  * @param path path of the socket; the folder must exist
- * @returns removes the socket when it is disposed of
+ * @returns a disposable that removes the socket
  * @throws {@link RequestError} if the path is too long, or on Windows
  * @throws {@link FileError} if others can write to the folder, the path is another kind of file, or the folder cannot be
  *   written to

@@ -46,7 +46,7 @@ export interface RetryContext {
 /**
  * Creates the record of one node or sink, which is available at first.
  *
- * @param retryForMs how long it is retried while unreachable, in milliseconds; the last attempt is made at the end of it
+ * @param retryForMs how long to retry while it is unreachable, in milliseconds; the last attempt is made when this time ends
  * @returns the record
  */
 export function createAvailability(retryForMs: number): Availability {
@@ -82,7 +82,7 @@ export function createAvailability(retryForMs: number): Availability {
 /**
  * Records that something is unreachable, reports the wait, and waits until the next attempt is due.
  *
- * @param availability of what is unreachable
+ * @param availability the record of the node or sink
  * @param error the failure
  * @param retryContext where the wait is reported, and what cancels it
  * @throws `error` if it has been unreachable for too long; {@link CanceledError}
@@ -106,7 +106,7 @@ export async function waitAfterFailure(
  *
  * @param action the action
  * @param retryContext how long it is retried, where waits are reported, and what cancels them
- * @param mayRetry whether an error is worth a retry; by default, those that the table of reactions says to repeat
+ * @param mayRetry whether an error is worth a retry; by default, those whose reaction has `repeat`
  * @returns the result of the action
  * @throws the last error of the action once `retryForMs` have passed, and other errors immediately;
  *   {@link CanceledError}

@@ -14,7 +14,7 @@ import { firstEndingAt, segmentEndingAt } from "./unit.js";
  */
 export type EntryRelation = "matching" | "before" | "after" | "overhanging" | "diverged";
 
-/** A step of {@link matchLedger}, in the order of the blocks. */
+/** A step of {@link matchLedger}, in block order. */
 export type LedgerMatch =
   | { readonly kind: "entry"; readonly entry: LedgerEntry; readonly relation: EntryRelation; readonly foreign: boolean }
   /** A segment within the range that no matching entry covers. */
@@ -23,11 +23,11 @@ export type LedgerMatch =
 /**
  * Walks through the ledger of a table and the segments of a node in parallel. Memory does not grow with the ledger.
  *
- * @param entries the ledger of a table, in the order of the blocks
+ * @param entries the ledger of a table, in block order
  * @param segments the node's segments, oldest first, without gaps
  * @param range only segments within it can be missing
  * @param replaceFrom from this block on, entries that diverge from the history or end after it are foreign
- * @returns each entry and each missing segment, the missing ones in the order of their blocks
+ * @returns each entry and each missing segment, the missing ones in block order
  * @throws {@link SinkError} if entries overlap or are out of order; errors of `entries` unchanged
  */
 export async function* matchLedger(
@@ -64,8 +64,8 @@ export async function* matchLedger(
 }
 
 /**
- * Returns the relation of a ledger entry to a node's history. If the node has dropped the first segments of an entry,
- * the others decide.
+ * Returns the relation of a ledger entry to a node's history. If the node has dropped an entry's first segments, the remaining
+ * ones decide.
  *
  * @param entry the entry
  * @param segments the node's segments, oldest first, without gaps
@@ -113,11 +113,11 @@ function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): Sin
 }
 
 /**
- * Compares a sink with a history: by the sink's own `compareCoverage`, or by reading its ledger once, table by table.
- * Time grows with the entries and segments, memory only with `limit`.
+ * Compares a sink with a history: with the sink's own `compareCoverage`, or by reading its ledger once, table by table. Time
+ * grows with the entries and segments, memory only with `limit`.
  *
  * @param sink the sink, opened
- * @param query the history, the tables, the range, the limit of the lists, and from where another history is replaced
+ * @param query the history, the tables, the range, the limit of the lists, and the block from which another history is replaced
  * @returns the coverage, the missing segments, and where the histories diverge
  * @throws `SinkError` if the ledger cannot be read or is broken
  *
@@ -232,12 +232,12 @@ interface CompletePrefix {
 }
 
 /**
- * Returns a function that compares a sink with a history that only grows. Blocks that were complete in all tables are
- * compared again only once an hour, or when the history begins earlier (because a node with older segments is back), or
- * when the sink has another identity (as after a reconnect). Later blocks are compared in each call.
+ * Returns a function that compares a sink with a history that only grows. Blocks that were complete in all tables are compared
+ * again only once an hour, or when the history begins earlier (because a node with older segments has recovered), or when the
+ * sink has another identity (for example after a reconnect). Later blocks are compared in each call.
  *
  * @param sink the sink, opened
- * @returns compares. All queries have the same tables and range, and each history continues the previous one
+ * @returns the function. All queries must have the same tables and range, and each history must continue the previous one
  */
 export function createIncrementalComparison(
   sink: Pick<Sink, "entries" | "identity" | "compareCoverage">,

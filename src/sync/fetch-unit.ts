@@ -16,19 +16,18 @@ export interface FetchOptions {
 }
 
 /**
- * Returns a function that fetches a unit from a node: one export, whose archive must hold the unit's CSV file and
- * nothing else.
+ * Returns a function that fetches a unit from a node: one export, whose archive must contain only the unit's CSV file.
  *
- * The file's name must give the unit's chain, table and blocks and, if it has a schema version, the unit's. A name of
- * another form is refused, because nothing else names the chain that the rows belong to. The header row must have all
- * columns of the unit's schema version. The content ends without an error only after the whole archive and the node's
- * status were checked. Closing the content early cancels the call immediately.
+ * The file's name must match the unit's chain, table and blocks, and its schema version if the name has one. Any other form of
+ * name is rejected, because only the name identifies the chain. The header row must have all columns of the unit's schema
+ * version. The content ends without an error only after the whole archive and the node's status were checked. Closing the content
+ * early cancels the call immediately.
  *
  * @param client calls the node
  * @param unit the unit
  * @param options the signal, which the caller aborts if it does not read the content, and a callback for progress
- * @returns fetches the unit; each call of it calls the node. It throws {@link ProtocolError} if the answer is not the
- *   unit, and the errors of `exportNetworkHistory`; so does the content
+ * @returns a function that fetches the unit with a new call to the node. It and the content throw {@link ProtocolError} if the
+ * response is not the unit, and the errors of `exportNetworkHistory`
  *
  * @example
  * const csv = await fetchUnit(client, unit, { signal })();

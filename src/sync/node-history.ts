@@ -23,7 +23,7 @@ const THE_NODE = "the node";
  *
  * An unreachable node is left out while another one answers. It gets no units until it has answered.
  *
- * @param clients of the nodes, at least one
+ * @param clients the nodes' clients, at least one
  * @param signal cancels the calls
  * @param known the history that was read before, which the nodes must continue
  * @returns the history, which node has which part of it, the unreachable nodes, and the lag of the others; without
@@ -31,8 +31,8 @@ const THE_NODE = "the node";
  * @throws {@link ProtocolError} if a listing breaks a rule of {@link checkHistory}, or two nodes are of different
  *   chains or histories; it names both
  * @throws {@link DivergenceError} if the history is not a continuation of `known`
- * @throws {@link RequestError} if there is no client; errors of the calls unchanged: one that a retry does not help,
- *   or the first if all nodes are unreachable
+ * @throws {@link RequestError} if there is no client; errors of the calls unchanged: one that a retry cannot fix, or the first if
+ * all nodes are unreachable
  *
  * @example
  * const { chainId, segments } = await readHistory([client], AbortSignal.timeout(60_000));
@@ -102,7 +102,7 @@ export function reportNodes(
  * @param client the client of the node
  * @param index its index among the clients
  * @param count number of clients
- * @returns the client's name, or one made from the index
+ * @returns the client's name, or one derived from the index
  */
 export function nodeName(client: SyncClient, index: number, count: number): string {
   return client.name ?? (count === 1 ? THE_NODE : `node ${index + 1}`);
@@ -112,14 +112,14 @@ function noClient(): RequestError {
   return new RequestError("no node is set", { advice: "Pass at least one client." });
 }
 
-/** The checked history that one node has listed. */
+/** The history that one node has listed, after checks. */
 export interface NodeListing extends NodeHistory {
   readonly client: SyncClient;
   /** The name of the node. */
   readonly node: string;
 }
 
-/** A node that does not answer now. */
+/** A node that does not answer. */
 export interface UnreachableNode {
   readonly node: string;
   readonly error: TradewireError;
@@ -150,12 +150,12 @@ type Segments = readonly Segment[];
 /**
  * Merges the histories of nodes after checking that they are the same where they overlap.
  *
- * The result is everything that the nodes have together, without a gap, up to the newest segment. A node that ends
- * before all of these blocks cannot be compared, and counts as one without segments. The known history is retained
- * after the nodes' newest segment, because a node may have to catch up; before their oldest one it is retained only
- * while a node is unreachable, because nodes drop old segments.
+ * The result is everything that the nodes have together, without a gap, up to the newest segment. A node whose history ends
+ * before all of these blocks cannot be compared, and counts as one without segments. The known history is retained after the
+ * nodes' newest segment, because a node may have to catch up; before their oldest one it is retained only while a node is
+ * unreachable, because nodes drop old segments.
  *
- * @param listings of the nodes that have answered
+ * @param listings the listings of the nodes that answered
  * @param unreachable the other nodes
  * @param known the history that was read before
  * @returns the history, and which node has which part of it

@@ -41,7 +41,7 @@ export interface HistoryPlan {
  * Computes what {@link syncHistory} would do. Nothing is changed in the sink.
  *
  * @param clients the node, or several nodes of one network
- * @param options those of the sync; the sink is closed at the end
+ * @param options the options of the sync; the sink is closed at the end
  * @returns segments and calls by table
  * @throws `RequestError` if an option is wrong, or the sink holds another chain; errors of node and sink
  *

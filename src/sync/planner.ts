@@ -84,8 +84,8 @@ type Plan =
 const UNPLANNED: Plan = { kind: "pending", backlog: [], isFullyListed: false };
 
 /**
- * Compares the nodes' history with the sink again and again, and hands the missing units to a work source, until nothing
- * is missing. With `follow`, it continues with new segments until it throws.
+ * Compares the nodes' history with the sink repeatedly, and hands the missing units to a work source, until nothing is missing.
+ * With `follow`, it continues with new segments until it throws.
  *
  * @param options the nodes, the sink, the tables and the range
  * @param openSource opens the sink, and returns where the units go; called once, after the first reading of the history

@@ -93,7 +93,7 @@ export interface Divergence {
 /** The coverage of a history in a sink. */
 export interface CoverageComparison {
   readonly tables: readonly TableSummary[];
-  /** The oldest missing segments, in the order of their blocks, then of the tables. */
+  /** The oldest missing segments, in block order, then of the tables. */
   readonly missing: readonly MissingSegment[];
   /**
    * Where the histories diverge: the first entry within the node's blocks that does not match its segments. Entries
@@ -139,7 +139,7 @@ export interface Sink extends AsyncDisposable {
    */
   inspect(signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Reads the ledger of a table, in the order of the blocks.
+   * Reads the ledger of a table, in block order.
    *
    * @param behind only entries that begin after this block; all by default
    */

@@ -68,7 +68,7 @@ export interface SyncOptions {
   readonly hooks?: SyncHooks | undefined;
 }
 
-/** A unit that failed in all attempts. */
+/** A unit whose attempts all failed. */
 export interface FailedUnit {
   readonly unit: Unit;
   readonly error: TradewireError;

@@ -34,15 +34,15 @@ const [FIRST_WAIT_MS, MAX_WAIT_MS] = [250, 10_000];
  * A unit that fails after all retries is listed in the summary, and the others are loaded. If the histories of the sink
  * and the node diverge, nothing is changed.
  *
- * Of several nodes, some may be unreachable or have a part of the history. Each node is asked only for what it has listed
- * and the others agree on. An unreachable node is asked again after `pollMs`. The sync waits for units that no node has.
+ * Some of several nodes may be unreachable or have only part of the history. Each node is asked only for what it has listed and
+ * the others agree on. An unreachable node is retried after `pollMs`. The sync waits for units that no node has.
  *
  * @param clients the node, or several nodes of one network, which share the load
  * @param options the sink, which is opened, and closed at the end in any case; the tables, the range, and limits
  * @returns what was done. With `follow`, the sync continues until it throws
  * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
  * @throws `RequestError` if an option is wrong, or the sink holds another chain
- * @throws `SinkError` if the sink cannot be used; errors of the node once it was retried for `retryForMs`
+ * @throws `SinkError` if the sink cannot be used; errors of the node after retries for `retryForMs`
  * @throws `CanceledError` if the signal was aborted: in-flight units are canceled and rolled back
  *
  * @example
@@ -208,7 +208,7 @@ function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingS
 }
 
 /**
- * Loads units in their order, several at a time.
+ * Loads units in order, several at a time.
  *
  * @param units each is loaded once
  * @param parallel how many are loaded at a time

@@ -41,12 +41,12 @@ type Attempt =
   | { readonly kind: "failed"; readonly error: TradewireError; readonly wasSent: boolean };
 
 /**
- * Returns a function that loads units, each through one of several nodes, and retries where that may help. If a retry with
- * the same node would give the same answer, such as a value that fits no column, each other node is asked once. The function
- * may be called for several units at a time; a node that failed gets no calls of any of them for a while.
+ * Returns a function that loads units, each through one of several nodes, and retries where that may help. If a retry with the
+ * same node would return the same data, for example a value that fits no column, each other node gets one attempt. The function
+ * may be called for several units at a time; a node that failed gets no calls for a while.
  *
  * @param options the sink, the nodes, and the limits of retries
- * @returns loads a unit. It throws if no unit can be loaded: a node or the sink was unreachable for `retryForMs`,
+ * @returns a function that loads a unit. It throws if no unit can be loaded: a node or the sink was unreachable for `retryForMs`,
  *   credentials are refused, the disk is full; `CanceledError` if the signal was aborted
  *
  * @example
@@ -144,7 +144,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
 class UnitUnavailableError extends ConnectionError {}
 
 /**
- * Creates the error of a unit that no node has now: none of those that answer lists its segments.
+ * Creates the error of a unit that no node has: no node that answers lists its segments.
  *
  * @param unit the unit
  * @param part its last segments, if nodes have only these
@@ -175,7 +175,7 @@ export function unitUnavailable({ table, fromBlock, toBlock, segmentId }: Unit, 
  * Returns whether a unit failed because no node has it.
  *
  * @param error its failure
- * @returns whether `unitUnavailable` has made it
+ * @returns whether it was created by `unitUnavailable`
  */
 export function isUnitUnavailable(error: TradewireError): boolean {
   return error instanceof UnitUnavailableError;

@@ -47,7 +47,7 @@ export interface MissingSegment {
  * Groups missing segments into units: adjacent segments of a table with the same schema version form one unit.
  *
  * @param chainId the chain
- * @param missing the segments, in the order of their blocks; tables may be mixed
+ * @param missing the segments, in block order; tables may be mixed
  * @param segmentsPerExport maximum number of segments of a unit, at least 1
  * @param isAvailable whether some node has all of a unit: segments that no single node has are not grouped
  * @returns the units, in the order of their first segments
@@ -102,7 +102,7 @@ function firstOf(chainId: string, { table, segment }: MissingSegment): Unit {
 /**
  * Returns the segment that ends with a block.
  *
- * @param segments in the order of their blocks
+ * @param segments in block order
  * @param block the block
  * @returns the segment; `undefined` if none ends there
  */
@@ -114,7 +114,7 @@ export function segmentEndingAt(segments: readonly Segment[], block: bigint): Se
 /**
  * Returns the index of the first segment that ends with a block or after it, by binary search.
  *
- * @param segments in the order of their blocks
+ * @param segments in block order
  * @param block the block
  * @returns the index; the number of segments if there is none
  */

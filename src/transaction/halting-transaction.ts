@@ -18,7 +18,7 @@ import { sendMargin } from "./validity.js";
 
 const { submitTransaction, submitRawTransaction, checkTransaction, checkRawTransaction } = CoreService.method;
 
-/** The methods that carry a transaction, by their full names. */
+/** The methods whose requests contain a transaction, by their full names. */
 export const TRANSACTION_METHODS: readonly string[] = [
   submitTransaction,
   submitRawTransaction,
@@ -26,7 +26,7 @@ export const TRANSACTION_METHODS: readonly string[] = [
   checkRawTransaction,
 ].map(({ name }) => `${CoreService.typeName}/${name}`);
 
-/** A transaction that may be sent until it is too late. */
+/** The permission to send a transaction for a limited time. */
 export interface Clearance {
   /** Returns whether it may still be sent; otherwise check it again. */
   isValid(): boolean;
@@ -42,7 +42,7 @@ const FRESH_MS = 500;
  * @param clientOf creates clients of the node's services, to request the parameters that a batch of proposals updates,
  *   and the last block
  * @param recent the known blocks; the last block is added if the node was asked for it
- * @param options of these calls
+ * @param options options of these calls
  * @returns the error; `undefined` for all others, and if its input data cannot be read. Check one that expires again
  *   directly before it is sent.
  * @throws the error of a call that failed

@@ -1,5 +1,5 @@
 /**
- * Keys, transactions made, signed and checked, and proofs of work, without what calls a node.
+ * Creates, signs and checks transactions offline: keys, transactions and proofs of work. It loads no code that calls a node.
  *
  * @module tradewire/transaction
  */

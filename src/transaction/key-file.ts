@@ -21,7 +21,7 @@ const OF_OTHERS = 0o077;
  * Creates a key: writes a new random seed to a file that only its owner may read (mode 600). An existing file is not
  * changed.
  *
- * @param path of the file; its folder must exist
+ * @param path the file's path; its folder must exist
  * @returns the public key, 64 hex digits in lower case
  * @throws {@link FileError} if the file exists or cannot be written, or others can write to a folder above it
  *
@@ -63,7 +63,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
  *
  * The seed is read for each signature and wiped afterwards, so that it is in memory only briefly.
  *
- * @param path of the file
+ * @param path the file's path
  * @returns the signer; its `sign` throws a {@link FileError} if the file can no longer be read or contains another key
  * @throws {@link FileError} if the file cannot be read, is a pipe or contains no seed, or others can read or replace it
  *

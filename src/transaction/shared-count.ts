@@ -21,14 +21,14 @@ interface Counted {
 }
 
 /**
- * Lets several clients share a key: the transactions of all of them are counted together. A block's hash serves a limited
- * number of transactions of a key at the lowest difficulty, each additional batch needs one more zero bit, and the network drops
- * what has too few (v0.78.0, `CheckBlockTx` in `core/pow/engine.go`).
+ * Lets several clients share a key: the transactions of all of them are counted together. A block's hash serves a limited number
+ * of transactions of a key at the lowest difficulty, each additional batch needs one more zero bit, and the network drops
+ * transactions with too few (v0.78.0, `CheckBlockTx` in `core/pow/engine.go`).
  *
  * @param signer signs for all clients
  * @param options the block from which transactions are counted
  * @returns a signer that counts; pass the same one to all clients
- * @throws {@link RequestError} if the signer is not one, or an option is wrong
+ * @throws {@link RequestError} if the signer or an option is invalid
  *
  * @example
  * const shared = withSharedCount(await signerFromKeyFile("trader.key"));
@@ -88,7 +88,7 @@ export function withSharedCount(
 /**
  * Counts one more transaction.
  *
- * @param counted the count, which is one higher until the share is given back
+ * @param counted the count, which is one higher until the share is released
  * @returns the share
  */
 export function countOne(counted: Counted): SignerShare {

@@ -33,7 +33,7 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
 const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
 
 /**
- * Finds the prefix of input data as it is submitted.
+ * Finds the prefix of submitted input data.
  *
  * @param inputData the input data of a transaction
  * @returns the chain's identifier and the zero byte; empty if there is none

@@ -11,9 +11,9 @@ export interface ChainSettings {
 }
 
 /**
- * Returns the configured chain. Whoever chooses the chain's identifier chooses what is signed: if it contains a zero
- * byte, or the beginning of a message, the signature is that of another transaction. So the node's own identifier is
- * used only if the node is on the user's machine.
+ * Returns the configured chain. The chain's identifier determines what is signed: if it contains a zero byte, or the beginning of
+ * a message, the signature is that of another transaction. So the node's own identifier is used only if the node is on the user's
+ * machine.
  *
  * @param chainId the chain of a single transaction, which takes precedence over that of the client
  * @param settings the client's chain, and where its node is

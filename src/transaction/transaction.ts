@@ -105,7 +105,7 @@ export async function createTransaction(command: CommandSource, options: Transac
  * Validates the signer.
  *
  * @param signer the signer
- * @throws {@link RequestError} if it is none
+ * @throws {@link RequestError} if it is not a signer
  */
 export function requireSigner(signer: Partial<Signer> | undefined): void {
   if (typeof signer?.publicKey !== "string" || typeof signer.sign !== "function") {

@@ -69,7 +69,7 @@ export const SIGN_OPTIONS = {
 const SEND_OPTIONS = { ...SIGN_OPTIONS, type: true, throwOnRejection: true } as const;
 
 /**
- * The total time limit of a transaction, in milliseconds: a minute's wait for a block, the proof of work, and the
+ * The total time limit of a transaction, in milliseconds: a minute to wait for a block, compute the proof of work, and make the
  * calls.
  */
 export const TIMEOUT_MS = 120_000;
@@ -193,7 +193,7 @@ export interface Transactions {
   /**
    * Returns how much of its spam allowances a party has used.
    *
-   * @param publicKey of the party, 64 hex digits
+   * @param publicKey the party's public key, 64 hex digits
    * @param options a signal, headers and a time limit
    * @returns the statistics; `undefined` if the response contains none
    *

@@ -38,7 +38,7 @@ export function validateValidity(validity: Validity): void {
 }
 
 /**
- * Returns the number of blocks before its expiry in which a transaction is no longer sent.
+ * Returns how many blocks before its expiry a transaction is no longer sent.
  *
  * A market with `enableTransactionReordering` executes orders a block later. If such an order is in the last block that
  * can contain it, it has expired a block later: the proposer omits it, the validators require it, and the network stops

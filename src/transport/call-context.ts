@@ -14,7 +14,10 @@ export interface SentTo {
 /** The key of a call's id. */
 export const callIdKey: ContextKey<number | undefined> = { id: Symbol("call id"), defaultValue: undefined };
 
-/** The key of a function that is called directly before a call is sent, after all waits. The call fails with what it returns. */
+/**
+ * The key of a function that is called directly before a call is sent, after all waits. If it returns an error, the call fails
+ * with it.
+ */
 export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
   id: Symbol("called directly before the call is sent"),
   defaultValue: () => undefined,
@@ -22,11 +25,11 @@ export const beforeSendKey: ContextKey<() => ConnectError | undefined> = {
 
 /**
  * The key of the time, in milliseconds, for which a call may wait for its turn to be sent, and then for a connection. It is
- * shorter than the call's time where another node may serve the call, but not once it was sent.
+ * shorter than the call's time limit if another node may serve the call, but not after it was sent.
  */
 export const maxWaitKey: ContextKey<number | undefined> = { id: Symbol("maximum wait"), defaultValue: undefined };
 
-/** The key that marks a call as sent before others that wait for their turn. */
+/** The key that marks a call as having priority over others that wait for their turn. */
 export const isUrgentKey: ContextKey<boolean> = { id: Symbol("sent before others"), defaultValue: false };
 
 /** The key of the time at which a call must have ended, by `monotonicMs()`. */
@@ -48,8 +51,8 @@ const receiveListenerKey: ContextKey<() => void> = {
 const sentToKey: ContextKey<SentTo | undefined> = { id: Symbol("where the call was sent"), defaultValue: undefined };
 
 /**
- * Whether a call may be repeated after it was sent: as its definition says, since its caller or the configuration says so,
- * or not at all.
+ * Whether a call may be repeated after it was sent: as its definition says, because its caller or the configuration says so, or
+ * never.
  */
 export type Repeatability = "by definition" | "declared" | "disabled";
 
@@ -125,8 +128,8 @@ export function sentTo(contextValues: ContextValues): SentTo | undefined {
 }
 
 /**
- * Disables retries and fallback after the call was sent, also if it is read-only. A stream of events uses this: a stream
- * that were silently opened again would lack the events in between.
+ * Disables retries and fallback after the call was sent, even if it is read-only. Event streams use this: a silently reopened
+ * stream would lack the events in between.
  *
  * @param contextValues the call's context values
  * @returns the same context values

@@ -107,7 +107,7 @@ export const missingMessageError = (): CallError => brokenAnswerError(EMPTY_RESP
 export const extraMessageError = (): CallError => brokenAnswerError(MULTIPLE_MESSAGES);
 
 /**
- * Returns the error of a call whose time is up.
+ * Returns the error of a call that has exceeded its deadline.
  *
  * @returns the error
  */

@@ -5,26 +5,25 @@ import type { ConnectionOptions } from "../runtime/index.js";
 const PING_REPLY_MS = 15_000;
 
 /**
- * The time without data after which the operating system probes a connection, in milliseconds. On Linux and macOS, Node
- * then has it probed once a second, ten times, so a machine that has vanished is noticed about ten seconds later.
+ * The time without data after which the operating system probes a connection, in milliseconds. On Linux and macOS, it is then
+ * probed once a second, ten times, so a dead peer is detected about ten seconds later.
  */
 export const TCP_KEEPALIVE_MS = 60_000;
 
 /**
- * The time between two pings over a WebSocket, in milliseconds. Proxies drop a WebSocket after 30 seconds without data. A
- * server that sends nothing from one ping to the next is gone.
+ * The time between two pings over a WebSocket, in milliseconds. Proxies drop a WebSocket after 30 seconds without data. A server
+ * that sends nothing between two pings counts as dead.
  */
 export const WEBSOCKET_PING_MS = 25_000;
 
 /**
- * The maximum time for which a connection of `rest` or `grpc-js` without a call is used again, in milliseconds. Load
- * balancers and NATs forget connections after a minute and longer, some without closing them.
+ * The maximum time for which an idle connection of `rest` or `grpc-js` is reused, in milliseconds. Load balancers and NATs drop
+ * idle connections after a minute or more, some without closing them.
  */
 export const MAX_IDLE_MS = 55_000;
 
 /**
- * The silence that makes a connection suspect, in milliseconds. If a call ends after so long without a byte, a proxy may
- * have forgotten the connection.
+ * The idle time after which a connection is suspect, in milliseconds: a proxy may have dropped it silently.
  */
 export const SUSPECT_AFTER_MS = 250;
 

@@ -109,7 +109,7 @@ const ADDRESSES = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDR
  *
  * @param signal the other signal
  * @param withinMs the time, in milliseconds
- * @returns the signal, and a function that stops the time
+ * @returns the signal, and a function that stops the timer
  */
 export function connectSignal(
   signal: AbortSignal | undefined,

@@ -84,7 +84,7 @@ export function createLivenessCheck(keepaliveMs: number): LivenessCheck {
   };
 }
 
-/** The outcome of a ping: `stuck` means that the session sends nothing any more, since nghttp2 has given it up. */
+/** The outcome of a ping: `stuck` means that the session can no longer send, because nghttp2 has abandoned it. */
 export type PingOutcome = "answered" | "silent" | "stuck";
 
 /**
@@ -142,7 +142,7 @@ const limitedStreams = new WeakSet<ClientHttp2Stream>();
  * Limits the interim responses of a stream. Beyond the limit, its connection is closed, since the server would continue to
  * send to a stream that was reset.
  *
- * @param stream the stream; for a stream that is already limited, nothing is done
+ * @param stream the stream; a stream that is already limited is unaffected
  */
 export function limitInterimResponses(stream: ClientHttp2Stream): void {
   if (limitedStreams.has(stream)) {

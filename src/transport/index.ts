@@ -1,5 +1,5 @@
 /**
- * Connect transports for any API, and the layers to build others of.
+ * Connect transports for any API, and the layers to build others from.
  *
  * @module tradewire/transport
  */

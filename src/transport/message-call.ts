@@ -75,8 +75,8 @@ export interface MessageTransportOptions {
 }
 
 /**
- * Creates a Connect transport from calls whose messages are bytes. It does without Connect's chains of generators and
- * linked signals, which would cost more than the rest of a call (bench group `calls`).
+ * Creates a Connect transport from calls whose messages are bytes. It avoids Connect's chains of generators and linked signals,
+ * which would cost more than the rest of a call (bench group `calls`).
  *
  * @param options the codec, and how calls are opened
  * @returns the transport; a stream is ended when its reader stops, and all calls when the transport is closed

@@ -18,8 +18,8 @@ export interface StreamHandlers<T> {
 }
 
 /**
- * Returns a stream that calls handlers while it is read. In contrast to a generator, it lets a reader stop without waiting
- * for the message that was requested last.
+ * Returns a stream that calls handlers while it is read. Unlike a generator, it lets a reader stop without waiting for the
+ * message that was requested last.
  *
  * @param messages the messages; they can be iterated as often as before
  * @param handlers the functions to call
@@ -137,8 +137,8 @@ const MAX_EMPTY = 250_000;
 const EMPTY_WINDOW_MS = 60_000;
 
 /**
- * Limits the empty messages of a stream. A server that sends nothing else would keep a reader busy forever, since such a
- * stream reaches no limit of size or silence.
+ * Limits the empty messages of a stream. A server that sends nothing else would keep a reader busy forever, since such a stream
+ * exceeds no size limit or idle timeout.
  *
  * @param desc the messages' descriptor
  * @param messages the messages

@@ -45,9 +45,9 @@ export function streamsRequests({ methodKind }: DescMethod): boolean {
 /**
  * Returns whether a method is read-only.
  *
- * The definitions must say so: the method's HTTP rule is a GET, or its `idempotency_level` is `NO_SIDE_EFFECTS`. The
- * network's read-only methods without an HTTP rule, or with another one, have that level. Nothing is derived from a name:
- * a method that says neither, such as one that submits or one that a fork has added, is never called a second time.
+ * The definitions must say so: the method's HTTP rule is a GET, or its `idempotency_level` is `NO_SIDE_EFFECTS`. The network's
+ * read-only methods without an HTTP rule, or with another one, have that level. Nothing is derived from a name: a method that
+ * says neither, such as one that submits, or one that a fork has added, is never retried.
  *
  * @param method the method's descriptor
  * @returns whether the method's definition says that it changes nothing

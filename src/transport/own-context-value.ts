@@ -1,8 +1,8 @@
 import { type ContextKey, type ContextValues, createContextValues } from "@connectrpc/connect";
 
 /**
- * Returns context values that hold a value of their own, and share all others with a caller's. The caller may use the same
- * context values for other calls.
+ * Returns context values that override one value, and share all others with a caller's. The caller may use the same context
+ * values for other calls.
  *
  * @param callers the caller's context values
  * @param key the key of the value

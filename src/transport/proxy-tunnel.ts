@@ -23,7 +23,7 @@ export interface TunnelTarget {
  *
  * @param socket the connection to the proxy, from which nothing was read; the caller destroys it if this fails
  * @param target the server
- * @param proxy the proxy's URL, with user name and password if it asks for them
+ * @param proxy the proxy's URL, with user name and password if it requires them
  * @param signal ends the wait
  * @throws {@link ConnectionError} if the proxy refuses, or its response is invalid; the signal's reason if it is aborted
  */

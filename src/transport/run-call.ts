@@ -28,9 +28,9 @@ export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
 }
 
 /**
- * Runs a unary call as Connect's `runUnaryCall` does. Connect's function needs Node's signals, which are so expensive
- * that a gRPC call takes 28 % less CPU time without them (bench group `calls`). If the signal that `next` gets belongs
- * to the call, it is aborted when the call has ended.
+ * Runs a unary call as Connect's `runUnaryCall` does. Connect's function needs Node's signals, which are so expensive that a gRPC
+ * call takes 28 % less CPU time without them (bench group `calls`). If `next` receives the call's own signal, it is aborted when
+ * the call has ended.
  *
  * @param call the call and its limits
  * @returns the response
@@ -128,12 +128,12 @@ export interface Cancellation {
 }
 
 /**
- * Runs a unary call that its signal or its deadline may cancel. It creates no signal for the call, which would be a large
- * part of the time of a small call.
+ * Runs a unary call that its signal or its deadline may cancel. It creates no signal for the call, which would take a large part
+ * of a small call's time.
  *
  * @param signal cancels the call, if any
  * @param timeoutMs the time limit of the call, in milliseconds; 0 or less means no limit
- * @param run makes the call, and has it fail when it is canceled
+ * @param run makes the call, and makes it fail when it is canceled
  * @returns the result of `run`
  * @throws ConnectError if the call fails: the reason of its cancellation, or the error of `run`; see {@link toConnectError}
  */

@@ -42,13 +42,13 @@ interface Pem {
 type Pems = Partial<Readonly<Record<PartName, Pem>>>;
 
 /**
- * Creates the source of certificates and keys of a TLS configuration. Files are read again once they have changed, and
- * functions are called for each connection. If what is new is invalid, such as a file that is half written, the previous
- * certificates stay in use, and the process emits a warning.
+ * Creates the source of certificates and keys of a TLS configuration. Files are read again once they have changed, and functions
+ * are called for each connection. If the new content is invalid, for example half written, the previous certificates stay in use,
+ * and the process emits a warning.
  *
  * @param config the files, texts and functions; by default none
  * @returns the source
- * @throws `FileError` if a file cannot be read; {@link RequestError} if it holds something else
+ * @throws `FileError` if a file cannot be read; {@link RequestError} if it has other content
  */
 export function createTlsSource(config: TlsConfig = {}): TlsSource {
   const files = PARTS.flatMap(({ file }) => config[file] ?? []);

@@ -3,7 +3,7 @@ import type { Transport } from "@connectrpc/connect";
 import type { ProxyConfig } from "../config/client-config.js";
 import type { TlsSource } from "./tls-source.js";
 
-/** A Connect transport that holds connections. */
+/** A Connect transport that must be closed. */
 export interface ClosableTransport extends Transport {
   /** Closes all connections; calls in flight fail. */
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 /** The version of this package. */
 const VERSION = "0.1.0";
 
-/** The name that requests give themselves in `user-agent`. */
+/** The value of `user-agent` in requests. */
 export const USER_AGENT = `tradewire/${VERSION}`;

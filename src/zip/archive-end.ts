@@ -235,7 +235,7 @@ function zip64ExpectedStart(view: Bytes, at: number, zip64RecordBefore: LastBefo
 }
 
 /**
- * Check that a stream ended with its archive.
+ * Checks that a stream ended with its archive.
  *
  * @param end the detector, after the end of the stream
  * @throws {@link ProtocolError} if the archive is truncated, or other bytes follow it

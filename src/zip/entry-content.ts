@@ -82,7 +82,7 @@ export interface ContentOptions {
  * @param reader positioned after the header; afterwards after the entry
  * @param header the entry's header
  * @param options the measures in the directory, and the limiter
- * @returns yields the inflated content; returns its measures once they are checked
+ * @returns a generator that yields the inflated content, and returns its measures once they are checked
  * @throws {@link ProtocolError} if the content is corrupt, truncated or exceeds a limit
  */
 export async function* readContent(

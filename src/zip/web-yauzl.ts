@@ -10,7 +10,7 @@ export const getFileNameLowLevel = refuse;
 export const parseExtraFields = refuse;
 export const validateFileName = refuse;
 
-/** The base class of readers of archives. */
+/** The base class of archive readers. */
 export class RandomAccessReader {
   constructor() {
     refuse();

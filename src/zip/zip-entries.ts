@@ -30,7 +30,7 @@ export interface Entry {
   /**
    * Reads the content and checks it. This can be done once, and must be completed before the next entry is requested.
    *
-   * @returns yields the inflated bytes; returns their sizes and CRC-32
+   * @returns a generator that yields the inflated bytes, and returns their sizes and CRC-32
    * @throws {@link ProtocolError} if the content is corrupt, truncated or exceeds a limit
    */
   content(): AsyncGenerator<Bytes, EntryMeasures, undefined>;

@@ -11,7 +11,7 @@ import { closestName } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
 import { type OptionValues, repeatedText, text, withDefault } from "../declarations.js";
 
-/** The definitions of an interface: the network's, or those that the user gives. */
+/** The definitions of an interface: the network's, or the user's. */
 export interface Definitions {
   /** The services, in the order in which they are listed. */
   readonly services: readonly DescService[];
@@ -77,11 +77,11 @@ export function methodsOf({ services }: Definitions): DescMethod[] {
 }
 
 /**
- * Returns whether another method of the same name takes precedence over this one. It does for methods of the core state
+ * Returns whether another method of the same name takes precedence over this one. This applies to methods of the core state
  * service, which few nodes offer.
  *
  * @param method the method
- * @returns whether it yields
+ * @returns whether the other method takes precedence
  */
 export function yields({ parent }: DescMethod): boolean {
   return parent.typeName === "vega.api.v1.CoreStateService";

@@ -27,7 +27,7 @@ const HOW_TO_MAKE_ONE =
 /**
  * Reads definitions: a Buf image or a descriptor set, binary or as JSON, or a folder of `.proto` files, which is compiled.
  *
- * @param path of the file or the folder
+ * @param path the file's path or the folder
  * @param signal cancels reading and compiling
  * @returns the definitions of all files
  * @throws {@link FileError} if the file cannot be read

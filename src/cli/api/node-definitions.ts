@@ -77,7 +77,7 @@ export async function findDefined<T>(
  * @param options the values of the options, which name the node
  * @param context the streams of the command, and the signal that interrupts it
  * @returns the definitions with those of the node; undefined if the node does not offer them
- * @throws {@link TradewireError} if the node cannot be asked, or its definitions are invalid
+ * @throws {@link TradewireError} if the node cannot be queried, or its definitions are invalid
  */
 export async function addNodeDefinitions(
   definitions: Definitions,

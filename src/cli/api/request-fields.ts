@@ -14,8 +14,8 @@ import { isJsonObject } from "../../json/json-values.js";
 /**
  * Applies the values of `--set` to the JSON of a message.
  *
- * A setting is `path=value`. The path is fields joined by dots, as in `.proto` files or in JSON, and may end in the key
- * of a map. A repeated field accepts several values, separated by commas (a backslash escapes the next character) or in
+ * A setting is `path=value`. The path consists of field names joined by dots, as in `.proto` files or in JSON, and may end with
+ * the key of a map. A repeated field accepts several values, separated by commas (a backslash escapes the next character) or in
  * several settings; together they replace a list in the JSON. A message is given as JSON.
  *
  * @param desc the message
@@ -165,7 +165,7 @@ export const TEXT_FORMS = named(
   ...["DoubleValue", "FloatValue", "Int32Value", "Int64Value", "UInt32Value", "UInt64Value"],
 );
 
-/** The well-known messages whose JSON has other names than those of fields. */
+/** The well-known messages whose JSON does not use their field names. */
 export const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
 
 /**
@@ -196,8 +196,8 @@ const LONG: ReadonlySet<ScalarType | undefined> = new Set([
 ]);
 
 /**
- * Checks what Protobuf's JSON parser does not explain: unknown fields, and 64-bit integers that were written as JSON numbers
- * and rounded.
+ * Checks for errors that Protobuf's JSON parser does not explain: unknown fields, and 64-bit integers that were written as JSON
+ * numbers and rounded.
  *
  * @param desc the message
  * @param json its JSON

@@ -37,9 +37,9 @@ const NAME = /^[A-Za-z_]\w*$/;
  *
  * @param transport a transport over gRPC, whose failures are the library's errors
  * @param known definitions that take precedence: their services and types are not replaced
- * @param options `signal` cancels reading; `timeoutMs` is the time limit of the whole conversation, in milliseconds
+ * @param options `signal` cancels reading; `timeoutMs` is the total time limit, in milliseconds
  * @returns the known definitions with those of the server; undefined if the server does not offer reflection
- * @throws {@link TradewireError} if the server cannot be asked
+ * @throws {@link TradewireError} if the server cannot be queried
  * @throws {@link ProtocolError} if its definitions are invalid, contradict themselves, or exceed a limit
  */
 export async function reflectDefinitions(

@@ -1,7 +1,7 @@
 import type { TradewireError } from "../../errors/index.js";
 
 /**
- * The result of a check. A `failure` keeps commands from working; after a `warning` they work, for now or not fully.
+ * The result of a check. A `failure` keeps commands from working; with a `warning` they work, but only for now or not fully.
  */
 export interface Finding {
   /** What was checked, such as `TLS https://node.example`. */
@@ -15,7 +15,7 @@ export interface Finding {
 /**
  * Returns the finding of a check that ended with an error.
  *
- * @param check what was checked
+ * @param check the name of the check
  * @param error the error
  * @returns a failure with the error's summary and its advice, if it has any
  */

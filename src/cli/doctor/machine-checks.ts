@@ -12,7 +12,7 @@ const OLDEST_NODE = [20, 19] as const;
  * Checks the version of Node.
  *
  * @param version the version, such as `22.1.0`
- * @returns what was found
+ * @returns the finding
  */
 export function checkNodeVersion(version = process.versions.node): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
@@ -33,7 +33,7 @@ const TOO_FEW_BYTES = 64 * 1024 ** 2;
 /**
  * Checks the free disk space in the working directory, where exports are saved.
  *
- * @returns what was found
+ * @returns the finding
  */
 export async function checkDiskSpace(): Promise<Finding> {
   const { bavail, bsize } = await statfs(process.cwd());
@@ -56,9 +56,9 @@ const OPTIONAL_PACKAGES = {
 } as const;
 
 /**
- * Lists which optional packages are installed. None of them is needed by every command.
+ * Lists which optional packages are installed. No package is needed by every command.
  *
- * @returns what was found
+ * @returns the finding
  */
 export function checkPackages(): Finding {
   const states = Object.entries(OPTIONAL_PACKAGES).map(([name, purpose]) =>
@@ -81,8 +81,8 @@ function isInstalled(name: string): boolean {
  * are never read.
  *
  * @param loaded the configuration
- * @param streams the environment variables, which say where the user's own file would be
- * @returns what was found, for each file
+ * @param streams the environment variables, which locate the user's own file
+ * @returns the finding, for each file
  */
 export function checkFiles({ files }: LoadedConfig, { environment }: Pick<Streams, "environment">): Finding[] {
   if (files.length === 0) {

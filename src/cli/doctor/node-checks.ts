@@ -13,7 +13,7 @@ import { checkTls } from "./tls-check.js";
  *
  * @param loaded the configuration
  * @param signal cancels the checks
- * @returns what was found
+ * @returns the findings
  */
 export async function checkNodes(loaded: LoadedConfig, signal: AbortSignal): Promise<Finding[]> {
   const { config } = loaded;

@@ -24,7 +24,7 @@ interface Shown {
  * @param endpoint the part of the configuration with the URL
  * @param config the configuration
  * @param signal cancels the check
- * @returns what was found; undefined for a node that does not use TLS
+ * @returns the finding; undefined for a node that does not use TLS
  */
 export async function checkTls(
   url: string,

@@ -133,14 +133,14 @@ export function marketCode({ tradableInstrument }: Market): string {
 }
 
 /**
- * Finds the identifier that begins with the digits that the user gave.
+ * Finds the identifier that begins with given digits.
  *
- * @param text 64 hex digits, which are returned without a search, or the first ones, as tables show them
+ * @param text 64 hex digits, which are returned without a search, or the first digits, as tables show them
  * @param ids the identifiers, at most one more than {@link MAX_NAMED}
  * @param what the kind of record, such as `party`
  * @param advice what to do if there is none
  * @returns the identifier
- * @throws {@link RequestError} if none or several begin with the digits, or there are too many to decide
+ * @throws {@link RequestError} if none or several begin with the digits, or there are too many identifiers to search
  */
 export async function findId(text: string, ids: AsyncIterable<string>, what: string, advice: string): Promise<string> {
   if (FULL_ID.test(text)) {

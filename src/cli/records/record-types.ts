@@ -33,7 +33,7 @@ import { marketCode, type Names } from "./record-names.js";
  *
  * @param names the names and decimals of the markets
  * @param data the latest data of each market, by its identifier
- * @returns how markets are listed, with the state that their latest data have
+ * @returns how markets are listed, with the state in their latest data
  */
 export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>): ListingType<typeof MarketSchema> {
   const prices = ({ id }: Market): JsonObject => {

@@ -79,8 +79,8 @@ const STABLE_MS = 10_000;
 /**
  * Prints records and then each of their changes, until the signal is aborted.
  *
- * A node's streams contain only changes, and a lost connection loses some of them. The records are therefore listed after
- * each connection is opened, and what differs is a change.
+ * A node's streams contain only changes, and a lost connection loses some of them. The records are therefore listed after each
+ * connection is opened, and each difference is a change.
  *
  * @param watched the records
  * @param output how they are printed

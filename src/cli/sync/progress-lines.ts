@@ -16,10 +16,10 @@ const MIN_WIDTHS = [10, 9, 11];
 const ERROR_MS = 60_000;
 
 /**
- * Formats the state of a sync for a terminal: a line for each table, one for all of them, and what the sync waits for.
+ * Formats the state of a sync for a terminal: a line for each table, one for the total, and one for the current wait.
  *
  * @param snapshot the state
- * @param size of the terminal; if not all tables fit, those that are incomplete take precedence
+ * @param size the terminal's size; if not all tables fit, those that are incomplete take precedence
  * @returns at most one line less than the terminal has, each shorter than its width
  */
 export function progressLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {
@@ -124,7 +124,7 @@ function retryText(at: string | undefined): string {
  * Formats the state of a worker for a terminal: what it has loaded, and the units in flight.
  *
  * @param snapshot the state
- * @param size of the terminal
+ * @param size the terminal's size
  * @returns at most one line less than the terminal has, each shorter than its width
  */
 export function workerLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {

@@ -21,8 +21,8 @@ export interface Reporter {
 }
 
 /**
- * Reports the progress of a sync: on a terminal with lines that are redrawn in place, else with a line a minute on standard
- * error; with `--json`, with a line of JSON for each event on standard output, and no log.
+ * Reports the progress of a sync: on a terminal with lines that are redrawn in place, otherwise with one line per minute on
+ * standard error; with `--json`, with a line of JSON for each event on standard output, and no log.
  *
  * @param state the state of the sync, which receives the events
  * @param asJson whether events are printed as JSON

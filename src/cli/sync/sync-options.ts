@@ -88,13 +88,13 @@ export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<Sync
 }
 
 /**
- * Serves the status page, metrics and health checks of a sync, if `--listen` asks for them.
+ * Serves the status page, metrics and health checks of a sync, if `--listen` is set.
  *
  * @param options the values of the options
  * @param state the state of the sync
  * @param more the signal that stops the server, and the function that counts the units of a queue
  * @returns the server; `undefined` without `--listen`
- * @throws {@link RequestError} if `--listen-name` is given without `--listen`
+ * @throws {@link RequestError} if `--listen-name` is set without `--listen`
  */
 export async function startStatusServer(
   { listen, listenName: names }: ListenOptions,
@@ -136,11 +136,11 @@ export interface SyncClients extends AsyncDisposable {
 }
 
 /**
- * Creates a client for each node. With at most one URL of each kind there is one node, which is reached over either; with
- * more, each URL is a separate node.
+ * Creates a client for each node. With at most one URL of each kind there is one node, which is reached over either; otherwise
+ * each URL is a separate node.
  *
  * @param options the values of the options
- * @param reports receives the reports of the clients, a line each, and has the environment variables
+ * @param reports receives the clients' reports, one line each, and holds the environment variables
  * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} if the configuration is invalid
  */

@@ -8,8 +8,7 @@ import { choice, flag, type OptionValues, repeatedText, text } from "../declarat
 import type { Streams } from "../output.js";
 
 /**
- * The options that say which sink the tables go to. No option accepts a password, because other users of a machine can
- * read arguments.
+ * The options that select the sink. No option accepts a password, because other users of a machine can read arguments.
  */
 export const targetOptions = {
   to: text("<target>", "duckdb:FILE, parquet:FOLDER or postgres://user@host/database", {
@@ -62,8 +61,8 @@ const SECRET_ADVICE =
  * @param options the values of the options
  * @param context the environment variables
  * @returns the target
- * @throws {@link RequestError} if it is missing, has no known form, or has a password in the arguments. No message contains
- *   a password
+ * @throws {@link RequestError} if it is missing, has an unknown form, or contains a password in the arguments. No message
+ *   contains a password
  */
 export function readTarget(
   { to, toEnv, schema, trustOwner }: TargetOptions,
@@ -169,7 +168,7 @@ export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
  * Creates the sink of a target that must be PostgreSQL.
  *
  * @param target the target
- * @param what the subject of the error, such as `--queue`
+ * @param what the subject of the error message, such as `--queue`
  * @param options views and indexes
  * @returns the sink
  * @throws {@link RequestError} if the target is not PostgreSQL

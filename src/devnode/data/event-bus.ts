@@ -39,7 +39,7 @@ export type BusNode = "core" | "data";
  *
  * - The first request sets the types, the party and the market for the entire stream. If it does not arrive within 5
  *   seconds, the stream ends without an error.
- * - With a batch size of 0 or less, events are sent as they occur, and further requests have no effect.
+ * - With a batch size of 0 or less, events are sent as they occur, and later requests have no effect.
  * - With a positive batch size, the stream sends batches of that many events. After each batch, the caller must send a
  *   request within 5 seconds, which sets the size of the next batch. Otherwise the stream fails with `Internal`.
  * - The data node also reads a request each second, and sends nothing until it has arrived, so a caller must send requests
@@ -295,7 +295,7 @@ export function busEventType(name: string): BusEventType {
  * Creates the conversion of a block's events to bus events.
  *
  * @param chainId the chain's identifier
- * @returns converts an event, to the same object each time; `undefined` for an event that the bus does not send
+ * @returns a function that converts an event, to the same object each time; `undefined` for an event that the bus does not send
  */
 export function busEvents(chainId: string): (blockEvent: BlockEvent) => BusEvent | undefined {
   const converted = new WeakMap<BlockEvent, BusEvent>();

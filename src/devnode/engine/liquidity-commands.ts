@@ -299,8 +299,8 @@ export function amendAmm(context: ExecutionContext, partyId: string, command: Am
 }
 
 /**
- * Cancels an AMM immediately, or sets it to reduce-only. On the local node it never has a position, but a reduce-only
- * AMM stays until it is canceled at once, so that clients can see this state.
+ * Cancels an AMM immediately, or sets it to reduce-only. On the local node it never has a position, but a reduce-only AMM stays
+ * until it is canceled immediately, so that clients can see this state.
  *
  * @param context the block
  * @param partyId the owner

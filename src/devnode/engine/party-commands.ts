@@ -270,8 +270,7 @@ export function applyReferralCode(
 }
 
 /**
- * Adds a party to a team: at once or, if it is in another team, at the start of the next epoch
- * (`core/teams/engine.go`).
+ * Adds a party to a team: immediately or, if it is in another team, at the start of the next epoch (`core/teams/engine.go`).
  *
  * @param context the block
  * @param partyId the party

@@ -393,7 +393,7 @@ export function parseDuration(text: string): bigint | undefined {
  * Formats a duration in Go's format.
  *
  * @param nanoseconds the duration, in whole seconds
- * @returns such as `48h0m0s`, `5m0s` or `-3s`
+ * @returns a text such as `48h0m0s`, `5m0s` or `-3s`
  */
 export function formatDuration(nanoseconds: bigint): string {
   const sign = nanoseconds < 0n ? "-" : "";
@@ -407,7 +407,7 @@ export function formatDuration(nanoseconds: bigint): string {
  * Formats a time in Go's format.
  *
  * @param nanoseconds Unix nanoseconds
- * @returns such as `2026-11-23 03:31:42.968354099 +0000 UTC`, without trailing zeros
+ * @returns a text such as `2026-11-23 03:31:42.968354099 +0000 UTC`, without trailing zeros
  */
 export function formatTime(nanoseconds: bigint): string {
   const date = new Date(Number(nanoseconds / 1_000_000n));

@@ -226,8 +226,7 @@ export function byId(a: PendingStopOrder, b: PendingStopOrder): number {
  * @param context the block
  * @param partyId the party
  * @param cancellation the cancellation; an empty identifier means all
- * @returns the network's error. The network reports it in batches only, and there also after it has canceled all on a
- *   market
+ * @returns the network's error. The network reports it in batches only, and also after it has canceled all on a market
  */
 export function cancelStopOrders(
   context: ExecutionContext,

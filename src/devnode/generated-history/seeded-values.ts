@@ -55,7 +55,7 @@ export function scatter(low: number, spread: number, seed: number): number {
  *
  * @param units such as 1234
  * @param places number of decimals, at least 1
- * @returns such as `12.34` for 2 decimals
+ * @returns a text such as `12.34` for 2 decimals
  */
 export function decimal(units: number, places: number): string {
   const digits = String(units).padStart(places + 1, "0");

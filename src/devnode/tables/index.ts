@@ -103,8 +103,8 @@ function withUniqueTimes(rows: readonly Row[]): readonly Row[] {
  * Returns the sort key of a table's rows within a segment, for tables that are not sorted by block.
  *
  * @param table the table
- * @returns a function that returns a row's sort key, to compare with {@link compareText}; `undefined` if the rows of the
- *   table are in the order of their blocks
+ * @returns a function that returns a row's sort key, to compare with {@link compareText}; `undefined` if the rows of the table
+ *   are in block order
  */
 export function sortKeyOf(table: TableName): ((row: Row) => string) | undefined {
   const recordKey = RECORD_KEYS[table];
@@ -125,7 +125,7 @@ export function compareText(a: string, b: string): number {
  *
  * @param table the table
  * @param version the version of the database schema, which determines the columns
- * @returns formats a row as a line with its line ending
+ * @returns a function that formats a row as a line with its line ending
  */
 export function csvRow(table: TableName, version: number | bigint): (row: Row) => string {
   const columns = columnsOf(table, version);

@@ -123,7 +123,7 @@ export function* mergePlaced<T>(
 
 /** Maximum number of finished records that are stored in addition to the history. */
 export const MAX_RECORDS = 100_000;
-/** Number of records dropped at once. Dropping moves the remaining records, so single drops would be slow. */
+/** Number of records dropped together. Dropping moves the remaining records, so single drops would be slow. */
 const DROPPED_AT_ONCE = 1000;
 
 /** Options of {@link createLiveTimeline}. */

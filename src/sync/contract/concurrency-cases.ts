@@ -20,7 +20,7 @@ import {
 const TABLE = "trades";
 const csv = (number: number) => generateCsv(TABLE, { from: number * 100 });
 
-/** Cases of loads that are canceled or fail, and of two sinks that share a place. */
+/** Cases of canceled and failed loads, and of two sinks with the same location. */
 export const concurrencyCases: readonly SinkCase[] = [
   sinkCase("ends a load when the signal is aborted, and rolls it back", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {

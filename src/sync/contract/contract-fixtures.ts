@@ -66,7 +66,7 @@ export function unitAt(
  * Generates a file with all kinds of values.
  *
  * @param table the table
- * @param options the schema version, and a number from which keys are made, so that no two files have the same
+ * @param options the schema version, and a seed for keys, so that no two files share a key
  * @returns the file
  */
 export function generateCsv(
@@ -89,7 +89,7 @@ export function generateCsv(
 }
 
 /**
- * Returns the rows that a sink must have after it loaded a file.
+ * Returns the rows that a sink must have after loading a file.
  *
  * @param table the table
  * @param csv the file
@@ -115,7 +115,7 @@ export function floatsOf(table: TableName): ReadonlySet<string> {
  *
  * @param csv the file
  * @param arrival how it arrives
- * @returns asks for it
+ * @returns a function that fetches it
  */
 export function fetchOf(csv: CsvFixture, arrival: FetchBehaviour = {}): CountedFetch {
   let calls = 0;
@@ -241,8 +241,8 @@ export interface OpenedSink {
 /**
  * Returns a case.
  *
- * @param name what is promised
- * @param run tries it
+ * @param name the requirement
+ * @param run tests it
  * @param sideBySide whether it opens two sinks at the same time
  * @returns the case
  */
@@ -255,8 +255,8 @@ export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, s
  *
  * @param host the place
  * @param tables the tables that it is opened for
- * @param use uses it
- * @param opening what else it is opened with
+ * @param use called with the sink
+ * @param opening other options for opening it
  */
 export async function withOpened(
   host: SinkHost,
@@ -286,7 +286,7 @@ export async function withOpened(
  *
  * @param sink the sink
  * @param table the table
- * @param behind only entries that begin behind this block; all by default
+ * @param behind only entries that begin after this block; all by default
  * @returns the entries
  */
 export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigint): Promise<LedgerEntry[]> {
@@ -307,7 +307,7 @@ export function loadOptions(replace = false): { readonly replace: boolean; reado
  *
  * @param host the place
  * @param table the table
- * @param expected the rows; other columns than theirs have to be NULL or not there
+ * @param expected the rows; all other columns must be NULL or absent
  * @param floats the columns of floating-point numbers, whose texts may differ
  */
 export async function expectRows(

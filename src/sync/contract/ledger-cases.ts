@@ -145,7 +145,7 @@ export const replacingCases: readonly SinkCase[] = [
 
 const TABLES = ["trades", "blocks"] as const;
 
-/** Cases of sinks with their own comparison and coverage picture. Other sinks pass them unchecked. */
+/** Cases of sinks with their own comparison and coverage picture. Other sinks pass them automatically. */
 export const coverageCases: readonly SinkCase[] = [
   sinkCase("compares its ledger with a history in the same way as a reader of the ledger", async (host) => {
     await withOpened(host, TABLES, async ({ sink }) => {

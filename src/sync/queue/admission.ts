@@ -26,10 +26,9 @@ export interface Permits extends AsyncDisposable {
 }
 
 /**
- * Limits the exports of each node over all workers. The permits are locks of the session of one connection. Such a lock
- * lives as long as the worker's sockets, and therefore as long as its exports: it is free immediately if the worker is
- * killed, and still held if the worker is frozen while the node continues to send. A table of leases would expire by
- * the clock while exports continue.
+ * Limits the exports of each node over all workers. The permits are session locks of one connection. Such a lock lives as long as
+ * the worker's sockets, and therefore as long as its exports: it is free immediately if the worker is killed, and still held if
+ * the worker is frozen while the node continues to send. A table of leases would expire by the clock while exports continue.
  *
  * @param db the queue
  * @param perNode maximum number of exports of a node
@@ -151,7 +150,7 @@ export interface AdmissionGate {
  *
  * @param db the queue
  * @param nodes the names of the nodes
- * @param permits of the worker
+ * @param permits the worker's permits
  * @returns the gate
  */
 export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[], permits: Permits): AdmissionGate {

@@ -32,12 +32,12 @@ const MAX_EXPIRED = 200;
 const WORKER_RETENTION = "1 day";
 
 /**
- * Claims the next unit in the order of blocks, and records which worker has it.
+ * Claims the next unit in block order, and records which worker has it.
  *
  * @param db the queue
  * @param workerId the worker
  * @param node the node that the unit will be fetched from
- * @returns the job; `undefined` if none is due, or other workers were in the way for too long
+ * @returns the job; `undefined` if none is due, or contention with other workers lasted too long
  */
 export async function claimJob(db: QueueDatabase, workerId: string, node: string): Promise<Job | undefined> {
   try {
@@ -62,7 +62,7 @@ export async function claimJob(db: QueueDatabase, workerId: string, node: string
  * Fetches the next jobs of a queue, which makes them active.
  *
  * @param db the queue
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param queue the name of the queue
  * @param batchSize maximum number of jobs
  * @returns the jobs
@@ -195,8 +195,8 @@ export interface HeartbeatOptions {
 }
 
 /**
- * Sends heartbeats, expires the claims of other workers in turn with them, and releases claims that this worker has
- * without knowing, because its connection was lost while it claimed a unit.
+ * Sends heartbeats, takes turns with other workers to expire stale claims, and releases claims that this worker holds
+ * unknowingly, because its connection was lost while it claimed a unit.
  *
  * @param db the queue
  * @param options the worker
@@ -258,8 +258,8 @@ export async function expireClaimsInTurn(db: QueueDatabase, { heartbeatMs, lease
 }
 
 /**
- * Expires the claims of workers whose lease has run out. It uses up an attempt, because the unit may be what ended the
- * worker. Claims without a job are deleted.
+ * Expires the claims of workers whose lease has run out. It uses up an attempt, because the unit may have crashed the worker.
+ * Claims without a job are deleted.
  *
  * @param db the queue
  * @param leaseMs milliseconds without a heartbeat after which a lease has run out

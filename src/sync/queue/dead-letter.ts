@@ -1,6 +1,6 @@
 import type { Unit } from "../unit.js";
 
-/** A unit that failed in all attempts. */
+/** A unit whose attempts all failed. */
 export interface DeadLetter {
   readonly id: string;
   readonly unit: Unit;

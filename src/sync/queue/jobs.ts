@@ -90,9 +90,9 @@ export function releasedJob(job: Job, delayMs: number): PgBoss.JobInsert<JobData
 }
 
 /**
- * Returns the attempts at a unit that its present job does not count.
+ * Returns the attempts at a unit that its current job does not count.
  *
- * @param data of the job
+ * @param data the job's data
  * @returns the number of attempts before the job was last released
  */
 export function attemptedBefore(data: unknown): number {
@@ -115,7 +115,7 @@ function jobId(unit: Unit): string {
 /**
  * Reads the unit of a job.
  *
- * @param data of the job
+ * @param data the job's data
  * @returns the unit, and whether it replaces others
  * @throws {@link SinkError} if something else has inserted the job
  */

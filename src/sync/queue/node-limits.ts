@@ -6,7 +6,7 @@ import type { SyncClient } from "../sync-options.js";
 import type { QueueDatabase } from "./queue-database.js";
 import { type CallBudget, jittered, type QueueTimings } from "./queue-options.js";
 
-/** Whether a node may be called: at once, as the probe that finds out whether it is back, or not before some time. */
+/** Whether a node may be called: now, as the probe that checks whether it has recovered, or only after some time. */
 export type NodeAccess = { readonly kind: "free" | "probe" } | { readonly kind: "rests"; readonly ms: number };
 
 /** How often a call waits while others have used up the budget in advance. */
@@ -64,12 +64,11 @@ export async function takeCallToken(
 }
 
 /**
- * Returns whether a node may be called. After failures it gets no calls for a while; then one call of all workers
- * probes it.
+ * Returns whether a node may be called. After failures it gets no calls for a while; then one call by any worker probes it.
  *
  * @param db the queue
  * @param node the name of the node
- * @returns whether, or how long it gets no calls
+ * @returns whether it may, or how long it gets no calls
  */
 export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess> {
   const table = `${db.schema}.tradewire_nodes`;
@@ -154,7 +153,7 @@ export function nodeNames(clients: readonly SyncClient[]): string[] {
 }
 
 /**
- * Returns clients whose listings are taken from the calls that all planners and workers share.
+ * Returns clients whose listing calls count towards the limits that all planners and workers share.
  *
  * @param db the queue
  * @param clients the clients of the nodes

@@ -16,7 +16,7 @@ import type { QueueDatabase } from "./queue-database.js";
 import { type CallBudget, jittered, type QueueTimings } from "./queue-options.js";
 import type { UnitSources } from "./unit-sources.js";
 
-/** The services with which a worker processes jobs. */
+/** The services that a worker needs to process jobs. */
 export interface WorkerContext {
   readonly workerId: string;
   readonly gate: AdmissionGate;
@@ -219,7 +219,7 @@ export type JobOutcome =
   | { readonly kind: "back"; readonly ms: number; readonly stop?: unknown; readonly unavailable?: true }
   | { readonly kind: "failed"; readonly unit?: Unit; readonly error: TradewireError };
 
-/** The services with which a worker loads units. */
+/** The services that a worker needs to load units. */
 export interface JobContext {
   readonly db: QueueDatabase;
   readonly sink: Pick<Sink, "load">;

@@ -126,10 +126,10 @@ export async function countWaiting(db: QueueDatabase): Promise<{ readonly waitin
 }
 
 /**
- * Reads those of some jobs that workers have claimed.
+ * Selects the jobs that workers have claimed.
  *
  * @param db the queue
- * @param ids of the jobs
+ * @param ids the jobs' ids
  * @returns the claimed jobs, by their ids
  */
 export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]): Promise<Map<string, ActiveJob>> {
@@ -143,12 +143,12 @@ export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]):
 }
 
 /**
- * Selects those of some jobs that are in a state.
+ * Selects the jobs that are in a state.
  *
- * @param runner in a transaction
+ * @param runner a runner in a transaction
  * @param db the queue
  * @param state pg-boss's name of the state
- * @param ids of the jobs
+ * @param ids the jobs' ids
  * @returns the ids of those in that state
  */
 export async function jobsInState(
@@ -165,9 +165,9 @@ export async function jobsInState(
 }
 
 /**
- * Throws if so many units failed that the cause is not the units.
+ * Throws if so many units failed that the units cannot be the cause.
  *
- * @param deadLetters of the queue
+ * @param deadLetters the queue's dead letters
  * @throws {@link SinkError} with the failure of the first one
  */
 export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
@@ -183,7 +183,7 @@ export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
 /**
  * Reports each dead letter once.
  *
- * @param deadLetters of the queue
+ * @param deadLetters the queue's dead letters
  * @param reported the ids of those that were reported; new ones are added
  * @param report called for each new one
  */

@@ -156,7 +156,7 @@ function inTurn(client: Client): Client {
   });
 }
 
-/** Returns what pg-boss runs its statements with, in a transaction or on a connection with a lock. */
+/** Returns the executor of pg-boss's statements, in a transaction or on a connection with a lock. */
 export function executorOf(client: QueryRunner): PgBoss.Db & { readonly failure: () => unknown } {
   let failure: unknown;
   return {
@@ -278,7 +278,7 @@ export async function isQueueInstalled(db: QueueDatabase): Promise<boolean> {
 }
 
 /**
- * Creates what is missing of a queue: pg-boss's schema, and the additional tables. Concurrent calls are safe.
+ * Creates the missing parts of a queue: pg-boss's schema, and the additional tables. Concurrent calls are safe.
  *
  * @param db its database
  */
@@ -305,7 +305,7 @@ export async function installQueue(db: QueueDatabase): Promise<void> {
  * Reads the chain of a queue.
  *
  * @param db its database, installed
- * @returns the chain; `undefined` before a planner has led
+ * @returns the chain; `undefined` until a planner has become the leader
  */
 export async function readQueueChain(db: QueueDatabase): Promise<string | undefined> {
   const sql = `SELECT chain_id FROM ${db.schema}.tradewire_queue`;

@@ -52,7 +52,7 @@ export interface ParsedWorkerOptions
   readonly timings: QueueTimings;
 }
 
-/** Maximum number of exports at once, and of calls a second. */
+/** Maximum number of concurrent exports, and of calls per second. */
 const MAX_LIMIT = 10_000;
 
 /**
@@ -106,7 +106,7 @@ function whole(name: string, value: number): number {
   return value;
 }
 
-/** The calls of a node that all workers may make together. */
+/** The combined limits of all workers' calls to a node. */
 export interface CallBudget {
   /** Calls a second. */
   readonly rate: number;
@@ -159,8 +159,7 @@ export const QUEUE_TIMINGS: QueueTimings = {
 };
 
 /**
- * Shortens a time by a random part of up to a half, so that those who wait at the same time do not retry at the same
- * time.
+ * Shortens a time by a random fraction of up to a half, so that concurrent waits do not end at the same moment.
  *
  * @param ms milliseconds
  * @returns milliseconds

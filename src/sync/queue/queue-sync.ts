@@ -24,8 +24,8 @@ import { storePlan } from "./stored-plan.js";
  * Fills a queue in the sink's database with the units that the sink lacks, for workers to load. One of several planners leads; the
  * others wait, and one of them takes over however the leader ends.
  *
- * A unit that has failed in all attempts becomes a dead letter; the others are loaded. If the histories of the sink and
- * the node diverge, the units that wait in the queue are removed, and nothing else is changed.
+ * A unit whose attempts have all failed becomes a dead letter; the others are loaded. If the histories of the sink and the node
+ * diverge, the units that wait in the queue are removed, and nothing else is changed.
  *
  * @param clients the node, or several nodes of one network. Planners and workers must call a node by the same name
  * @param options the sink, which is opened, and closed at the end; the tables, the range, and limits
@@ -33,7 +33,7 @@ import { storePlan } from "./stored-plan.js";
  *   `failed`. With `follow`, the planner continues until it throws
  * @throws `DivergenceError` if the histories diverge, or the node's history changes while it is followed
  * @throws `RequestError` if an option is wrong, or the sink holds another chain
- * @throws {@link SinkError} if the database cannot be used; errors of the node once it was retried for `retryForMs`
+ * @throws {@link SinkError} if the database cannot be used; errors of the node after retries for `retryForMs`
  * @throws `CanceledError` if the signal was aborted. Waiting units stay in the queue, and workers continue with them
  *
  * @example

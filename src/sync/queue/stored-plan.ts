@@ -29,7 +29,7 @@ export interface PlanReportOptions {
 }
 
 /**
- * Reports the stored plan, and each change of it. One row is read from time to time.
+ * Reports the stored plan, and each change of it. One row is polled.
  *
  * @param db the queue
  * @param options where it is reported, and what cancels it

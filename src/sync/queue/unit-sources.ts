@@ -9,7 +9,7 @@ import type { SyncClient } from "../sync-options.js";
 import type { NodeHistory, Unit } from "../unit.js";
 import { firstEndingAt } from "../unit.js";
 
-/** Knows which of a worker's nodes have which units. A node is asked only for what it has listed itself. */
+/** Knows which of a worker's nodes have which units. A node is asked only for units that it has listed itself. */
 export interface UnitSources {
   /** The combined history of the nodes at the last reading. */
   readonly history: NodeHistory;
@@ -39,7 +39,7 @@ export interface UnitSourcesOptions extends RetryContext {
 /**
  * Reads the history of a worker's nodes.
  *
- * @param clients of the nodes
+ * @param clients the nodes' clients
  * @param options the chain, how often the history is read, and how long that is retried
  * @returns the sources
  * @throws {@link RequestError} if the nodes are of another chain; errors of `readHistory`

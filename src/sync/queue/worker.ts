@@ -39,8 +39,8 @@ export interface WorkerSummary {
  * is lost if one is killed: its claims expire after half a minute without a heartbeat, and a unit that is delivered
  * twice is loaded once, because rows and ledger entry are one transaction.
  *
- * @param clients the node, or several nodes of one network. All workers of a queue must call a node by the same name,
- *   because they share its limits by the name
+ * @param clients the node, or several nodes of one network. All workers of a queue must call a node by the same name, because
+ *   limits are shared by name
  * @param options the sink, which is opened once a planner has stored the chain, and closed at the end; and limits
  * @returns what was done. Units in flight when the signal was aborted were canceled and released
  * @throws `RequestError` if an option is wrong; errors that would fail every unit, such as refused credentials

@@ -99,7 +99,7 @@ export function assertAddable(table: TableName, name: string): void {
 }
 
 /**
- * Asserts that a sink's table has not too many unknown columns.
+ * Asserts that a sink's table does not have too many unknown columns.
  *
  * @param table such as `trades`
  * @param count the number of unknown columns

@@ -48,8 +48,8 @@ interface Grid extends BlockRange {
 }
 
 /**
- * Creates the picture of a history that grows. If it would have more than `MAX_COLUMNS` columns, each two are merged
- * into one, so that the counts stay exact.
+ * Creates the picture of a history that grows. If it would have more than `MAX_COLUMNS` columns, every two are merged into one,
+ * so that the counts stay exact.
  *
  * @param tables its rows
  * @returns functions that change and show it
@@ -182,14 +182,14 @@ function columnsWith(places: readonly Place[], grid: Grid, table: TableName): nu
 const ENTRIES_AT_ONCE = 1000;
 
 /**
- * Counts the covered blocks of each part of a range: the data of the picture. A sink that has its own `coverage`
- * answers itself; of others the ledger is read once, in constant memory.
+ * Counts the covered blocks of each part of a range: the data of the picture. A sink with its own `coverage` computes it; for
+ * others, the ledger is read once, in constant memory.
  *
  * @param sink the sink, opened or inspected; its errors are thrown unchanged
  * @param tables the tables
  * @param range the blocks, both ends inclusive
  * @param parts number of parts that the range is divided into, at least 1
- * @returns one for each of the tables, in their order, with the number of covered blocks of each part
+ * @returns for each table, in the same order, the number of covered blocks of each part
  *
  * @example
  * const [trades] = await coverageOf(sink, ["trades"], { fromBlock: 1n, toBlock: 3000n }, 3);

@@ -9,10 +9,10 @@ import { addLoaded } from "./table-progress.js";
 /** Maximum number of errors that are listed. */
 export const MAX_ERRORS = 20;
 
-/** Maximum number of kinds of errors that are counted separately; further ones count as `other`. */
+/** Maximum number of kinds of errors that are counted separately; others count as `other`. */
 const MAX_KINDS = 100;
 
-/** Maximum number of nodes that are listed separately; further ones count as `other`. */
+/** Maximum number of nodes that are listed separately; others count as `other`. */
 const MAX_NODES = 100;
 
 /** Maximum number of characters of a text from outside. */
@@ -27,7 +27,7 @@ export interface ErrorFacts {
 }
 
 /**
- * Creates a log of the last errors, in which equal ones are counted as one, and which counts all errors by kind.
+ * Creates a log of the last errors. Equal errors share an entry, and all errors are counted by kind.
  *
  * @returns functions that add and show them
  */

@@ -54,10 +54,10 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Mask what a text from outside may have of credentials: user and password of URLs, tokens, private keys, and the values of
- * headers, parameters and settings with names such as `authorization`, `accessToken` and `db_password`. If the end of a
- * secret is unclear, more text is masked rather than less. 64 hex digits by themselves are shown, because identifiers
- * of parties, markets and orders have that form.
+ * Masks credentials in a text from outside: user and password of URLs, tokens, private keys, and the values of headers,
+ * parameters and settings with names such as `authorization`, `accessToken` and `db_password`. If the end of a secret is unclear,
+ * more text is masked rather than less. 64 hex digits by themselves are shown, because identifiers of parties, markets and orders
+ * have that form.
  *
  * @param text the text; of a longer one, the first 16,384 characters
  * @returns the text with `***` in place of each of them

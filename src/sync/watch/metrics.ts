@@ -126,7 +126,7 @@ const METRICS: readonly Metric[] = [
 /**
  * Loads the package that writes metrics. It is an optional peer.
  *
- * @returns writes the metrics of a snapshot in Prometheus' text format
+ * @returns a function that writes the metrics of a snapshot in Prometheus' text format
  * @throws `RequestError` if the package is not installed
  */
 export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
@@ -169,7 +169,7 @@ const MAX_STATES = 50;
  *
  * @param queue counts the units; after an error the counts are unknown, and while it is slow the previous ones are
  *   used
- * @returns reads the counts
+ * @returns a function that reads the counts
  */
 export function createQueueCounts(
   queue: QueueCounts | undefined,

@@ -8,13 +8,13 @@ import type { SyncState } from "./sync-state.js";
 const FIRST_MS = 500;
 
 /**
- * Updates the picture of a state from its sink: after the first plan, and from time to time, because other processes
- * may load into it, too.
+ * Updates the picture of a state from its sink: after the first plan, and periodically, because other processes may load into it,
+ * too.
  *
  * @param state the state
  * @param sink the sink, opened or inspected; if it cannot be read, the picture is unchanged until the next time
  * @param options `everyMs`: milliseconds between two readings, 5 minutes by default; `signal` ends them
- * @returns ends the updates; a reading in progress is not awaited
+ * @returns a function that ends the updates; a reading in progress is not awaited
  *
  * @example
  * const state = createSyncState();

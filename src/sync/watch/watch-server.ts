@@ -14,7 +14,7 @@ import { page, pageScript, pageStyle } from "./page/page.js";
 import { isReady, type SyncSnapshot } from "./sync-snapshot.js";
 import type { SyncState } from "./sync-state.js";
 
-/** Maximum number of connections at once. */
+/** Maximum number of concurrent connections. */
 const MAX_CONNECTIONS = 64;
 /** Time limits of a request's head, of a whole request, and of an idle connection. */
 const HEAD_MS = 5000;
@@ -173,11 +173,11 @@ const LOOPBACK = "127.0.0.1";
 const FORM = /^(?:\[(?<v6>[\da-f:.]+)\]|(?<name>[\w.-]*)):(?<port>\d{1,5})$/i;
 
 /**
- * Parses the address that a server is to listen on.
+ * Parses a listen address.
  *
  * @param listen `host:port`; an IPv6 address in brackets; without a host, 127.0.0.1
  * @returns host and port
- * @throws {@link RequestError} if it is not
+ * @throws {@link RequestError} if it is invalid
  *
  * @example
  * parseListen("127.0.0.1:9464"); // { host: "127.0.0.1", port: 9464 }
@@ -236,8 +236,8 @@ const SAFE = {
 /**
  * Creates the handler of requests.
  *
- * @param sources what responses are made of
- * @returns responds to a request; it never throws
+ * @param sources the sources of the responses
+ * @returns a function that responds to a request and never throws
  */
 export function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
   const shared = cachedFor(CACHE_MS, snapshot);

@@ -15,8 +15,8 @@ const roundConstants: usize = memory.data<u64>([
 // biome-ignore-end lint/correctness/noPrecisionLoss: as above
 
 /**
- * Keccak-f[1600] (FIPS 202, 3.2 to 3.4) on two states at once: each lane is a v128 whose low half belongs to one state
- * and whose high half to the other. Lane (x, y) of the standard has the number x + 5y here.
+ * Keccak-f[1600] (FIPS 202, 3.2 to 3.4) on two states in parallel: each lane is a v128 whose low half belongs to one state and
+ * whose high half to the other. Lane (x, y) of the standard has the number x + 5y here.
  *
  * The round is deliberately the body of a loop: if unrolled, the code outgrows the
  * processor's instruction cache and takes twice as long.

@@ -12,7 +12,7 @@ export interface Problem {
 /**
  * A rule for a field.
  *
- * @param value of the field
+ * @param value the field's value
  * @returns the problem, as a clause that continues the field's path; `undefined` if there is none
  */
 export type Rule<T> = (value: T) => string | undefined;
@@ -67,7 +67,7 @@ export const identifier: Rule<string> = (value) => {
 export const positiveWhole: Rule<string> = (value) =>
   value === "" ? "is required" : (whole(value) ?? (/^0+$/.test(value) ? "must be positive (got 0)" : undefined));
 
-/** A price, an amount or an offset from 0 on, scaled in the same way: digits only. Networks keep 256 bits of it. */
+/** A price, an amount or an offset of at least 0, scaled in the same way: digits only. Networks keep 256 bits of it. */
 export const whole: Rule<string> = (value) => {
   if (!/^\d+$/.test(value)) {
     return `must be an unsigned whole number (got ${quoted(value)})`;
@@ -110,7 +110,7 @@ export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `must
 /**
  * Creates a rule for a field that may be omitted, or be empty if its type has no presence.
  *
- * @param rule for the field if it is set
+ * @param rule the rule for the field if it is set
  * @returns the rule
  */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
@@ -120,7 +120,7 @@ export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
 /**
  * Creates a rule for a field that may be omitted but not empty.
  *
- * @param rule for the field if it is set
+ * @param rule the rule for the field if it is set
  * @returns the rule
  */
 export function whereSet(rule: Rule<string>): Rule<string | undefined> {

@@ -61,10 +61,9 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
 /**
  * Returns the error of a call that grpc-js ended with a status other than OK.
  *
- * As with Connect's transports, the error of a status that the node sent has `grpc-status` in its metadata; the error of a
- * local failure has not. Trailers that are not empty came from the node. If the trailers are empty, only the text is
- * left, which a node can imitate: so only a call without an HTTP/2 stream counts as one for which no connection was
- * made.
+ * As with Connect's transports, the error of a status that the node sent has `grpc-status` in its metadata; the error of a local
+ * failure does not. Trailers that are not empty came from the node. If the trailers are empty, only the text is left, which a
+ * node can imitate: so only a call without an HTTP/2 stream counts as one for which no connection was made.
  *
  * @param status the status that grpc-js ended the call with
  * @param header the response's header, if it arrived
@@ -191,7 +190,7 @@ const CONNECTION_HEADERS = new Set([
 /**
  * Converts headers to gRPC metadata. The values of `-bin` keys, base64 in headers, become bytes.
  *
- * @param headers the request's headers; those of an HTTP/1 connection are left out
+ * @param headers the request's headers; those of an HTTP/1 connection are omitted
  * @returns the metadata
  * @throws {@link RequestError} if a value has characters other than printable ASCII
  */

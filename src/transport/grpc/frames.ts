@@ -7,7 +7,7 @@ export const FRAME_HEADER_SIZE = 5;
 /** The flag of a compressed message; the others have no meaning. */
 const COMPRESSED_FLAG = 1;
 
-/** A message as it travels. */
+/** A message on the wire. */
 export interface Frame {
   readonly isCompressed: boolean;
   readonly bytes: Uint8Array;
@@ -32,8 +32,8 @@ export interface FrameReader {
 const MAX_INITIAL_BUFFER_BYTES = 4 * 1024 * 1024;
 
 /**
- * Creates a reader of gRPC frames. It copies the parts of a message into one buffer as they arrive: parts that are stored
- * until all have arrived outlive the young generation, and garbage collection then costs more than the copying.
+ * Creates a reader of gRPC frames. It copies the parts of a message into one buffer as they arrive: parts stored until all have
+ * arrived would leave the young generation, and garbage collection would cost more than copying.
  *
  * @param maxMessageBytes the maximum size of a message on the wire, in bytes
  * @param onFrame called with each message

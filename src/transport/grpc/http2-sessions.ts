@@ -46,7 +46,7 @@ export interface Sessions {
   notifyResponseByteRead(stream: ClientHttp2Stream): void;
   /** Checks the silent connections among those with streams. */
   check(): void;
-  /** Closes all sessions and refuses further requests. */
+  /** Closes all sessions and refuses new requests. */
   close(): void;
 }
 

@@ -29,7 +29,7 @@ export function assertKnownCompression(encoding: string | null): void {
  * Compresses a message.
  *
  * @param message the message
- * @returns the message as it travels
+ * @returns the message on the wire
  */
 export function compress(message: Uint8Array): Frame {
   return { isCompressed: true, bytes: zlib().gzipSync(message) };
@@ -38,7 +38,7 @@ export function compress(message: Uint8Array): Frame {
 /**
  * Decompresses a message if it is compressed. It stops at the limit, however far the rest would expand.
  *
- * @param frame the message as it travels
+ * @param frame the message on the wire
  * @param encoding the response's `grpc-encoding`; `null` if it has none
  * @param maxMessageBytes the maximum size of the decompressed message, in bytes
  * @returns the message

@@ -8,8 +8,7 @@ import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 
 /**
- * Returns a transport that closes immediately: calls in flight fail with an error that says so, and later calls are
- * refused.
+ * Returns a transport that closes immediately: calls in flight fail with an error that says so, and later calls are rejected.
  *
  * @param transport the transport that makes the calls
  * @param name the transport's name in the configuration, for errors

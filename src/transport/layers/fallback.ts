@@ -69,11 +69,11 @@ interface Candidate {
 /**
  * Composes transports into one, in order of preference.
  *
- * A call falls back to the next transport if one is unreachable, does not answer within its share of the call's time, does
- * not offer the method, or is answered by something other than a node, as long as no message has arrived. A call that may
- * not be repeated, or whose requests stream, falls back only if there was no connection; otherwise the node might
- * execute it twice, or requests could be lost. A transport that was unreachable gets a cooldown, so that a node without
- * it costs one failed connection rather than one for each call.
+ * A call falls back to the next transport if one is unreachable, does not answer within its share of the call's time, does not
+ * offer the method, or is answered by something other than a node, as long as no message has arrived. A call that may not be
+ * repeated, or whose requests stream, falls back only if there was no connection; otherwise the node might execute it twice, or
+ * requests could be lost. A transport that was unreachable gets a cooldown, so that it costs one failed connection rather than
+ * one per call.
  *
  * @param members at least one transport, the preferred one first
  * @param options `strategy` is `first`, the default, or `round-robin`: reads go to all transports in turn. `pauseMs` is the
@@ -95,8 +95,8 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
 }
 
 /**
- * Composes transports as {@link fallback} does. A call that may not be repeated goes to members that have not answered their
- * check, so that they may be no nodes, only after those that have.
+ * Composes transports as {@link fallback} does. A call that may not be repeated goes first to members that have passed their
+ * check, since others may not be nodes.
  *
  * @param members at least one transport, the preferred one first
  * @param options those of `fallback`; `gate` decides which members may be used, `rotates` which methods go to all members of
@@ -333,8 +333,8 @@ async function callInTurn<T>(
 }
 
 /**
- * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream
- * breaks off and there is another transport, it is consumed from its start over that one.
+ * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream breaks off
+ * and there is another transport, it is consumed again from the start over that one.
  *
  * @param consume makes the call with the context values, and consumes the stream
  * @returns the result of `consume`

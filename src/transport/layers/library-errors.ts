@@ -210,7 +210,7 @@ function endBeforeSending(reason: unknown, awaited: string): TradewireError {
 }
 
 /**
- * Returns whether a call, or the check of its node, ended in a wait of this client, so that nothing is known about the node.
+ * Returns whether a call, or the check of its node, ended while this client waited, so that nothing is known about the node.
  *
  * @param error the error of the call
  * @returns whether it did
@@ -220,8 +220,8 @@ export function endedInOwnWait(error: TradewireError): boolean {
 }
 
 /**
- * Returns whether an error says that a call was aborted, or exceeded its deadline, before anything was sent. The signal's
- * reason says less in this case.
+ * Returns whether an error says that a call was aborted, or exceeded its deadline, before anything was sent. The signal's reason
+ * is less specific in this case.
  *
  * @param reason the error that was thrown
  * @returns whether it does

@@ -10,7 +10,7 @@ import { methodName } from "../method.js";
 import type { AnyTransport, ClosableTransport } from "../transport-types.js";
 import { endUnsent } from "./library-errors.js";
 
-/** The pace of a client's calls over all its transports. */
+/** The rate limiter of a client's calls over all its transports. */
 export interface Pace {
   /**
    * Waits until a call may be sent.
@@ -73,12 +73,12 @@ const CAUTIOUS_STEP_MS = 200;
 const USUAL_BURST = 100;
 
 /**
- * Creates the pace of a client. Deployed nodes limit the calls of an address, and ban an address that continues after a
- * refusal. The node's responses say how many calls remain; further calls wait, in the order in which they were made.
+ * Creates the rate limiter of a client. Deployed nodes limit the calls of an address, and ban an address that continues after a
+ * refusal. The node's responses say how many calls remain; excess calls wait, in the order in which they were made.
  *
  * @param callsPerSecond the maximum number of calls to send in a second; by default only the node limits them
  * @param hooks `onWait` is called before each wait
- * @returns the pace
+ * @returns the rate limiter
  */
 export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks = {}): Pace {
   const local = callsPerSecond === undefined ? undefined : createTokenBucket(callsPerSecond, callsPerSecond / 10);
@@ -357,10 +357,10 @@ function asResourceExhausted(error: ConnectError): ConnectError {
 }
 
 /**
- * Returns a transport that sends its calls at a pace.
+ * Returns a transport that limits the rate of its calls.
  *
  * @param transport the transport that makes the calls
- * @param pace the pace of the client
+ * @param pace the client's rate limiter
  * @param isCounted returns whether nodes count the calls of a method over this transport
  * @returns the transport; closing it fails the calls that wait and closes `transport`
  */
@@ -441,8 +441,7 @@ export interface TokenBucket {
  * Creates a token bucket, full.
  *
  * @param perSecond the tokens that are added in a second
- * @param capacity the maximum number of tokens, by default those of a second, but at least one. A correction to more
- *   raises it.
+ * @param capacity the maximum number of tokens, by default those of a second, but at least one. A correction above it raises it.
  * @returns the bucket
  */
 export function createTokenBucket(perSecond: number, capacity = perSecond): TokenBucket {
@@ -499,8 +498,8 @@ const MAX_BAN_S = 24 * 3600;
 const REFUSAL_CODES: readonly Code[] = [Code.ResourceExhausted, Code.Unavailable];
 
 /**
- * Reads the node's limit from a response. Deployed nodes send the number of calls that their bucket still
- * holds, and the number of calls (`ratelimit-limit`) that are added to it in a time (`ratelimit-reset`, in seconds).
+ * Reads the node's limit from a response. Deployed nodes send the number of calls that their bucket still holds, and the number
+ * of calls (`ratelimit-limit`) that are added to it per interval (`ratelimit-reset`, in seconds).
  *
  * @param headers the headers or trailers of the response
  * @returns the allowance; `undefined` if the response names none
@@ -526,11 +525,10 @@ function readRefusal(error: ConnectError): RateRefusal | undefined {
 }
 
 /**
- * Returns how long a node refuses calls after one too many. There are other reasons for its code, such as one stream too
- * many.
+ * Returns how long a node refuses calls after its limit was exceeded. Its code has other causes, too, such as too many streams.
  *
  * @param error the error of the call
- * @returns the time in milliseconds; `undefined` if the node does not name its limit, or if some of it remains
+ * @returns the time in milliseconds; `undefined` if the node does not report its limit, or calls remain
  */
 export function refusalMs({ code, metadata }: ConnectError): number | undefined {
   const allowance = REFUSAL_CODES.includes(code) ? readAllowance(metadata) : undefined;

@@ -8,13 +8,13 @@ export interface RetryBudget {
 }
 
 /**
- * Creates a retry budget: the token bucket of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md,
- * "Throttling Retry Attempts"). Each failure takes a token, each success returns a part of one, and calls are retried
- * while more than half of the tokens are left. A node where most calls fail gets few retries; in the long run, a node
- * gets `tokenRatio` times as many retries as other calls at most.
+ * Creates a retry budget: the token bucket of gRPC's proposal A6 (github.com/grpc/proposal, A6-client-retries.md, "Throttling
+ * Retry Attempts"). Each failure takes a token, each success returns a part of one, and calls are retried while more than half of
+ * the tokens are left. A node where most calls fail gets few retries; in the long run, a node gets at most `tokenRatio` times as
+ * many retries as other calls.
  *
  * @param maxTokens the number of tokens at the start, and the maximum
- * @param tokenRatio the part of a token that a success gives
+ * @param tokenRatio the part of a token that a success returns
  * @returns the budget
  */
 export function createRetryBudget(maxTokens: number, tokenRatio: number): RetryBudget {

@@ -23,9 +23,9 @@ export type RetryOptions = Pick<RetryConfig, "tries" | "baseMs" | "maxMs"> & Par
  * time that doubles with each attempt; the node's `retry-after` or `grpc-retry-pushback-ms` replaces it. No wait begins that
  * would exceed the call's deadline or ten minutes. All calls share a retry budget, as in gRPC's proposal A6.
  *
- * @param options `tries` is the maximum number of attempts of a call; `baseMs` and `maxMs` are the first and the longest
- *   wait, in milliseconds; `methods` are the full names of further methods that may be repeated; `maxTokens` and
- *   `tokenRatio` are those of the budget
+ * @param options `tries` is the maximum number of attempts of a call; `baseMs` and `maxMs` are the first and the longest wait, in
+ *   milliseconds; `methods` are the full names of additional methods that may be repeated; `maxTokens` and `tokenRatio` are those
+ *   of the budget
  * @param hooks `onRetry` is called before each wait
  * @returns the interceptor; the last failure of a call passes unchanged
  */

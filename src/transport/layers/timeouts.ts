@@ -16,12 +16,12 @@ import { isEndUnsent } from "./library-errors.js";
 type InterceptedCall = ReturnType<Interceptor>;
 
 /**
- * Returns a transport with interceptors and a deadline for each call. The inner transport gets what remains of a call's
- * time. Only unary calls have a deadline by default.
+ * Returns a transport with interceptors and a deadline for each call. The inner transport gets the remaining time of a call. Only
+ * unary calls have a deadline by default.
  *
  * @param transport the transport that makes the calls
  * @param options the URL that interceptors see; the default time limit in milliseconds; Connect's interceptors; and whether
- *   anyone may listen to the signal of a unary call. Otherwise the deadline aborts the signal that the call was given.
+ *   anyone may listen to the signal of a unary call. Otherwise the deadline aborts the call's own signal.
  * @returns the transport; closing it closes `transport`
  */
 export function limited(

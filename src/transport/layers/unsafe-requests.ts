@@ -21,7 +21,7 @@ export interface UnsentCall {
   readonly contextValues: ContextValues | undefined;
 }
 
-/** A request that may be sent for a while. */
+/** A request that may be sent for a limited time. */
 export interface Clearance {
   /** Returns whether it still may; otherwise it is checked again. */
   isValid(): boolean;
@@ -33,7 +33,7 @@ export interface Clearance {
  * @param request the request's message
  * @param call the call that it belongs to
  * @param transport makes other calls to the same node
- * @returns the error that the call fails with; `undefined` if the request may be sent, or for how long it may
+ * @returns the error that the call fails with; `undefined` if the request may be sent, or how long it may be sent
  */
 export type RequestCheck = (
   request: unknown,

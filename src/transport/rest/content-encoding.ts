@@ -27,8 +27,8 @@ export function isReadable(header: Headers): boolean {
 }
 
 /**
- * Returns the decompressed body, part by part: its reader decides where it has enough. A proxy may compress a body although
- * the request does not accept that.
+ * Returns the decompressed body, part by part: its reader decides when to stop. A proxy may compress a body although the request
+ * does not accept that.
  *
  * @param header the header of the response
  * @param body the body

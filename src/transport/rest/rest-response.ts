@@ -48,7 +48,7 @@ export function openResponse(response: IncomingMessage, onReceive: () => void): 
 }
 
 /**
- * Opens a response of the gateway that has onReceive completely.
+ * Opens a response of the gateway that has arrived completely.
  *
  * @param response the response
  * @returns its header, its media type and its decompressed body

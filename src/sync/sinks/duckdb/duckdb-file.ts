@@ -63,8 +63,8 @@ const open = new Map<string, Promise<SharedInstance>>();
 /**
  * Opens a DuckDB file. Sinks of one process share it; if another process has it open, that is an error.
  *
- * @param path of the file
- * @param name of the sink, for errors
+ * @param path the file's path
+ * @param name the sink's name, for errors
  * @param settings `make`: whether the file is created if it is missing, and opened for writing; `memoryLimit`: in
  *   DuckDB's format
  * @returns the database; `undefined` if there is no file and none is created
@@ -216,7 +216,7 @@ function using(shared: SharedInstance, name: string): Omit<DuckdbFile, "folder" 
 /**
  * Creates the error of a sink that is not open.
  *
- * @param name of the sink
+ * @param name the sink's name
  * @returns the error
  */
 export function notOpenError(name: string): SinkError {

@@ -55,7 +55,7 @@ const FOREIGN = `
  * Asserts that all objects that a sync uses belong to trusted roles. The owner of a table, and anyone who can create a trigger on
  * it, can run code as the sync's role whenever the sync changes the table.
  *
- * @param client in a transaction whose search path is {@link SEARCH_PATH}
+ * @param client a client in a transaction whose search path is {@link SEARCH_PATH}
  * @param number the schema's oid
  * @param trusted the schema, the trusted roles, and the names to check
  * @throws {@link SinkError} `PERMISSION_DENIED` if an object belongs to another role, or there is a rule
@@ -129,7 +129,7 @@ const TYPES = `
 /**
  * Reads the content of the sink's schema.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param schema the schema's oid
  * @returns its tables, indexes and types
  */
@@ -154,7 +154,7 @@ export async function readCatalog(client: PoolClient, schema: string): Promise<C
 /**
  * Returns the oid of a schema.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param name the schema's name, not quoted
  * @returns its oid; `undefined` if the schema does not exist
  */

@@ -35,7 +35,7 @@ export function emptyCoverage({ history: { segments }, tables, range, limit }: C
  * Compares the ledger with a history in the database. The node's segments are copied to a temporary table. The ledger is read
  * once, and a second time only if segments are missing or belong to another history.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema, quoted for SQL
  * @param copyFrom the function of `pg-copy-streams`
  * @param query the query
@@ -308,7 +308,7 @@ const MAX_INT8 = 2n ** 63n - 1n;
 /**
  * Counts the blocks of each part of a range that units cover.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema, quoted for SQL
  * @param tables the tables
  * @param range the blocks, both ends inclusive

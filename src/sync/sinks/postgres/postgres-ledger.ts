@@ -114,7 +114,7 @@ export async function assertSupported(client: PoolClient): Promise<void> {
 /**
  * Reads the chain of the schema.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema, quoted for SQL
  * @returns the chain's identifier; `undefined` if there is none yet
  * @throws {@link SinkError} if a newer release created the ledger
@@ -136,7 +136,7 @@ export async function readChain(client: PoolClient, within: string): Promise<str
 /**
  * Sets the chain of the schema, if it has none yet.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema, quoted for SQL
  * @param chainId the chain
  * @throws {@link RequestError} if it holds another chain
@@ -157,7 +157,7 @@ export async function claimChain(client: PoolClient, within: string, chainId: st
  * Returns a text that identifies the ledger. It contains the server's start time, which differs for a server that was restored
  * or replaced, and the ledger's oid and file, which differ if the ledger was restored on the same server.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema, quoted for SQL
  * @returns the identity
  */

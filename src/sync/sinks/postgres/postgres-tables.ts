@@ -26,7 +26,7 @@ export const FROM_BLOCK_SETTING = "tradewire.from_block";
 /**
  * Creates the schema, ledger, types, tables, indexes and views that do not exist. Concurrent calls wait for each other.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param wanted the required content of the schema
  * @throws {@link SinkError} if the server is not supported, or a table was not created by a sync
  * @throws {@link RequestError} if the schema holds another chain
@@ -66,7 +66,7 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
 /**
  * Creates the primary keys and indexes of tables that lack them.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param schema the schema's oid, and its name quoted for SQL
  * @param tables the tables
  */
@@ -92,7 +92,7 @@ const INDEX_MEMORY = "256MB";
 /**
  * Creates the indexes for common queries that a table lacks.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param schema the schema's oid, and its name quoted for SQL
  * @param table the table
  * @returns the number of created indexes

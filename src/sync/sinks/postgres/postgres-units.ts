@@ -25,10 +25,10 @@ export interface LoadContext {
 /**
  * Loads a unit in a transaction, which is committed afterwards.
  *
- * Locks claim the unit, so that another sync neither fetches it nor waits. Just before the end, a lock of the table,
- * which one transaction at a time holds until its commit, makes the final check of the ledger reliable.
+ * Locks claim the unit, so that other syncs neither fetch it nor wait. Just before the end, a lock of the table, which one
+ * transaction at a time holds until its commit, makes the final check of the ledger reliable.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param unit the unit
  * @param fetch fetches it from the node
  * @param loading how it is loaded
@@ -111,7 +111,7 @@ const lastBegun = (
  * Returns whether the ledger has a unit, or one that overlaps it. If units are replaced, only one that ends with the
  * same segment counts, because its history is then the same.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema
  * @param unit the unit
  * @param replace whether others are replaced
@@ -167,7 +167,7 @@ const OTHERS = `
  * that others see which blocks are being loaded, even if their units have other ends. Two syncs that claim overlapping
  * units with different ends at the same moment may both find the other; both then retry later.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param schema the schema's oid
  * @param unit the unit
  * @returns whether it is claimed; if not, another transaction has claimed it or a part of it
@@ -195,7 +195,7 @@ export async function lockUnit(
 /**
  * Counts the rows that came with a unit.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema
  * @param entry the unit
  * @returns the number of rows
@@ -213,7 +213,7 @@ export async function countRows(
 /**
  * Removes a unit: its entry and its rows.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema
  * @param entry the unit
  */
@@ -232,9 +232,9 @@ export async function removeUnit(client: PoolClient, within: string, entry: Ledg
  * Compares the rows of a unit with those of a CSV file, in a temporary table. Enum values are compared as text, because
  * those of the file may be new.
  *
- * @param client in a transaction
+ * @param client a client in a transaction
  * @param within the schema
- * @param copyFrom of `pg-copy-streams`
+ * @param copyFrom the function of `pg-copy-streams`
  * @param entry the unit
  * @param fetch fetches it from the node; its errors are thrown unchanged
  * @returns how many rows of the file the table lacks, and how many it has that the file does not
@@ -316,8 +316,8 @@ export async function fetchCsv(fetch: FetchUnit): Promise<UnitCsv> {
 /**
  * Copies a CSV file, with its header row, into a table. The server parses the file's own bytes.
  *
- * @param client in a transaction, which must be rolled back after an error
- * @param copyFrom of `pg-copy-streams`
+ * @param client a client in a transaction, which must be rolled back after an error
+ * @param copyFrom the function of `pg-copy-streams`
  * @param table the table
  * @param columns the names of the table's columns, in the order of the file's
  * @param content the file

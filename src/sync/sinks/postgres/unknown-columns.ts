@@ -38,7 +38,7 @@ const MAX_VALUE = 63;
 /**
  * Creates the handler of columns and values that this release does not know.
  *
- * @param connections of the sink
+ * @param connections the sink's connections
  * @param within the schema
  * @param opening whether they are added, and where they are reported
  * @returns the handler

@@ -5,7 +5,7 @@ import { style } from "./style.js";
 /** The page's style, whose hash the content security policy names. */
 export const pageStyle = style;
 
-/** The page's script, likewise. */
+/** The page's script, whose hash the content security policy also names. */
 export const pageScript = `"use strict";\n${drawing}${script}`;
 
 const section = (id: string, title: string, content: string) =>
@@ -14,7 +14,7 @@ const section = (id: string, title: string, content: string) =>
 const figure = (id: string, title: string) =>
   `<div><dt>${title}</dt><dd class="big" id="${id}">–</dd><dd class="small soft" id="${id}-more">&nbsp;</dd></div>`;
 
-/** The page: one document that loads nothing but `/state`. Values come into it as text alone. */
+/** The page: one document that loads nothing but `/state`. Values are inserted as text only. */
 export const page = `<!doctype html>
 <html lang="en">
 <head>

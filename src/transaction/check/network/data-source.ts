@@ -33,7 +33,7 @@ const INTERNAL_PROPERTY = {
  *
  * @param definition the data source
  * @param at its field
- * @param settles whether it gives the data for a settlement, which the time alone cannot
+ * @param settles whether it provides settlement data, which a time trigger alone cannot
  * @param isOfFuture whether the network treats it as a source of a future, which has no time triggers
  */
 export function* dataSourceProblems(

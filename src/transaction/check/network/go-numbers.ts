@@ -44,7 +44,7 @@ const MAX_EXPONENT = 100_000n;
 /**
  * Reads a decimal number as the network does: digits with an optional sign, point and exponent.
  *
- * @returns the number; `undefined` if the text is not a number, or its exponent is larger than a node can work with
+ * @returns the number; `undefined` if the text is not a number, or its exponent is too large for a node
  */
 export function decimal(text: string): Decimal | undefined {
   const [, digits = "", exponent = "0"] = /^([^eE]*)(?:[eE](.*))?$/s.exec(text) ?? [];
@@ -116,8 +116,7 @@ export function float64(text: string): number | undefined {
 }
 
 /**
- * Returns whether a text is a floating-point number as the network reads them without a limit (Go's `big.Float`), and of
- * which sign.
+ * Returns whether a text is a floating-point number as the network parses one of unlimited size (Go's `big.Float`), and its sign.
  *
  * @returns -1, 0 or 1; `undefined` if the text is not a number
  */
@@ -144,7 +143,7 @@ const NANOSECONDS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Returns whether a text is a duration as the network reads them (Go's `time.ParseDuration`): `1m30s`.
+ * Returns whether a text is a duration in the network's format (Go's `time.ParseDuration`), such as `1m30s`.
  *
  * @param text the text
  */

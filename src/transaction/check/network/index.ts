@@ -111,7 +111,7 @@ export function networkProblems(command: Command): readonly NetworkProblem[] {
 }
 
 /**
- * Checks what a batch of instructions holds, which the network does when it executes the batch.
+ * Checks the content of a batch of instructions, as the network does when it executes the batch.
  *
  * @param batch the batch
  * @returns the problems of its entries, by their paths in the batch

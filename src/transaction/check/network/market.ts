@@ -316,7 +316,7 @@ const RANGES = {
  *
  * @param risk the parameters
  * @param changes the field of the market's configuration
- * @param market whether the market is new, and whether it may override its risk factors, which spot markets do not
+ * @param market whether the market is new, and whether it may override its risk factors, which spot markets may not
  */
 export function* riskProblems(
   risk: RiskParameters,

@@ -57,7 +57,7 @@ export function* required(at: Field, value: { readonly length: number }): Networ
   }
 }
 
-/** Checks an identifier that has to be set. */
+/** Checks a required identifier. */
 export function* requiredId(at: Field, value: string, message: string = MESSAGE.id): NetworkProblems {
   if (value === "") {
     yield at.problem(MESSAGE.required);
@@ -66,7 +66,7 @@ export function* requiredId(at: Field, value: string, message: string = MESSAGE.
   }
 }
 
-/** Checks a text by its longest length. */
+/** Checks the maximum length of a text. */
 export function* atMostBytes(at: Field, value: string, most: number, message: string): NetworkProblems {
   if (byteLength(value) > most) {
     yield at.problem(message);
@@ -74,7 +74,7 @@ export function* atMostBytes(at: Field, value: string, most: number, message: st
 }
 
 /**
- * Checks the number of an enumeration that has to be set.
+ * Checks the number of a required enumeration.
  *
  * @param values the generated enumeration
  */
@@ -111,12 +111,12 @@ export function* decimalRule(
   }
 }
 
-/** Checks a decimal number that has to be set. */
+/** Checks a required decimal number. */
 export function requiredDecimal(at: Field, text: string, refuse: Refuse<Decimal>): Iterable<NetworkProblem> {
   return text === "" ? required(at, text) : decimalRule(at, text, refuse);
 }
 
-/** Checks a whole number that has to be set. */
+/** Checks a required whole number. */
 export function* requiredInteger(
   at: Field,
   text: string,
@@ -130,7 +130,7 @@ export function* requiredInteger(
   }
 }
 
-/** Checks an unsigned number above 0 that has to be set. */
+/** Checks a required unsigned number above 0. */
 export function* requiredPositiveUint(
   at: Field,
   text: string,

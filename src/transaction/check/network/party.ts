@@ -189,7 +189,7 @@ function* teamProblems(
   }
 }
 
-/** Checks an identifier, even one that is not set, by its form. */
+/** Checks the form of an identifier, even if it is not set. */
 export function* idProblems(at: Field, id: string): NetworkProblems {
   if (!isId(id)) {
     yield at.problem(MESSAGE.id);

@@ -131,7 +131,7 @@ const METRICS: ReadonlyMap<AccountType, DispatchMetric> = new Map([
   [REWARD_VALIDATOR_RANKING, DispatchMetric.VALIDATOR_RANKING],
 ]);
 
-/** Returns whether an account is for rewards by a metric, which only recurring transfers with a strategy go to. */
+/** Returns whether an account is for metric-based rewards, which only recurring transfers with a strategy can fund. */
 export function isMetricAccount(type: AccountType): boolean {
   return METRICS.has(type);
 }
@@ -152,7 +152,7 @@ const distributionName = (strategy: DistributionStrategy) =>
  * Checks how a recurring transfer distributes rewards (`validateDispatchStrategy` in `commands/transfer_funds.go`).
  *
  * @param strategy the strategy
- * @param to the type of the account that the transfer goes to
+ * @param to the type of the destination account
  * @param at the strategy's field
  * @param destination the field of the account
  */
@@ -326,7 +326,7 @@ const DESTINATIONS: ReadonlyMap<AccountType, readonly AccountType[]> = new Map([
   [GLOBAL_INSURANCE, [GENERAL, INSURANCE, NETWORK_TREASURY, GLOBAL_REWARD]],
 ]);
 
-/** Checks a transfer by governance (`checkNewTransferConfiguration` in `commands/proposal_submission.go`). */
+/** Checks a governance transfer (`checkNewTransferConfiguration` in `commands/proposal_submission.go`). */
 export function* governanceTransferProblems(transfer: NewTransferConfiguration, at: Field): NetworkProblems {
   const account = accountProblem(transfer, at);
   if (account !== undefined) {

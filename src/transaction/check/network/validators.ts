@@ -112,7 +112,7 @@ export function* heartbeatProblems(command: ValidatorHeartbeat, at: Field): Netw
   yield* required(at.field("vegaSignature").field("algo"), command.vegaSignature?.algo ?? "");
 }
 
-/** Checks the proposal of another version of the network's software (`commands/protocol_upgrade_proposal.go`). */
+/** Checks the proposal of a protocol upgrade (`commands/protocol_upgrade_proposal.go`). */
 export function* upgradeProblems({ vegaReleaseTag }: ProtocolUpgradeProposal, at: Field): NetworkProblems {
   yield* required(at.field("vegaReleaseTag"), vegaReleaseTag);
 }
@@ -128,7 +128,7 @@ export function* issueSignaturesProblems(command: IssueSignatures, at: Field): N
   yield* required(at.field("chainId"), command.chainId);
 }
 
-/** Checks data of an oracle (`commands/oracle_data_submission.go`). */
+/** Checks oracle data (`commands/oracle_data_submission.go`). */
 export function* oracleDataProblems({ payload, source }: OracleDataSubmission, at: Field): NetworkProblems {
   yield* required(at.field("payload"), payload);
   yield* requiredEnum(at.field("source"), source, OracleDataSubmission_OracleSource);
