@@ -66,7 +66,7 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
   };
   const content = handWrittenPage(
     "README.md",
-    `## Why\n${section(readme, "Why")}## Ten lines\n${section(readme, "Ten lines")}`,
+    `## Why\n${section(readme, "Why")}## Example\n${section(readme, "Example")}`,
   );
   await writeFile(join(pages, "index.md"), withFacts(facts, withoutFacts(content)));
 }

@@ -242,7 +242,7 @@ function rewindable(source: AsyncGenerator<Bytes, void, undefined>): RewindableC
 
 /** The two ways to read a file. */
 interface FileReaders {
-  /** Returns the rows after those that came with the header row. */
+  /** Returns the rows after those that arrived with the header row. */
   rows(): AsyncGenerator<CsvBatch, void, undefined>;
   /** Returns the bytes from the beginning. */
   content(): AsyncGenerator<Bytes, CsvCount, undefined>;

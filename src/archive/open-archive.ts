@@ -110,9 +110,8 @@ const ROW_OPTIONS = { columns: true, typed: true, table: true, onUnknown: true }
  * Opens an archive of CSV files. Nothing is read before rows or files are requested, and no faster
  * than they are consumed. When the caller stops early, the source is closed.
  *
- * A file and bytes are opened by their central directory. A stream is read as it arrives and compared with the
- * directory at its end. Sizes and CRC-32 of each file are checked once it has been read. Rows are never missing without
- * an error.
+ * Files and bytes are opened using their central directory. A stream is read as it arrives and compared with the directory at its
+ * end. Sizes and CRC-32 of each file are checked once it has been read. Rows are never missing without an error.
  *
  * @param source path of a file or pipe, the archive's bytes, or a stream of them, split anywhere
  * @param options limits in bytes and by ratio, how CSV is decoded, a signal

@@ -32,7 +32,7 @@ type Presence = "optional" | "required" | "defaulted";
 export interface OptionDeclaration<Value, Requirement extends Presence = Presence> extends OptionSettings {
   readonly presence: Requirement;
   readonly description: string;
-  /** How the help writes the value: `<count>`, or `[count]` if it may be left out. Without it, the option is a flag. */
+  /** How the help writes the value: `<count>`, or `[count]` if it is optional. Without it, the option is a flag. */
   readonly placeholder?: string;
   /** Whether the flag turns off what is on by default: `reconnect` is then given as `--no-reconnect`. */
   readonly isNegated?: boolean;
@@ -248,7 +248,7 @@ export function addOptions(command: Command, declarations: OptionDeclarations): 
 
 /** An argument of a command, as the command declares it. */
 export interface ArgumentDeclaration {
-  /** How the help writes it: `<file>`, `[key]` if it may be left out, `<files...>` if there may be several. */
+  /** How the help writes it: `<file>`, `[key]` if it is optional, `<files...>` if there may be several. */
   readonly name: string;
   readonly description?: string;
   readonly choices?: readonly string[];

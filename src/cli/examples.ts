@@ -143,7 +143,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire signer": [
     [
       "tradewire signer --policy policy.json --listen signer.sock --key-file my.key",
-      "Sign for other programs what the policy allows",
+      "Sign for other programs within a policy",
     ],
     ["tradewire submit order.json --signer signer.sock", "Sign through it, in another terminal"],
   ],

@@ -17,7 +17,7 @@ export function finish(command: Command, context: CommandContext): void {
   if (isRun) {
     addCommonOptions(command);
   }
-  command.addOption(new Option(NO_COLOR, "print no colors, as with the environment variable NO_COLOR"));
+  command.addOption(new Option(NO_COLOR, "disable colors, like the environment variable NO_COLOR"));
   for (const option of command.options) {
     nameInErrors(option);
   }

@@ -6,11 +6,11 @@ const NODE = "`tradewire devnode` starts a local node.";
 const CONFIG = "`tradewire config` shows the configuration; docs/configuration.md says how to change it.";
 const INSTALL = "Install the newest version: `npm install --global tradewire@latest`.";
 const CALL = "`tradewire call METHOD` calls any method of the node, and `tradewire methods` lists them.";
-const SQL = "`tradewire sync --to duckdb:history.duckdb` loads history into tables, which SQL can query.";
+const SQL = "`tradewire sync --to duckdb:history.duckdb` loads history into tables that you can query with SQL.";
 const LOGIN =
   "There is no login. Tokens go into `headers` of a configuration file or into TRADEWIRE_GRPC_HEADERS; `tradewire keys new` creates a key to sign with.";
 
-/** What people look for under other names, and the way to it. */
+/** Advice for names that commands of other programs have. */
 const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   list: HELP,
   ls: HELP,

@@ -9,7 +9,7 @@ if (!["-V", "--version"].includes(args[0] ?? "") || !isWritten(`${version}\n`)) 
   await runProcess(args, version);
 }
 
-/** Writes to standard output at once, and returns whether that was possible. */
+/** Writes to standard output synchronously, and returns whether that was possible. */
 function isWritten(text: string): boolean {
   try {
     writeSync(1, text);

@@ -221,7 +221,7 @@ function columnPicker(
   return (row) => indexes.map((index) => row[index] ?? null);
 }
 
-/** Checks that the chosen columns exist: in any file if all columns can be found, else in the first file. */
+/** Checks that the chosen columns exist: in any file if all columns can be found, otherwise in the first file. */
 async function checkColumns(
   chosen: readonly string[],
   first: RowsFile,

@@ -30,7 +30,7 @@ export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
-/** Returns the option that a name abbreviates, as `--from` does `--from-block`, or else the one that is meant. */
+/** Returns the option that a name abbreviates, as `--from` does `--from-block`, or otherwise the most likely one. */
 function nearestOption(name: string, flags: readonly string[]): string | undefined {
   const words = flags.map((flag) => flag.replace(/^--/, ""));
   const near = name.startsWith("--") ? closestName(name.slice(2), words) : undefined;
@@ -40,7 +40,7 @@ function nearestOption(name: string, flags: readonly string[]): string | undefin
 /** The explanation of a usage error. */
 interface Explanation {
   readonly summary: string;
-  /** What the user probably meant. */
+  /** The most likely intended name. */
   readonly near?: string | undefined;
   /** What to do; without it, the help is recommended. */
   readonly advice?: string | undefined;

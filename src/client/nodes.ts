@@ -50,7 +50,7 @@ export interface NodeStatus {
   readonly error?: TradewireError;
 }
 
-/** What a node answered to its check. */
+/** A node's response to its check. */
 interface Answer {
   readonly chainId: string;
   readonly height: bigint;
@@ -58,7 +58,7 @@ interface Answer {
   readonly latencyMs: number;
 }
 
-/** What the last check of a node found, at a time by `monotonicMs()`. */
+/** The result of the last check of a node, at a time by `monotonicMs()`. */
 type Health =
   /** `hasFailedOnce`: the next check failed. A second failure in a row counts. */
   | { readonly kind: "answered"; readonly answer: Answer; readonly at: number; readonly hasFailedOnce: boolean }
@@ -68,7 +68,7 @@ type Health =
       readonly at: number;
     };
 
-/** What is wrong with a node. */
+/** The problem with a node. */
 interface Verdict {
   readonly state: "other chain" | "behind";
   readonly refusal: string;

@@ -32,7 +32,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "the compression of requests. Responses may use gzip in any case, but some servers use it only if the request does",
   "grpc.windowBytes": "the HTTP/2 flow-control window of each stream and of the connection",
   "grpc.keepaliveMs":
-    "how long a connection with calls in flight may be silent before it is pinged ([Quiet streams](#quiet-streams))",
+    "how long a connection with calls in flight may be silent before it is pinged ([Idle streams](#idle-streams))",
   "grpc.addresses":
     "addresses to use in turn instead of the URL's host, for example `10.0.0.1:3007,[2001:db8::1]:3007`; `grpc-js` only",
   "grpc.tls.ca":

@@ -169,7 +169,7 @@ function usedOf({ values }: FileValues, others: readonly SourcedValue[], choice:
   return [...withoutNodes(own), ...rest];
 }
 
-/** What else a configuration is made of. */
+/** The other inputs of a configuration. */
 interface MergeOptions {
   readonly files: readonly ConfigFile[];
   readonly environment: Environment;

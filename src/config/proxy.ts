@@ -24,9 +24,9 @@ export function proxyFor(proxy: ProxyConfig | undefined, url: string): string | 
 }
 
 /**
- * Returns whether a rule of `NO_PROXY` matches a host. The rules are those of Go (golang.org/x/net/http/httpproxy): `*`, an
- * IP address, a range such as `10.0.0.0/8`, or a domain, which stands for its subdomains, too; `.example.com` and
- * `*.example.com` stand for the subdomains only. A port may follow an address or a domain.
+ * Returns whether a rule of `NO_PROXY` matches a host. The rules are those of Go (golang.org/x/net/http/httpproxy): `*`, an IP
+ * address, a range such as `10.0.0.0/8`, or a domain, which includes its subdomains; `.example.com` and `*.example.com` stand for
+ * the subdomains only. A port may follow an address or a domain.
  */
 function matches(rule: string, host: string, port: string): boolean {
   const text = rule.trim().toLowerCase();

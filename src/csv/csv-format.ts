@@ -148,7 +148,7 @@ export function rowTooLong(maxRowBytes: number): CsvProblem {
   return {
     summary: `the row exceeds ${maxRowBytes} bytes`,
     advice: (nameOf) =>
-      `If rows of this size are expected, raise ${nameOf("maxRowBytes")}. Otherwise a closing quote is missing further up.`,
+      `If rows of this size are expected, raise ${nameOf("maxRowBytes")}. Otherwise an earlier closing quote is missing.`,
     code: Code.ResourceExhausted,
   };
 }

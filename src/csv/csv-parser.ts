@@ -75,8 +75,8 @@ export interface RowBuffer {
 }
 
 /**
- * How many bytes are parsed at once, unless a row is longer. A long value is a view of the text that it was sliced from,
- * so a caller that retains one value retains about this many bytes of memory.
+ * How many bytes are parsed together, unless a row is longer. A long value is a view of the text that it was sliced from, so a
+ * caller that retains one value retains about this many bytes of memory.
  */
 const CHUNK_BYTES = 8 * 1024;
 

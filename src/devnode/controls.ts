@@ -206,7 +206,7 @@ export const snapshotSchema = optionsSchema(
   "must be the ID of a snapshot",
 );
 
-/** The clock cannot be set to this time or later: further blocks must fit 64 bits, and cursors 19 digits below 9. */
+/** The clock cannot be set to this time or later: later blocks must fit 64 bits, and cursors 19 digits below 9. */
 const END_OF_TIME = BigInt(Date.UTC(2250, 0)) * 1_000_000n;
 
 /** Returns a time for the blocks' clock, in Unix nanoseconds, or throws `RequestError` if it is not later than the last block. */

@@ -144,7 +144,7 @@ function interruptResponse(
   // Responses of HTTP/1.1 and HTTP/2 and sockets are all written with the same two methods.
   const writable: { write: unknown; end: unknown } = response;
   const write = response.write.bind(response) as (bytes: Uint8Array, done?: () => void) => boolean;
-  /** The number of chunks that the socket has not taken yet. At the end of the response, they are sent before the cut. */
+  /** The number of chunks that the socket has not accepted yet. At the end of the response, they are sent before the cut. */
   let unsent = 0;
   let isAtEnd = false;
   const onSent = () => {

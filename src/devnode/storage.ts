@@ -20,7 +20,7 @@ export interface OpenStorage extends Storage {
   close(): Promise<void>;
 }
 
-/** What the blocks in a data folder depend on besides their transactions. */
+/** The inputs of the blocks in a data folder besides their transactions. */
 interface StorageKey {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly genesis: unknown;

@@ -119,7 +119,7 @@ export const INVALID_RESPONSE: ResponseFault = {
 };
 
 export const UNEXPECTED_COMPRESSION: ResponseFault = {
-  summary: "the response has a compression that was not requested",
+  summary: "the response uses a compression that was not requested",
   code: Code.Internal,
   advice: "Configure the proxy in front of the node to leave responses unchanged.",
 };

@@ -1,4 +1,4 @@
-/** What a code of an error means. */
+/** The explanation of an error code. */
 interface ErrorExplanation {
   /** The class of the errors that have the code. */
   readonly class: string;
@@ -37,7 +37,7 @@ export const ERROR_CODES = {
     class: "RequestError",
     title: "The configuration is invalid",
     cause:
-      "An option of the client, an environment variable or a key of the configuration file is invalid or contradicts another one, a certificate or key file does not contain PEM, or a file that was found but not named would decide where a secret is sent. The first line lists each invalid value and its source.",
+      "An option of the client, an environment variable or a key of the configuration file is invalid or contradicts another one, a certificate or key file does not contain PEM, or a configuration file that you did not name would determine where a secret is sent. The first line lists each invalid value and its source.",
     advice:
       "Correct the values. `tradewire config` prints the effective values and their sources, and docs/configuration.md lists all keys. Check certificates with `openssl x509 -in FILE -noout -subject -dates`.",
     example:
@@ -205,16 +205,16 @@ export const ERROR_CODES = {
     title: "The connection was lost during the call",
     cause: "The node, a proxy or the network closed the connection. The node may have received the call.",
     advice:
-      "Try again if the call only reads. Check the effects of other calls before you repeat them. If it happens at once, the port may speak TLS: use `https:`.",
+      "Try again if the call only reads. Check the effects of other calls before you repeat them. If it happens immediately, the port may speak TLS: use `https:`.",
     example: "the connection was lost (http://node.example:3002)",
   },
   TW_TIMEOUT: {
     class: "ConnectionError",
     title: "The call took too long",
     cause:
-      "The time of `timeouts.callMs`, `timeoutMs` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
+      "The time limit of `timeouts.callMs`, `timeoutMs` or `--call-timeout` passed, or a stream received no data for `timeouts.idleMs`. If `connected` is `false`, nothing was sent.",
     advice:
-      "Allow more time, request less, or use another node. If calls wait for their turn, make fewer calls at once.",
+      "Allow more time, request less, or use another node. If calls wait for their turn, make fewer concurrent calls.",
     example: "no data received for 30000 ms (idle timeout)",
   },
   TW_CLIENT_CLOSED: {
@@ -242,7 +242,7 @@ export const ERROR_CODES = {
     class: "ProtocolError",
     title: "A response or a file contradicts itself, or does not match the request",
     cause:
-      "A node sent data that breaks the rules of the interface: chunks, segments, pages, events or files that do not fit together.",
+      "A node sent data that breaks the rules of the interface: chunks, segments, pages, events or files that are inconsistent.",
     advice:
       'Use another node, and report it to the operator of this one. With nodes of v0.78, set `profile: "deployed"`.',
     example: "the stream of the export is empty",
@@ -289,7 +289,7 @@ export const ERROR_CODES = {
   TW_HISTORY_CHANGED: {
     class: "ProtocolError",
     title: "The node's history changed, or no longer has the blocks",
-    cause: "The node lists other segments than before, or dropped old blocks during the operation.",
+    cause: "The node lists different segments than before, or dropped old blocks during the operation.",
     advice: "Start the operation again, or use a node that keeps more history.",
     example: "the node does not list the blocks 1 to 1000, which come next",
   },
@@ -407,7 +407,7 @@ export const ERROR_CODES = {
     title: "The caller canceled the call",
     cause:
       "The signal was aborted, or Ctrl-C was pressed. `mayHaveBeenSent` is `false` if no part of the call was sent.",
-    advice: "Nothing is wrong.",
+    advice: "No action is needed.",
     example: "the call was canceled",
   },
 } satisfies Readonly<Record<`TW_${string}`, ErrorExplanation>>;

@@ -5,7 +5,7 @@ import { causesOf, errorCodes, isError } from "./node-errors.js";
 
 /** A network failure during a call. */
 export interface NetworkFailure {
-  /** The failure, in the same words whichever library reported it. */
+  /** The failure, in the same words regardless of the library that reported it. */
   readonly summary: string;
   /** Whether a connection was open. If not, nothing was sent. */
   readonly connected: boolean;

@@ -219,7 +219,7 @@ function adviceFor(refusal: Refusal, txHash: string, known: RefusedTransaction):
     case "not-executable":
       return "The transaction will not be executed: the command is valid, but the network cannot execute it now. Check the market, the accounts and the balances that it needs.";
     case "invalid":
-      return "The transaction will not be executed. Correct what the reason names, and sign a new transaction.";
+      return "The transaction will not be executed. Correct the problem, and sign a new transaction.";
   }
 }
 

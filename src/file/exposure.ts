@@ -157,7 +157,7 @@ function realPathOf(path: string): string {
   }
 }
 
-/** The user's home by the system's database, as OpenSSH takes it: `HOME` can be set by anyone who starts the process. */
+/** The user's home from the system's database, as in OpenSSH: `HOME` can be set by anyone who starts the process. */
 function homeOf(user: number): string | undefined {
   try {
     const { uid, homedir } = requireNode("a file").getBuiltinModule("node:os").userInfo();

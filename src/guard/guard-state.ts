@@ -56,7 +56,7 @@ export interface SignedTransaction {
   readonly lastBlock: bigint;
   /** The effects that the node does not show yet. */
   parts: readonly UnseenPart[];
-  /** The time of a block of the core, in Unix nanoseconds, when no further block could contain it. */
+  /** The time of a block of the core, in Unix nanoseconds, when no later block could contain it. */
   overSince: bigint | undefined;
 }
 

@@ -67,7 +67,7 @@ export interface KillReport {
  * unless it has the inner signer.
  */
 export interface Guard extends Signer, AsyncDisposable {
-  /** What may be signed now. */
+  /** The current mode: what may be signed. */
   readonly mode: GuardMode;
   /** Sets the mode. */
   setMode(mode: GuardMode): void;
@@ -108,7 +108,7 @@ export interface GuardServices extends ChainSettings {
   readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
 }
 
-/** The settings of a guard after they were checked. */
+/** The settings of a guard after validation. */
 export interface GuardSettings {
   readonly signer: Signer;
   readonly policy: Policy;

@@ -33,10 +33,10 @@ export interface KillServices {
   unseen(): number;
 }
 
-/** What was listed; `undefined` if the node has not answered yet. */
+/** The listed records; `undefined` if the node has not answered yet. */
 type Listed = Pick<KillReport, "orders" | "positions" | "stopOrders">;
 
-/** What a look has found. */
+/** The result of a listing. */
 type Found = Listed & Pick<KillReport, "isClear" | "unseen">;
 
 /** Adds a failure to the report. */

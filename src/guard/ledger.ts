@@ -52,7 +52,7 @@ export interface Ledger {
   count(digest: string, inputData: Pick<InputData, "blockHeight" | "command">, effects: Effects): void;
 }
 
-/** What changes besides the signed transactions. */
+/** The state that changes besides the signed transactions. */
 interface LedgerState {
   readonly mode: GuardMode;
   readonly look: Look;

@@ -317,7 +317,7 @@ interface ParallelWork<R> {
   ended(): Promise<{ readonly reason: unknown } | undefined>;
 }
 
-/** Works on items in order, at most `parallel` at once. The first failure aborts `stop`, which ends the other work. */
+/** Works on items in order, at most `parallel` concurrently. The first failure aborts `stop`, which ends the other work. */
 function runParallel<T, R>(
   items: readonly T[],
   parallel: number,

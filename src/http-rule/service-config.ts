@@ -187,7 +187,7 @@ function adviceFor(name: string, methods: ReadonlyMap<string, DescMethod>): stri
   return suggested.length === 0 ? rules : `Did you mean ${suggested.join(" or ")}?`;
 }
 
-/** Reads a rule or one of its additional bindings, which have no further ones. */
+/** Reads a rule or one of its additional bindings, which cannot be nested. */
 function readBinding(item: YamlNode, nodes: Nodes, method: DescMethod, isAdditional = false): HttpRule {
   const rule = create(HttpRuleSchema);
   const patterns: string[] = [];

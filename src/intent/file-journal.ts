@@ -21,7 +21,7 @@ const MAX_ENTRY_BYTES = 4 * 1024 * 1024;
 /** How each line begins. */
 const LINE_START = Buffer.from('{"id":"');
 
-/** How many bytes are read at once when a file is opened. */
+/** How many bytes are read together when a file is opened. */
 const READ_BYTES = 1024 * 1024;
 
 const lineSchema = v.strictObject({ id: v.string(), position: wholeNumber, isLast: v.boolean(), entry: v.string() });
@@ -224,7 +224,7 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
     if (now?.ino !== stats.ino || now.dev !== stats.dev) {
       throw new FileError(`${path} was moved, removed or replaced`, {
         code: Code.Aborted,
-        advice: "Put the journal back, and open it again: it says what was sent.",
+        advice: "Put the journal back, and open it again: it records what was sent.",
       });
     }
   }

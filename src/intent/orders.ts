@@ -138,7 +138,9 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     });
   }
 
-  /** Settles an intent after those who settle it in this process already: two at once could not tell whose answer counts. */
+  /**
+   * Settles an intent after earlier calls in this process that settle it: concurrent calls could not tell whose answer counts.
+   */
   function settleInTurn(wanted: WantedIntent, settleOptions: SettleOptions): Promise<SettledIntent> {
     const { id } = wanted;
     const before = running.get(id) ?? Promise.resolve();

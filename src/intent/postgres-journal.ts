@@ -21,7 +21,7 @@ export interface PostgresJournalOptions {
   readonly table?: string | undefined;
 }
 
-/** What the name of the table may be: it needs no quotes in SQL. */
+/** The valid form of the table's name, which needs no quotes in SQL. */
 const TABLE_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /**

@@ -48,10 +48,10 @@ export interface WantedIntent {
 /** The maximum time of one look for what became of a transaction that cannot be taken any more, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/** How often what became of such a transaction is looked for, before it is left open: a data node may be behind. */
+/** Number of searches for the outcome of such a transaction before it is left open: a data node may lag. */
 const MAX_LOOKS = 6;
 
-/** What one attempt has shown. */
+/** The result of one attempt. */
 type Step =
   | { readonly kind: "waited"; readonly outcome: Outcome }
   /** No block can take the transaction any more. */
@@ -197,7 +197,7 @@ async function sendNew(
   }
 }
 
-/** The error of an intent that another process has added to the journal meanwhile: it is settled with that one. */
+/** The error of an intent that another process has added to the journal in the meantime, and settles. */
 function overtaken(id: string): ConnectionError {
   return new ConnectionError(`another process has added the intent ${quoted(id)} to the journal`, {
     code: Code.Aborted,

@@ -133,7 +133,7 @@ function endOfString(json: Uint8Array, start: number): number {
   return at;
 }
 
-/** What is counted for a field. */
+/** The way to count a field. */
 interface CountedField {
   readonly wireType: WireType;
   /** Whether its values may be packed, without their tags. */

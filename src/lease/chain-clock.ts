@@ -4,10 +4,10 @@ import { toConnectOptions } from "../input/call-options.js";
 import type { ObservedNode } from "../live/execution.js";
 import { type Moment, moment, passedMs } from "../runtime/index.js";
 
-/** How far the time of the chain may differ from what is expected, in milliseconds: blocks may come late, and nodes be behind. */
+/** Maximum difference of the chain's time from the expected time, in milliseconds: blocks may be late, and nodes may lag. */
 const TOLERANCE_MS = 60_000;
 
-/** How often a node is asked for the first time of a chain at most. */
+/** Maximum number of requests for the first time of a chain. */
 const MAX_READINGS = 5;
 
 /**

@@ -61,7 +61,7 @@ export interface LeaseKeeper {
   coverage(): LeaseCoverage;
 }
 
-/** The maximum number of leased orders. A network takes about 15 renewals a transaction, and a few transactions a block. */
+/** The maximum number of leased orders. A network accepts about 15 renewals per transaction, and a few transactions per block. */
 const MAX_ORDERS = 1000;
 
 /**
@@ -164,7 +164,7 @@ export function keepLeases(
   };
 }
 
-/** Reads the command of an order that is to be leased: the network gives it an expiry. */
+/** Reads the command of an order to lease, which gets an expiry. */
 function readLeasedOrder(source: CommandSource, { marketIds }: LeaseSettings): OrderSubmission {
   assertObject("command", source);
   if (source.case !== "orderSubmission") {
@@ -262,7 +262,7 @@ function cancellationsOf(
   });
 }
 
-/** What is canceled on a market by one transaction. */
+/** The cancellations on a market in one transaction. */
 interface Cancellation {
   readonly marketId: string;
   readonly orderIds: readonly string[];

@@ -8,7 +8,7 @@ export interface SentPage<M> {
   readonly pageInfo?: { readonly hasNextPage: boolean; readonly endCursor: string } | undefined;
 }
 
-/** The connection in a message's type: the page, whatever its field is called. */
+/** The connection in a message's type: the page, regardless of its field's name. */
 type ConnectionOf<T> = Extract<{ [K in keyof T]-?: NonNullable<T[K]> }[keyof T], SentPage<Message>>;
 
 /** The records of a message's connection; of a message that only its descriptor knows, any message. */

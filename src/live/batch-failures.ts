@@ -15,11 +15,11 @@ export const STOP_CANCELLATIONS = "stopOrdersCancellation";
 
 /** An error that may belong to this part or to another one. */
 export const UNCLEAR = Symbol("unclear");
-/** What all instructions of a market fail with whose margin mode could not be changed (v0.78.0, `ProcessBatch`). */
+/** The error of all instructions of a market whose margin mode could not be changed (v0.78.0, `ProcessBatch`). */
 const MARKET_FAILED = /^Update margin mode transaction failed for market (\w+)\./;
-/** What only the cancellation of a stop order fails with (v0.78.0, core/execution/stoporders/common.go and commands/). */
+/** The errors of only stop order cancellations (v0.78.0, core/execution/stoporders/common.go and commands/). */
 const STOP_CANCELLATION_FAILED = /^stop order not found$|stop_orders_cancellation/;
-/** What it fails with as other instructions do (v0.78.0, core/execution/engine.go, and common/errors.go). */
+/** The errors that it shares with other instructions (v0.78.0, core/execution/engine.go, and common/errors.go). */
 const ANY_FAILED = /^trading not allowed$|^OrderError: Invalid Market ID$|^market id required when order id specified$/;
 
 type Failures = Map<BatchPart, string | typeof UNCLEAR>;

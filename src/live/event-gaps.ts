@@ -43,7 +43,7 @@ type Connection =
   /** The connection was lost, and the next event comes after a gap. `last` is the latest event before the gap. */
   | { readonly kind: "after loss"; readonly last: LiveEvent | undefined };
 
-/** What was received over earlier connections. */
+/** The events received over earlier connections. */
 interface Earlier {
   /** The number of connections that were lost. */
   readonly connections: number;

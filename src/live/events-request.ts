@@ -38,7 +38,7 @@ export interface ObserveOptions<R extends boolean = boolean> extends CallOptions
   readonly maxWaiting?: number | undefined;
 }
 
-/** A request that was checked. */
+/** A validated request. */
 export interface ParsedEventsRequest {
   readonly types: readonly EventType[] | undefined;
   readonly partyId: string;

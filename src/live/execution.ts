@@ -293,7 +293,7 @@ async function averageBlockMs(
  * @param sent the transaction
  * @param reason why its result did not arrive
  * @param mayBeAbsent whether the absence of records may prove that it was not executed
- * @returns what the records of what it brought prove, or that there are none; else `unknown`, with all that was looked at
+ * @returns the outcome that its records, or their absence, prove; otherwise `unknown`, with all places that were searched
  */
 async function outcomeByTraces(
   services: TraceServices,
@@ -389,7 +389,7 @@ export async function outcomeOfEnding(
   }
 }
 
-/** How many blocks the node's last block may be behind the events, which another node may have sent. */
+/** How many blocks the node's last block may lag the events, which another node may have sent. */
 const BLOCKS_BEHIND = 3n;
 
 /** How many times faster than this machine's clock the clock of blocks may run: a node that was behind catches up. */

@@ -303,7 +303,7 @@ const OPTIONS = {
   onUnknown: true,
 } as const;
 
-/** What to follow and how, with defaults. */
+/** The options of a follow, with defaults. */
 type CheckedFollow = ReturnType<typeof parseFollow>;
 
 /** Validates what to follow and how, as far as possible without the node, and adds the defaults. */

@@ -63,7 +63,7 @@ export interface ObservedCall<I extends DescMessage, O extends DescMessage, T> {
   readonly timeoutMs: number | undefined;
   /** Whether to reconnect after a lost connection. */
   readonly reconnect: boolean;
-  /** What streams, for errors, such as `the stream of events`. */
+  /** The name of the stream in errors, such as `the stream of events`. */
   readonly stream: string;
   /** Returns the items of a response. If it throws, the stream ends. */
   read(answer: MessageShape<O>): readonly T[];

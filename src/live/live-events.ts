@@ -24,7 +24,7 @@ export type { Gap } from "./event-gaps.js";
 export type { EventOrigin, EventType, LiveEvent, LiveEventOf, UnknownEvent } from "./event-types.js";
 export type { EventsRequest, ObserveOptions as EventsOptions } from "./events-request.js";
 
-/** The gaps among what a stream gives: none where a loss is thrown. */
+/** The gaps in a stream: none if a loss is thrown. */
 type GapIf<R extends boolean> = true extends R ? Gap : never;
 
 /** The event bus of a node. */
@@ -136,7 +136,7 @@ function loadDefinitions(): Promise<typeof import("./event-definitions.js")> {
  */
 const BATCH_SCHEDULE: RequestSchedule = { everyMs: 1000, ahead: 2 };
 
-/** The events that are asked for, with the gaps among them. */
+/** The requested events, with the gaps among them. */
 function eventSource(
   calls: LiveCalls,
   asked: ParsedEventsRequest,

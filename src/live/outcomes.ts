@@ -136,13 +136,13 @@ export function createOutcomes(
     return loading;
   };
 
-  /** The node is asked only where the chain is not named. */
+  /** The node is asked only if the chain is not configured. */
   const chainOf = (options: CallOptions) => async () =>
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
 
   /**
-   * Rejects a node on another chain than the one that is named, because its records prove nothing. If the node does not
-   * answer in time, the search goes on.
+   * Rejects a node on another chain than the one that is named, because its records prove nothing. If the node does not answer in
+   * time, the search continues.
    */
   async function requireNamedChain(timeoutMs: number, { headers, signal: callers }: OutcomeOptions): Promise<void> {
     if (chainId === undefined) {

@@ -22,7 +22,7 @@ export type ConnectionEnd = ({ readonly kind: "completed" } | { readonly kind: "
   readonly failures: Failures;
 };
 
-/** What follows the end of a connection. */
+/** The reaction to the end of a connection. */
 export type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; readonly delayMs: number };
 
 /** A stream that outlives its connections. */

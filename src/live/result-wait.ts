@@ -18,9 +18,9 @@ export type Ending =
       /** The stop orders that it created, by identifier, if their events arrived. */
       readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
     }
-  /** Results of these blocks may not have come, and it was in none of those that came. */
+  /** Results of these blocks may not have arrived, and it was in none of those that did. */
   | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint }
-  /** All results came, up to the last block in which the network could take it. */
+  /** All results arrived, up to the last block in which the network could accept it. */
   | {
       readonly kind: "too old";
       readonly block: bigint;
@@ -95,11 +95,11 @@ interface Placed {
 /** The state of the wait. */
 type State =
   | { readonly kind: "waiting" }
-  /** Its result came; the events of its stop orders may follow. */
+  /** Its result arrived; the events of its stop orders may follow. */
   | ({ readonly kind: "seen" } & Placed)
   /** Results may not have come; that many blocks are still waited for. */
   | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint; readonly left: number }
-  /** All results came, and it cannot be in a later block. The submission may still be in flight. */
+  /** All results arrived, and it cannot be in a later block. The submission may still be in flight. */
   | Omit<Extract<Ending, { readonly kind: "too old" }>, "similar">;
 
 /** The submission, and the hash whose result is waited for: the computed one, and after the submission the node's. */

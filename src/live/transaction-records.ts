@@ -193,9 +193,9 @@ const FAILING_STOPS: readonly number[] = [
 ];
 
 /**
- * For which reasons, or for none, only an order is stopped that was accepted: it was not filled at once, it met an order of
- * the same party (`core/matching/orderbook.go`), or its market or party was closed out; or the party's isolated margin did
- * not suffice any more when it was in the book (`handleIsolatedMarginInsufficientOrderMargin`).
+ * The reasons for which only accepted orders are stopped: the order was not filled immediately, it met an order of the same party
+ * (`core/matching/orderbook.go`), or its market or party was closed out; or the party's isolated margin did not suffice any more
+ * when it was in the book (`handleIsolatedMarginInsufficientOrderMargin`).
  */
 const ACCEPTED_STOPS: readonly number[] = [
   OrderError.UNSPECIFIED,
@@ -260,7 +260,7 @@ function stateOf(name: string, isRejected: boolean, why: string | undefined = ""
   return isRejected ? { status: "failed", reason: why === "" ? name : why, text } : { status: "executed", text: name };
 }
 
-/** The name of a reason as the definitions write it; empty where there is none. */
+/** The name of a reason in the definitions; empty if there is none. */
 function nameOf(names: Readonly<Record<number, string>>, reason: number | undefined, prefix: string): string {
   return reason === undefined || reason === 0 ? "" : `${prefix}${names[reason] ?? reason}`;
 }

@@ -95,7 +95,7 @@ interface PartRecord {
   readonly block: bigint | undefined;
 }
 
-/** What the records with the transaction's hash say. */
+/** The facts from the records with the transaction's hash. */
 type HashRecords =
   /** They could not be read. `isTimeUp` says whether they did not come in time. */
   | { readonly kind: "unread"; readonly isTimeUp: boolean }
@@ -341,7 +341,7 @@ function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPar
   return `a block contains it, but no record shows the result of ${what}: check the orders and positions that it would have changed before you resend it`;
 }
 
-/** Why what was found does not tell what became of the transaction with this exact hash. */
+/** Why the findings do not determine the outcome of the transaction with this exact hash. */
 function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, records: HashRecords): string | undefined {
   if (records.kind === "found") {
     return records.isOpenBatch
@@ -503,7 +503,9 @@ function textOf(state: StopOrderState): string {
   return state.kind === "rejected" ? `, ${state.reason}` : "";
 }
 
-/** What records prove: of each part, where each part brings something; else of the only part, by the transaction's hash. */
+/**
+ * The proof from records: for each part, if each part creates something; otherwise for the only part, by the transaction's hash.
+ */
 function proofOf(
   known: Pick<ExecutedOutcome, "txHash" | "block" | "evidence">,
   parts: readonly CommandPart[],
@@ -523,7 +525,7 @@ function proofOf(
     : undefined;
 }
 
-/** What the records of one hash say together, where they agree. */
+/** The combined facts from the records of one hash, where they agree. */
 function onlyState(states: readonly RecordState[]): RecordState | undefined {
   const [first] = states;
   return states.every(({ status }) => status === first?.status) ? first : undefined;

@@ -46,7 +46,7 @@ export function createBookSide(side: "buy" | "sell", levels: readonly PriceLevel
     if (entries.length > MAX_LEVELS) {
       throw new ProtocolError(`the order book has more than ${MAX_LEVELS} levels to ${side}`, {
         code: Code.ResourceExhausted,
-        advice: "No market has so many prices. Use another node, and report this to the operator of the node.",
+        advice: "No market has that many prices. Use another node, and report this to the operator of the node.",
       });
     }
   }

@@ -141,7 +141,7 @@ async function* observeBook(
   }
 }
 
-/** Loads a book when it is needed, and compares it with the node's from time to time. */
+/** Loads a book when it is needed, and compares it with the node's periodically. */
 function createLoader(
   { service, retry }: BookCalls,
   book: OrderBook,

@@ -107,7 +107,7 @@ export interface Units {
    *
    * @param marketId the market, 64 hex digits
    * @param options a signal, headers and a time limit for each of the two calls
-   * @returns the market's units; using them makes no further requests
+   * @returns the market's units; using them makes no more requests
    * @throws {@link RequestError} if the identifier is not 64 hex digits
    * @throws {@link NodeError} if the node has no such market
    * @throws {@link ProtocolError} if the node's response lacks the market's product or asset, or has impossible

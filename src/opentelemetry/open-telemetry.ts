@@ -232,7 +232,7 @@ function createInstruments(): Instruments | undefined {
       advice: { explicitBucketBoundaries: BUCKET_BOUNDARIES },
     }),
     bytes: meter.createCounter("tradewire.client.received", {
-      description: "Bytes of data that arrived, of the binary size of messages.",
+      description: "Bytes of received messages, in binary form.",
       unit: "By",
     }),
     retries: meter.createCounter("tradewire.client.retries", {
@@ -244,7 +244,7 @@ function createInstruments(): Instruments | undefined {
       unit: "{fallback}",
     }),
     waits: meter.createHistogram("tradewire.client.wait.duration", {
-      description: "Expected waits of calls, caused by rate limits.",
+      description: "Expected waiting time of calls because of rate limits.",
       unit: "s",
       advice: { explicitBucketBoundaries: BUCKET_BOUNDARIES },
     }),

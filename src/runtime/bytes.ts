@@ -119,7 +119,7 @@ class WebBytes extends Uint8Array<ArrayBufferLike> implements Bytes {
   }
 }
 
-/** How many arguments a call takes in every engine. */
+/** Maximum number of arguments of a call in every engine. */
 const MAX_ARGUMENTS = 8192;
 
 function encode(text: string, encoding: ByteEncoding): Uint8Array {

@@ -21,7 +21,7 @@ export function unixMs(): number {
   return current.unixMs();
 }
 
-/** A moment by both clocks. */
+/** A moment, measured by both clocks. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly unixMs: number;

@@ -28,10 +28,10 @@ export type ColumnMeaning =
   | "json"
   /** One of the values of a PostgreSQL enum type. */
   | "enum"
-  /** A number that stands for a value of an enum of the wire. */
+  /** A number that represents an enum value on the wire. */
   | "code";
 
-/** What all columns of an export table have. */
+/** The common properties of all columns of an export table. */
 interface AnyColumn {
   readonly name: string;
   /** The meaning and unit of the values, such as `Price of the trade, in the market's price decimals`. */

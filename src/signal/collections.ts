@@ -4,7 +4,7 @@ export interface ActiveSet<T> {
    * Adds an item.
    *
    * @param item the item
-   * @returns removes the item; further calls do nothing
+   * @returns a function that removes the item; later calls do nothing
    */
   add(item: T): () => void;
   /** Returns the items, in any order. */

@@ -23,7 +23,7 @@ export const errorSchema = v.object({
   code: v.enum(Code),
   headline: text,
   advice: text,
-  /** The signer may be of a newer release, which knows further codes. */
+  /** The signer may be of a newer release, which has additional codes. */
   errorCode: v.custom<ErrorCode>((code) => typeof code === "string" && /^TW_[A-Z_]{1,60}$/.test(code)),
   policy: v.optional(v.object({ rule: text, limit: text, value: text, command: v.optional(text) })),
   problems: v.optional(v.pipe(v.array(v.object({ path: text, message: text })), v.maxLength(MAX_PROBLEMS))),

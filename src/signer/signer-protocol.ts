@@ -12,7 +12,7 @@ export const PATHS = {
   sign: "/v1/sign",
   /** POST: takes a share of a block's allowance. */
   shares: "/v1/shares",
-  /** POST: gives a share back. */
+  /** POST: returns a share. */
   returns: "/v1/returns",
   /** POST: sets the mode. */
   mode: "/v1/mode",

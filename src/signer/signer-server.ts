@@ -19,7 +19,7 @@ import { MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, PATHS, requests } from "./signer-
 import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
 import { listenOnSocket } from "./socket-file.js";
 
-/** Maximum number of connections to a socket at once, and of requests that are being answered. */
+/** Maximum number of concurrent connections to a socket, and of requests in progress. */
 const MAX_CONNECTIONS = 64;
 const MAX_ACTIVE = 64;
 /** Time limits of a request's head, of a whole request, and of a connection between two requests, in milliseconds. */
@@ -28,7 +28,7 @@ const REQUEST_MS = 10_000;
 const IDLE_MS = 60_000;
 /** Time limit of a signature, in milliseconds. */
 const SIGN_MS = 10_000;
-/** How long requests may go on after the server was closed, in milliseconds. */
+/** How long requests may continue after the server was closed, in milliseconds. */
 const CLOSE_MS = 2000;
 /** Maximum size of a request's head. */
 const MAX_HEAD_BYTES = 8 * 1024;
@@ -297,7 +297,7 @@ function send(response: ServerResponse, { status, body }: Answer, isLast = false
   response.end(bytes);
 }
 
-/** Stops accepting connections, and gives requests that are being answered some time to end. */
+/** Stops accepting connections, and allows requests in progress some time to end. */
 async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((done) => {
     server.close(() => done());

@@ -16,7 +16,7 @@ const IDLE_MS = 30_000;
 /** The possible effects of a request whose response is lost. */
 export type LostEffect = "none" | "mode" | "kill";
 
-/** What an error says of a request that the signer may have received. */
+/** The advice about a request that the signer may have received. */
 const LOST_ADVICE: Readonly<Record<LostEffect, string>> = {
   none: "Nothing was sent.",
   mode: "The mode may have changed: check it.",
@@ -173,7 +173,7 @@ function parseAnswer<S extends v.GenericSchema>(
   if (status === 503) {
     throw new ConnectionError(`the signer at ${quotedPath(path)} has too many requests`, {
       code: Code.ResourceExhausted,
-      advice: "Send fewer requests at once. Nothing was sent.",
+      advice: "Send fewer concurrent requests. Nothing was sent.",
       connected: false,
     });
   }

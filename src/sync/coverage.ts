@@ -114,7 +114,7 @@ function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): Sin
 
 /**
  * Compares a sink with a history: with the sink's own `compareCoverage`, or by reading its ledger once, table by table. Time
- * grows with the entries and segments, memory only with `limit`.
+ * grows with the number of entries and segments, but memory only with `limit`.
  *
  * @param sink the sink, opened
  * @param query the history, the tables, the range, the limit of the lists, and the block from which another history is replaced

@@ -11,7 +11,7 @@ import type { SyncClient } from "./sync-options.js";
 import type { NodeHistory, Segment, Unit } from "./unit.js";
 import { firstEndingAt, segmentEndingAt } from "./unit.js";
 
-/** How long the lag of a node may take to read, in milliseconds. Without an answer it is left out. */
+/** How long the lag of a node may take to read, in milliseconds. Without an answer it is omitted. */
 const LAG_MS = 5000;
 
 /** The name of a node whose client has none. */
@@ -21,7 +21,7 @@ const THE_NODE = "the node";
  * Reads the history of nodes, checks each, and checks that they agree: segments of the same blocks must have the same
  * identifiers. Segments that only one node has count too; see {@link mergeHistories}.
  *
- * An unreachable node is left out while another one answers. It gets no units until it has answered.
+ * An unreachable node is ignored while another one answers. It gets no units until it has answered.
  *
  * @param clients the nodes' clients, at least one
  * @param signal cancels the calls

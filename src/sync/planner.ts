@@ -72,7 +72,7 @@ export interface PlanResult {
   readonly tables: readonly TableSummary[];
 }
 
-/** What the planner knows of the units that the sink lacks. */
+/** The planner's knowledge of the units that the sink lacks. */
 type Plan =
   /** Units still to be accepted. `isFullyListed` is whether the comparison listed all missing segments. */
   | { readonly kind: "pending"; readonly backlog: readonly Unit[]; readonly isFullyListed: boolean }
@@ -105,7 +105,7 @@ export async function runPlanner(
   const compare = createComparison(options, history, source);
   const unitAvailability = createAvailability(retryContext.retryForMs);
 
-  /** Waits until the plan may have to change, and returns the plan to go on with. */
+  /** Waits until the plan may have to change, and returns the plan to continue with. */
   const nextPlan = async (current: Plan): Promise<Plan> => {
     if (current.kind === "unavailable") {
       const [offline] = history.current.unreachable;

@@ -81,7 +81,7 @@ export async function syncHistory(
   });
 }
 
-/** What this sync has loaded so far, and the units that failed, by their keys. */
+/** The totals of this sync so far, and the failed units by their keys. */
 interface LocalResults {
   units: number;
   rows: bigint;

@@ -191,14 +191,14 @@ export function createBlockAllowance(service: SpamService, recent: RecentBlocks)
   };
 }
 
-/** The error of a node that has been behind for a minute. */
+/** The error of a node that has lagged for a minute. */
 function behind(height: bigint, last: bigint): RequestError {
   return new RequestError(`the node's last block is ${height}, but block ${last} is already known`, {
     advice: "Wait until the node has caught up, or use another node. Nothing was sent.",
   });
 }
 
-/** The last block of a node, the height of the last one that is known, and how many blocks the network takes back. */
+/** The last block of a node, the height of the last one that is known, and how many past blocks the network accepts. */
 interface Chain {
   readonly block: KnownBlock;
   readonly last: bigint;
@@ -274,7 +274,10 @@ function blocksOf({ validForBlocks, validForMs }: Validity, past: number, recent
   return Math.min(Math.floor(validForMs / averageMs), past);
 }
 
-/** Counts one more transaction with all programs that share the key. A share that comes after the signal is given back. */
+/**
+ * Counts one more transaction with all programs that share the key. A share that arrives after the signal was aborted is
+ * returned.
+ */
 async function takeSharedBy(
   takeShare: NonNullable<Signer["takeShare"]>,
   { height, hash }: SharedBlock,

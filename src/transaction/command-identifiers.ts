@@ -25,7 +25,7 @@ function sha3(bytes: Uint8Array): Buffer {
   return createHash("sha3-256").update(bytes).digest();
 }
 
-/** The halves of a submission of stop orders, in the order in which the network gives them identifiers. */
+/** The halves of a submission of stop orders, in the order in which the network assigns identifiers. */
 export const STOP_ORDER_HALVES = ["fallsBelow", "risesAbove"] as const;
 
 /** The identifiers of the stop orders of one submission; a half that the submission lacks has none. */

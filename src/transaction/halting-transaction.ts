@@ -32,7 +32,7 @@ export interface Clearance {
   isValid(): boolean;
 }
 
-/** For how long the last block that is known is recent enough to tell how soon a transaction expires, in milliseconds. */
+/** How long the last known block is recent enough to determine how soon a transaction expires, in milliseconds. */
 const FRESH_MS = 500;
 
 /**

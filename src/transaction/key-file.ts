@@ -195,7 +195,7 @@ function digit(value: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value;
 }
 
-/** The value of a hex digit of either case, given as a character code; `NaN` where it is none. */
+/** The value of a hex digit of either case, given as a character code; `NaN` if it is not one. */
 function digitValue(code = 0): number {
   return Number.parseInt(String.fromCharCode(code), 16);
 }

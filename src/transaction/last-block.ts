@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ConnectionError } from "../errors/index.js";
 import type { KnownBlock, RecentBlocks } from "./recent-blocks.js";
 
-/** How often a node is asked at most. */
+/** Maximum number of requests to a node. */
 const MAX_READINGS = 5;
 
 /**

@@ -80,10 +80,10 @@ export function searchNonces(search: NonceSearch, count: number): bigint | undef
   return index < 0 ? undefined : search.first + BigInt(index);
 }
 
-/** How many nonces a thread takes at a time. They take about a millisecond; then it turns to the next search. */
+/** How many nonces a thread tries at a time. This takes about a millisecond; then the thread switches to the next search. */
 const BLOCK_SIZE = 4096n;
 
-/** How long a thread without a search is retained, in milliseconds. To start one takes about 30. */
+/** How long a thread without a search is retained, in milliseconds. Starting one takes about 30. */
 const IDLE_MS = 5000;
 
 /** Indexes of the numbers that the threads of a search share: the next block to take, and the block to stop before. */

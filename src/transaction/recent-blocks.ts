@@ -56,7 +56,10 @@ export interface RecentBlocks {
   averageMs(): number | undefined;
 }
 
-/** How many blocks are retained. A network takes transactions tied to 500 blocks at most (v0.78.0, `ringSize` in `core/pow/engine.go`). */
+/**
+ * How many blocks are retained. A network accepts transactions tied to at most 500 blocks (v0.78.0, `ringSize` in
+ * `core/pow/engine.go`).
+ */
 const MAX_BLOCKS = 500;
 
 /** For how long the highest block is remembered while nodes name lower ones, in milliseconds. */

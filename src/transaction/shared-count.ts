@@ -12,7 +12,10 @@ export interface SharedCountOptions {
   readonly afterBlock?: bigint | undefined;
 }
 
-/** The maximum number of blocks that are counted. A network takes transactions tied to 500 blocks at most (v0.78.0, `ringSize` in `core/pow/engine.go`). */
+/**
+ * The maximum number of blocks that are counted. A network accepts transactions tied to at most 500 blocks (v0.78.0, `ringSize`
+ * in `core/pow/engine.go`).
+ */
 const MAX_BLOCKS = 1000;
 
 /** How many transactions are tied to a block. */

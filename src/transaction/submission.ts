@@ -60,7 +60,7 @@ export interface Submission extends SubmissionResult {
   readonly computedTxHash: string;
 }
 
-/** What is known of a transaction that is submitted. */
+/** The known facts about a submitted transaction. */
 interface KnownSubmission {
   /** Called before it is sent; returns whether this client asked the node to check it before, without submitting it. */
   readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;

@@ -11,7 +11,7 @@ import type { AnyTransport, ClosableTransport, Endpoint } from "./transport-type
 
 /** A call as hooks see it. */
 export interface CallInfo {
-  /** The id of the call. It is unique in the process, whichever client makes the call. */
+  /** The id of the call. It is unique in the process, across all clients. */
   readonly id: number;
   /** The full name of the method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   readonly method: string;

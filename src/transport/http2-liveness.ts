@@ -14,7 +14,7 @@ const MAX_UNSOLICITED_PINGS = 2;
 /** The maximum number of interim responses (1xx) of a call. More are an attack, since nobody waits for their end. */
 const MAX_INTERIM_RESPONSES = 100;
 
-/** What the checks have found out about a session. */
+/** The results of the checks of a session. */
 interface SessionRecord {
   /** The bytes that the session had received at the last check, and at the last reply to a ping. */
   bytesAtCheck: number;
@@ -122,7 +122,7 @@ function bytesRead(session: ClientHttp2Session): number {
   return session.destroyed ? 0 : session.socket.bytesRead;
 }
 
-/** Returns the error that Node itself reports for a session that nghttp2 gives up, if it reports one. */
+/** Returns the error that Node itself reports for a session that nghttp2 abandons, if any. */
 function protocolBroken(): Error {
   return Object.assign(new Error("Protocol error"), { code: "ERR_HTTP2_ERROR" });
 }

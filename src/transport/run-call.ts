@@ -108,7 +108,7 @@ export function runStreaming<I extends DescMessage, O extends DescMessage>({
   }
   const abort = createLinkedAbortController(signal);
   const stopTimer = startTimer(() => abort.abort(deadlineError()), timeoutMs);
-  /** Connect aborts the request's signal when the call has ended, whatever its outcome. */
+  /** Connect aborts the request's signal when the call has ended, regardless of its outcome. */
   const stopAtEnd: Interceptor = (next) => (req) => {
     req.signal.addEventListener("abort", () => {
       stopTimer();

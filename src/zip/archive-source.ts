@@ -253,7 +253,7 @@ export function createTail(): Tail {
           if (position < start || position + length > size) {
             throw tooLarge(
               `its directory exceeds ${MAX_TAIL} bytes`,
-              "No export has so many files. Check the source of the archive.",
+              "No export has that many files. Check the source of the archive.",
             );
           }
           return tail.subarray(position - start, position - start + length);

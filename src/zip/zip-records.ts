@@ -199,7 +199,7 @@ const MAX_END_SIZE = 256 * 1024;
  * @throws {@link ProtocolError} `RESOURCE_EXHAUSTED` if there are too many
  */
 export function checkListing(count: number, size: number): void {
-  const advice = "No export has so many files. Check the source of the archive.";
+  const advice = "No export has that many files. Check the source of the archive.";
   if (count > MAX_FILES) {
     throw tooLarge(`it exceeds the limit of ${MAX_FILES} files and folders`, advice);
   }

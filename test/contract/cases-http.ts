@@ -153,7 +153,7 @@ export const httpCases: readonly Case[] = [
       }),
       rest: succeed({ headers: { "content-encoding": "zstd" } }).rest,
     },
-    expected: failure(ProtocolError, Code.Internal, "the response has a compression that was not requested"),
+    expected: failure(ProtocolError, Code.Internal, "the response uses a compression that was not requested"),
   },
   {
     name: "an answer that is compressed with gzip",
@@ -182,7 +182,7 @@ export const httpCases: readonly Case[] = [
         ending: { "grpc-status": "0" },
       }),
     },
-    expected: failure(ProtocolError, Code.Internal, "the response has a compression that was not requested"),
+    expected: failure(ProtocolError, Code.Internal, "the response uses a compression that was not requested"),
     over: onlyGrpc,
   },
   {

@@ -1,4 +1,4 @@
-// The times of docs/configuration.md, "Quiet streams" and "Idle connections", over connections whose other end is real.
+// The times of docs/configuration.md, "Idle streams" and "Idle connections", over connections whose other end is real.
 import { constants } from "node:http2";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { type ClientConfig, ConnectionError, createClient } from "tradewire";

@@ -17,14 +17,14 @@ import {
 /** The options of a command that looks names up in definitions, also in those of a node. */
 type Options = DefinitionSources & ClientOptions;
 
-/** What was found, and the definitions that it is from. */
+/** The result of a search, and its definitions. */
 interface Found<T> {
   readonly item: T;
   readonly definitions: Definitions;
 }
 
 /**
- * Finds something by name: in the definitions of `--proto`; without that option in the network's, and if they lack it, in
+ * Finds a definition by name. With `--proto`, it searches only those definitions. Otherwise it searches the network's, and then
  * those that the node offers with server reflection.
  *
  * @param name the name as the user wrote it

@@ -53,7 +53,7 @@ export function addMethods(command: Command, context: CommandContext): void {
   });
 }
 
-/** Prints methods by the names that `call` takes. The service, which most of them share, is the first column to be hidden. */
+/** Prints methods by the names that `call` accepts. The service, which most of them share, is the first column to be hidden. */
 function printMethods(
   methods: readonly DescMethod[],
   nameOf: (method: DescMethod) => string,
@@ -106,7 +106,7 @@ async function listedDefinitions(options: MethodsOptions, context: CommandContex
   return reflected;
 }
 
-/** Creates the function that matches texts: with wildcards completely, else by a part of the text. */
+/** Creates the function that matches texts: with wildcards completely, otherwise by a part of the text. */
 function matcher(pattern: string | undefined): (text: string) => boolean {
   if (pattern === undefined) {
     return () => true;

@@ -227,7 +227,7 @@ interface ListOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a command lists, and how it changes. */
+/** The records that a command lists, and the stream of their changes. */
 interface Records<M extends DescMessage>
   extends Pick<WatchedRecords<M>, "type" | "key" | "changedAt" | "createdAt" | "streams"> {
   /** The market whose decimals a record has. */

@@ -108,7 +108,7 @@ async function findQueue(target: SyncTarget): Promise<QueueStatus | undefined> {
   }
 }
 
-/** Returns the tables to list: those that the options name, or else those with rows, or else all. */
+/** Returns the tables to list: those that the options name, otherwise those with rows, otherwise all. */
 function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStatus["tables"] {
   const filled = tables.filter(({ units }) => units > 0n);
   return table !== undefined || filled.length === 0 ? tables : filled;

@@ -116,7 +116,7 @@ async function examine(tx: Transaction, options: VerifyOptions, context: Command
   return { chainId, problems: proof === undefined ? wrong : [...wrong, proof] };
 }
 
-/** Returns what the proof of work must fulfil, if the node gives the block's hash. */
+/** Returns the requirements of the proof of work, if the node reports the block's hash. */
 async function powTask(
   client: Client,
   publicKey: string,

@@ -4,7 +4,7 @@ import type { TradewireError } from "../../errors/index.js";
  * The result of a check. A `failure` keeps commands from working; with a `warning` they work, but only for now or not fully.
  */
 export interface Finding {
-  /** What was checked, such as `TLS https://node.example`. */
+  /** The subject of the check, such as `TLS https://node.example`. */
   readonly check: string;
   readonly state: "ok" | "warning" | "failure";
   readonly finding: string;

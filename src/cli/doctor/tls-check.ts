@@ -10,7 +10,7 @@ import type { Finding } from "./finding.js";
 /** A certificate that expires within this time causes a warning, in milliseconds. */
 const EXPIRES_SOON_MS = 14 * 24 * 60 * 60 * 1000;
 
-/** What a TLS server has shown. */
+/** The certificate and the errors of a TLS server. */
 interface Shown {
   readonly certificate: PeerCertificate;
   /** Why the certificate is not trusted. */

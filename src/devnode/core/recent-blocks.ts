@@ -8,7 +8,7 @@ export interface SpamRules {
   readonly difficulty: number;
   /** Number of transactions per key and block at this difficulty. */
   readonly transactionsPerBlock: number;
-  /** Whether a key may send further batches of transactions for a block, each at one more zero bit. */
+  /** Whether a key may send additional batches of transactions for a block, each requiring one more zero bit. */
   readonly increasing: boolean;
   /** Number of recent blocks, including the last one, that transactions may refer to. */
   readonly pastBlocks: number;

@@ -123,7 +123,7 @@ export function createStreams(): OpenStreams {
 const defaultSlowReaderError = () =>
   new ConnectError("the stream is read too slowly; records were lost", Code.Internal);
 
-/** The buffer of a stream: the records of each block that its reader has not taken yet. */
+/** The buffer of a stream: the records of each block that its reader has not consumed yet. */
 function createQueue<T>(select: (blockEvents: readonly BlockEvent[]) => readonly T[]) {
   const blocks: (readonly T[])[] = [];
   let size = 0;

@@ -188,7 +188,7 @@ function transferOf({ block }: ExecutionContext, from: string, command: Transfer
   });
 }
 
-/** Returns the error of a transfer that is invalid whatever the balances are. */
+/** Returns the error of a transfer that is invalid regardless of balances. */
 function rejection(context: ExecutionContext, transfer: Transfer, derivedKey: string | undefined): string | undefined {
   if (!context.state.assets.has(transfer.asset)) {
     return "could not transfer funds: asset does not exist";

@@ -13,7 +13,7 @@ const MAX_UINT64 = 2n ** 64n - 1n;
  * Parses a decimal number as an integer with a fixed number of decimals.
  *
  * @param text the number, such as "0.0002", ".5" or "-12"
- * @param decimals number of decimals to keep; further ones are truncated
+ * @param decimals number of decimals to keep; additional ones are truncated
  * @returns the number times 10 to the power of `decimals`; 0 for malformed text
  * @example parseDecimal("1.25", 3) // 1250n
  */

@@ -177,7 +177,7 @@ export interface State {
   block: Block;
 }
 
-/** What a command needs to be applied: the state, the current block, and where its events go. */
+/** The context for applying a command: the state, the current block, and the receiver of events. */
 export interface ExecutionContext {
   readonly state: State;
   readonly block: Block;

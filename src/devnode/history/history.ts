@@ -203,7 +203,7 @@ function contentHash(genesis: ReadonlyMap<TableName, GenesisLines>, index: numbe
   return hashOf(tables.toSorted().join(" "));
 }
 
-/** Returns the segment of a time: the last one whose first block is not later, or else the first one. */
+/** Returns the segment of a time: the last one whose first block is not later, otherwise the first one. */
 function segmentOfTime(time: string, count: number, blocksPerSegment: number, { blockAt }: GeneratedHistory): number {
   let low = 0;
   let high = count - 1;

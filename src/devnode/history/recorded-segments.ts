@@ -5,7 +5,7 @@ import { blockFields, blockRows, compareText, csvRow, type Row, sortKeyOf } from
 import { timeText } from "../tables/postgres-text.js";
 import type { Block, BlockEvent } from "../world/block-event.js";
 
-/** What is stored of blocks: the rows of each table, and the ledger entries for the ledger's own export. */
+/** The stored data of blocks: the rows of each table, and the ledger entries for the ledger's own export. */
 type StoredRowsKey = TableName | "entries";
 
 /** Consecutive recorded blocks. */

@@ -122,7 +122,7 @@ const NUMERIC = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?\s*$/i;
  * Formats a number as PostgreSQL formats a `numeric`: no sign for zero, no leading zeros, all decimals.
  *
  * @param text the number
- * @param scale the number of decimals, if the type has a scale; further decimals are rounded, half away from zero
+ * @param scale the number of decimals, if the type has a scale; additional decimals are rounded, half away from zero
  * @returns the text; `undefined` if the input is not a number
  *
  * @example

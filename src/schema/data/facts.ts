@@ -22,7 +22,7 @@ export type EnumType = keyof typeof enums;
 /** The properties of a column. A column name has the same type in all versions. */
 export interface ColumnFacts {
   readonly type: ScalarType | EnumType;
-  /** What the values are and in what unit: a noun phrase, without their format, which the type determines. */
+  /** The meaning of the values and their unit: a noun phrase, without their format, which the type determines. */
   readonly description: string;
   /** The enum of the API that the numbers represent. */
   readonly code?: WireEnum;

@@ -152,7 +152,7 @@ export function fetchOf(csv: CsvFixture, arrival: FetchBehaviour = {}): CountedF
         content: content(),
         measures() {
           if (!ended) {
-            throw new RequestError("the file has not ended", { advice: "Read it to its end before." });
+            throw new RequestError("the file has not ended", { advice: "Read it to its end first." });
           }
           return measures;
         },

@@ -51,7 +51,7 @@ export function queueSync(clients: SyncClient | readonly SyncClient[], options: 
   });
 }
 
-/** What the leader plans with. */
+/** The services that the leader uses to plan. */
 interface LeaderContext {
   readonly db: QueueDatabase;
   readonly clients: readonly SyncClient[];
@@ -119,7 +119,7 @@ const INSERT_BATCH = 1000;
 /** How often pg-boss maintains its own tables. */
 const MAINTENANCE_MS = 60_000;
 
-/** What a term as leader has seen so far. */
+/** The observations of a term as leader. */
 interface LeaderResults {
   /** The tables at the first comparison. */
   first?: readonly TableSummary[];
@@ -185,7 +185,7 @@ async function openQueueWork(
   };
 }
 
-/** Returns a function that expires claims, and lets pg-boss maintain its tables, when that is due. */
+/** Returns a function that expires claims, and makes pg-boss maintain its tables, when due. */
 function createMaintenance(db: QueueDatabase, timings: QueueTimings, retryContext: RetryContext): () => Promise<void> {
   const startedAt = monotonicMs();
   let maintainedAt = startedAt;

@@ -190,8 +190,8 @@ function noPlanner(name: string): SinkError {
 }
 
 /**
- * Lets all loops of a worker that find nothing to do wait together, while one of them checks the queue with growing
- * delays. The wait is reported from time to time.
+ * Lets all loops of a worker that find nothing to do wait together, while one of them checks the queue with growing delays. The
+ * wait is reported periodically.
  */
 function createIdleWait(
   db: QueueDatabase,

@@ -1,4 +1,4 @@
-/** The longest text that is looked at. What is shown of it is much shorter. */
+/** Maximum length of the text that is masked. The displayed part is much shorter. */
 const MAX_LENGTH = 16_384;
 
 /** Between the words of a name: `api_key`, `api-key`, `apiKey`, `api key`. */
@@ -13,7 +13,7 @@ const SHORT_NAME =
 /** Names that are secret in the query of a URL. Elsewhere they may stand for anything. */
 const QUERY_NAME = "(?:key|sig|signature|x-amz-signature|x-amz-credential|code|auth|sid)";
 
-/** What ends a name, and begins its value: `=`, `:`, `": "`, `%3D`, `=>`, `: [`. */
+/** The separator between a name and its value: `=`, `:`, `": "`, `%3D`, `=>`, `: [`. */
 const SEPARATOR = `\\d{0,3}(?:[-_]?(?:value|hash))?\\\\*["'\\]]*\\s*(?:=>|=|:|%3D|%3A)\\s*\\[?\\s*`;
 /** A value in quotes, which may be escaped, or whose end is missing. */
 const QUOTED = `(?:\\\\+"[^"]*"?|"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?)`;

@@ -33,7 +33,7 @@ export interface Done {
   readonly missing: number;
   /** The coverage of the sink. */
   readonly there: Loaded;
-  /** What this process has loaded. */
+  /** The total that this process has loaded. */
   readonly loaded: Loaded;
   readonly rates: Rates;
 }
@@ -61,7 +61,7 @@ export interface ErrorReport {
   readonly at: string;
   /** The class and the code's name, such as `ConnectionError UNAVAILABLE`. */
   readonly kind: string;
-  /** What went wrong, in one line, truncated if it is long. */
+  /** The error message, in one line, truncated if it is long. */
   readonly message: string;
   /** What to do. */
   readonly advice: string;
@@ -136,7 +136,7 @@ export interface SyncSnapshot {
   readonly errors: readonly ErrorReport[];
   /** The number of errors of each kind. */
   readonly errorCounts: Readonly<Record<string, number>>;
-  /** What the sync waits for; absent if it does not wait. */
+  /** The reason for the wait; absent if the sync does not wait. */
   readonly waiting?: ErrorReport;
   /**
    * Seconds without an event although there is work: since the last event, or since the announced time of the next one.

@@ -43,7 +43,7 @@ export interface SyncState {
   /** Returns the present state. */
   readonly snapshot: () => SyncSnapshot;
   /**
-   * Draws the picture again from the sink's coverage: at the start, and from time to time if other processes load into it.
+   * Draws the picture again from the sink's coverage: at the start, and periodically if other processes load into it.
    *
    * @param read reads the sink's coverage; its errors are thrown unchanged, and the picture then stays as it was
    * @returns whether the sink was read: not before the first plan, and not while it is being read already
@@ -51,7 +51,7 @@ export interface SyncState {
   readonly cover: (read: (query: PictureQuery) => Promise<readonly TableCoverage[]>) => Promise<boolean>;
 }
 
-/** What the sync does now. While it waits, the error says what for. */
+/** The current activity of the sync. While it waits, the error says why. */
 type Activity =
   | { readonly kind: Exclude<Phase, "waiting"> }
   | { readonly kind: "waiting"; readonly report: ErrorReport };

@@ -24,7 +24,7 @@ const INACTIVE_MS = 15_000;
 const ZIPPED_BYTES = 4096;
 /** Maximum size of a request's head. */
 const MAX_HEAD_BYTES = 8 * 1024;
-/** How long there may be no event although there is work. */
+/** Maximum time without an event while there is work. */
 const STALL_MS = 15 * 60_000;
 
 /** Options of the server. */

@@ -1,7 +1,7 @@
 // AssemblyScript, not TypeScript: compile.mjs makes gen/wasm/nonce-search.ts, a WebAssembly module, out of it.
 import { LANE, permute, STATE_LANES } from "./keccak";
 
-/** Bytes of a message that one permutation of SHA3-256 takes in. */
+/** Bytes of a message that one permutation of SHA3-256 absorbs. */
 const RATE: usize = 136;
 const RATE_LANES: usize = 17;
 

@@ -13,7 +13,7 @@ type CallState =
   /** No header has arrived. */
   | { readonly kind: "waiting" }
   | { readonly kind: "responding"; readonly header: Headers }
-  /** The header is not gRPC's. The call goes on, since its end may have an HTTP status. */
+  /** The header is not gRPC's. The call continues, since its end may have an HTTP status. */
   | { readonly kind: "foreign"; readonly header: Headers }
   | { readonly kind: "succeeded"; readonly header: Headers }
   | { readonly kind: "failed"; readonly error: ConnectError };
@@ -160,7 +160,7 @@ export function startGrpcJsCall(
   };
 }
 
-/** What has arrived of a response. */
+/** The received part of a response. */
 interface Response {
   readonly header: Headers | undefined;
   readonly trailer: Headers;

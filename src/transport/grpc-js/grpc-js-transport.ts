@@ -54,7 +54,7 @@ export function createRawGrpcJsTransport(
   /** When the latest call ended, by `monotonicMs()`. */
   let idleSince = Number.POSITIVE_INFINITY;
 
-  /** Replaces the channel for new calls. The calls on the current one go on. */
+  /** Replaces the channel for new calls. The calls on the current one continue. */
   function replaceChannel(): void {
     const replaced = current;
     current = { channel: openChannel(), calls: 0 };

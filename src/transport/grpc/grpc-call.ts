@@ -52,7 +52,7 @@ type CallState =
       readonly isRead: boolean;
     };
 
-/** What has arrived of a response. */
+/** The received part of a response. */
 interface Response {
   header: Headers | undefined;
   readonly trailer: Headers;
@@ -180,7 +180,7 @@ export function startGrpcCall(options: GrpcCallOptions): MessageCall {
     change.notify();
   }
 
-  /** Returns the call's end to its reader: the error, or `undefined` if it succeeded or goes on. */
+  /** Returns the call's end to its reader: the error, or `undefined` if it succeeded or continues. */
   function readEnd(): ConnectError | undefined {
     if (state.kind !== "ended") {
       return undefined;
@@ -192,7 +192,7 @@ export function startGrpcCall(options: GrpcCallOptions): MessageCall {
     return state.error;
   }
 
-  /** Writes to the stream, and again if the stream was never sent. Resolves to whether the call goes on. */
+  /** Writes to the stream, and again if the stream was never sent. Resolves to whether the call continues. */
   async function send(write: (stream: ClientHttp2Stream, done: () => void) => void): Promise<boolean> {
     for (;;) {
       if (state.kind === "opening") {

@@ -172,7 +172,7 @@ export function createSessions(
   };
 }
 
-/** What the sessions with one server share. */
+/** The shared state of the sessions with one server. */
 interface Shared {
   readonly authority: string;
   readonly connector: Connector;
@@ -271,7 +271,7 @@ function tooManyStreams(url: string): ConnectionError {
   });
 }
 
-/** Stops opening streams on a session. Its streams go on, since it may only be slow. */
+/** Stops opening streams on a session. Its streams continue, since it may only be slow. */
 function retire(session: Session): void {
   session.isRetired = true;
   if (session.streams === 0) {
@@ -339,7 +339,7 @@ async function repliesToPing(session: Session, withinMs: number): Promise<boolea
   return isAnswered;
 }
 
-/** The codes that Node gives to streams whose connection is lost. */
+/** Node's error codes for streams whose connection is lost. */
 const LOST_CODES: ReadonlySet<number | undefined> = new Set([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL]);
 
 /**

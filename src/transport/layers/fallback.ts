@@ -49,7 +49,7 @@ export interface NodeGate {
   onLost(name: string): void;
   /** Returns whether a member has answered since its connection was lost. */
   hasAnswered(name: string): boolean;
-  /** Returns whether a member does not have the path of its check, so that it may be no node. */
+  /** Returns whether a member does not have the path of its check, so that it may not be a node. */
   lacksCheck(name: string): boolean;
 }
 
@@ -222,7 +222,7 @@ function createOrder(members: readonly NodeMember[]): () => readonly NodeMember[
   };
 }
 
-/** What the calls of one fallback transport share. */
+/** The shared state of a fallback transport's calls. */
 interface Turns {
   /** Returns all members in the order of preference for a call. */
   membersFor(method: DescMethod): readonly NodeMember[];
@@ -354,7 +354,7 @@ export async function startingOver<T>(consume: (contextValues: ContextValues) =>
   }
 }
 
-/** Returns whether a member may be no node, since it has not answered its check, and another one is a node. */
+/** Returns whether a member may not be a node, since it has not answered its check, while another one is a node. */
 function isLessKnown(gate: NodeGate | undefined, { name }: NodeMember, others: readonly Candidate[]): boolean {
   return gate?.hasAnswered(name) === false && others.some(({ member }) => gate.hasAnswered(member.name));
 }

@@ -356,7 +356,7 @@ function deadlineExceeded(cause: unknown, awaited?: string): ConnectionError {
       ? (nameOf) =>
           `Allow more time (${nameOf("timeouts.callMs")}, ${nameOf("timeouts.idleMs")}, or the call's own), or check why the node is slow.`
       : (nameOf) =>
-          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), make fewer calls at once, or check why the node is slow.`,
+          `Nothing was sent. Allow more time (${nameOf("timeouts.callMs")}, or the call's own), make fewer concurrent calls, or check why the node is slow.`,
     connected: wasSent,
     cause,
   });

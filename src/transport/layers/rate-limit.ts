@@ -48,7 +48,7 @@ type Gate =
   | { readonly kind: "banned"; readonly end: number; readonly until: Date; readonly heldUntil: number }
   | { readonly kind: "closed" };
 
-/** What is known about the node's rate limit. Times are by `monotonicMs()`. */
+/** The known state of the node's rate limit. Times are by `monotonicMs()`. */
 type NodeLimit =
   /** No response has arrived yet. `crowdedAt` is the time at which {@link CAUTIOUS_CALLS} calls were in flight. */
   | { readonly kind: "unknown"; readonly crowdedAt: number }
@@ -69,7 +69,7 @@ const CAUTIOUS_AFTER_MS = 1000;
 /** While nothing is known about the node's limit, {@link CAUTIOUS_CALLS} more are sent each time: the node may be slow. */
 const CAUTIOUS_STEP_MS = 200;
 
-/** The number of calls that deployed nodes accept at once from a new address. */
+/** The burst of calls that deployed nodes accept from a new address. */
 const USUAL_BURST = 100;
 
 /**
@@ -420,7 +420,7 @@ export function paced(
   };
 }
 
-/** A token bucket: it is filled at a constant rate, and each call takes one token. */
+/** A token bucket: it refills at a constant rate, and each call takes one token. */
 export interface TokenBucket {
   /** Returns the milliseconds until a token is available; 0 if one is. */
   waitMs(): number;
@@ -494,7 +494,7 @@ type RateRefusal = { readonly kind: "hold" | "ban"; readonly ms: number };
 const MAX_RESET_S = 600;
 const MAX_BAN_S = 24 * 3600;
 
-/** The codes of a refusal: HTTP's status 429 stands for the second, as in gRPC. */
+/** The codes of a refusal: HTTP status 429 means the second, as in gRPC. */
 const REFUSAL_CODES: readonly Code[] = [Code.ResourceExhausted, Code.Unavailable];
 
 /**

@@ -168,7 +168,7 @@ function createIdleConnections(): IdleConnections {
   };
 }
 
-/** What the calls of one client share. */
+/** The shared state of a client's calls. */
 interface ExchangeOwner {
   /** The functions that fail the calls in flight. */
   readonly callsInFlight: ActiveSet<(reason: Error) => void>;
@@ -268,7 +268,7 @@ function headersOf(fields: Readonly<Record<string, string | string[] | undefined
   return header;
 }
 
-/** undici's codes for a connection that was lost, or that undici gives up. */
+/** undici's codes for a connection that was lost, or that undici abandons. */
 const LOST_CODES: ReadonlySet<unknown> = new Set([
   "ERR_ASSERTION", // undici has no code for a response with status 101 and no header.
   "UND_ERR_DESTROYED",

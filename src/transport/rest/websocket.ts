@@ -321,7 +321,7 @@ export interface CallSocket extends MessageSocket {
 export function webSocketTarget({ template, verb }: HttpBinding): string {
   if (template.variables.length > 0) {
     throw new RequestError(
-      `the path ${template.text} contains fields of the request, but the method has many requests`,
+      `the path ${template.text} contains fields of the request, but the method streams its requests`,
       {
         errorCode: "TW_NOT_OVER_REST",
         advice: "Call this method over gRPC.",
@@ -363,7 +363,7 @@ export async function openCallSocket(
   return { ...opened, header: webHeaders(opened.opening), onReceive };
 }
 
-/** The statuses of a gateway that offers no WebSocket for a path: a proxy for WebSockets opens one whatever the call comes to. */
+/** The statuses of a gateway that offers no WebSocket for a path: a WebSocket proxy opens one regardless of the call's result. */
 const NO_UPGRADE: ReadonlySet<number> = new Set([404, 405, 426, 501]);
 
 /** Returns a body that ends where it fails. The status says enough. */

@@ -369,7 +369,7 @@ describe("what fails on the way", () => {
     });
 
     expectLocal(error, Code.Internal, undefined, ProtocolError);
-    expect(error.rawMessage).toBe("the response has a compression that was not requested");
+    expect(error.rawMessage).toBe("the response uses a compression that was not requested");
   });
 
   test.each([

@@ -264,7 +264,7 @@ describe("failures over gRPC", () => {
       "an encoding that was not asked for",
       { headers: { "grpc-encoding": "br" }, pieces: [PART], ending: OK },
       Code.Internal,
-      "the response has a compression that was not requested",
+      "the response uses a compression that was not requested",
     ],
     [
       "HTML with 502",

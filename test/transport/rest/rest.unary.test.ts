@@ -77,14 +77,14 @@ describe("unary calls over REST", () => {
     ["the response does not match its definition", "200 OK", "{}{}", JSON_TYPE, Code.Internal],
     ["a message is larger than the limit", "200 OK", " ".repeat(1025), JSON_TYPE, Code.ResourceExhausted],
     [
-      "the response has a compression that was not requested",
+      "the response uses a compression that was not requested",
       "200 OK",
       "{}",
       { ...JSON_TYPE, "content-encoding": "zstd" },
       Code.Internal,
     ],
     [
-      "the response has a compression that was not requested",
+      "the response uses a compression that was not requested",
       "200 OK",
       "{}",
       { ...JSON_TYPE, "content-encoding": "gzip, gzip" },

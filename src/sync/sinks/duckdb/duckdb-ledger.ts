@@ -8,7 +8,7 @@ import type { LedgerEntry, Unit } from "../../unit.js";
 /** The version of the ledger's format. */
 export const LEDGER_FORMAT = 1;
 
-/** The number of entries that are read at once. */
+/** The number of entries in a page. */
 const PAGE = 10_000;
 
 const LEDGER = `CREATE TABLE IF NOT EXISTS tradewire_ledger (

@@ -61,7 +61,7 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
   ],
   [/version number|newer version|storage version/u, Code.FailedPrecondition, "Install a newer @duckdb/node-api."],
   [/not a valid DuckDB/u, Code.FailedPrecondition, "Choose another path: the file is not overwritten."],
-  [/conflict/iu, Code.Aborted, "Retry at once: another transaction conflicted with this one."],
+  [/conflict/iu, Code.Aborted, "Retry immediately: another transaction conflicted with this one."],
   [/No space left/u, Code.ResourceExhausted, "Free some space on the disk."],
   [/^Out of Memory/u, Code.ResourceExhausted, "Raise memoryLimit of the sink."],
   [/Permission denied|read-only|Read-only/u, Code.PermissionDenied, PERMISSIONS],

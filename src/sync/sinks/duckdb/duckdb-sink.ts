@@ -48,7 +48,7 @@ export interface DuckdbSinkOptions {
 /** DuckDB's default memory limit. */
 export const MEMORY_LIMIT = "1GiB";
 
-/** What an opened sink works with. */
+/** The resources of an open sink. */
 interface Opened {
   readonly database: DuckdbFile;
   /** `undefined` if the sink was only inspected. */

@@ -44,7 +44,7 @@ export interface Compacted {
   readonly busy: number;
 }
 
-/** What a compaction works with. */
+/** The resources of a compaction. */
 interface CompactionContext {
   readonly layout: FolderLayout;
   readonly engine: ParquetEngine;
@@ -114,7 +114,7 @@ export async function compactParquet(folder: string, options: CompactOptions = {
   }
 }
 
-/** Groups consecutive entries whose rows fit into one file. Entries that cannot be joined are left out. */
+/** Groups consecutive entries whose rows fit into one file. Entries that cannot be joined are omitted. */
 function groupsOf(entries: readonly LedgerEntry[], rowsPerFile: bigint): LedgerEntry[][] {
   const groups: LedgerEntry[][] = [];
   let open: LedgerEntry[] = [];

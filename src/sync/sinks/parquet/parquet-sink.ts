@@ -20,7 +20,7 @@ export interface ParquetSinkOptions {
   readonly memoryLimit?: string | undefined;
 }
 
-/** What an opened sink works with. */
+/** The resources of an open sink. */
 interface Opened extends WriterContext {
   /** `undefined` if the sink was only inspected. */
   readonly rules: SinkOpening | undefined;

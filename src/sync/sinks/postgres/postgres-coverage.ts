@@ -11,7 +11,7 @@ import { copyCsv } from "./postgres-units.js";
 
 /** The server's memory limit for a comparison. It fits the hashes of 300,000 segments, so that one pass over the ledger suffices. */
 const COMPARISON_MEMORY = "256MB";
-/** The number of segments that are sent at once. */
+/** The number of segments in a batch. */
 const CHUNK_SEGMENTS = 1000;
 
 /**

@@ -15,7 +15,7 @@ export interface ServerError {
 
 const LATER =
   "Wait until PostgreSQL is reachable. The sync then continues automatically, and fetches uncommitted units again.";
-const AGAIN = "Retry at once: other transactions conflicted with this one.";
+const AGAIN = "Retry immediately: other transactions conflicted with this one.";
 const RIGHTS = "Check the user, the password and the user's privileges.";
 
 /** The code and the advice for each SQLSTATE, or for its class. The longest prefix applies. */
@@ -63,7 +63,7 @@ const CERTIFICATE =
 const NO_TLS = "Enable TLS on the server, or connect without it (sslmode=disable).";
 const OTHER = "See the server's log for details.";
 
-/** Messages of a connection that was closed by either side. `pg` gives such errors no code. */
+/** Messages of a connection that was closed by either side. `pg` sets no code for such errors. */
 const LOST = /terminated|timeout|not queryable|ended by the other party|closed/iu;
 
 /** Node's error codes for a certificate that is not trusted, or does not match the server. */

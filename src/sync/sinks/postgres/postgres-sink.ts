@@ -58,7 +58,7 @@ export interface PostgresSink extends Required<Sink> {
   target(): Target;
 }
 
-/** The number of ledger entries that are read at once. */
+/** The number of ledger entries in a page. */
 const PAGE = 1000;
 
 /** The state of an opened sink. */

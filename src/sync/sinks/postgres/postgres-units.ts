@@ -293,7 +293,7 @@ function heldValue(name: string, column: SinkColumn | undefined, existing: Reado
 /** Maximum number of bytes of CSV that wait for the connection. */
 const COPY_BUFFER = 1024 * 1024;
 
-/** What has ended the copy: an error of the database, or of the content. */
+/** The error that ended the copy: of the database, or of the content. */
 interface Broken {
   readonly reason: unknown;
 }

@@ -83,7 +83,7 @@ function draw() {
   byId("last").textContent = whole.format(picture.toBlock);
 }
 
-/** Says what the column under the pointer stands for. */
+/** Describes the column under the pointer. */
 function showTip(event) {
   const tip = byId("tip");
   const row = picture?.rows.find(({ table }) => table === event.target.dataset?.table);

@@ -69,7 +69,7 @@ function jsonOf({ kind }: Value): JsonValue | undefined {
   }
 }
 
-/** Returns whether a value is an argument of a type. Text of 32 bytes as hex digits stands for those bytes. */
+/** Returns whether a value is an argument of a type. Text of 32 bytes as hex digits represents those bytes. */
 function isArgument(value: JsonValue | undefined, type: AbiType): boolean {
   const isHexText = typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
   const given = isHexText ? Bytes.from(value.slice(2), "hex").toString("base64") : value;
@@ -83,7 +83,7 @@ const isFixed32 = (type: AbiType) =>
 
 const isByte = (type: AbiType) => type.kind === "integer" && type.bits === 8 && !type.isSigned;
 
-/** Returns whether a value is bytes: in base64, or as a list of numbers. An empty list is none at all to the network. */
+/** Returns whether a value is bytes: in base64, or as a list of numbers. The network does not accept an empty list as bytes. */
 function isByteText(value: JsonValue | undefined): boolean {
   return typeof value === "string"
     ? /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ""))
@@ -118,7 +118,7 @@ function isOfType(value: JsonValue | undefined, type: AbiType): boolean {
   }
 }
 
-/** Returns whether a value is a list of items of a type. More items than the type's size are left out. */
+/** Returns whether a value is a list of items of a type. Items beyond the type's size are ignored. */
 function isItems(value: JsonValue | undefined, item: AbiType, size: number | undefined): boolean {
   if (!Array.isArray(value)) {
     return false;

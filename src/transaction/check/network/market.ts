@@ -355,7 +355,7 @@ function* simpleProblems(
   }
 }
 
-/** Finds the first problem of the log-normal model: the network looks no further. */
+/** Finds the first problem of the log-normal model: the network stops there. */
 function logNormalProblem(
   { riskAversionParameter, tau, params }: LogNormalRiskModel,
   at: Field,

@@ -156,7 +156,7 @@ export const above0To1: Refuse<Decimal> = (value) =>
 
 /** A problem that the network's own check of a command finds. The message is the network's text. */
 export interface NetworkProblem extends Problem {
-  /** The name that the network gives the field in its refusal, such as `transfer.kind.factor`. */
+  /** The field's name in the network's refusal, such as `transfer.kind.factor`. */
   readonly property: string;
 }
 

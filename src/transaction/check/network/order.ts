@@ -243,7 +243,7 @@ export function* stopOrdersProblems({ risesAbove, fallsBelow }: StopOrdersSubmis
   }
 }
 
-/** Finds a problem with the share of a position that is the size of a stop order: the network looks no further. */
+/** Finds a problem with the share of a position that is the size of a stop order: the network stops there. */
 function shareProblem(
   { orderSubmission, sizeOverrideSetting, sizeOverrideValue }: StopOrderSetup,
   at: Field,

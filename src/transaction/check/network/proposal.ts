@@ -38,7 +38,7 @@ import {
 } from "./network-rules.js";
 import { governanceTransferProblems, marketStateProblems } from "./transfer.js";
 
-/** What is proposed, alone or in a batch. */
+/** A proposed change, alone or in a batch. */
 type Change = Extract<(ProposalTerms | BatchProposalTermsChange)["change"], { readonly case: string }>;
 
 /** Checks a proposal (`commands/proposal_submission.go`). */
