@@ -68,10 +68,10 @@ export interface ArchiveFile {
    * Reads the file's bytes, including the header row, to load them elsewhere without decoding and encoding them. They
    * replace the rows, under the same rules, and must not be modified.
    *
-   * Checked on the way are size and CRC-32, that the text is UTF-8, that each row is within `maxRowBytes`, and that the
-   * file ends outside quotes and with a line end. Fields are not parsed, so `rows()` rejects files that pass here: with a
-   * row that has more or fewer fields than the header row, a quote inside an unquoted field, text after a closing quote,
-   * or a carriage return outside quotes without a line feed. Whoever loads the bytes has to detect these.
+   * Checked on the way are size and CRC-32, that the text is UTF-8, that each row is within `maxRowBytes`, and that the file ends
+   * outside quotes and with a line end. Fields are not parsed, so `rows()` rejects files that pass here: with a row that has more
+   * or fewer fields than the header row, a quote inside an unquoted field, text after a closing quote, or a carriage return
+   * outside quotes without a line feed. The loader of the bytes must detect these.
    *
    * @returns a generator that yields the bytes, split at any position, each part after it is checked; returns the numbers of rows
    *   and bytes

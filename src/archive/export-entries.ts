@@ -108,7 +108,7 @@ export function isFolder(entryName: string): boolean {
  */
 export function checkFolder(entryName: string, size: number): void {
   if (size > 0) {
-    throw corrupt(`${nameText(entryName)} is a folder with content`);
+    throw corrupt(`${nameText(entryName)} is a folder that is not empty`);
   }
 }
 

@@ -155,7 +155,7 @@ export interface ConfigPurpose {
  *
  * @param options the values of the options
  * @param context the environment variables, and the function that receives the configuration
- * @param purpose whether a key signs with the configuration, and the sources, if they were read before
+ * @param purpose whether the configuration is used for signing, and the sources, if already read
  * @returns the configuration
  * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file cannot be read
@@ -169,7 +169,7 @@ export function clientConfig(options: ClientOptions, context: ConfigContext, pur
  *
  * @param options the values of the options
  * @param context the environment variables, and the function that receives the configuration
- * @param purpose whether a key signs with the configuration, and the sources, if they were read before
+ * @param purpose whether the configuration is used for signing, and the sources, if already read
  * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file cannot be read

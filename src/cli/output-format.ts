@@ -78,7 +78,7 @@ export function resultFormat(options: OutputOptions): OutputFormat {
 }
 
 /**
- * Returns whether the arguments of a command ask for JSON, so that errors are printed as JSON as well. It is known before the
+ * Returns whether the arguments of a command request JSON, so that errors are also printed as JSON. It is known before the
  * arguments are parsed, because the parser can fail, too.
  *
  * @param args the arguments

@@ -34,7 +34,9 @@ export interface CommandContext extends Streams {
   readonly signal: AbortSignal;
 }
 
-/** The signals that make a command clean up and end: Ctrl-C, a closed terminal, Ctrl-\\, and the one of service managers. */
+/**
+ * The signals that make a command clean up and end: Ctrl-C, a closed terminal, Ctrl-\\, and the one that service managers send.
+ */
 export const ENDING_SIGNALS = ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"] as const;
 
 /** The reason of the abort of a command that a signal interrupts. */

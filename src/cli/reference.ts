@@ -31,7 +31,7 @@ export async function commandReference(): Promise<string> {
 
 const HEAD = `# The command
 
-What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run generate:reference\` generates this page from the
+This page has the output of \`tradewire --help\` and \`tradewire COMMAND --help\`. \`npm run generate:reference\` generates it from the
 command.
 `;
 

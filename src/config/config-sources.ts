@@ -34,7 +34,7 @@ export function absolutePath(value: unknown, key: ConfigKey | undefined, directo
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The variable of the seed with which commands sign. It is secret, and not a part of the configuration. */
+/** The variable with the seed that commands sign with. It is secret, and not a part of the configuration. */
 export const SEED_VARIABLE = `${VARIABLE_PREFIX}SEED`;
 
 /** The variable that names the configuration file. */

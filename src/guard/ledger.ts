@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 /** How many blocks later than it was taken into a block a transaction may be executed, if its market reorders transactions. */
 const DELAY_BLOCKS = 2;
 
-/** A time by two clocks: the monotonic one may stop while the machine is suspended, and the other one may be set back. */
+/** A time from two clocks: the monotonic one may stop while the machine is suspended, and the other one may be set back. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly unixMs: number;

@@ -9,8 +9,8 @@ import type { Transactions } from "../transaction/transactions.js";
 import type { Observed, OpenOrder, SignedTransaction, UnseenPart } from "./guard-state.js";
 
 /**
- * The maximum number of orders that one look asks the node for alone. Those that it was asked for least often come first, so
- * that many signed orders that are never sent keep no look from ending in time.
+ * The maximum number of orders that one observation requests individually. Those requested least often come first, so that many
+ * signed but unsent orders do not delay an observation.
  */
 const MAX_LOOKUPS = 50;
 

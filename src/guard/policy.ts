@@ -61,7 +61,7 @@ export const TRADING_COMMANDS = [
 
 type CommandName = NonNullable<InputData["command"]["case"]>;
 
-/** The names of all commands. They stand here as well, so that the definitions are not loaded with the library. */
+/** The names of all commands. They are repeated here, so that the definitions are not loaded with the library. */
 const COMMAND_NAMES = {
   orderSubmission: true,
   orderCancellation: true,

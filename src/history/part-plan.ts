@@ -59,7 +59,7 @@ export function planParts(listed: readonly HistorySegment[], asked: ExportedRang
   if (groups.length > 2 * MAX_PARTS) {
     throw new ProtocolError(`the schema versions of the node's segments split the export into ${groups.length} files`, {
       code: Code.ResourceExhausted,
-      advice: "The schema does not change so often. Use another node, and report this to the operator of the node.",
+      advice: "The schema does not change that often. Use another node, and report this to the operator of the node.",
     });
   }
   const parts = groups.flatMap((group) => {

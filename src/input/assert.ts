@@ -58,7 +58,7 @@ export function assertObject(name: string, value: unknown): asserts value is obj
 }
 
 /**
- * Throws if an option is not one of a few values.
+ * Throws if an option is not one of its valid values.
  *
  * @param name the option's name
  * @param value the value; undefined is valid

@@ -28,7 +28,7 @@ export type IntentEnding =
       /** Why, in the network's words. */
       readonly reason: string;
     }
-  /** No block took it in time, and none can any more. */
+  /** No block accepted it in time, and none can any more. */
   | {
       readonly status: "expired";
       readonly txHash: string;

@@ -229,7 +229,9 @@ function createFileJournal({ path, realPath, file, stats, lock, intents, size: i
     }
   }
 
-  /** Removes what a failed write has left: whoever opens the file next would send it, although its submission has failed. */
+  /**
+   * Removes the remains of a failed write: the next process to open the file would send it, although its submission has failed.
+   */
   async function removeUnconfirmed(): Promise<void> {
     try {
       if (lock.isHeld()) {

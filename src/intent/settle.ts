@@ -54,7 +54,7 @@ const MAX_LOOKS = 6;
 /** The result of one attempt. */
 type Step =
   | { readonly kind: "waited"; readonly outcome: Outcome }
-  /** No block can take the transaction any more. */
+  /** No block can contain the transaction any more. */
   | { readonly kind: "over"; readonly outcome: Outcome }
   /** The network refused the transaction, which was not sent before. */
   | { readonly kind: "refused"; readonly error: TransactionError; readonly txHash: string };
@@ -226,8 +226,8 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
 }
 
 /**
- * Returns a submission that sends the same transaction until a node answers. The network executes it once at most, however
- * often it is sent.
+ * Returns a submission that sends the same transaction until a node answers. The network executes it at most once, however often
+ * it is sent.
  *
  * @param transactions submits it
  * @param transaction the transaction; shortly before it expires, it is not sent any more, and blocks decide it

@@ -103,7 +103,7 @@ const LEASE_MS = 30_000;
 /** The minimum times, in milliseconds: a network makes a block about once a second. */
 const MIN_MS = 100;
 
-/** The maximum number of attempts to close a position: networks allow 100 stop orders on a market at most. */
+/** The maximum number of attempts to close a position: networks allow at most 100 stop orders on a market. */
 const MAX_ATTEMPTS = 100;
 
 /**

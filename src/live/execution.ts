@@ -398,8 +398,8 @@ const FASTER_CLOCK = 2;
 const CLOCK_GRACE_MS = 1000;
 
 /**
- * Says why the ends of blocks cannot be real by the blocks' own times; `undefined` if they can. How fast they came proves
- * nothing by itself: a network may make blocks quickly, or on command. But then the blocks have times to match.
+ * Returns why the ends of blocks cannot be real according to the blocks' own times; `undefined` if they can. Their rate alone
+ * proves nothing: a network may make blocks quickly, or on command. But then the block times match.
  */
 function clockDoubt({ times, tookMs }: Extract<Ending, { readonly kind: "too old" }>): string | undefined {
   const known = times.filter((time) => time !== undefined);

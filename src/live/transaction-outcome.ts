@@ -249,7 +249,7 @@ export function partOutcome(
 const STATUS: readonly ("none" | "executed" | "partial" | "failed")[] = ["none", "executed", "partial", "failed"];
 
 /**
- * Whether it was executed. Older nodes give the boolean alone, which is true for a part, too. What contradicts itself
+ * Whether it was executed. Older nodes send only the boolean, which is also true for partial success. What contradicts itself
  * says nothing.
  */
 function statusOf({ statusDetail, status, extra }: TransactionResult): "executed" | "failed" | "partial" | undefined {

@@ -97,7 +97,7 @@ interface PartRecord {
 
 /** The facts from the records with the transaction's hash. */
 type HashRecords =
-  /** They could not be read. `isTimeUp` says whether they did not come in time. */
+  /** They could not be read. `isTimeUp` says whether they did not arrive in time. */
   | { readonly kind: "unread"; readonly isTimeUp: boolean }
   | { readonly kind: "none" }
   | {

@@ -12,7 +12,7 @@ import type { RemoteSigner } from "./signer-types.js";
 import { requireOwnSocket, requireUnix } from "./socket-file.js";
 import { createSocketRequests, type RequestLimits } from "./socket-requests.js";
 
-/** How much longer to wait for the report of the kill switch than the signer itself needs at most, in milliseconds. */
+/** How much longer to wait for the report of the kill switch than the signer's own maximum, in milliseconds. */
 const REPORT_MS = 15_000;
 
 /**

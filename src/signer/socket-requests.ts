@@ -59,7 +59,7 @@ export interface SocketRequests {
   close(): void;
 }
 
-/** A response as it was received. */
+/** A response as received. */
 interface Received {
   readonly status: number;
   readonly body: string;

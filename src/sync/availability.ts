@@ -101,7 +101,7 @@ export async function waitAfterFailure(
 }
 
 /**
- * Runs an action that concerns no single unit, such as reading the history, and retries it while a node or the sink is
+ * Runs an action that is not specific to a unit, such as reading the history, and retries it while a node or the sink is
  * unreachable.
  *
  * @param action the action

@@ -64,7 +64,7 @@ export interface Verification {
   readonly uncompared?: readonly TableRange[];
   /** Number of units that differ from the ledger or from the node. */
   readonly unsound: bigint;
-  /** The first of them, 1000 at most. */
+  /** The first of them, at most 1000. */
   readonly listed: readonly Verified[];
   /** Blocks of the range between units that no unit covers; the first 1000. Something has removed their units. */
   readonly gaps: readonly TableRange[];

@@ -68,7 +68,9 @@ const MAX_AGE_MS = 60_000;
 /** How many blocks a reading may be above the highest one that counts. A client that follows blocks sees each of them. */
 const MAX_STEP = 10;
 
-/** How many blocks a network makes in a millisecond at most, and for how long that may explain a difference, in milliseconds. */
+/**
+ * Maximum number of blocks that a network makes in a millisecond, and how long that may explain a difference, in milliseconds.
+ */
 const MAX_BLOCKS_PER_MS = 0.1;
 const MAX_CONFIRMING_MS = 5_000;
 

@@ -146,8 +146,8 @@ export interface Transactions {
    */
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Creates a signed transaction of a command, tied to the last block. It is not sent. If the key has used up the last
-   * block's allowance, this waits for the next block, for a minute at most.
+   * Creates a signed transaction of a command, tied to the last block. It is not sent. If the key has used up the last block's
+   * allowance, this waits for the next block, for at most a minute.
    *
    * @param command the command by its name and fields, or serialized input data
    * @param options the signer, and the transaction's form

@@ -18,7 +18,7 @@ const ADDRESS_ATTEMPT_MS = 1500;
 /** Opens connections to one server: directly or through a proxy, and with TLS if its URL has `https:`. */
 export interface Connector {
   /**
-   * Opens a connection. It resolves when TLS is established, too.
+   * Opens a connection. It resolves once TLS, if used, is established.
    *
    * @throws an error that {@link markConnecting} has marked, or a {@link ConnectionError} that names the proxy
    */

@@ -95,7 +95,7 @@ describe("a folder", () => {
 
   it("is empty", () => {
     expect(() => checkFolder("a/", 0)).not.toThrow();
-    expect(() => checkFolder("a/", 1)).toThrow('the archive is corrupt: "a/" is a folder with content');
+    expect(() => checkFolder("a/", 1)).toThrow('the archive is corrupt: "a/" is a folder that is not empty');
   });
 });
 
@@ -129,7 +129,7 @@ describe("exportEntries", () => {
   it("refuses a folder with content", async () => {
     expect((await read([entry("c/", "", "a")], undefined)).error).toMatchObject({
       code: Code.DataLoss,
-      summary: 'the archive is corrupt: "c/" is a folder with content',
+      summary: 'the archive is corrupt: "c/" is a folder that is not empty',
     });
     expect((await read([entry("c/", "")], undefined)).error).toBeUndefined();
   });

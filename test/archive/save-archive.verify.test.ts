@@ -62,7 +62,7 @@ describe.each(Object.entries(checks))("an archive of which the %s is checked", (
 
   it("is refused with a folder that has content", async () => {
     const hiding = rawZip([{ ...folderEntry, content: "a" }, one]);
-    await expect(check(hiding)).rejects.toThrow('"c/" is a folder with content');
+    await expect(check(hiding)).rejects.toThrow('"c/" is a folder that is not empty');
   });
 
   it("is refused with a directory that is broken", async () => {

@@ -98,7 +98,7 @@ async function readPolicy(path: string): Promise<Policy> {
   return parsePolicy(value, path);
 }
 
-/** Adds the commands of the operator, and of whoever has to stop all programs. */
+/** Adds the commands for the operator, and for stopping all programs. */
 function addControls(signer: Command, context: CommandContext): void {
   const { out, signal } = context;
   const socket = { name: "<socket>", description: "path of the signer's socket" };

@@ -50,7 +50,7 @@ export function referralMethods({ records }: World): DataMethods {
   const refereesOf = (setId: string) =>
     [...records.refereeJoinedReferralSet.latest.values()].filter(({ value }) => value.setId === setId);
 
-  /** Returns a team as it was created, with the changes since then. */
+  /** Returns a team with all changes since its creation. */
   function teamOf({ $typeName: _, atEpoch, ...created }: TeamCreated) {
     const updated = records.teamUpdated.latest.get(created.teamId)?.value;
     const { name, teamUrl, avatarUrl, closed, allowList } = updated ?? created;

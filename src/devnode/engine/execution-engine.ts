@@ -53,8 +53,8 @@ export type EngineState = State;
 /**
  * Creates an engine that applies the commands of blocks. The same commands in the same blocks emit the same events.
  *
- * The engine simplifies: positions are never closed out, so a party loses its balance at most. Auctions end only on
- * markets that proposals opened; other markets keep their trading mode.
+ * The engine simplifies: positions are never closed out, so a party loses at most its balance. Auctions end only on markets that
+ * proposals opened; other markets keep their trading mode.
  *
  * @param start the initial state
  * @param emit receives each event of the current block

@@ -138,10 +138,10 @@ export function emitPosition({ emit, block }: ExecutionContext, market: MarketSt
 }
 
 /**
- * Marks a market to its last price. Losses go from the margin and then the general account to the market's settlement
- * account. Gains go from there to the margin account. No position is closed out, so a party pays what it has at most,
- * and winners share the losses that were collected in proportion to their gains. A remainder below one unit stays in
- * the settlement account. Positions whose profit has changed are emitted.
+ * Marks a market to its last price. Losses go from the margin and then the general account to the market's settlement account.
+ * Gains go from there to the margin account. No position is closed out, so a party pays at most its balance, and winners share
+ * the losses that were collected in proportion to their gains. A remainder below one unit stays in the settlement account.
+ * Positions whose profit has changed are emitted.
  *
  * @param context the block
  * @param market the market, which has traded

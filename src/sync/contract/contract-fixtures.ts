@@ -198,9 +198,9 @@ function keyValue(column: TableColumn, number: number): string {
 /** A row by column name: values as `COPY` writes them, such as `t` or `\x0a`, and `null` for NULL. */
 export type ReadRow = Readonly<Record<string, string | null>>;
 
-/** A new place for the sink of one case, and how to read what it stores. */
+/** The location of a case's sink, and how to read its tables. */
 export interface SinkHost {
-  /** Creates a sink. Each call creates another one on the same place. */
+  /** Creates a sink. Each call creates another one at the same location. */
   makeSink(): Sink;
   /**
    * Reads the rows of a table without the sink, for example with the client of the database. No sink needs to be open.
@@ -223,7 +223,7 @@ export interface SinkCase {
   /**
    * Runs the case.
    *
-   * @param host a new place
+   * @param host a new location
    * @throws an `AssertionError` where the promise is broken
    */
   run(host: SinkHost): Promise<void>;
@@ -253,7 +253,7 @@ export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, s
 /**
  * Opens a sink, uses it, and closes it.
  *
- * @param host the place
+ * @param host the location
  * @param tables the tables that it is opened for
  * @param use called with the sink
  * @param opening other options for opening it
@@ -305,7 +305,7 @@ export function loadOptions(replace = false): { readonly replace: boolean; reado
 /**
  * Throws unless a table has the expected rows, in any order.
  *
- * @param host the place
+ * @param host the location
  * @param table the table
  * @param expected the rows; all other columns must be NULL or absent
  * @param floats the columns of floating-point numbers, whose texts may differ
@@ -390,7 +390,7 @@ const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
  * Lists values for a column, including the boundary values of its type.
  *
  * @param column the column
- * @returns the values as `COPY` writes them; `null`, for NULL, is the first where the column may have it
+ * @returns the values as `COPY` writes them; `null`, for NULL, comes first if the column is nullable
  */
 export function edgeValues(column: TableColumn): (string | null)[] {
   const known = column.values ?? (column.code && Object.keys(column.code.names)) ?? EDGES[column.type] ?? [];

@@ -13,7 +13,7 @@ import { schemaCases } from "./value-cases.js";
 export type { ReadRow, SinkCase, SinkHost } from "./contract-fixtures.js";
 
 /**
- * The test cases that every sink must pass. Each case gets a new place; it throws an `AssertionError` if the sink fails.
+ * The test cases that every sink must pass. Each case gets a new location; it throws an `AssertionError` if the sink fails.
  *
  * @example
  * for (const { name, run } of sinkContract) {

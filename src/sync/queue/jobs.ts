@@ -31,7 +31,7 @@ export interface RetryPolicy {
   readonly retrySeconds: number;
 }
 
-/** A unit that is in flight for this time is given to another worker as well; the ledger accepts one of the two. */
+/** A unit that is in flight for this time is also delivered to another worker; the ledger accepts one of the two. */
 const EXPIRE_SECONDS = 6 * 3600;
 /** The longest delay before an attempt, in seconds, that a released job keeps. */
 const MAX_RETRY_SECONDS = 86_400;

@@ -52,7 +52,7 @@ interface Grid extends BlockRange {
  * so that the counts stay exact.
  *
  * @param tables its rows
- * @returns functions that change and show it
+ * @returns functions that update and show it
  */
 export function createPicture(tables: readonly TableName[]) {
   let grid: Grid | undefined;

@@ -68,7 +68,7 @@ function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFa
 /**
  * Creates the totals of each node.
  *
- * @returns functions that change and show them
+ * @returns functions that update and show them
  */
 export function createNodeReports() {
   const nodes = new Map<string, Loaded>();

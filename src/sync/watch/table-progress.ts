@@ -16,7 +16,7 @@ const NOTHING: Loaded = { units: 0n, rows: 0n, bytes: 0n };
  *
  * @param table the table
  * @param now returns the time in milliseconds
- * @returns functions that change and show it
+ * @returns functions that update and show it
  */
 export function createTableProgress(table: TableName, now: () => number) {
   const rates = {

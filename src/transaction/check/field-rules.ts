@@ -25,7 +25,7 @@ export type Rules<T> = { readonly [F in keyof T]?: Rule<T[F]> };
  *
  * @param message the message
  * @param rules the rules of its fields; a field without one is not checked
- * @param at the message's path, with which the paths of the problems begin
+ * @param at the message's path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at: string): Generator<Problem> {

@@ -42,7 +42,7 @@ const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Ord
  * Checks an order.
  *
  * @param order the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* orderProblems(order: OrderSubmission, at: string): Generator<Problem> {
@@ -62,7 +62,7 @@ function notTooLarge(size: bigint): string | undefined {
  * Checks an order without its size, for a stop order whose size is a share of the position.
  *
  * @param order the order
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* orderProblemsWithoutSize(order: OrderSubmission, at: string): Generator<Problem> {
@@ -135,7 +135,7 @@ export function* orderProblemsWithoutSize(order: OrderSubmission, at: string): G
  * Checks the cancellation of orders.
  *
  * @param cancellation the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function orderCancellationProblems(cancellation: OrderCancellation, at: string): Iterable<Problem> {
@@ -146,7 +146,7 @@ export function orderCancellationProblems(cancellation: OrderCancellation, at: s
  * Checks the amendment of an order.
  *
  * @param amendment the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): Generator<Problem> {
@@ -191,7 +191,7 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
  * Checks the submission of stop orders.
  *
  * @param submission the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string): Generator<Problem> {
@@ -224,7 +224,7 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
  * Checks the cancellation of stop orders.
  *
  * @param cancellation the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function stopOrdersCancellationProblems(cancellation: StopOrdersCancellation, at: string): Iterable<Problem> {

@@ -137,7 +137,7 @@ export function* otherProblems(command: Command): Generator<Problem> {
  * Checks a change of the margin mode.
  *
  * @param command the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* marginModeProblems(command: UpdateMarginMode, at: string): Generator<Problem> {
@@ -219,7 +219,7 @@ function ethereumAddress(value: string): string | undefined {
  * Checks the submission of an automated market maker.
  *
  * @param amm the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* ammProblems(amm: SubmitAMM, at: string): Generator<Problem> {
@@ -244,7 +244,7 @@ export function* ammProblems(amm: SubmitAMM, at: string): Generator<Problem> {
  * Checks the amendment of an automated market maker.
  *
  * @param amm the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* ammAmendmentProblems(amm: AmendAMM, at: string): Generator<Problem> {
@@ -292,7 +292,7 @@ const NETWORK = "0".repeat(64);
  * Checks a transfer.
  *
  * @param transfer the command
- * @param at its path, with which the paths of the problems begin
+ * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
 export function* transferProblems(transfer: Transfer, at: string): Generator<Problem> {

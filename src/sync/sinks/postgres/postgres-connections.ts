@@ -47,7 +47,7 @@ const pools = new WeakMap<Pool, PoolSlots>();
  *
  * @param target where to connect
  * @param signal cancels everything in flight
- * @param onLost called when a connection was lost, whoever used it
+ * @param onLost called when a connection was lost, regardless of its user
  * @returns the connections, which end when they are disposed of; a pool of the caller stays open
  * @throws {@link RequestError} if a package is missing, or the caller's pool is too small
  */

@@ -95,8 +95,8 @@ function digitsAt({ value, exponent }: Decimal, at: number): bigint {
 }
 
 /**
- * A floating-point number: decimal, possibly with underscores between digits. The network takes hexadecimal numbers, too,
- * which are refused here.
+ * A floating-point number: decimal, possibly with underscores between digits. The network also accepts hexadecimal numbers, which
+ * are refused here.
  */
 const FLOAT = /^[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d){0,9})?$/;
 

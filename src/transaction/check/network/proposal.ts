@@ -238,7 +238,7 @@ function* configurationProblems(
   }
 }
 
-/** Returns the field of a new asset's details. In a batch, the network's name of it has the prefix of a proposal, too. */
+/** Returns the field of a new asset's details. In a batch, the network's name for it also has the prefix of a proposal. */
 function assetField(asset: Field, change: Field): Field {
   const single = "proposal_submission.terms.change";
   const prefix = change.property === single ? single : `${change.property}.${single}`;
