@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:tls";
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { createAuthority } from "../contract/certificates.js";
 import { run } from "../support/command.js";
 import { freePort } from "../support/free-port.mjs";
+import { serveNode } from "../support/node.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -60,6 +61,67 @@ it("warns of a transport in whose place another answers, and fails if none does"
   expect(none.code).toBe(1);
   expect(none.out).toMatch(/failure +grpc .*unreachable: the connection was refused .*the URL is set by --grpc-url/);
   expect(none.out).toContain("Check that the node is running");
+});
+
+describe("the profile", () => {
+  let deployed: Devnode;
+  beforeAll(async () => {
+    deployed = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 10, profile: "deployed" });
+  });
+  afterAll(() => deployed.close());
+
+  it.each(["grpc", "rest"] as const)("is compared with how the node behaves over %s", async (transport) => {
+    const url = (each: Devnode) => [`--${transport}-url`, each[`${transport}Url`]];
+    const right = await doctor(...url(deployed), "--profile", "deployed");
+    expect([right.code, right.checks.get("profile")]).toEqual([
+      0,
+      { check: "profile", state: "ok", finding: "deployed (set by --profile), as the node behaves" },
+    ]);
+    const wrong = await doctor(...url(deployed));
+    expect([wrong.code, wrong.checks.get("profile")]).toEqual([
+      1,
+      {
+        check: "profile",
+        state: "failure",
+        finding: "specification (the default), but the node behaves as deployed",
+        advice: expect.stringMatching(
+          /^Use --profile deployed, or set `profile` to "deployed" in the configuration\. /,
+        ),
+      },
+    ]);
+    expect((await doctor(...url(node), "--profile", "deployed")).checks.get("profile")?.finding).toBe(
+      "deployed (set by --profile), but the node behaves as specification",
+    );
+  });
+
+  it("is not known without history, or if the test export fails", async () => {
+    const statistics = { chainId: "chain-1", blockHeight: 1n, vegaTime: "2024-01-01T00:00:00Z" };
+    await using empty = await serveNode(
+      { listAllNetworkHistorySegments: () => ({ segments: [] }) },
+      { statistics: () => ({ statistics }), lastBlockHeight: () => ({ height: 1n, chainId: "chain-1" }) },
+    );
+    expect((await doctor("--grpc-url", empty.grpcUrl)).checks.get("profile")).toMatchObject({
+      state: "ok",
+      finding: "specification (the default); the node has no history to compare it with",
+    });
+    await using failing = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 10 });
+    failing.failNext({ method: "ExportNetworkHistory", with: "PERMISSION_DENIED" });
+    const { code, checks } = await doctor("--grpc-url", failing.grpcUrl);
+    expect([code, checks.get("profile")]).toMatchObject([
+      0,
+      { state: "warning", finding: expect.stringContaining("because a test export failed: ") },
+    ]);
+  });
+});
+
+it("says which chain ID is wrong, and who sets it", async () => {
+  const environment = { TRADEWIRE_CHAIN_ID: "chain-9" };
+  const { code, out } = await run(["doctor", "--output", "table", "--grpc-url", node.grpcUrl], { environment });
+  expect(code).toBe(1);
+  expect(out).toContain("other chain: it is on chain tradewire-devnet, not on chain-9 (");
+  expect(out).toContain(
+    "If tradewire-devnet is the right chain, correct chainId, which is set by environment variable TRADEWIRE_CHAIN_ID.\n",
+  );
 });
 
 it("reports a configuration that is wrong", async () => {

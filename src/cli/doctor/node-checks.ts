@@ -6,10 +6,12 @@ import { TradewireError } from "../../errors/index.js";
 import { type Client, type Config, createClient, type LoadedConfig, type NodeStatus } from "../../index.js";
 import { originOf } from "../config-origins.js";
 import type { Finding } from "./finding.js";
+import { checkProfile } from "./profile-check.js";
 import { checkTls } from "./tls-check.js";
 
 /**
- * Checks the nodes of a configuration: certificates, proxies, each transport, the chain, the clock and the rate limit.
+ * Checks the nodes of a configuration: certificates, proxies, each transport, the chain, the profile, the clock and the rate
+ * limit.
  *
  * @param loaded the configuration
  * @param signal cancels the checks
@@ -30,7 +32,12 @@ export async function checkNodes(loaded: LoadedConfig, signal: AbortSignal): Pro
     ...nodes.map((node) => checkNode(node, answering !== undefined, loaded)),
     ...(answering === undefined
       ? []
-      : [checkChain(answering, loaded), checkClock(answering), await checkRate(client, loaded, signal)]),
+      : [
+          checkChain(answering, loaded),
+          await checkProfile(client, loaded, signal),
+          checkClock(answering),
+          await checkRate(client, loaded, signal),
+        ]),
   ];
 }
 
@@ -69,8 +76,14 @@ function checkNode(node: NodeStatus, isAnyUsable: boolean, loaded: LoadedConfig)
     check,
     state: isAnyUsable ? "warning" : "failure",
     finding: `${state}: ${refusal ?? error?.summary ?? "unusable"} (the URL is set by ${origin})`,
-    advice: isAnyUsable ? "Other nodes or transports are used instead." : (error?.advice ?? "Use another node."),
+    advice: isAnyUsable ? "Other nodes or transports are used instead." : adviceOn(node, loaded),
   };
+}
+
+function adviceOn({ state, chainId, error }: NodeStatus, loaded: LoadedConfig): string {
+  return state === "other chain"
+    ? `Use another node. If ${chainId} is the right chain, correct chainId, which is set by ${originOf(loaded, "chainId")}.`
+    : (error?.advice ?? "Use another node.");
 }
 
 /** Checks the chain. A node on another chain than the configured one is not usable, which `checkNode` reports. */
