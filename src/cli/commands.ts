@@ -98,6 +98,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       group: GROUPS.records,
       isEveryday: true,
       description: "List markets with their state and prices.",
+      arguments: [{ name: "[market]", description: "only this market: its code, its ID, or the start of its ID" }],
       load: async () => (await import("./commands/records-commands.js")).addMarkets,
     },
     orders: {

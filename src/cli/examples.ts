@@ -37,7 +37,10 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ],
     ["tradewire status --watch 2s", "Watch the height of the node"],
   ],
-  "tradewire markets": [["tradewire markets", "List all open markets"]],
+  "tradewire markets": [
+    ["tradewire markets", "List all open markets"],
+    ["tradewire markets M0 --watch", "Watch the prices of a market"],
+  ],
   "tradewire orders": [
     ["tradewire orders --party PUBLIC_KEY --live", "List the live orders of a party"],
     ["tradewire orders --party PUBLIC_KEY --live --watch", "Watch the live orders of a party"],

@@ -74,6 +74,9 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   transaction: "`tradewire outcome HASH` finds the outcome of a transaction.",
 };
 
+/** The words for listing that other programs have, for commands that list without one. */
+export const LISTING_WORDS: ReadonlySet<string> = new Set(["ls", "list", "get", "show", "all"]);
+
 const TOKENS =
   "Tokens go into `headers` of a configuration file, or into TRADEWIRE_GRPC_HEADERS or TRADEWIRE_REST_HEADERS: other users can read arguments.";
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { adviceOnCommand, adviceOnSecret, intendedOption } from "./intentions.js";
+import { adviceOnCommand, adviceOnSecret, intendedOption, LISTING_WORDS } from "./intentions.js";
 
 /**
  * Converts a usage error of Commander to an error of the library, which suggests the nearest command, option or choice.
@@ -51,6 +51,25 @@ function adviceOnPlace(option: string): string {
   return `Options follow the command: \`tradewire COMMAND ${option}\`.`;
 }
 
+/** The options that filter what a command lists. */
+const FILTERS: readonly string[] = ["--table", "--type", "--market", "--party"];
+
+/** Returns the way to what a surplus argument probably means; undefined if the command has none. */
+function adviceOnArgument(value: string, command: Command, flags: readonly string[]): string | undefined {
+  const name = fullName(command);
+  if (LISTING_WORDS.has(value)) {
+    return `\`${name}\` needs no argument. Try \`${name} --help\`.`;
+  }
+  const filters = FILTERS.filter((filter) => flags.includes(filter)).map((filter) => `${filter} ${value}`);
+  const single = name.replace(/s$/, "");
+  const hasSingle = command.parent?.commands.some((each) => fullName(each) === single && single !== name) === true;
+  const ways = [
+    ...(hasSingle ? [`\`${single} ${value}\` shows a single record.`] : []),
+    ...(filters.length > 0 ? [`To filter, use ${filters.join(" or ")}.`] : []),
+  ];
+  return ways.length === 0 ? undefined : `${ways.join(" ")} Try \`${name} --help\`.`;
+}
+
 function explain(text: string, command: Command): Explanation {
   const flags = command.options.flatMap(({ long }) => long ?? []);
   const [, unknownCommand] = /^unknown command '(.*)'$/.exec(text) ?? [];
@@ -78,6 +97,10 @@ function explain(text: string, command: Command): Explanation {
       (each) => each.mandatory && command.getOptionValue(each.attributeName()) === undefined,
     );
     return { summary: `missing ${missing.map((each) => `${each.flags}`).join(", ")}` };
+  }
+  const surplus = text.startsWith("too many arguments") ? command.args[command.registeredArguments.length] : undefined;
+  if (surplus !== undefined) {
+    return { summary: `unexpected argument '${surplus}'`, advice: adviceOnArgument(surplus, command, flags) };
   }
   const [, summary = text, value = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
   const [, listed] = /^Allowed choices are (.*)\.$/.exec(choices ?? "") ?? [];

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import * as v from "valibot";
 import type { ErrorCode } from "../errors/error-codes.js";
-import { closestName, describeType } from "../errors/error-text.js";
+import { describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
 import { integer, isUnknownKey, objectSchema } from "../input/schemas.js";
@@ -22,6 +22,7 @@ import {
   urlsOf,
 } from "./client-config.js";
 import { exposedHost } from "./loopback.js";
+import { meantKey, type NearMiss, suggestionText } from "./meant-key.js";
 import { isSubmitting } from "./submitting-methods.js";
 
 export type {
@@ -391,6 +392,12 @@ export const singleOrigin: ConfigOrigins = {
   sourceOf: () => undefined,
 };
 
+/** What is wrong with a configuration, and the key that is probably meant if one is unknown. */
+interface Problem {
+  readonly text: string;
+  readonly near?: NearMiss;
+}
+
 /**
  * Describes each issue of the schema: the place, the value found and the valid values. The texts never contain a secret.
  *
@@ -398,14 +405,14 @@ export const singleOrigin: ConfigOrigins = {
  * @param input the invalid configuration
  * @param keys the keys of the configuration
  * @param origins the sources of the values
- * @returns a text for each issue, without a full stop
+ * @returns a text for each issue, without a full stop, and the keys that are meant
  */
 function describeIssues(
   issues: readonly v.BaseIssue<unknown>[],
   input: unknown,
   keys: readonly ConfigKey[],
   origins: ConfigOrigins,
-): string[] {
+): Problem[] {
   return issues.flatMap((issue) => {
     const path = issue.path?.map(({ key }) => String(key)) ?? [];
     const parent = path.slice(0, -1);
@@ -416,16 +423,20 @@ function describeIssues(
       return others.map((key) => unknownKey([...parent, key], keys, origins));
     }
     if (issue.type === "raw_check" && issue.path?.at(-1)?.origin === "key") {
-      return [`${origins.at(parent)} ${issue.message}`];
+      return [{ text: `${origins.at(parent)} ${issue.message}` }];
     }
-    return [describeIssue(origins.at(path), issue.message, valueAt(input, path), keyAt(path, keys))];
+    return [{ text: describeIssue(origins.at(path), issue.message, valueAt(input, path), keyAt(path, keys)) }];
   });
 }
 
-function unknownKey(path: readonly PropertyKey[], keys: readonly ConfigKey[], origins: ConfigOrigins): string {
+function unknownKey(path: readonly PropertyKey[], keys: readonly ConfigKey[], origins: ConfigOrigins): Problem {
   const groups = new Set(keys.map((key) => key.path.slice(0, -1).join(".")));
-  const near = closestName(path.join("."), [...keys.map(({ name }) => name), ...groups]);
-  return `${origins.at(path)} is not a known key${near === undefined ? "" : `; did you mean ${near}?`}`;
+  const written = path.join(".");
+  const meant = meantKey(written, [...keys.map(({ name }) => name), ...groups]);
+  return {
+    text: `${origins.at(path)} is not a known key`,
+    ...(meant !== undefined && { near: { written, meant } }),
+  };
 }
 
 /** Returns the key at a path, or the key that contains the path. */
@@ -701,14 +712,16 @@ export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
   if (result.success && conflicts.length === 0) {
     return chooseTransport(result.output);
   }
-  const wrong = result.success
-    ? conflicts.map(({ path, message, because }) => `${origins.at(path)} ${message}${reasons(because, origins)}`)
+  const problems: readonly Problem[] = result.success
+    ? conflicts.map(({ path, message, because }) => ({
+        text: `${origins.at(path)} ${message}${reasons(because, origins)}`,
+      }))
     : describeIssues(result.issues, config, configKeys, origins);
   const codes = new Set(conflicts.map(({ errorCode }) => errorCode));
   const [only = "TW_CONFIGURATION"] = codes.size === 1 ? codes : [];
-  throw new RequestError(`the configuration is invalid: ${wrong.join("; ")}`, {
+  throw new RequestError(`the configuration is invalid: ${problems.map(({ text }) => text).join("; ")}`, {
     errorCode: only,
-    advice: "Correct these values. docs/configuration.md lists all keys.",
+    advice: `${suggestionText(problems.flatMap(({ near }) => near ?? []))}Correct these values. docs/configuration.md lists all keys.`,
   });
 }
 

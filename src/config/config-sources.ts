@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
-import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { type ConfigKey, VARIABLE_PREFIX } from "./config-schema.js";
+import { meantKey, suggestionText } from "./meant-key.js";
 
 /** A value of the configuration, with its source. */
 export interface SourcedValue {
@@ -66,18 +66,16 @@ export function readEnvironment(
       : [],
   );
   const variables = keys.map(({ variable }) => variable.slice(VARIABLE_PREFIX.length));
-  const unknown = set
-    .map(({ name }) => name.slice(VARIABLE_PREFIX.length))
-    .filter((name) => !variables.includes(name))
-    .map((name) => {
-      const near = closestName(name, variables);
-      const hint = near === undefined ? "" : `; did you mean ${VARIABLE_PREFIX}${near}?`;
-      return `unknown environment variable ${VARIABLE_PREFIX}${name}${hint}`;
-    });
+  const unknown = set.map(({ name }) => name.slice(VARIABLE_PREFIX.length)).filter((name) => !variables.includes(name));
   if (unknown.length > 0) {
-    throw new RequestError(unknown.join("; "), {
+    const misses = unknown.flatMap((name) => {
+      const meant = meantKey(name, variables);
+      const variable = keys.find((key) => key.name === meant)?.variable ?? `${VARIABLE_PREFIX}${meant}`;
+      return meant === undefined ? [] : [{ written: `${VARIABLE_PREFIX}${name}`, meant: variable }];
+    });
+    throw new RequestError(unknown.map((name) => `unknown environment variable ${VARIABLE_PREFIX}${name}`).join("; "), {
       errorCode: "TW_CONFIGURATION",
-      advice: `Correct or unset it. docs/configuration.md lists the variables that start with ${VARIABLE_PREFIX}.`,
+      advice: `${suggestionText(misses)}Correct or unset it. docs/configuration.md lists the variables that start with ${VARIABLE_PREFIX}.`,
     });
   }
   return set.flatMap(({ name, text }) => {

@@ -38,9 +38,9 @@ export function assertKnownKeys<T extends object>(
 export function unknownKeyError(owner: string, key: string, known: readonly string[]): RequestError {
   const kind = owner === "options" ? "option" : "field";
   const near = closestName(key, known);
-  const suggestion = near === undefined ? "" : `; did you mean ${quoted(near)}?`;
-  return new RequestError(`unknown ${kind} ${quoted(key)} in ${owner}${suggestion}`, {
-    advice: known.length === 0 ? `There are no ${kind}s.` : `Valid ${kind}s: ${known.join(", ")}.`,
+  const suggestion = near === undefined ? "" : `Did you mean ${near}? `;
+  return new RequestError(`unknown ${kind} ${quoted(key)} in ${owner}`, {
+    advice: known.length === 0 ? `There are no ${kind}s.` : `${suggestion}Valid ${kind}s: ${known.join(", ")}.`,
   });
 }
 

@@ -27,7 +27,7 @@ const GIVEN: Readonly<Record<string, readonly [code: number, ...args: string[]]>
   keys: [0, "show", "key"],
   ledger: [2, "--party", "x", "NODE"],
   accounts: [0, "--limit", "2", "NODE"],
-  markets: [0, "NODE"],
+  markets: [0, "M0", "NODE"],
   orders: [0, "--limit", "2", "NODE"],
   positions: [0, "--limit", "2", "NODE"],
   trades: [0, "--limit", "2", "NODE"],

@@ -101,7 +101,7 @@ describe("tradewire devnode", () => {
     [["set-time"], "missing required argument 'time'"],
     [["revert"], "missing required argument 'id'"],
     [["fail-next", "Info"], "missing required argument 'how'"],
-    [["make-block", "2"], "too many arguments for 'make-block'"],
+    [["make-block", "2"], "unexpected argument '2'"],
     [["fail-next", "Info", "cut", "--times", "x"], 'tradewire: --times must be a whole number (got "x")'],
     [["make-block", "--url", "localhost"], "argument 'localhost' is invalid"],
     [["make-block", "--url", "ftp://localhost"], "argument 'ftp://localhost' is invalid"],

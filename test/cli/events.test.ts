@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { TransactionResult_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
-import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+import { AccountType, Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { run, startCommand } from "../support/command.js";
 import { type BusAnswer, eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
@@ -44,7 +44,7 @@ const markets = {
   getAsset: () => ({ asset: { details: { decimals: 5n } } }),
 };
 
-async function start(answer: BusAnswer, others: Partial<typeof markets> = markets) {
+async function start(answer: BusAnswer, others: Parameters<typeof serveNode>[0] = markets) {
   const { service, calls } = streamingService(answer);
   const node = await serveNode({ ...service, ...others });
   return { node, calls, args: ["events", "--grpc-url", node.grpcUrl], [Symbol.asyncDispose]: () => node.close() };
@@ -62,6 +62,33 @@ const lostOnce: BusAnswer = async function* ({ signal }, before) {
 };
 
 describe("tradewire events", () => {
+  it("shows the balances of accounts in the decimals of their assets, by symbol", async () => {
+    const asset = "e5".repeat(32);
+    const account = eventOf("9-1", {
+      event: {
+        case: "account",
+        value: { id: "a", owner: party, balance: "1234567", asset, type: AccountType.GENERAL },
+      },
+    });
+    const accounts: BusAnswer = async function* ({ signal }) {
+      yield [account, account];
+      yield* quiet(signal);
+    };
+    const node = { id: asset, details: { symbol: "VOTE", decimals: 5n } };
+    const listAssets = () => ({ assets: { edges: [{ cursor: "1", node }], pageInfo: {} } });
+    const table = ["--type", "account", "--output", "table", "--limit", "2"];
+    await using offering = await start(accounts, { ...markets, listAssets });
+    const { out, err } = await run([...offering.args, ...table]);
+    expect(err).toBe("");
+    expect(out).toMatch(/ balance=12\.34567 asset=VOTE /);
+    await using lacking = await start(accounts);
+    const raw = await run([...lacking.args, ...table]);
+    expect(raw.out).toMatch(/ balance=1234567 asset=e5e5e5e5… /);
+    expect(raw.err).toMatch(
+      /^tradewire: the decimals of asset (e5)+ cannot be loaded: [^\n]+; its balances are in units\n$/,
+    );
+  });
+
   it("prints an object a line in a pipe, with 64-bit numbers as texts", async () => {
     await using node = await start(all);
     const { code, out, err } = await run([...node.args, "--limit", "4"]);

@@ -43,6 +43,26 @@ describe("markets", () => {
   });
 });
 
+describe("a market", () => {
+  it("is listed alone by its code, its ID or the start of its ID, also if it is settled", async () => {
+    const all = await lines("markets", "--settled");
+    for (const { id, tradableInstrument } of all) {
+      for (const name of [tradableInstrument.instrument.code, id, id.slice(0, 8)]) {
+        expect((await lines("markets", name)).map((market) => market.id)).toEqual([id]);
+      }
+    }
+  });
+
+  it("is refused if no market has the name", async () => {
+    const { code, out, err } = await ask("markets", "M77");
+    expect({ code, out, err }).toEqual({
+      code: 2,
+      out: "",
+      err: 'tradewire: no market has the code or ID "M77"\nRun `tradewire markets` to list the codes and IDs.\n',
+    });
+  });
+});
+
 describe("orders and trades", () => {
   it("have the decimals of their market, beside the numbers as the node sent them", async () => {
     const markets = new Map((await lines("markets", "--settled")).map((market) => [market.id, market]));

@@ -33,6 +33,15 @@ it.each([
   [["markets", "-v"], /\nDid you mean --verbose\? /],
   [["markets", "--token=x"], /^tradewire: unknown option '--token'\nTokens go into `headers` of a configuration file/],
   [["segments", "--since", "x"], /^tradewire: unknown option '--since'\nTry /],
+  [
+    ["orders", "M0"],
+    /^tradewire: unexpected argument 'M0'\nTo filter, use --market M0 or --party M0\. Try `tradewire orders --help`\.\n$/,
+  ],
+  [["trades", "ls"], /^tradewire: unexpected argument 'ls'\n`tradewire trades` needs no argument\. Try /],
+  [["stop-orders", "0abc"], /\n`tradewire stop-order 0abc` shows a single record\. To filter, use --market 0abc or /],
+  [["events", "order"], /\nTo filter, use --type order or --market order or --party order\. /],
+  [["status", "x"], /^tradewire: unexpected argument 'x'\nTry `tradewire status --help`\.\n$/],
+  [["params", "a", "b"], /^tradewire: unexpected argument 'b'\nTry /],
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
     ["follow", "--table", "trades", "--poll", "0"],

@@ -85,8 +85,8 @@ describe("readConfig", () => {
     [{}, "the configuration must contain grpc.url, rest.url or both"],
     [{ grpc: "x" }, "grpc must be an object (got a string)"],
     [{ grpc: null }, "grpc must be an object (got null)"],
-    [{ grpc: GRPC, gprc: GRPC }, "gprc is not a known key; did you mean grpc?"],
-    [{ grpc: { ...GRPC, window: 1 } }, "grpc.window is not a known key; did you mean grpc.windowBytes?"],
+    [{ grpc: GRPC, gprc: GRPC }, "gprc is not a known key"],
+    [{ grpc: { ...GRPC, window: 1 } }, "grpc.window is not a known key"],
     [{ grpc: GRPC, timeouts: { zzzzz: 1 } }, "timeouts.zzzzz is not a known key"],
     [
       { transport: "http", grpc: GRPC },
@@ -140,6 +140,21 @@ describe("readConfig", () => {
     ),
   ])("refuses %j", (config, summary) => {
     expect(refusal(config)).toBe(summary);
+  });
+
+  it.each([
+    [{ grpc: GRPC, gprc: GRPC }, "Did you mean grpc? "],
+    [{ grpc: { ...GRPC, window: 1 } }, "Did you mean grpc.windowBytes? "],
+    [{ grpc: GRPC, retry: { attempts: 3 } }, "Did you mean retry.tries? "],
+    [{ grpc: GRPC, tokens: [] }, "Did you mean grpc.headers? "],
+    [
+      { grpc: GRPC, retry: { max_retries: 3 }, timeout: 5 },
+      "Did you mean retry.tries instead of retry.max_retries? Did you mean timeouts.callMs instead of timeout? ",
+    ],
+    [{ grpc: GRPC, qqqqqq: 1 }, ""],
+  ])("suggests the keys that %j means", (config, suggestion) => {
+    const advice = `${suggestion}Correct these values. docs/configuration.md lists all keys.`;
+    expect(() => readConfig(config)).toThrow(expect.objectContaining({ advice }));
   });
 
   it.each<[unknown, string]>([

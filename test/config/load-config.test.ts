@@ -156,13 +156,18 @@ describe("the environment", () => {
   });
 
   it.each([
-    ["TRADEWIRE_GRPC_WINDOW", "; did you mean TRADEWIRE_GRPC_WINDOW_BYTES?"],
-    ["TRADEWIRE_TRANSPROT", "; did you mean TRADEWIRE_TRANSPORT?"],
-    ["TRADEWIRE_URL", "; did you mean TRADEWIRE_GRPC_URL?"],
-    ["TRADEWIRE_grpc_url", "; did you mean TRADEWIRE_GRPC_URL?"],
+    ["TRADEWIRE_GRPC_WINDOW", "Did you mean TRADEWIRE_GRPC_WINDOW_BYTES? "],
+    ["TRADEWIRE_TRANSPROT", "Did you mean TRADEWIRE_TRANSPORT? "],
+    ["TRADEWIRE_URL", "Did you mean TRADEWIRE_GRPC_URL? "],
+    ["TRADEWIRE_grpc_url", "Did you mean TRADEWIRE_GRPC_URL? "],
+    ["TRADEWIRE_RETRY_ATTEMPTS", "Did you mean TRADEWIRE_RETRY_TRIES? "],
     ["TRADEWIRE_QQQ", ""],
-  ])("is refused with %s", (name, hint) => {
-    expect(summary({ environment: { [name]: TOKEN } })).toBe(`unknown environment variable ${name}${hint}`);
+  ])("is refused with %s", (name, suggestion) => {
+    const { summary, advice } = failure({ environment: { [name]: TOKEN } });
+    expect(summary).toBe(`unknown environment variable ${name}`);
+    expect(advice).toBe(
+      `${suggestion}Correct or unset it. docs/configuration.md lists the variables that start with TRADEWIRE_.`,
+    );
   });
 
   it.each([
@@ -236,7 +241,7 @@ describe("the file", () => {
     [{ grpc: { windowBytes: "1" } }, "grpc.windowBytes must be a whole number of bytes from 65535"],
     [{ grpc: "http://a.example" }, "grpc must be an object (got a string)"],
     [{ grpc: null }, "grpc must be an object (got null)"],
-    [{ grpc: { urls: {} } }, "grpc.urls is not a known key; did you mean grpc.url?"],
+    [{ grpc: { urls: {} } }, "grpc.urls is not a known key"],
     [{ other: { url: TOKEN } }, "other is not a known key"],
     ['{"__proto__":{"transport":"rest"}}', "__proto__ is not a known key"],
     ['{"grpc":{"__proto__":{"allowInsecureHeaders":true}}}', "grpc.__proto__ is not a known key"],

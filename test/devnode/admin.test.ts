@@ -67,7 +67,7 @@ it.each([
   [
     "fail-next",
     '{"method":"Info","with":"cut","tims":2}',
-    'unknown field "tims" in /admin/fail-next; did you mean "times"?',
+    'unknown field "tims" in /admin/fail-next\nDid you mean times?',
   ],
   ["fail-next", '{"method":"Info","with":"cut","times":null}', "times must be a whole number of at least 1 (got null)"],
   [

@@ -88,14 +88,14 @@ it.each([
 });
 
 it.each([
-  [{ blockMS: 0 }, 'unknown option "blockMS" in options; did you mean "blockMs"?', "Valid options: host, grpcPort, "],
-  [{ chain_id: "x" }, 'unknown option "chain_id" in options; did you mean "chainId"?', "Valid options: "],
+  [{ blockMS: 0 }, 'unknown option "blockMS" in options', "Did you mean blockMs? Valid options: host, grpcPort, "],
+  [{ chain_id: "x" }, 'unknown option "chain_id" in options', "Did you mean chainId? Valid options: "],
   [
     { rateLimit: { brust: 5 } },
-    'unknown field "brust" in rateLimit; did you mean "burst"?',
-    "Valid fields: burst, perSecond",
+    'unknown field "brust" in rateLimit',
+    "Did you mean burst? Valid fields: burst, perSecond",
   ],
-  [{ genesis: { trade: [] } }, 'unknown field "trade" in genesis; did you mean "trades"?', "Valid fields: balances, "],
+  [{ genesis: { trade: [] } }, 'unknown field "trade" in genesis', "Did you mean trades? Valid fields: balances, "],
   [JSON.parse('{"__proto__":{"admin":true}}'), 'unknown option "__proto__" in options', "Valid options: host, "],
 ])("%j names what there is not, and is told the nearest that there is", async (given, summary, advice) => {
   const refusal = await refusalOf(given);

@@ -57,11 +57,7 @@ it.each<[Control, unknown, string]>([
     { method: "Info", with: null },
     "with must be cut, stall, error-after-archive or a code such as UNAVAILABLE (got null)",
   ],
-  [
-    "failNext",
-    { method: "Info", with: "cut", after: 1 },
-    'unknown field "after" in failure; did you mean "afterBytes"?',
-  ],
+  ["failNext", { method: "Info", with: "cut", after: 1 }, 'unknown field "after" in failure'],
   ["failNext", { method: "Info", with: "cut", times: 1.5 }, "times must be a whole number of at least 1 (got 1.5)"],
   [
     "failNext",

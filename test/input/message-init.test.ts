@@ -36,52 +36,49 @@ const order = (more: object, options: object = {}) =>
   client.signCommand({ case: "orderSubmission", value: { ...ORDER, ...more } }, { signer, ...options });
 
 it.each<[string, () => unknown]>([
-  ['unknown option "signl" in options; did you mean "signal"?', () => client.listSegments({ signl: 1 })],
-  ['unknown option "tiemoutMs" in options; did you mean "timeoutMs"?', () => client.lastBlockHeight({ tiemoutMs: 1 })],
-  ['unknown option "headrs" in options; did you mean "headers"?', () => client.stopOrder(ID, { headrs: {} })],
-  ['unknown option "pagSize" in options; did you mean "pageSize"?', () => client.networkParameters({ pagSize: 1 })],
+  ['unknown option "signl" in options\nDid you mean signal?', () => client.listSegments({ signl: 1 })],
+  ['unknown option "tiemoutMs" in options\nDid you mean timeoutMs?', () => client.lastBlockHeight({ tiemoutMs: 1 })],
+  ['unknown option "headrs" in options\nDid you mean headers?', () => client.stopOrder(ID, { headrs: {} })],
+  ['unknown option "pagSize" in options\nDid you mean pageSize?', () => client.networkParameters({ pagSize: 1 })],
   ['unknown option "statuses" in options\nValid options: ', () => client.stopOrders({ statuses: ["PENDING"] })],
   [
-    'unknown field "statusses" in filter; did you mean "statuses"?',
+    'unknown field "statusses" in filter\nDid you mean statuses?',
     () => client.stopOrders({ filter: { statusses: [] } }),
   ],
   [
-    'unknown field "start" in dateRange; did you mean "startTimestamp"?',
+    'unknown field "start" in dateRange\nDid you mean startTimestamp?',
     () => client.stopOrders({ filter: { dateRange: { start: 1n } } }),
   ],
   [
-    'unknown field "frist" in pagination; did you mean "first"?',
+    'unknown field "frist" in pagination\nDid you mean first?',
     () => client.listStopOrders({ pagination: { frist: 1 } }),
   ],
-  ['unknown field "tabel" in request; did you mean "table"?', () => client.exportNetworkHistory({ tabel: "trades" })],
-  ['unknown field "party" in request; did you mean "partyId"?', () => client.exportLedgerEntries({ party: ID })],
-  ['unknown field "tpyes" in request; did you mean "types"?', () => client.events({ tpyes: ["order"] })],
-  ['unknown option "singer" in options; did you mean "signer"?', () => order({}, { singer: 1 })],
-  ['unknown field "marktId" in orderSubmission; did you mean "marketId"?', () => order({ marktId: ID })],
+  ['unknown field "tabel" in request\nDid you mean table?', () => client.exportNetworkHistory({ tabel: "trades" })],
+  ['unknown field "party" in request\nDid you mean partyId?', () => client.exportLedgerEntries({ party: ID })],
+  ['unknown field "tpyes" in request\nDid you mean types?', () => client.events({ tpyes: ["order"] })],
+  ['unknown option "singer" in options\nDid you mean signer?', () => order({}, { singer: 1 })],
+  ['unknown field "marktId" in orderSubmission\nDid you mean marketId?', () => order({ marktId: ID })],
   [
-    'unknown field "peekSize" in orderSubmission.icebergOpts; did you mean "peakSize"?',
+    'unknown field "peekSize" in orderSubmission.icebergOpts\nDid you mean peakSize?',
     () => order({ icebergOpts: { peekSize: 1 } }),
   ],
   [
-    'unknown field "ordrSubmission" in command; did you mean "orderSubmission"?',
+    'unknown field "ordrSubmission" in command\nDid you mean orderSubmission?',
     () => client.signCommand({ case: "ordrSubmission", value: {} }, { signer }),
   ],
   [
     'field "pubKey" of tx belongs to the oneof from\nWrite from: { case: "pubKey", value }.',
     () => client.checkTransaction({ pubKey: ID }),
   ],
-  ['unknown field "filtr" in request; did you mean "filter"?', () => service["listOrders"]?.({ filtr: {} })],
+  ['unknown field "filtr" in request\nDid you mean filter?', () => service["listOrders"]?.({ filtr: {} })],
   [
-    'unknown field "partyId" in filter; did you mean "partyIds"?',
+    'unknown field "partyId" in filter\nDid you mean partyIds?',
     () => service["listOrders"]?.({ filter: { partyId: ID } }),
   ],
-  ['unknown option "onHeadr" in options; did you mean "onHeader"?', () => service["listOrders"]?.({}, { onHeadr: 1 })],
+  ['unknown option "onHeadr" in options\nDid you mean onHeader?', () => service["listOrders"]?.({}, { onHeadr: 1 })],
+  ['unknown field "marketId" in request\nDid you mean marketIds?', () => service["observeTrades"]?.({ marketId: ID })],
   [
-    'unknown field "marketId" in request; did you mean "marketIds"?',
-    () => service["observeTrades"]?.({ marketId: ID }),
-  ],
-  [
-    'unknown field "partyId" in filter; did you mean "partyIds"?',
+    'unknown field "partyId" in filter\nDid you mean partyIds?',
     () => client.records(TradingDataService.method.listOrders, { filter: { partyId: ID } }),
   ],
 ])("a misspelt name is refused: %s", async (message, run) => {

@@ -31,9 +31,9 @@ describe("what plain JavaScript gives by mistake", () => {
     [[null], "request must be an object (got null)"],
     [["order"], 'request must be an object (got "order")'],
     [[["order"]], "request must be an object (got an array)"],
-    [[{ type: ["order"] }], 'unknown field "type" in request; did you mean "types"?'],
+    [[{ type: ["order"] }], 'unknown field "type" in request'],
     [[{}, null], "options must be an object (got null)"],
-    [[{}, { reconect: true }], 'unknown option "reconect" in options; did you mean "reconnect"?'],
+    [[{}, { reconect: true }], 'unknown option "reconect" in options'],
     [[{}, { reconnect: "yes" }], 'reconnect must be true or false (got "yes")'],
     [[{}, { signal: {} }], "signal must be an AbortSignal (got an object)"],
     [[{ types: ["order"], lifecycle: "yes" }], 'lifecycle must be true or false (got "yes")'],
@@ -45,7 +45,7 @@ describe("what plain JavaScript gives by mistake", () => {
 
   it.each([
     [[null], "request must be an object (got null)"],
-    [[{ partyId: HASH }], 'unknown field "partyId" in request; did you mean "partyIds"?'],
+    [[{ partyId: HASH }], 'unknown field "partyId" in request'],
     [[{ hashes: HASH }], `hashes must be an array of strings of 64 hex digits (got "${HASH}")`],
     [[{}, { signal: 5 }], "signal must be an AbortSignal (got 5)"],
   ])("is named by the results: %j", async (given, said) => {
@@ -55,10 +55,10 @@ describe("what plain JavaScript gives by mistake", () => {
   it.each([
     [[], "request must be an object (got undefined)"],
     [["trades"], 'request must be an object (got "trades")'],
-    [[{ table: "trades", from: 5 }], 'unknown field "from" in request; did you mean "fromBlock"?'],
+    [[{ table: "trades", from: 5 }], 'unknown field "from" in request'],
     [[{ table: "trades", cursor: "x" }], 'unknown field "cursor" in request'],
     [[{ table: "trades" }, null], "options must be an object (got null)"],
-    [[{ table: "trades" }, { poll: 5 }], 'unknown option "poll" in options; did you mean "pollMs"?'],
+    [[{ table: "trades" }, { poll: 5 }], 'unknown option "poll" in options'],
     [[{ table: "trades" }, { extensions: "no" }], 'extensions must be "required" or "optional" (got "no")'],
   ])("is named by a follow: %j", async (given, said) => {
     expect(await saidOf("follow", ...given)).toBe(said);
@@ -69,7 +69,7 @@ describe("what plain JavaScript gives by mistake", () => {
     [[{ txHash: HASH }], "the transaction must be its hash of 64 hex digits, or a signed transaction (got an object)"],
     [[HASH, null], "options must be an object (got null)"],
     [[HASH, 500], "options must be an object (got 500)"],
-    [[HASH, { timeout: 500 }], 'unknown option "timeout" in options; did you mean "timeoutMs"?'],
+    [[HASH, { timeout: 500 }], 'unknown option "timeout" in options'],
     [[HASH, { signal: 5 }], "signal must be an AbortSignal (got 5)"],
   ])("is named by the outcome: %j", async (given, said) => {
     expect(await saidOf("outcome", ...given)).toBe(said);

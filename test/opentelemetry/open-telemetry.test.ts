@@ -389,7 +389,7 @@ it("tells nothing, and costs nothing, without an SDK", () => {
 
 it("refuses options that there are not", () => {
   // @ts-expect-error
-  expect(() => openTelemetry({ propgate: true })).toThrow(/did you mean "propagate"\?/);
+  expect(() => openTelemetry({ propgate: true })).toThrow(/Did you mean propagate\?/);
   // @ts-expect-error
   expect(() => openTelemetry({ propagate: "yes" })).toThrow(/propagate must be true or false \(got "yes"\)/);
 });

@@ -63,7 +63,7 @@ it("refuses another chain and wrong options, and closes the sink", async () => {
   const sink = { ...jsonLinesSink(syncing.folder), [Symbol.asyncDispose]: close };
   const misspelt = { sink, paralel: 3 };
   await expect(syncHistory(syncing.clientOf(), misspelt)).rejects.toThrow(
-    /unknown option "paralel" in options; did you mean "parallel"\?/,
+    /unknown option "paralel" in options\nDid you mean parallel\?/,
   );
   await expect(syncHistory(syncing.clientOf(), { sink, parallel: 0 })).rejects.toThrow(RequestError);
   await expect(syncHistory([], { sink })).rejects.toThrow(RequestError);

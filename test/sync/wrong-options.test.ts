@@ -26,7 +26,7 @@ test.each<[string, () => unknown, string]>([
   [
     "a sink's",
     () => duckdbSink("x", untyped({ memorylimit: "1GiB" })),
-    'unknown option "memorylimit" in options; did you mean "memoryLimit"?',
+    'unknown option "memorylimit" in options\nDid you mean memoryLimit?',
   ],
   ["a path of DuckDB", () => duckdbSink(untyped(undefined)), "the path of a DuckDB file must be a non-empty string"],
   ["an empty path", () => duckdbSink(""), "the path of a DuckDB file must be a non-empty string"],
@@ -44,7 +44,7 @@ test.each<[string, () => unknown, string]>([
   [
     "PostgreSQL's",
     () => postgresSink("postgres://a/b", untyped({ shema: "x" })),
-    'unknown option "shema" in options; did you mean "schema"?',
+    'unknown option "shema" in options\nDid you mean schema?',
   ],
   ["a schema", () => postgresSink("postgres://a/b", { schema: untyped(5) }), "schema must be a string such as"],
   [
@@ -67,7 +67,7 @@ test.each<[string, () => Promise<unknown>, string]>([
   [
     "a misspelt option of a watch",
     () => startWatch(untyped({ listen: "127.0.0.1:0", stat: 1 })),
-    'unknown option "stat" in options; did you mean "state"?',
+    'unknown option "stat" in options\nDid you mean state?',
   ],
   ["no options", () => syncHistory(client, untyped(undefined)), "the sink must be an object (got undefined)"],
   [
@@ -98,7 +98,7 @@ test.each<[string, () => Promise<unknown>, string]>([
   [
     "a misspelt hook",
     () => syncHistory(client, { sink: sink(), hooks: untyped({ onevent() {} }) }),
-    'unknown field "onevent" in hooks; did you mean "onEvent"?',
+    'unknown field "onevent" in hooks\nDid you mean onEvent?',
   ],
   [
     "a hook that is no function",

@@ -26,6 +26,7 @@ import { valueName } from "../listing.js";
 import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { eventsOutput } from "../output-format.js";
 import { parseCount } from "../parsers.js";
+import { type Assets, balanceText, createAssets } from "../records/assets.js";
 import { createNames, type Names } from "../records/record-names.js";
 import { stopOrderDecimals, triggerText } from "../records/stop-order-text.js";
 
@@ -79,7 +80,7 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   const marketId = market && (await names.market(market));
   const isWide = options.wide === true;
   const id = (text: string) => (isWide || text.length <= SHORT_ID + 1 ? text : `${text.slice(0, SHORT_ID)}…`);
-  const shown = { names, id };
+  const assetsFor = createAssets(client, context);
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {
@@ -93,6 +94,8 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
     if (format === "table" && marketOf(item) !== "") {
       await names.loadIfOffered(marketOf(item));
     }
+    const assets = format === "table" && item.kind === "account" ? await assetsFor(item.value.asset) : NO_ASSETS;
+    const shown = { names, assets, id };
     await writeOut(context, format === "table" ? eventLine(item, desc, shown) : json(eventJson(item, desc)));
     left -= 1;
     if (left <= 0) {
@@ -133,12 +136,15 @@ const [BLOCK_WIDTH, TYPE_WIDTH, TX_WIDTH] = [8, 17, 9];
 /** The length of an identifier that is shown in short, in characters. */
 const SHORT_ID = 8;
 
+const NO_ASSETS: Assets = new Map();
+
 /** The maximum number of fields of events without a specific format, and the maximum length of each. */
 const [MAX_FIELDS, MAX_CHARACTERS] = [6, 80];
 
 /** How the values of events are shown. */
 interface Shown {
   readonly names: Names;
+  readonly assets: Assets;
   readonly id: (text: string) => string;
 }
 
@@ -160,7 +166,7 @@ function marketOf({ kind, value }: LiveEvent): string {
 
 /**
  * Formats an event as a line for a person: its block, type, transaction and content. Codes are shown by name, prices
- * and sizes in the decimals of their market.
+ * and sizes in the decimals of their market, balances in those of their asset.
  *
  * @param event the event
  * @param desc the descriptor of its value
@@ -190,6 +196,11 @@ function about(event: LiveEvent, desc: DescMessage, shown: Shown): string[] {
     case "marketData":
     case "marginLevels":
       return aboutAny(desc, event.value, shown, shown.names.unitsOf(marketOf(event))?.decimalsOf(event.value));
+    case "account": {
+      const { asset } = event.value;
+      const symbol = shown.assets.get(asset)?.details?.symbol;
+      return aboutAny(desc, event.value, shown, { balance: balanceText(event.value, shown.assets), asset: symbol });
+    }
     default:
       return aboutAny(desc, event.value, shown);
   }

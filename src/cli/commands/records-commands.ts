@@ -1,7 +1,6 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { type AccountBalanceSchema, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { Market, MarketSchema } from "../../../gen/vega/markets_pb.js";
 import {
   type MarketData,
@@ -18,12 +17,13 @@ import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues, repeatedText } from "../declarations.js";
 import { enumOption, listingOptions, maxRecords, printListing, WIDE_ADVICE, wideOption } from "../listing.js";
 import type { CommandContext } from "../output.js";
+import { loadAssets } from "../records/assets.js";
 import { createNames, MAX_NAMED, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
 import { createWatchOutput, type WatchedRecords, watchRecords } from "../records/watch-records.js";
 import { LISTED } from "../table.js";
 
-const { listAccounts, listAllPositions, listAssets, listMarkets, listOrders, listTrades } = TradingDataService.method;
+const { listAccounts, listAllPositions, listMarkets, listOrders, listTrades } = TradingDataService.method;
 
 const recordsOptions = {
   wide: wideOption,
@@ -57,43 +57,50 @@ type FilterOptions = OptionValues<typeof filterOptions>;
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addMarkets(command: Command, context: CommandContext): void {
-  addOptions(command, marketsOptions).action((options: OptionValues<typeof marketsOptions>) =>
-    runRecords<typeof MarketSchema>(options, context, async (client, names) => {
-      const service = client.service(TradingDataService);
-      const data = new Map<string, MarketData>();
-      const markets = new Map<string, Market>();
-      async function* list({ limit, signal }: ListOptions) {
-        const { marketsData } = await service.listLatestMarketData({}, { signal });
-        for (const each of marketsData) {
-          data.set(each.market, each);
-        }
-        const request = { includeSettled: options.settled === true };
-        for await (const record of client.records(listMarkets, request, { limit, signal })) {
-          markets.set(record.node.id, record.node);
-          yield record;
-        }
-      }
-      async function* changes(signal: AbortSignal, relist: () => void) {
-        for await (const { marketData } of service.observeMarketsData({}, { signal })) {
-          yield marketData.flatMap((latest) => {
-            data.set(latest.market, latest);
-            const market = markets.get(latest.market);
-            if (market === undefined) {
-              relist();
-              return [];
+  addOptions(command, marketsOptions).action(
+    (market: string | undefined, options: OptionValues<typeof marketsOptions>) =>
+      runRecords<typeof MarketSchema>(options, context, async (client, names) => {
+        const only = market === undefined ? undefined : await names.market(market);
+        const isRequested = (id: string) => only === undefined || id === only;
+        const service = client.service(TradingDataService);
+        const data = new Map<string, MarketData>();
+        const markets = new Map<string, Market>();
+        async function* list({ limit, signal }: ListOptions) {
+          const { marketsData } = await service.listLatestMarketData({}, { signal });
+          for (const each of marketsData) {
+            data.set(each.market, each);
+          }
+          const request = { includeSettled: options.settled === true || only !== undefined };
+          const all = client.records(listMarkets, request, { limit: only === undefined ? limit : undefined, signal });
+          for await (const record of all) {
+            if (isRequested(record.node.id)) {
+              markets.set(record.node.id, record.node);
+              yield record;
             }
-            return [{ ...market, state: latest.marketState, tradingMode: latest.marketTradingMode }];
-          });
+          }
         }
-      }
-      return {
-        type: marketsType(names, data),
-        marketOf: ({ id }) => id,
-        list,
-        key: ({ id }) => id,
-        streams: [changes],
-      };
-    }),
+        async function* changes(signal: AbortSignal, relist: () => void) {
+          for await (const { marketData } of service.observeMarketsData({}, { signal })) {
+            const requested = marketData.filter((latest) => isRequested(latest.market));
+            yield requested.flatMap((latest) => {
+              data.set(latest.market, latest);
+              const market = markets.get(latest.market);
+              if (market === undefined) {
+                relist();
+                return [];
+              }
+              return [{ ...market, state: latest.marketState, tradingMode: latest.marketTradingMode }];
+            });
+          }
+        }
+        return {
+          type: marketsType(names, data),
+          marketOf: ({ id }) => id,
+          list,
+          key: ({ id }) => id,
+          streams: [changes],
+        };
+      }),
   );
 }
 
@@ -294,12 +301,4 @@ async function filterOf({ market = [], party = [] }: FilterOptions, names: Names
     marketIds: await Promise.all(market.map(names.market)),
     partyIds: await Promise.all(party.map(names.party)),
   };
-}
-
-async function loadAssets(client: Client, signal: AbortSignal): Promise<ReadonlyMap<string, Asset>> {
-  const assets = new Map<string, Asset>();
-  for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED, signal })) {
-    assets.set(node.id, node);
-  }
-  return assets;
 }

@@ -156,9 +156,10 @@ export async function findId(text: string, ids: AsyncIterable<string>, what: str
     all.add(id.toLowerCase());
   }
   if (all.size > MAX_NAMED) {
-    throw new RequestError(`the node has too many records to find the ${what} ${JSON.stringify(text)}`, {
-      advice: "Use all 64 digits of its ID, which --wide and --output jsonl print.",
-    });
+    throw new RequestError(
+      `cannot find the ${what} ${JSON.stringify(text)} by the start of its ID: the node has more than ${MAX_NAMED}`,
+      { advice: "Use all 64 digits of the ID, which lists print with --wide or --output jsonl." },
+    );
   }
   const found = [...all].filter((id) => id.startsWith(start));
   return onlyOf(found, { missing, several: `${found.length} IDs begin with ${JSON.stringify(text)}`, advice });

@@ -1,6 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type AccountBalance, AccountBalanceSchema } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Asset } from "../../../gen/vega/assets_pb.js";
 import {
   type Market,
   Market_StateSchema,
@@ -23,9 +22,9 @@ import {
   Trade_TypeSchema,
   TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { formatDecimal } from "../../index.js";
 import { isoTime } from "../formatting.js";
 import { type ListingType, valueName } from "../listing.js";
+import { type Assets, balanceText } from "./assets.js";
 import { marketCode, type Names } from "./record-names.js";
 
 /**
@@ -143,14 +142,8 @@ export function positionsType(names: Names): ListingType<typeof PositionSchema> 
 }
 
 /** Creates the type of accounts, like {@link marketsType}, with the assets by their identifiers. */
-export function accountsType(
-  names: Names,
-  assets: ReadonlyMap<string, Asset>,
-): ListingType<typeof AccountBalanceSchema> {
-  const decimals = ({ balance, asset }: AccountBalance) => {
-    const details = assets.get(asset)?.details;
-    return { balance: details === undefined ? "" : formatDecimal(balance, Number(details.decimals)) };
-  };
+export function accountsType(names: Names, assets: Assets): ListingType<typeof AccountBalanceSchema> {
+  const decimals = (account: AccountBalance) => ({ balance: balanceText(account, assets) ?? "" });
   return {
     desc: AccountBalanceSchema,
     name: "accounts",

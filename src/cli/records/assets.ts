@@ -1,0 +1,72 @@
+import { type AccountBalance, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { Asset } from "../../../gen/vega/assets_pb.js";
+import { TradewireError } from "../../errors/index.js";
+import { type Client, formatDecimal } from "../../index.js";
+import { type CommandContext, printable } from "../output.js";
+import { MAX_NAMED } from "./record-names.js";
+
+const { listAssets } = TradingDataService.method;
+
+/** The assets of a node, by their identifiers. */
+export type Assets = ReadonlyMap<string, Asset>;
+
+/**
+ * Loads the assets of a node.
+ *
+ * @param client the client
+ * @param signal cancels the calls
+ * @returns the assets
+ */
+export async function loadAssets(client: Client, signal: AbortSignal): Promise<Assets> {
+  const assets = new Map<string, Asset>();
+  for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED, signal })) {
+    assets.set(node.id, node);
+  }
+  return assets;
+}
+
+/**
+ * Creates a function that loads the assets of a node when an unknown one occurs, once for each. A node that does not list
+ * them is noted, and is no error.
+ *
+ * @param client the client
+ * @param context the signal that ends the calls, and the stream of notes
+ * @returns the function, which returns the assets that are known
+ */
+export function createAssets(
+  client: Client,
+  { signal, notes }: Pick<CommandContext, "signal" | "notes">,
+): (assetId: string) => Promise<Assets> {
+  const requested = new Set<string>();
+  let assets: Assets = new Map();
+  return async (assetId) => {
+    if (!assets.has(assetId) && !requested.has(assetId)) {
+      requested.add(assetId);
+      try {
+        assets = await loadAssets(client, signal);
+      } catch (reason) {
+        if (signal.aborted || !(reason instanceof TradewireError)) {
+          throw reason;
+        }
+        const note = `the decimals of asset ${assetId} cannot be loaded: ${reason.summary}; its balances are in units`;
+        notes.write(`tradewire: ${printable(note)}\n`);
+      }
+    }
+    return assets;
+  };
+}
+
+/**
+ * Formats the balance of an account as a decimal number.
+ *
+ * @param account the asset and its amount in units
+ * @param assets the assets
+ * @returns the balance; undefined if the asset is unknown
+ */
+export function balanceText(
+  { balance, asset }: Pick<AccountBalance, "balance" | "asset">,
+  assets: Assets,
+): string | undefined {
+  const details = assets.get(asset)?.details;
+  return details && formatDecimal(balance, Number(details.decimals));
+}

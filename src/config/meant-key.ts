@@ -1,0 +1,65 @@
+import { closestName } from "../errors/error-text.js";
+
+/** The keys that people look for under other names, which are in lower case and without separators. */
+const OTHER_KEYS: Readonly<Record<string, string>> = {
+  attempts: "retry.tries",
+  retries: "retry.tries",
+  maxretries: "retry.tries",
+  retryattempts: "retry.tries",
+  retrymaxattempts: "retry.tries",
+  retryretries: "retry.tries",
+  retrymaxretries: "retry.tries",
+  retrycount: "retry.tries",
+  retrydelayms: "retry.baseMs",
+  retrybackoffms: "retry.baseMs",
+  timeout: "timeouts.callMs",
+  timeoutms: "timeouts.callMs",
+  calltimeout: "timeouts.callMs",
+  connecttimeout: "timeouts.connectMs",
+  idletimeout: "timeouts.idleMs",
+  token: "grpc.headers",
+  tokens: "grpc.headers",
+  headers: "grpc.headers",
+  auth: "grpc.headers",
+  authorization: "grpc.headers",
+  apikey: "grpc.headers",
+  host: "grpc.url",
+  endpoint: "grpc.url",
+  node: "grpc.url",
+  server: "grpc.url",
+  chain: "chainId",
+  network: "chainId",
+  ratelimit: "limits.callsPerSecond",
+  cafile: "grpc.tls.caFile",
+};
+
+/**
+ * Returns the key of the configuration that an unknown name means.
+ *
+ * @param name the name of a key or an environment variable without the prefix, such as `retry.attempts` or `RETRY_ATTEMPTS`
+ * @param keys the names of the keys and of the groups of keys
+ * @returns the key that is known by this other name, or else the closest one; undefined if none is close
+ */
+export function meantKey(name: string, keys: readonly string[]): string | undefined {
+  const plain = name.toLowerCase().replace(/[._-]/g, "");
+  return Object.hasOwn(OTHER_KEYS, plain) ? OTHER_KEYS[plain] : closestName(name, keys);
+}
+
+/** An unknown name, and the name that is probably meant. */
+export interface NearMiss {
+  readonly written: string;
+  readonly meant: string;
+}
+
+/**
+ * Suggests the names that are meant.
+ *
+ * @param misses the unknown names
+ * @returns questions, each with a trailing space; empty if there are none
+ */
+export function suggestionText(misses: readonly NearMiss[]): string {
+  const [only, ...others] = misses;
+  return only !== undefined && others.length === 0
+    ? `Did you mean ${only.meant}? `
+    : misses.map(({ written, meant }) => `Did you mean ${meant} instead of ${written}? `).join("");
+}
