@@ -1,5 +1,6 @@
 import { ownFilePath } from "../config/config-files.js";
 import { transportsOf, urlsOf } from "../config/config-schema.js";
+import { staysOnLoopback } from "../config/loopback.js";
 import type { LoadedConfig } from "../index.js";
 import type { Streams } from "./output.js";
 
@@ -21,7 +22,19 @@ export function originsOf(loaded: LoadedConfig, environment: Streams["environmen
     const defaults = urls.map(({ url }) => url).join(" and ");
     return `No node is configured, so the default was used (${defaults}). Start a local node with \`tradewire devnode\`, or set your node's URL with --grpc-url, --rest-url or in ${file}.`;
   }
-  return urls.map(({ url, key }) => `${url} is set by ${originOf(loaded, key)}.`).join(" ");
+  const origins = urls.map(({ url, key }) => `${url} is set by ${originOf(loaded, key)}.`);
+  const start = staysOnLoopback(config) ? ["`tradewire devnode` starts a local node."] : [];
+  return [...origins, ...otherNodes(urls.map(({ key }) => sources.get(key) ?? "default")), ...start].join(" ");
+}
+
+/** Says how to name another node, unless options name all of them already. */
+function otherNodes(sources: readonly string[]): string[] {
+  if (sources.some((source) => / network \S+$/.test(source))) {
+    return ["To use another network, set --use."];
+  }
+  return sources.every((source) => source.startsWith("--"))
+    ? []
+    : ["To use another node, set --grpc-url or --rest-url."];
 }
 
 /**

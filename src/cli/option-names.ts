@@ -39,10 +39,6 @@ export function flagNames(command: Command | undefined): OptionNames {
       flags.set(name, found);
     }
   }
-  const urls = has.filter((flag) => flag === "--grpc-url" || flag === "--rest-url");
-  if (urls.length > 0) {
-    flags.set("URLs", urls.join(" and "));
-  }
   if (flags.has("genesis")) {
     for (const table of tableNames) {
       flags.set(`genesis.${table}`, `--genesis ${table}`);

@@ -168,7 +168,7 @@ export interface ErrorTextOptions {
   readonly wording?: ErrorWording | undefined;
   /** The stream that it is printed on; without it, the text is not coloured. */
   readonly to?: Pick<Streams, "err" | "environment"> | undefined;
-  /** Whether the command that explains the error is named; by default on a terminal. */
+  /** Whether the command that explains the error is named; by default on a terminal, except for errors of usage. */
   readonly namesExplanation?: boolean | undefined;
 }
 
@@ -181,7 +181,7 @@ export interface ErrorTextOptions {
  */
 export function errorText(
   reason: unknown,
-  { wording, to, namesExplanation = to?.err.isTTY === true }: ErrorTextOptions = {},
+  { wording, to, namesExplanation = to?.err.isTTY === true && !isUsage(reason) }: ErrorTextOptions = {},
 ): string {
   if (!(reason instanceof TradewireError)) {
     return `${head(reason instanceof Error ? reason.message : String(reason), to)}\n`;
@@ -194,6 +194,11 @@ export function errorText(
     ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n`
     : "";
   return `${twoLines(summary, advice, to)}${details.join("")}${reference}`;
+}
+
+/** Returns whether an error is about how the command was typed, which its own text explains. */
+function isUsage(reason: unknown): boolean {
+  return reason instanceof TradewireError && reason.errorCode === "TW_USAGE";
 }
 
 /** Returns whether a summary includes the texts of a detail, like that of a node's error includes its reasons. */

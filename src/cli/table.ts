@@ -225,6 +225,12 @@ export function wrapped(text: string, width: number): string[] {
   return lines;
 }
 
+/** Breaks a line that is a single word, such as a path, where it is longer than a width. */
+function broken(line: string, width: number): string[] {
+  const count = Math.ceil(line.length / width);
+  return count <= 1 ? [line] : Array.from({ length: count }, (_, at) => line.slice(at * width, (at + 1) * width));
+}
+
 /** The minimum width of a column whose texts are broken into lines. */
 const MIN_WRAPPED = 20;
 
@@ -244,7 +250,9 @@ export function wrapLastColumn(
   const others = header.length - 1;
   const left = width - tableWidth([header, ...rows].map((cells) => cells.slice(0, others))) - GAP.length;
   return rows.flatMap((cells) => {
-    const [first = "", ...further] = wrapped(cells[others] ?? "", Math.max(MIN_WRAPPED, left));
+    const columns = Math.max(MIN_WRAPPED, left);
+    const lines = wrapped(cells[others] ?? "", columns);
+    const [first = "", ...further] = lines.flatMap((line) => broken(line, columns));
     return [[...cells.slice(0, others), first], ...further.map((line) => [...header.slice(1).map(() => ""), line])];
   });
 }

@@ -17,8 +17,7 @@ export interface NetworkFailure {
   readonly errorCode?: ErrorCode;
 }
 
-const CHECK_NODE: ErrorText = (nameOf) =>
-  `Check that the node is running, ${nameOf("URLs", "that the URL is correct")}, and that the network works.`;
+const CHECK_NODE = "Check that the node is running, that the URL is correct, and that the network works.";
 const CHECK_TRANSPORT =
   "Check that the URL belongs to this transport: gRPC and REST have different ports, and a port with TLS needs an https: URL.";
 const CHECK_TLS: ErrorText = (nameOf) =>

@@ -53,6 +53,14 @@ it.each(["doctor", "config"])(
   },
 );
 
+it("breaks a path that is longer than its column", async () => {
+  const environment = { NO_COLOR: "1", XDG_CONFIG_HOME: `/${"folder".repeat(12)}` };
+  const terminal = { columns: 80, rows: 20 };
+  const { out } = await run(["doctor", "--grpc-url", node.grpcUrl], { terminal, environment });
+  expect(out).not.toContain("…");
+  expect(out.replaceAll(/\n +/g, "")).toContain(`${environment.XDG_CONFIG_HOME}/tradewire/config.json`);
+});
+
 it("warns of a transport in whose place another answers, and fails if none does", async () => {
   const down = `http://127.0.0.1:${await freePort()}`;
   const half = await doctor("--grpc-url", down, "--rest-url", node.restUrl);

@@ -2,15 +2,19 @@ import { expect, it } from "@jest/globals";
 import { run } from "../support/command.js";
 import { serveNode } from "../support/node.js";
 
+const orderEvent = (id: string) => ({ stopOrder: { id } });
+
 it("the start of an ID is not searched among too many stop orders, and the error names the limit", async () => {
+  const shown = "fd620b08".padEnd(64, "0");
   let listed = 0;
   const edges = () =>
     Array.from({ length: 1000 }, () => {
       listed += 1;
       const id = listed.toString(16).padStart(64, "0");
-      return { cursor: id, node: { stopOrder: { id } } };
+      return { cursor: id, node: orderEvent(listed === 7 ? shown : id) };
     });
   await using node = await serveNode({
+    getStopOrder: ({ orderId }) => ({ order: orderEvent(orderId) }),
     listStopOrders: () => ({ orders: { edges: edges(), pageInfo: { hasNextPage: true, endCursor: `${listed}` } } }),
   });
   const { code, out, err } = await run(["stop-order", "abcd", "--grpc-url", node.grpcUrl]);
@@ -18,7 +22,11 @@ it("the start of an ID is not searched among too many stop orders, and the error
     code: 2,
     out: "",
     err:
-      'tradewire: cannot find the stop order "abcd" by the start of its ID: the node has more than 5000\n' +
+      'tradewire: cannot find the stop order "abcd" by the start of its ID: the node has more than the 5000 that are searched\n' +
       "Use all 64 digits of the ID, which lists print with --wide or --output jsonl.\n",
   });
+  listed = 0;
+  // The digits that tables show are enough, as hardly any two identifiers share them.
+  const found = await run(["stop-order", "fd620b08…", "--json", "--grpc-url", node.grpcUrl]);
+  expect([found.code, JSON.parse(found.out).stopOrder.id]).toEqual([0, shown]);
 });

@@ -46,6 +46,17 @@ it("fails if no node can be used", async () => {
   expect(JSON.parse(out)).toMatchObject({ state: "unreachable", error: expect.stringContaining("refused") });
 });
 
+it("says where the URL comes from if no node is reachable", async () => {
+  const environment = { TRADEWIRE_GRPC_URL: down };
+  const { code, err } = await run(["status", "--output", "table"], { environment });
+  expect({ code, err }).toEqual({
+    code: 1,
+    err:
+      `grpc: the connection was refused (${down})\n${down} is set by environment variable TRADEWIRE_GRPC_URL. ` +
+      "To use another node, set --grpc-url or --rest-url. `tradewire devnode` starts a local node.\n",
+  });
+});
+
 it.each([["params", "spam.pow.difficulty"], ["segments"]])(
   "has %s read from a node that answers, of several",
   async (...command) => {

@@ -234,9 +234,13 @@ describe("a command", () => {
     const url = `http://127.0.0.1:${nothing}`;
     writeOwn({ networks: { down: { grpc: { url }, retry: { tries: 1 } } } });
     const byNetwork = await tradewire(["markets", "--use", "down"]);
-    expect(byNetwork.err).toContain(`${url} is set by ${own}, network down, line 5.\n`);
+    expect(byNetwork.err).toContain(
+      `${url} is set by ${own}, network down, line 5. To use another network, set --use. \`tradewire devnode\` starts a local node.\n`,
+    );
     const byVariable = await tradewire(["markets"], { TRADEWIRE_GRPC_URL: url, TRADEWIRE_RETRY_TRIES: "1" });
-    expect(byVariable.err).toContain(`${url} is set by environment variable TRADEWIRE_GRPC_URL.\n`);
+    expect(byVariable.err).toContain(
+      `${url} is set by environment variable TRADEWIRE_GRPC_URL. To use another node, set --grpc-url or --rest-url. \`tradewire devnode\` starts a local node.\n`,
+    );
     const asJson = await tradewire(["markets", "--json", "--grpc-url", url], { TRADEWIRE_RETRY_TRIES: "1" });
     expect(JSON.parse(asJson.out)).toMatchObject({
       error: { advice: expect.stringContaining(`${url} is set by --grpc-url.`) },

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import type { NodeStatus } from "../../index.js";
 import { wait } from "../../signal/wait.js";
 import { commandClient } from "../client.js";
-import { clientOptions } from "../client-options.js";
+import { clientOptions, loadClientConfig } from "../client-options.js";
+import { originsOf } from "../config-origins.js";
 import { addOptions, type OptionValues, parsed } from "../declarations.js";
 import { type CommandContext, printable, Reported } from "../output.js";
 import { type OutputFormat, printReport, recordsFormat, recordsOutput } from "../output-format.js";
@@ -24,7 +25,8 @@ const statusOptions = {
 export function addStatus(command: Command, context: CommandContext): void {
   const { signal } = context;
   addOptions(command, statusOptions).action(async (options: OptionValues<typeof statusOptions>) => {
-    await using client = commandClient(options, context);
+    const loaded = loadClientConfig(options, context);
+    await using client = commandClient(options, context, { config: loaded.config });
     const format = recordsFormat(options, context);
     let nodes = await client.status({ signal });
     await printNodes(nodes, format, context);
@@ -34,6 +36,9 @@ export function addStatus(command: Command, context: CommandContext): void {
       await printNodes(nodes, format, context);
     }
     if (!nodes.some(({ state }) => state === "usable" || state === "unchecked")) {
+      if (format === "table" && nodes.every(({ state }) => state === "unreachable")) {
+        context.notes.write(`${printable(originsOf(loaded, context.environment))}\n`);
+      }
       throw new Reported();
     }
   });

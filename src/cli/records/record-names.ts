@@ -13,6 +13,9 @@ export const MAX_NAMED = 5000;
 /** The minimum number of digits of an identifier that names it. */
 const MIN_DIGITS = 4;
 
+/** The digits of an identifier in tables, which hardly ever begin two identifiers. */
+const SHOWN_DIGITS = 8;
+
 const FULL_ID = /^[0-9a-f]{64}$/i;
 
 /** The names and decimals of markets, and how identifiers are read and shown. */
@@ -155,13 +158,15 @@ export async function findId(text: string, ids: AsyncIterable<string>, what: str
   for await (const id of ids) {
     all.add(id.toLowerCase());
   }
-  if (all.size > MAX_NAMED) {
+  const found = [...all].filter((id) => id.startsWith(start));
+  // More digits than that belong to one record, even if the others were not searched.
+  const isSafe = start.length >= SHOWN_DIGITS && found.length === 1;
+  if (all.size > MAX_NAMED && !isSafe) {
     throw new RequestError(
-      `cannot find the ${what} ${JSON.stringify(text)} by the start of its ID: the node has more than ${MAX_NAMED}`,
+      `cannot find the ${what} ${JSON.stringify(text)} by the start of its ID: the node has more than the ${MAX_NAMED} that are searched`,
       { advice: "Use all 64 digits of the ID, which lists print with --wide or --output jsonl." },
     );
   }
-  const found = [...all].filter((id) => id.startsWith(start));
   return onlyOf(found, { missing, several: `${found.length} IDs begin with ${JSON.stringify(text)}`, advice });
 }
 
