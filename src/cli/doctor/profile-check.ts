@@ -1,4 +1,4 @@
-import { parseCsvName } from "../../archive/export-names.js";
+import { parseCsvName } from "../../archive/index.js";
 import { TradewireError } from "../../errors/index.js";
 import type { Client, LoadedConfig } from "../../index.js";
 import type { Profile } from "../../schema/profile.js";
