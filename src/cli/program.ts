@@ -224,7 +224,10 @@ export async function runCommand(run: CommandRun): Promise<number> {
     signal: run.signal,
   };
   const [first = "", ...others] = run.args;
-  const args = Object.hasOwn(FORMER_NAMES, first) ? [FORMER_NAMES[first] ?? first, ...others] : run.args;
+  const named = Object.hasOwn(FORMER_NAMES, first) ? [FORMER_NAMES[first] ?? first, ...others] : run.args;
+  // Commander's `help` knows one level: `help sync status` becomes `sync status --help`.
+  const args =
+    first === "help" && others.filter((word) => !word.startsWith("-")).length > 1 ? [...others, "--help"] : named;
   if (first === COMPLETE) {
     await answerShell(others, version, context);
     return EXIT.ok;

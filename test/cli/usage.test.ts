@@ -94,3 +94,9 @@ it("tells with --quiet the error alone, and with --verbose each call", async () 
     /GetNetworkParameter over .*\n(.*\n)*tradewire: call \d+ ended after \d+ ms: 1 message\n/,
   );
 });
+
+it("prints the help of a subcommand, as with --help", async () => {
+  const asked = await run(["help", "sync", "status"]);
+  expect(asked.out).toMatch(/^Usage: tradewire sync status /);
+  expect(asked).toEqual(await run(["sync", "status", "--help"]));
+});
