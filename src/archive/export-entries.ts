@@ -117,7 +117,7 @@ function checkNext(fileName: string, name: ExportName, previous: ExportName | un
     throw corrupt(`the range in the name ${nameText(fileName)} is reversed`);
   }
   if (previous !== undefined && (name.chainId !== previous.chainId || name.table !== previous.table)) {
-    throw refused(`${nameText(fileName)} belongs to another table or chain than the previous file`);
+    throw refused(`${nameText(fileName)} belongs to a different table or chain than the previous file`);
   }
   if (previous !== undefined && name.fromBlock !== previous.toBlock + 1n) {
     throw corrupt(

@@ -311,7 +311,7 @@ export function changed({ path, fileName }: Part): ProtocolError {
  * @param paths the archives' paths, in block order; the next one is requested once the previous one was read
  * @param reading `maxRowBytes` is the maximum row size in bytes, 64 MiB by default; `signal` stops the reading
  * @returns the bytes of the joined file
- * @throws {@link ProtocolError} if an archive is corrupt, or has other columns than the first one
+ * @throws {@link ProtocolError} if an archive is corrupt, or has different columns than the first one
  * @throws {@link FileError} if one cannot be read
  * @throws {@link CanceledError} if the signal was aborted; the errors of `paths` unchanged
  */

@@ -213,7 +213,7 @@ function isPlainUrl(text: string): boolean {
  * Returns whether a text is the URL of an HTTP proxy.
  *
  * @param text any text
- * @returns whether it has the scheme `http:` or `https:`, a host, and no other parts than a user name, a password and a
+ * @returns whether it has the scheme `http:` or `https:`, a host, and otherwise only a user name, a password and a
  *   port
  */
 export function isProxyUrl(text: string): boolean {

@@ -63,7 +63,7 @@ export const ERROR_CODES = {
   },
   TW_CHAIN_MISMATCH: {
     class: "RequestError",
-    title: "The node is on another chain than expected",
+    title: "The node is not on the expected chain",
     cause:
       "The node, the configured `chainId`, the cursor of a follow or the target of a sync belong to different networks. Nothing was signed or written.",
     advice:
@@ -186,7 +186,7 @@ export const ERROR_CODES = {
     class: "ConnectionError",
     title: "No secure connection could be made",
     cause:
-      "The server's certificate has expired, is not trusted or has another name, the server does not speak TLS, or it requires a client certificate.",
+      "The server's certificate has expired, is not trusted or is for another hostname, the server does not speak TLS, or it requires a client certificate.",
     advice:
       "Check it with `openssl s_client -connect HOST:PORT`. Set `tls.caFile` for a private certificate authority, and `tls.certFile` and `tls.keyFile` for a client certificate. Use `http:` for a port without TLS.",
     example: "the server's certificate has expired (https://node.example:3007)",

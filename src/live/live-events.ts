@@ -51,7 +51,7 @@ export interface Events {
    * @throws {@link SlowConsumerError} while iterating, even with `reconnect`, if the stream ends because it is read too
    *   slowly
    * @throws {@link ProtocolError} while iterating, if an event's id is not `BLOCK-SEQUENCE`, or an event belongs to
-   *   another chain than the configured one or than earlier events
+   *   a different chain than the configured one or than earlier events
    * @throws {@link NodeError} while iterating, if the node refuses the request
    * @throws {@link CanceledError} while iterating, if the signal was aborted
    *

@@ -102,7 +102,7 @@ export interface Outcomes {
    * @param options how long to wait
    * @returns the outcome; `unknown`, with the places that were searched, if nothing shows it
    * @throws {@link RequestError} if it is not a hash, its signature does not cover its input data, or the node is on
-   *   another chain than the configured one; {@link CanceledError} if the signal was aborted
+   *   a different chain than the configured one; {@link CanceledError} if the signal was aborted
    *
    * @example
    * const { status } = await client.outcome(txHash, { timeoutMs: 10_000 });
@@ -141,7 +141,7 @@ export function createOutcomes(
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
 
   /**
-   * Rejects a node on another chain than the one that is named, because its records prove nothing. If the node does not answer in
+   * Rejects a node on a different chain than the one that is named, because its records prove nothing. If the node does not answer in
    * time, the search continues.
    */
   async function requireNamedChain(timeoutMs: number, { headers, signal: callers }: OutcomeOptions): Promise<void> {

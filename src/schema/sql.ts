@@ -232,8 +232,7 @@ export function columnType(column: TableColumn, dialect: SqlDialect, options: Sq
  * interface has for them: `1` in `trades.aggressor` is `SIDE_BUY`. A number without a name stays as text.
  *
  * @param schema the table
- * @param columns the names of the view's columns, in their order, quoted if necessary; unknown columns are copied
- *   unchanged
+ * @param columns the names of the view's columns, in order, quoted if necessary; unknown columns are copied unchanged
  * @param dialect the database
  * @param before prefix of the view's and the table's name, such as `public.`; empty by default
  * @returns the statement, without a semicolon; the view has the table's name with the suffix `_named`

@@ -81,7 +81,7 @@ export interface TableSchema {
   readonly version: number;
   /** The names of the primary key's columns, in their order. The rows of a segment are sorted by it. */
   readonly key: readonly string[];
-  /** The columns in their order, which is that of the CSV files. */
+  /** The columns in order, which is that of the CSV files. */
   readonly columns: readonly TableColumn[];
 }
 
@@ -133,7 +133,7 @@ export function tableSchema(table: TableName, version: number | bigint): TableSc
  * all versions.
  *
  * @param table such as `trades`
- * @returns the columns in their order, renamed ones by each of their names
+ * @returns the columns in order, renamed ones by each of their names
  * @throws {@link RequestError} if the table does not exist
  */
 export function columnsEver(table: TableName): TableColumn[] {

@@ -60,7 +60,7 @@ export interface RemoteSigner extends Signer, AsyncDisposable {
    * @param message the complete message, not its digest
    * @returns the signature, 64 bytes
    * @throws {@link PolicyError} if the policy does not allow it
-   * @throws {@link RequestError} if the signer refuses the message, or has another key than before
+   * @throws {@link RequestError} if the signer refuses the message, or has a different key than before
    * @throws {@link ConnectionError} if the process does not respond; nothing was sent
    */
   sign(message: Uint8Array): Promise<Uint8Array>;

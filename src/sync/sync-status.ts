@@ -50,7 +50,7 @@ export interface SyncStatus {
  * @param sink is only read, and closed at the end
  * @param options the node to compare with, the tables, and the range
  * @returns the state of each table
- * @throws `RequestError` if an option is wrong, or the sink holds another chain than the node; errors of node and
+ * @throws `RequestError` if an option is wrong, or the sink holds a different chain than the node; errors of node and
  *   sink
  *
  * @example

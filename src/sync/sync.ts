@@ -34,8 +34,8 @@ const [FIRST_WAIT_MS, MAX_WAIT_MS] = [250, 10_000];
  * A unit that fails after all retries is listed in the summary, and the others are loaded. If the histories of the sink
  * and the node diverge, nothing is changed.
  *
- * Some of several nodes may be unreachable or have only part of the history. Each node is asked only for what it has listed and
- * the others agree on. An unreachable node is retried after `pollMs`. The sync waits for units that no node has.
+ * Some of several nodes may be unreachable or have only part of the history. Each node gets requests only for units that it has
+ * listed and on which the others agree. An unreachable node is retried after `pollMs`. The sync waits for units that no node has.
  *
  * @param clients the node, or several nodes of one network, which share the load
  * @param options the sink, which is opened, and closed at the end in any case; the tables, the range, and limits

@@ -106,7 +106,7 @@ interface Findings {
  * @param sink is only read, and closed at the end
  * @param options the node, the depth, and the part of the sink
  * @returns how many units are sound, and which are not
- * @throws `RequestError` if an option is wrong, or the sink holds another chain than the node; errors of node and sink
+ * @throws `RequestError` if an option is wrong, or the sink holds a different chain than the node; errors of node and sink
  *
  * @example
  * const { unsound } = await verifySync(sink, { clients: client, deep: true });

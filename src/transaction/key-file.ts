@@ -80,7 +80,7 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
     async sign(message: Uint8Array): Promise<Uint8Array> {
       using signer = await readKeyFile(path);
       if (signer.publicKey !== publicKey) {
-        throw refusal(path, "the key file contains another key than before", {
+        throw refusal(path, "the key file contains a different key than before", {
           code: Code.FailedPrecondition,
           advice: `Restore the key of ${publicKey}, or create a signer for the new key.`,
         });

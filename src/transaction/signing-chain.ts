@@ -34,7 +34,7 @@ export function namedChain(chainId: string | undefined, settings: ChainSettings)
 }
 
 /**
- * Rejects a node that is on another chain than the configured one, or that reports no valid identifier.
+ * Rejects a node that is on a different chain than the configured one, or that reports no valid identifier.
  *
  * @param answered the identifier in the node's response, of any length
  * @param named the configured chain, if any

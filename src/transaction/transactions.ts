@@ -153,7 +153,7 @@ export interface Transactions {
    * @param options the signer, and the transaction's form
    * @returns the transaction, with its proof of work
    * @throws {@link CommandError} if a field of the command is wrong; nothing was signed then
-   * @throws {@link RequestError} if another option is invalid, the node is on another chain than the configured one, no
+   * @throws {@link RequestError} if another option is invalid, the node is on a different chain than the configured one, no
    *   chain is configured for a node that is not on loopback, the node requires more than `maxDifficulty`, the
    *   signature is invalid, the key is banned, or no new block appears
    * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` if it is not created within `timeoutMs`

@@ -48,7 +48,7 @@ describe("the files of an export", () => {
     expect(wrong(["c-trades-11-20.csv", "c-trades-1-10.csv"])).toContain("starts at block 1, but");
     for (const other of ["d-trades-11-20.csv", "c-orders-11-20.csv"]) {
       expect(wrong(["c-trades-1-10.csv", other])).toBe(
-        `the archive is rejected: "${other}" belongs to another table or chain than the previous file`,
+        `the archive is rejected: "${other}" belongs to a different table or chain than the previous file`,
       );
     }
     expect(wrong(["c-trades-10-9.csv"])).toBe(

@@ -97,7 +97,7 @@ const others: Readonly<Record<string, readonly [Buffer, RegExp]>> = {
       { ...one, name: "chain-1-trades-1-1000.csv" },
       { ...one, name: "chain-3-trades-1001-3000.csv" },
     ]),
-    /to another table or chain than the previous file/,
+    /to a different table or chain than the previous file/,
   ],
 };
 

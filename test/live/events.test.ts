@@ -103,7 +103,7 @@ describe("events", () => {
     expect(event?.kind === "unknown" && event.value.$unknown).toMatchObject([{ no: 777 }]);
   });
 
-  test("may come in another order than that of their ids, and stay in it", async () => {
+  test("may come in a different order than that of their ids, and stay in it", async () => {
     const ids = ["4-2", "4-1", "5-1", "4-3", "5-2"];
     await using node = await startObserving(sending(...ids.map((id) => eventOf(id))));
     expect(inShort(await take(5, node.client.events()))).toEqual(ids);
@@ -135,7 +135,7 @@ describe("events", () => {
     });
   });
 
-  test("of another chain than the configured one are refused, and of the one before where none is", async () => {
+  test("of a different chain than the configured one are refused, and of the one before where none is", async () => {
     const other = eventOf("2-1", { chainId: "chain-2" });
     const answer = async function* ({ signal }: BusCall) {
       yield [eventOf("1-1")];

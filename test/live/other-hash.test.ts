@@ -18,7 +18,7 @@ const end = (block: number) => eventOf(`${block}-9`, { event: { case: "endBlock"
 
 const cancel = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } } as const;
 
-/** Sends a command to a node that gives another hash than the client computes, and tells this result under it. */
+/** Sends a command to a node that gives a different hash than the client computes, and tells this result under it. */
 async function sendTo(result: MessageInitShape<typeof TransactionResultSchema>) {
   let submit = () => {};
   const submitted = new Promise<void>((resolve) => {

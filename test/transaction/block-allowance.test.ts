@@ -100,7 +100,7 @@ describe("a transaction", () => {
     expect(signals).toEqual([signal, signal]); // The first answer counts once the second one confirms it.
   });
 
-  it("is refused on another chain than the one that was named", async () => {
+  it("is refused on a different chain than the one that was named", async () => {
     const { take, asked } = allowanceAt();
     expect(await reasonOf(take({ chainId: "test-2" }))).toMatchObject({
       summary: expect.stringContaining("the node is on chain"),

@@ -245,7 +245,7 @@ describe("the key in a file", () => {
     const signer = await signerFromKeyFile(path);
     await writeFile(path, "cd".repeat(32));
     await expect(signer.sign(text("x"))).rejects.toThrow(
-      `contains another key than before\nRestore the key of ${signer.publicKey}`,
+      `contains a different key than before\nRestore the key of ${signer.publicKey}`,
     );
   });
 });

@@ -86,7 +86,7 @@ describe("a command that is signed", () => {
     expect(received).toEqual([]);
   });
 
-  it("is not signed for another chain than the one named", async () => {
+  it("is not signed for a different chain than the one named", async () => {
     const named = { isLoopback: false, chainId: "test-2" };
     expect(String(await reasonOf(transactionsAt({}, named).transactions.signCommand(stopOrder(), options)))).toContain(
       'the node is on chain "test-1", but the chain to sign for is "test-2"',

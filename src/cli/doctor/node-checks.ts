@@ -86,7 +86,7 @@ function adviceOn({ state, chainId, error }: NodeStatus, loaded: LoadedConfig): 
     : (error?.advice ?? "Use another node.");
 }
 
-/** Checks the chain. A node on another chain than the configured one is not usable, which `checkNode` reports. */
+/** Checks the chain. A node on a different chain than the configured one is not usable, which `checkNode` reports. */
 function checkChain({ chainId = "" }: NodeStatus, { config }: LoadedConfig): Finding {
   const check = "chain";
   if (config.chainId !== undefined) {

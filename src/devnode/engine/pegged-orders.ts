@@ -67,7 +67,7 @@ export function parkedOrder(order: Order): Order {
 }
 
 /**
- * Reprices pegged orders after a change of their reference prices, by arrival, and parks those without a reference
+ * Reprices pegged orders after a change of their reference prices, in order of arrival, and parks those without a reference
  * price. A repriced order goes to the back of its level and keeps its version.
  *
  * @param context the block

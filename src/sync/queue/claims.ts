@@ -83,7 +83,7 @@ export async function fetchJobs(
 }
 
 /**
- * Records that a claimed unit is fetched from another node than at first.
+ * Records that a claimed unit is fetched from a different node than at first.
  *
  * @param db the queue
  * @param workerId the worker that has the claim

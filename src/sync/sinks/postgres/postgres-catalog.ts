@@ -164,7 +164,7 @@ export async function schemaOid(client: PoolClient, name: string): Promise<strin
 }
 
 /**
- * Returns the name of the index by which the rows of a unit are found.
+ * Returns the name of the index that finds the rows of a unit.
  *
  * @param table such as `trades`
  * @returns the name

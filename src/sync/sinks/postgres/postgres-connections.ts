@@ -190,7 +190,7 @@ function slotsOf(pool: Pool): PoolSlots {
   return slots;
 }
 
-/** Limits concurrent work. Callers wait in their order, until their signals are aborted. */
+/** Limits concurrent work. Callers wait in order, until their signals are aborted. */
 export interface Slots {
   take(signal: AbortSignal): Promise<void>;
   give(): void;

@@ -126,8 +126,8 @@ export function keySql(table: TableName, prefix: string, partitionedBy: readonly
 }
 
 /**
- * Returns the statement that creates the index by which the rows of a unit are found. The rows are adjacent, so a block range
- * index of a few hundred bytes suffices.
+ * Returns the statement that creates the index that finds the rows of a unit. The rows are adjacent, so a block range index of a
+ * few hundred bytes suffices.
  *
  * @param table the table
  * @param prefix the prefix of its name, such as `public.`
