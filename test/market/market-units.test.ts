@@ -227,7 +227,7 @@ describe("commands of decimal numbers", () => {
     const given = [{ ...limit, size: "1", marketId: other }];
     expect(() => Reflect.apply(units.order, units, given)).toThrow('unknown field "marketId" in the order');
     expect(() => Reflect.apply(units.amendment, units, [{ orderId: other, prize: "1" }])).toThrow(
-      'Did you mean price?',
+      "Did you mean price?",
     );
     expect(() => Reflect.apply(units.order, units, [{ ...limit, size: 1 }])).toThrow(
       'size must be a decimal number as a string, such as "12.345" (got 1)',
