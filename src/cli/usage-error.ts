@@ -60,7 +60,10 @@ function adviceOnArgument(value: string, command: Command, flags: readonly strin
   if (LISTING_WORDS.has(value)) {
     return `\`${name}\` needs no argument. Try \`${name} --help\`.`;
   }
-  const filters = FILTERS.filter((filter) => flags.includes(filter)).map((filter) => `${filter} ${value}`);
+  const takesOthers = command.registeredArguments.length > 0; // Such a command does not list: its --type is something else.
+  const filters = takesOthers
+    ? []
+    : FILTERS.filter((filter) => flags.includes(filter)).map((filter) => `${filter} ${value}`);
   const single = name.replace(/s$/, "");
   const hasSingle = command.parent?.commands.some((each) => fullName(each) === single && single !== name) === true;
   const ways = [

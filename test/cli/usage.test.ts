@@ -39,6 +39,7 @@ it.each([
   ],
   [["trades", "ls"], /^tradewire: unexpected argument 'ls'\n`tradewire trades` needs no argument\. Try /],
   [["stop-orders", "0abc"], /\n`tradewire stop-order 0abc` shows a single record\. To filter, use --market 0abc or /],
+  [["submit", "order.json", "sync"], /\nTry `tradewire submit --help`\.\n$/],
   [["events", "order"], /\nTo filter, use --type order or --market order or --party order\. /],
   [["status", "x"], /^tradewire: unexpected argument 'x'\nTry `tradewire status --help`\.\n$/],
   [["params", "a", "b"], /^tradewire: unexpected argument 'b'\nTry /],

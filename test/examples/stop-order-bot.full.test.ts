@@ -25,8 +25,8 @@ const seed = "5a".repeat(32);
 const own = signerFromSeed(seed);
 const filter = { partyIds: [own.publicKey], marketIds: [openMarket] };
 
-/** How long the bot's leases are, in milliseconds: 80 blocks. */
-const LEASE_MS = 4000;
+/** How long the leases of the bot are, in milliseconds: 200 blocks. A busy machine takes seconds to start the bot again. */
+const LEASE_MS = 10_000;
 const OPTIONS = { blockMs: 50, segments: 2, blocksPerSegment: 10 };
 
 /** Buy or sell, at whatever price: a large order goes through the book. */
