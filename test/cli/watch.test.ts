@@ -25,7 +25,7 @@ function watch(args: readonly string[], url = node.grpcUrl) {
 }
 
 /** Makes blocks until the command has printed more lines. */
-async function untilMore(lines: () => readonly string[], count: number): Promise<void> {
+async function untilMore(lines: () => readonly unknown[], count: number): Promise<void> {
   for (let made = 0; lines().length <= count && made < 5; made += 1) {
     await node.makeBlock();
   }
@@ -63,11 +63,11 @@ describe("--watch in a pipe", () => {
     const units = await client.marketUnits(openMarket);
     const limit = { side: Side.BUY, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC };
     const order = units.order({ ...limit, price: found()[0].decimals.bestOfferPrice, size: "1" });
-    // The list can be printed before the node has opened the stream, which does not repeat earlier changes.
-    while (found().length < 2) {
-      await client.sendCommand(order, { signer });
-      await node.makeBlock();
-    }
+    await client.sendCommand(order, { signer });
+    await untilMore(found, 1);
+    // The records are listed twice, so that a third change can only come from the stream.
+    await untilMore(found, 2);
+    await untilMore(found, 3);
     expect(found()[1].decimals).not.toEqual(found()[0].decimals);
     await interrupted(running);
   });

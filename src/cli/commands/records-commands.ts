@@ -80,9 +80,10 @@ export function addMarkets(command: Command, context: CommandContext): void {
           }
         }
         async function* changes(signal: AbortSignal, relist: () => void) {
-          for await (const { marketData } of service.observeMarketsData({}, { signal })) {
-            const requested = marketData.filter((latest) => isRequested(latest.market));
-            yield requested.flatMap((latest) => {
+          // Nodes stream the data of the named markets only.
+          const marketIds = only === undefined ? [...(await names.markets()).keys()] : [only];
+          for await (const { marketData } of service.observeMarketsData({ marketIds }, { signal })) {
+            yield marketData.flatMap((latest) => {
               data.set(latest.market, latest);
               const market = markets.get(latest.market);
               if (market === undefined) {
