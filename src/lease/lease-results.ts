@@ -237,7 +237,7 @@ export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }
 }
 
 /**
- * Removes the stop orders whose expiry has passed. Their outcome is read if its event was missed.
+ * Removes the stop orders whose expiry has passed. If the event of an outcome was missed, the outcome is read from the records.
  *
  * @param state the leases, which change
  * @param services services that read the records of stop orders

@@ -15,7 +15,7 @@ const MISSING_LISTED = 100;
 
 /** Options of a status. */
 export interface StatusOptions {
-  /** The node, or several of one network, to compare with; without them, missing segments are not known. */
+  /** The node to compare with, or several nodes of one network. Without it, missing segments cannot be reported. */
   readonly clients?: SyncClient | readonly SyncClient[] | undefined;
   /** All tables by default. */
   readonly tables?: readonly TableName[] | undefined;

@@ -6,7 +6,7 @@ import { lazyControllerOf, onAbort } from "../signal/abort.js";
 import { deadlineError, isUnsentError, toConnectError } from "./call-failure.js";
 
 /**
- * The reason with which the signal of a call that has ended is aborted. All calls share it, since to create an error takes
+ * The reason with which the signal of a call that has ended is aborted. All calls share it, since creating an error takes
  * longer than the rest of {@link runUnary}.
  */
 const CALL_ENDED = new DOMException("the call has ended", "AbortError");
