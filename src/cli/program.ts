@@ -82,7 +82,7 @@ function listEveryday(program: Command): void {
       .filter((each) => COMMANDS.get(each.name())?.isEveryday ?? each.name() === "help");
   program
     .configureHelp({ ...program.configureHelp(), visibleCommands })
-    .addHelpText("after", "\nThese are the most commonly used commands; `tradewire help --all` lists all of them.");
+    .addHelpText("after", "\nThese are the most common commands; `tradewire help --all` lists all of them.");
 }
 
 /** The width of help on a stream of unknown width, in characters. */

@@ -22,7 +22,7 @@ const bad: Readonly<Record<string, { readonly archive: Buffer; readonly said: Re
   },
   "files out of the order of their blocks": { archive: rawZip([two, one]), said: /starts at block 1, but/ },
   "a gap": { archive: rawZip([one, { ...two, name: "c-trades-12-20.csv" }]), said: /starts at block 12, but/ },
-  "two chains": { archive: rawZip([one, { ...two, name: "d-trades-11-20.csv" }]), said: /another table or chain/ },
+  "two chains": { archive: rawZip([one, { ...two, name: "d-trades-11-20.csv" }]), said: /a different table or chain/ },
   "an archive inside": {
     archive: rawZip([{ ...one, content: good }]),
     said: /c-trades-1-10\.csv, line 1, /,

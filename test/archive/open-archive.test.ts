@@ -330,8 +330,8 @@ const refusals: Readonly<Record<string, readonly [Buffer, RegExp]>> = {
   "ranges that overlap": [rawZip([one, { ...two, name: "c-trades-10-20.csv" }]), /starts at block 10/],
   "ranges in reverse": [rawZip([two, one]), /starts at block 1, but/],
   "a reversed range": [named("c-trades-10-1.csv"), /is reversed/],
-  "two tables": [rawZip([one, { ...two, name: "c-orders-11-20.csv" }]), /another table or chain/],
-  "two chains": [rawZip([one, { ...two, name: "d-trades-11-20.csv" }]), /another table or chain/],
+  "two tables": [rawZip([one, { ...two, name: "c-orders-11-20.csv" }]), /a different table or chain/],
+  "two chains": [rawZip([one, { ...two, name: "d-trades-11-20.csv" }]), /a different table or chain/],
 };
 
 describe("openArchive refuses", () => {

@@ -37,7 +37,7 @@ describe("the tail of an archive", () => {
       await expect(bytes.read(position, length)).rejects.toMatchObject({
         code: Code.ResourceExhausted,
         summary: "the archive is too large: its directory exceeds 1048576 bytes",
-        message: expect.stringContaining("No export has so many files"),
+        message: expect.stringContaining("No export has that many files"),
       });
     }
   });

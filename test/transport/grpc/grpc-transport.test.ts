@@ -258,7 +258,7 @@ describe("failures over gRPC", () => {
       "a compressed message that was not asked for",
       { pieces: [frame(gzipSync("x"), 1)], ending: OK },
       Code.Internal,
-      "has a compression that was not requested",
+      "uses a compression that was not requested",
     ],
     [
       "an encoding that was not asked for",

@@ -135,7 +135,9 @@ describe("unary calls over REST", () => {
 
   it("do not wait for the end of a body that cannot be read", async () => {
     const pieces = [head("200 OK", { ...JSON_TYPE, ...CHUNKED, "content-encoding": "zstd" }), chunk("{")];
-    expect((await ownFailure(segments({ pieces, ending: "keep" }))).summary).toMatch(/^the response has/);
+    expect((await ownFailure(segments({ pieces, ending: "keep" }))).summary).toMatch(
+      /^the response uses a compression/,
+    );
     await server.requests[0]?.closed;
   });
 });
