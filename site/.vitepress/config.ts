@@ -45,18 +45,28 @@ const entries = (await readFile(`${root}out/pages/library/index.md`, "utf8")).ma
 const library = {
   text: "Library",
   link: "/library/",
-  collapsed: true,
   items: [...entries].map(([, text, path]) => ({ text, link: `/library/${path}` })),
 };
-const sidebar = (await Promise.all(sections.map(sidebarOf))).map(({ items = [], ...section }) => ({
-  ...section,
-  items: section.text === "Reference" ? [...items, library] : items,
-}));
+
+/** The sidebar of each page is that of its section: each load builds the whole sidebar, which takes long on phones. */
+const sidebar = Object.fromEntries(
+  await Promise.all(
+    sections.map(async (section) => {
+      const items = [
+        await sidebarOf(section),
+        ...(section.title === "Reference" ? [{ ...library, collapsed: true }] : []),
+      ];
+      return section.groups.flatMap(({ pages }) => pages).map((page) => [linkTo(page), items] as const);
+    }),
+  ).then((pages) => [...pages.flat(), ["/library/", [library]] as const]),
+);
 
 export default defineConfig({
   title: "tradewire",
   description,
   lang: "en",
+  // Otherwise each load computes the styles of the whole page twice more, which takes long on phones.
+  appearance: { disableTransition: false },
   head: [["link", { rel: "icon", href: icon }]],
   srcDir: "../out/pages",
   outDir: "../out/site",
