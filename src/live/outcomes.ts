@@ -141,8 +141,8 @@ export function createOutcomes(
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
 
   /**
-   * Rejects a node on a different chain than the one that is named, because its records prove nothing. If the node does not answer in
-   * time, the search continues.
+   * Rejects a node on a different chain than the configured one, because its records prove nothing. If the node does not
+   * answer in time, the search continues.
    */
   async function requireNamedChain(timeoutMs: number, { headers, signal: callers }: OutcomeOptions): Promise<void> {
     if (chainId === undefined) {
@@ -158,11 +158,11 @@ export function createOutcomes(
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
-  function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
-    return withCaller(async () => {
-      if (!isExecute(options)) {
-        return transactions.sendCommand(command, options);
-      }
+  async function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
+    if (!isExecute(options)) {
+      return await transactions.sendCommand(command, options);
+    }
+    return await withCaller(async () => {
       await requireSendable(command, options, EXECUTE_COMMAND_OPTIONS); // What is wrong is said before the node is asked.
       const { type } = options;
       const { execute } = await load();
@@ -176,11 +176,11 @@ export function createOutcomes(
 
   function submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   function submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
-  function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
-    return withCaller(async () => {
-      if (!isExecute(options)) {
-        return transactions.submitTransaction(request, options);
-      }
+  async function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
+    if (!isExecute(options)) {
+      return await transactions.submitTransaction(request, options);
+    }
+    return await withCaller(async () => {
       assertKnownKeys("options", options, EXECUTE_OPTIONS);
       validateCallOptions(options);
       const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
