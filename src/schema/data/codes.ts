@@ -9,18 +9,8 @@ import {
   Trade_TypeSchema,
 } from "../../../gen/client/vega/vega_pb.js";
 
-/** The full name of an enum of the API that numbers in the tables represent. */
-export type WireEnum =
-  | "vega.Order.Status"
-  | "vega.Order.TimeInForce"
-  | "vega.Order.Type"
-  | "vega.OrderError"
-  | "vega.PeggedReference"
-  | "vega.Side"
-  | "vega.Trade.Type";
-
 /** The descriptors of the API's enums that numbers in the tables represent. */
-export const wireEnums: { readonly [name in WireEnum]: DescEnum } = {
+export const wireEnums = {
   "vega.Order.Status": Order_StatusSchema,
   "vega.Order.TimeInForce": Order_TimeInForceSchema,
   "vega.Order.Type": Order_TypeSchema,
@@ -28,4 +18,7 @@ export const wireEnums: { readonly [name in WireEnum]: DescEnum } = {
   "vega.PeggedReference": PeggedReferenceSchema,
   "vega.Side": SideSchema,
   "vega.Trade.Type": Trade_TypeSchema,
-};
+} as const satisfies Readonly<Record<string, DescEnum>>;
+
+/** The full name of an enum of the API that numbers in the tables represent. */
+export type WireEnum = keyof typeof wireEnums;
