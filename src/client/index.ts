@@ -174,7 +174,8 @@ export interface Client
    * @throws {@link RequestError} if an option or the policy is wrong
    *
    * @example
-   * const policy = { maxOrdersPerMinute: 60, markets: { [marketId]: { maxSize: "10", maxNotional: "50000", maxPosition: "25" } } };
+   * const limits = { maxSize: "10", maxNotional: "50000", maxPosition: "25" };
+   * const policy = { maxOrdersPerMinute: 60, markets: { [marketId]: limits } };
    * await using guard = await client.guard({ signer, policy });
    * await client.sendCommand(command, { signer: guard }); // Throws a PolicyError if it is beyond the policy.
    */

@@ -151,8 +151,8 @@ export interface FallbackConfig {
   /** Whether reads go to the `first` node that can be used, or to all of them in turn: `round-robin`. */
   readonly strategy: "first" | "round-robin";
   /**
-   * The number of blocks that a node may lag the others before it is no longer used. A node whose data node is more
-   * than ten seconds behind its core is not used either. Only for several nodes.
+   * The maximum number of blocks that a node may lag the others. A client with several nodes skips those that lag more,
+   * and those whose data node is more than ten seconds behind their core.
    */
   readonly maxLagBlocks: number;
   /** The cooldown after the first failure, in milliseconds; it doubles with each failure. */

@@ -114,7 +114,7 @@ export interface LocalNetwork {
   readonly streams: OpenStreams;
   /** Returns the counts of the last block; zeros for a block of the generated history. */
   inLastBlock(): BlockCounts;
-  /** Makes a block of the waiting transactions. If the time, in Unix nanoseconds, is too early, it is moved after the last block. */
+  /** Makes a block of the waiting transactions. A time, in Unix nanoseconds, that is too early is moved after the last block. */
   makeBlock(time: bigint): MadeBlock;
   /**
    * Executes a stored block again.

@@ -3,7 +3,7 @@ import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 
 const ROOT = 0;
 
-/** Permission bits: read and write for everyone and for the group, and the one that lets only owners rename and delete entries. */
+/** Permission bits: read and write for everyone and for the group, and the sticky bit of folders. */
 const ALL_READ = 0o004;
 const GROUP_READ = 0o040;
 const ALL_WRITE = 0o002;

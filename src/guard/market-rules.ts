@@ -36,7 +36,10 @@ export interface PolicyMarkets {
 export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUnits"]): PolicyMarkets {
   const loaded = new Map<string, MarketLimits>();
 
-  /** The network knows identifiers in lower case only. A node that knows others must not get an order past a market's own rules. */
+  /**
+   * The network knows identifiers in lower case only. A node that knows others must not get an order past a market's
+   * own rules.
+   */
   const policyOf = (marketId: string): MarketPolicy | undefined => {
     const rules = Object.hasOwn(policy.markets, marketId) ? policy.markets[marketId] : policy.markets["*"];
     return marketId === marketId.toLowerCase() ? rules : undefined;

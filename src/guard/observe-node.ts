@@ -160,8 +160,8 @@ async function lookUpMissing(
 
 /**
  * Settles the amendments that the listed orders have. An amendment raises the version of its order by 1 (v0.78.0,
- * `ApplyOrderAmendment` in core/types/matching.go). Transactions may be executed in a different order than they were signed in, so
- * all of an order's amendments are seen together.
+ * `ApplyOrderAmendment` in core/types/matching.go). Transactions may be executed in a different order than they were
+ * signed in, so all of an order's amendments are seen together.
  */
 function settleAmendments(
   waiting: readonly UnseenPart[],

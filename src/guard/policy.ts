@@ -21,7 +21,10 @@ export const GUARD_MODES = ["active", "reducing", "halted"] as const satisfies r
 export interface MarketPolicy {
   /** The maximum size of an order, in the market's decimals for sizes. */
   readonly maxSize: string;
-  /** The maximum of size times price of an order, in the market's quote. The mark price is used if the order has no price, and for a sell order below it. */
+  /**
+   * The maximum of size times price of an order, in the market's quote. The mark price is used if the order has no
+   * price, and for a sell order below it.
+   */
   readonly maxNotional: string;
   /**
    * The maximum size of the position, long or short, if all open orders of a side are filled. Orders that are signed and not

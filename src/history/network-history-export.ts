@@ -30,8 +30,8 @@ export interface ExportOptions extends CallOptions {
   readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
   /**
    * Whether the first chunk must contain extensions. The default is `required`, as the profile
-   * `specification` sets. Use `optional` for nodes that send none, as deployed v0.78 nodes do. The rule does not apply to a raw HTTP body, which
-   * has no chunks.
+   * `specification` sets. Use `optional` for nodes that send none, as deployed v0.78 nodes do. The rule does not apply
+   * to a raw HTTP body, which has no chunks.
    */
   readonly extensions?: "required" | "optional" | undefined;
   /**

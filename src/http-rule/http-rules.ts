@@ -4,7 +4,7 @@ import { readBoundedFile } from "../file/bounded-file.js";
 import { assertArray, invalidValueError } from "../input/assert.js";
 import { withHttpRule } from "./http-rule.js";
 
-/** HTTP rules by the full name of their method, such as `vega.api.v1.CoreService.Statistics`. They come from {@link loadHttpRules}. */
+/** HTTP rules by the full name of their method, such as `vega.api.v1.CoreService.Statistics`. See {@link loadHttpRules}. */
 export type HttpRules = ReadonlyMap<string, HttpRule>;
 
 /** The maximum size of a file of HTTP rules, in bytes. */

@@ -17,7 +17,7 @@ export interface JournalPool {
 
 /** How a journal is stored in PostgreSQL. */
 export interface PostgresJournalOptions {
-  /** The name of the table, in the search path of the connection; `tradewire_intents` by default. It is created if it is missing. */
+  /** The table's name, in the connection's search path; `tradewire_intents` by default. It is created if it is missing. */
   readonly table?: string | undefined;
 }
 

@@ -32,7 +32,8 @@ export function createBodyValidator(mediaType: string): (part: BodyPart) => void
     number += 1;
     const found = contentType.split(";", 1)[0]?.trim().toLowerCase();
     if (found === "text/html") {
-      throw responseError(unexpectedContentType(found), { suffix: quoteBodyStart(data) }); // A raw body has the content type of its response.
+      // A raw body has the content type of its response.
+      throw responseError(unexpectedContentType(found), { suffix: quoteBodyStart(data) });
     }
     // Chunks after the first may omit the content type.
     if (found !== mediaType && (number === 1 || found !== "")) {

@@ -161,7 +161,7 @@ function notRenewed({ txHash, ...outcome }: Exclude<Outcome, { readonly status: 
   });
 }
 
-/** Notes whether a market is in an auction, where that decides whether a position would be closed. Renewals do not depend on it. */
+/** Notes whether a market is in an auction: it decides whether a position would be closed. Renewals do not depend on it. */
 async function noteAuction(
   state: LeaseState,
   marketId: string,

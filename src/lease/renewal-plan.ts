@@ -134,9 +134,9 @@ export function planOpening(
 }
 
 /**
- * Returns the stop orders of a market that may be pending. A batch may have space for the first ones only, and the network refuses
- * new ones where those that it has are as many as it allows, so those come first that it most likely has: placed ones, then the
- * latest ones, whose transaction has canceled the others.
+ * Returns the stop orders of a market that may be pending, those that the network most likely has first: placed ones,
+ * then the latest ones, whose transaction has canceled the others. The order matters because a batch may have space for
+ * the first ones only, and the network refuses new stop orders once it has as many as it allows.
  */
 function cancellable(state: LeaseState, marketId: string): readonly LeasedStop[] {
   const all = [...state.stops.values()].filter((stop) => stop.marketId === marketId);

@@ -211,8 +211,8 @@ export function brokenListing(summary: string): ProtocolError {
 
 /**
  * Returns how a listing of a data node counts the records of its pages. `ListGovernanceData` counts each proposal of a
- * batch, and then returns the batch as one record (v0.78.0, `Get` in `datanode/sqlstore/proposals.go`). A page with a batch has fewer
- * records than requested, and then claims that none follows, or omits one that does.
+ * batch, and then returns the batch as one record (v0.78.0, `Get` in `datanode/sqlstore/proposals.go`). A page with a
+ * batch has fewer records than requested, and then claims that none follows, or omits one that does.
  *
  * @param method the method of the listing
  * @returns a function that counts the rows of a page that a record occupies; `undefined` if each record occupies one

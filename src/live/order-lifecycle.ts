@@ -200,7 +200,7 @@ function createLiveOrders(): LiveOrders {
   };
 }
 
-/** Returns whether an order can still end, as the data node decides it (v0.78.0, `archive_orders` in datanode/sqlstore/migrations). */
+/** Returns whether an order can still end, by the data node's rule (v0.78.0, datanode/sqlstore/migrations, `archive_orders`). */
 function isLive({ status, type, timeInForce }: Order): boolean {
   const { IOC, FOK } = Order_TimeInForce;
   return (

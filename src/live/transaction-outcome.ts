@@ -16,9 +16,12 @@ interface KnownOutcome {
   /** The height of the block that executed it; `undefined` if only records show it, or if no block contains it. */
   readonly block: bigint | undefined;
   /**
-   * The evidence for the outcome: the network's `result` for the transaction; `records` that the data node stores, such
-   * as its order; all `blocks` in which the network could have executed it, none of which contains it; or the `absence`
-   * of records on a data node that has all of these blocks.
+   * The evidence for the outcome:
+   *
+   * - `result`: the network's result for the transaction.
+   * - `records`: records of it that the data node stores, such as its order.
+   * - `blocks`: every block that could have contained it was observed, and none did.
+   * - `absence`: the data node has every block that could have contained it, and stores no record of it.
    */
   readonly evidence: "result" | "records" | "blocks" | "absence";
   /**

@@ -45,7 +45,7 @@ export interface Accounts {
 /** The kinds of records that an event of a type may have changed. */
 type KindsOfEvents = Readonly<Partial<Record<EventType, readonly RecordKind[]>>>;
 
-/** The kinds of records that an event of a party may have changed. Payments of profits and losses come with events of accounts. */
+/** The kinds of records that a party's event may have changed. Profits and losses are paid with events of accounts. */
 const PARTY_EVENTS: KindsOfEvents = {
   order: ["order"],
   cancelledOrders: ["order"],
@@ -73,7 +73,7 @@ const NETWORK_EVENTS: KindsOfEvents = {
 /** The time after a lost connection at which all records are listed once more, and the time between two such listings. */
 const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
 
-/** The time between two listings of records that keep changing, in milliseconds: the events of a block come one after the other. */
+/** The time between two listings of records that keep changing, in milliseconds: a block has a series of events. */
 const LISTING_INTERVAL_MS = 250;
 
 /** The number of outdated listings in a row after which the stream fails. */

@@ -101,7 +101,8 @@ export interface DecimalCommands {
    *
    * @example
    * const orderSubmission = { side: Side.SELL, type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC, size: "3" };
-   * const fallsBelow = { orderSubmission: { ...orderSubmission, reduceOnly: true }, trigger: { case: "price", value: "1.1" } } as const;
+   * const trigger = { case: "price", value: "1.1" } as const;
+   * const fallsBelow = { orderSubmission: { ...orderSubmission, reduceOnly: true }, trigger };
    * await client.sendCommand(units.stopOrders({ fallsBelow }), { signer });
    */
   stopOrders(

@@ -4,7 +4,8 @@ import { invalidValueError, isIntegerIn } from "../input/assert.js";
 
 /**
  * The maximum number of decimals, and of zeros before the decimal point with a minus. The network accepts markets with fewer
- * than 150, sizes with -6 to 6 (v0.78.0, `checkNewMarketChanges` in commands/proposal_submission.go), and ERC-20 tokens with up to 255.
+ * than 150, sizes with -6 to 6 (v0.78.0, `checkNewMarketChanges` in commands/proposal_submission.go), and ERC-20 tokens
+ * with up to 255.
  */
 export const MAX_DECIMALS = 255;
 

@@ -71,9 +71,9 @@ type Applied =
  * Creates an order book.
  *
  * The node numbers the states of its books. An update at the end of a block has all levels that changed after the state
- * `previousSequenceNumber` up to the state `sequenceNumber`, as they are at the end of the block; `GetLatestMarketDepth` may answer
- * with a state between the two (v0.78.0, `publishChanges` and `GetMarketDepth` in datanode/service/market_depth.go). So an
- * update continues any state from `previousSequenceNumber` on.
+ * `previousSequenceNumber` up to the state `sequenceNumber`, as they are at the end of the block;
+ * `GetLatestMarketDepth` may answer with a state between the two (v0.78.0, `publishChanges` and `GetMarketDepth` in
+ * datanode/service/market_depth.go). So an update continues any state from `previousSequenceNumber` on.
  *
  * @param onGap called at each gap
  * @returns the book, not loaded

@@ -134,7 +134,8 @@ export function createSocketRequests(path: string): SocketRequests {
         const sending: Sending = { effect, lost: "none" };
         try {
           ending.signal.throwIfAborted();
-          // A signature is always the same for a message, and a kill switch that is on stays on, so that a repeated request does no harm.
+          // A signature is always the same for a message, and a kill switch that is on stays on, so that a repeated
+          // request does no harm.
           const received = await attempt(url, text, ending.signal, sending).catch((failure: Failure) =>
             failure.isReused && !ending.signal.aborted
               ? attempt(url, text, ending.signal, sending)

@@ -140,7 +140,10 @@ export async function runPlanner(
   }
 }
 
-/** A comparison is due once the backlog is handed over; if it contained all missing units, once the work source has finished it. */
+/**
+ * Returns whether the next comparison is due: once the work source has taken the backlog or, if the backlog contained
+ * all missing units, once it has finished them.
+ */
 function isComparisonDue(plan: Plan, { pending, capacity }: WorkState): boolean {
   return plan.kind === "pending" && plan.backlog.length === 0 && (plan.isFullyListed ? pending === 0 : capacity > 0);
 }

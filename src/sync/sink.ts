@@ -141,7 +141,7 @@ export interface Sink extends AsyncDisposable {
   /**
    * Reads the ledger of a table, in block order.
    *
-   * @param behind only entries that begin after this block; all by default
+   * @param behind the height of a block: entries that begin at or before it are skipped; by default, all are returned
    */
   entries(table: TableName, behind?: bigint): AsyncIterable<LedgerEntry>;
   /**

@@ -17,8 +17,9 @@ const { Point } = ed25519;
 const POINT_BYTES = 32;
 
 /**
- * The steps of `verify` in Go's crypto/ed25519: any encoding of a point is accepted as the key, the scalar must be
- * below the group's order, and the resulting point must have the signature's encoding.
+ * Verifies a signature like `verify` in Go's crypto/ed25519. The key may be a non-canonical encoding of a point. The
+ * signature's scalar must be less than the order of the group. The computed point must have the same encoding as the
+ * signature's point.
  */
 export const verifyEd25519: typeof node.verifyEd25519 = (bytes, signature, publicKey) => {
   const encoded = signature.subarray(0, POINT_BYTES);

@@ -22,7 +22,7 @@ export const VERSION = "v0.78.0+tradewire.devnode";
 /** The only validator of the local network. No party delegates to it at the start. */
 const VALIDATOR_ID = hashOf("validator:0");
 
-/** Parameters are always listed in ascending order of their keys, which are the cursors (datanode/sqlstore/network_parameters.go). */
+/** Parameters are listed in ascending order of their keys, the cursors (datanode/sqlstore/network_parameters.go). */
 const PARAMETERS: ListingOptions = {
   message: "failed to get network parameters",
   alwaysAscending: true,

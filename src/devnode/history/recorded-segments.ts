@@ -204,7 +204,7 @@ export interface NodeSegment {
   readonly fromHeight: bigint;
   /** Last block, inclusive. */
   readonly toHeight: bigint;
-  /** An IPFS content identifier of version 0 (`Qm` and 44 letters and digits), which depends on the content and on `previousId`. */
+  /** IPFS content identifier, version 0: `Qm` and 44 letters and digits. It depends on the content and `previousId`. */
   readonly id: string;
   /** Identifier of the previous segment; empty for the first. */
   readonly previousId: string;

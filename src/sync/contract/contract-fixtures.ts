@@ -286,7 +286,7 @@ export async function withOpened(
  *
  * @param sink the sink
  * @param table the table
- * @param behind only entries that begin after this block; all by default
+ * @param behind the height of a block: entries that begin at or before it are skipped; by default, all are returned
  * @returns the entries
  */
 export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigint): Promise<LedgerEntry[]> {

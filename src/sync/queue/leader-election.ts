@@ -33,10 +33,9 @@ const WAIT_REPORT_MS = 60_000;
 /**
  * Waits until no other planner leads, and becomes the leader.
  *
- * The lock belongs to the session of a connection, so that PostgreSQL releases it in any case: immediately if the
- * leader's process dies; within `leaderTimeoutMs` if the process is frozen, or its machine or network fails, because
- * PostgreSQL then ends the idle session. The leader itself gives up if a heartbeat is not answered in half of that
- * time.
+ * The lock belongs to a session, and PostgreSQL releases it when the session ends. If the leader's process dies, the
+ * session ends immediately. If the process freezes, or its machine or network fails, PostgreSQL ends the session after
+ * it was idle for `leaderTimeoutMs`. The leader gives up if a heartbeat is not answered within half of that time.
  *
  * @param db the queue
  * @param options timings, how long an unreachable database is retried, and what cancels the wait

@@ -126,7 +126,8 @@ export async function openQueueDatabase(target: Target): Promise<QueueDatabase> 
       client.once("end", onLost);
       try {
         await client.connect();
-        await client.query(`SET search_path TO ${SEARCH_PATH}; SET idle_session_timeout TO 0`); // It holds locks, and is mostly idle.
+        // The session holds locks, and is idle most of the time.
+        await client.query(`SET search_path TO ${SEARCH_PATH}; SET idle_session_timeout TO 0`);
         return inTurn(client);
       } catch (reason) {
         client.removeListener("end", onLost);

@@ -21,8 +21,8 @@ import { type ParsedQueueOptions, parseQueueOptions, type QueueOptions, type Que
 import { storePlan } from "./stored-plan.js";
 
 /**
- * Fills a queue in the sink's database with the units that the sink lacks, for workers to load. One of several planners leads; the
- * others wait, and one of them takes over however the leader ends.
+ * Fills a queue in the sink's database with the units that the sink lacks, for workers to load. One of several planners
+ * leads; the others wait, and one of them takes over however the leader ends.
  *
  * A unit whose attempts have all failed becomes a dead letter; the others are loaded. If the histories of the sink and the node
  * diverge, the units that wait in the queue are removed, and nothing else is changed.

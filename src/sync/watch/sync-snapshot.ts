@@ -94,7 +94,7 @@ export interface NodeReport extends Loaded {
   readonly lag?: LagReport;
 }
 
-/** The lag of the sink behind the node. */
+/** How far the sink is behind the node. */
 export interface Lag {
   /** The node's last block minus the last block of the table that lags most. Gaps before it do not count. */
   readonly blocks: bigint;

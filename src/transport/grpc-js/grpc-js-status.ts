@@ -11,7 +11,8 @@ const DECOMPRESSION_FAILED = /Failed to decompress (?:gzip|deflate)-encoded mess
 
 /**
  * The messages of grpc-js for calls that failed on this side after the response had begun. Such a status has the same
- * format as one from trailers, and only the message distinguishes them; test/transport/grpc-js/grpc-js-status.test.ts checks these messages.
+ * format as one from trailers, and only the message distinguishes them; test/transport/grpc-js/grpc-js-status.test.ts
+ * checks these messages.
  */
 const LOCAL_MESSAGE = new RegExp(
   `^(?:${[
@@ -146,7 +147,8 @@ function localError(status: StatusObject, wasStarted: boolean): ConnectError {
     const cause = Object.assign(new Error(details), { code: "ERR_HTTP2_STREAM_ERROR" });
     return new CallError({ kind: "stream reset", http2Code }, { cause });
   }
-  const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // grpc-js has no message for this.
+  // grpc-js has no message for a proxy that refuses the connection.
+  const message = last === "undefined" ? "no connection through the proxy" : (last ?? details);
   const nodeCode = nodeCodeOf(message);
   const coded = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
   const isConnecting =

@@ -90,7 +90,7 @@ export function createSessions(
   let current: Promise<Session> | undefined;
   let isClosed = false;
 
-  /** Returns a session other than the current one that accepts streams. There is one only if the server's limit has filled some. */
+  /** Returns a session other than the current one that accepts streams, if the server's limit of streams led to several. */
   function sessionWithCapacity(): Session | undefined {
     return all.size > 1
       ? [...all.values()].find((one) => one.streams > 0 && acceptsStreams(one) && hasCapacity(one))

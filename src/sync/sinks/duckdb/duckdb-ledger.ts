@@ -108,7 +108,7 @@ export function assertFormat(name: string, format: number): void {
  *
  * @param read runs a query on a connection
  * @param table the table
- * @param behind only entries that begin after this block
+ * @param behind the height of a block: entries that begin at or before it are skipped; by default, all are returned
  */
 export async function* readEntries(
   read: <T>(use: (connection: DuckDBConnection) => Promise<T>) => Promise<T>,

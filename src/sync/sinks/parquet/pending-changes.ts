@@ -91,7 +91,8 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
       committed = false;
     },
     async release() {
-      // A committed change that could not be applied, for example on a full disk, is applied by the next process, which needs the part.
+      // A committed change that could not be applied, for example on a full disk, is applied by the next process, which
+      // needs the part.
       if (!committed) {
         await onPath(part, rm(part, { force: true }));
       }

@@ -9,7 +9,10 @@ import type { Packages } from "./postgres-connections.js";
 import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
 import { copyCsv } from "./postgres-units.js";
 
-/** The server's memory limit for a comparison. It fits the hashes of 300,000 segments, so that one pass over the ledger suffices. */
+/**
+ * The server's memory limit for a comparison. It fits the hashes of 300,000 segments, so that one pass over the ledger
+ * suffices.
+ */
 const COMPARISON_MEMORY = "256MB";
 /** The number of segments in a batch. */
 const CHUNK_SEGMENTS = 1000;
