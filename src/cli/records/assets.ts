@@ -7,8 +7,8 @@ import { MAX_NAMED } from "./record-names.js";
 
 const { listAssets } = TradingDataService.method;
 
-/** The assets of a node, by their identifiers. */
-export type Assets = ReadonlyMap<string, Asset>;
+/** The assets of a node, by their identifiers; undefined for those that the node does not list. */
+export type Assets = ReadonlyMap<string, Asset | undefined>;
 
 /**
  * Loads the assets of a node.
@@ -37,13 +37,14 @@ export function createAssets(
   client: Client,
   { signal, notes }: Pick<CommandContext, "signal" | "notes">,
 ): (assetId: string) => Promise<Assets> {
-  const requested = new Set<string>();
-  let assets: Assets = new Map();
+  const assets = new Map<string, Asset | undefined>();
   return async (assetId) => {
-    if (!assets.has(assetId) && !requested.has(assetId)) {
-      requested.add(assetId);
+    if (!assets.has(assetId)) {
+      assets.set(assetId, undefined);
       try {
-        assets = await loadAssets(client, signal);
+        for (const [id, asset] of await loadAssets(client, signal)) {
+          assets.set(id, asset);
+        }
       } catch (reason) {
         if (signal.aborted || !(reason instanceof TradewireError)) {
           throw reason;
