@@ -71,7 +71,14 @@ export type {
   KillOptions,
   KillReport,
 } from "./guard/guard.js";
-export { type GuardMode, type MarketPolicy, type Policy, parsePolicy } from "./guard/policy.js";
+export {
+  type GuardMode,
+  type MarketPolicy,
+  type Policy,
+  type PolicyCommand,
+  type PolicyInput,
+  parsePolicy,
+} from "./guard/policy.js";
 export type { DataNodeLag } from "./history/data-node-lag.js";
 export {
   type AssembleOptions,

@@ -8,7 +8,7 @@ import type { CommandSource } from "../transaction/input-data.js";
 import type { Signer } from "../transaction/signer.js";
 import type { ChainSettings } from "../transaction/signing-chain.js";
 import type { Transactions } from "../transaction/transactions.js";
-import { GUARD_MODES, type GuardMode, type Policy } from "./policy.js";
+import { GUARD_MODES, type GuardMode, type Policy, type PolicyInput } from "./policy.js";
 
 /** The signer to guard, and its policy. */
 export interface GuardOptions {
@@ -17,8 +17,8 @@ export interface GuardOptions {
    * when the node lists them.
    */
   readonly signer: Signer;
-  /** The policy, as `parsePolicy` accepts it. */
-  readonly policy: unknown;
+  /** The policy. Use `parsePolicy` for one of unknown content, such as from a file. */
+  readonly policy: PolicyInput;
   /**
    * The chain to sign for; by default that of the configuration. Without it, only a node on loopback may supply the
    * chain.

@@ -49,11 +49,16 @@ export interface Policy {
   /** The markets by their identifiers, 64 hex digits in lower case; `*` is for all others. */
   readonly markets: Readonly<Record<string, MarketPolicy>>;
   /** Names of additional allowed commands, such as `voteSubmission`. Their content is not checked. */
-  readonly commands: readonly string[];
+  readonly commands: readonly PolicyCommand[];
 }
 
+/** The policy of a guard. Keys with a default are optional. */
+export type PolicyInput = Pick<Policy, "maxOrdersPerMinute" | "markets"> & {
+  readonly [Key in "mode" | "transfers" | "commands"]?: Policy[Key] | undefined;
+};
+
 /** The commands that are checked by the rules of a market. */
-export const TRADING_COMMANDS = [
+const TRADING_COMMANDS = [
   "orderSubmission",
   "orderAmendment",
   "orderCancellation",
@@ -63,6 +68,10 @@ export const TRADING_COMMANDS = [
 ] as const;
 
 type CommandName = NonNullable<InputData["command"]["case"]>;
+type TradingCommand = (typeof TRADING_COMMANDS)[number];
+
+/** The name of a command that a policy can allow by its name. Commands that trade are covered by the rules of markets. */
+export type PolicyCommand = Exclude<CommandName, TradingCommand>;
 
 /** The names of all commands. They are repeated here, so that the definitions are not loaded with the library. */
 const COMMAND_NAMES = {
@@ -107,7 +116,7 @@ const COMMAND_NAMES = {
 } as const satisfies { readonly [Name in CommandName]: true };
 
 /** The commands that `transfers` allows. */
-const TRANSFER_COMMANDS: readonly CommandName[] = ["transfer", "cancelTransfer"];
+const TRANSFER_COMMANDS: readonly PolicyCommand[] = ["transfer", "cancelTransfer"];
 
 const DECIMAL = 'must be a positive decimal number as a string, such as "12.5"';
 const decimal = v.pipe(
@@ -157,20 +166,29 @@ export function parsePolicy(value: unknown, source = "the policy"): Policy {
     throw invalidValueError("source", source, "a string, such as the name of a file");
   }
   const policy = parseInput(policySchema, value, source);
-  const known = Object.keys(COMMAND_NAMES);
-  for (const name of policy.commands) {
-    if (!known.includes(name)) {
-      throw new RequestError(`${source}: unknown command ${JSON.stringify(name)} in commands`, {
-        advice: suggestNames(name, known),
-      });
-    }
-    if (TRADING_COMMANDS.some((trading) => trading === name)) {
-      throw new RequestError(`${source}: commands must not contain ${name}, which the rules of markets cover`, {
-        advice: "Remove it: `markets` defines what may be traded.",
-      });
-    }
+  return { ...policy, commands: policy.commands.map((name) => parseCommand(name, source)) };
+}
+
+function parseCommand(name: string, source: string): PolicyCommand {
+  if (!isCommandName(name)) {
+    throw new RequestError(`${source}: unknown command ${JSON.stringify(name)} in commands`, {
+      advice: suggestNames(name, Object.keys(COMMAND_NAMES)),
+    });
   }
-  return policy;
+  if (isTradingCommand(name)) {
+    throw new RequestError(`${source}: commands must not contain ${name}, which the rules of markets cover`, {
+      advice: "Remove it: `markets` defines what may be traded.",
+    });
+  }
+  return name;
+}
+
+function isCommandName(name: string): name is CommandName {
+  return Object.hasOwn(COMMAND_NAMES, name);
+}
+
+function isTradingCommand(name: CommandName): name is TradingCommand {
+  return TRADING_COMMANDS.some((trading) => trading === name);
 }
 
 /**
@@ -181,5 +199,6 @@ export function parsePolicy(value: unknown, source = "the policy"): Policy {
  * @returns whether it is allowed
  */
 export function isNamed(policy: Policy, name: string): boolean {
-  return policy.commands.includes(name) || (policy.transfers && TRANSFER_COMMANDS.some((each) => each === name));
+  const allowed = policy.transfers ? [...policy.commands, ...TRANSFER_COMMANDS] : policy.commands;
+  return allowed.some((each) => each === name);
 }

@@ -10,6 +10,7 @@ import {
   Order_TimeInForce,
   Order_Type,
   PeggedReference,
+  type PolicyCommand,
   PolicyError,
   parsePolicy,
   type SeedSigner,
@@ -121,7 +122,7 @@ const policies = fc.record({
   maxOrdersPerMinute: fc.constantFrom(0, 5, 10, 1000, 1000, 1000),
   mode: fc.constantFrom<GuardMode>(...ACTIVE, ...ACTIVE, "reducing", "halted"),
   transfers: fc.boolean(),
-  commands: fc.subarray(["voteSubmission", "cancelTransfer"]),
+  commands: fc.subarray<PolicyCommand>(["voteSubmission", "cancelTransfer"]),
   markets: fc.oneof(
     fc.record({ [openMarket]: marketRules, "*": marketRules }, { requiredKeys: [openMarket] }),
     fc.record({ "*": marketRules }, { requiredKeys: [] }),

@@ -139,7 +139,7 @@ export function createReference(
       yield "mode";
     }
     const isTransfer = name === "transfer" || name === "cancelTransfer";
-    if (!(policy.commands.includes(name) || (isTransfer && policy.transfers))) {
+    if (!(policy.commands.some((each) => each === name) || (isTransfer && policy.transfers))) {
       yield "commands";
     }
   }

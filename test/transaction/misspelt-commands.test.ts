@@ -1,6 +1,5 @@
-import { join, resolve } from "node:path";
 import { expect, test } from "@jest/globals";
-import ts from "typescript";
+import { compilerErrors } from "../support/compiler-errors.js";
 
 const calls = [
   "client.sendCommand(COMMAND, options);",
@@ -13,43 +12,17 @@ const calls = [
   "const source: CommandSource = COMMAND;",
 ];
 
-/** Returns the compiler's errors in each call with this command, by the call. */
-function errorsOf(command: string): Record<string, readonly string[]> {
-  const lines = [
-    'import type { Client, Guard, Leases, Orders, Signer } from "tradewire";',
-    'import { type CommandSource, createTransaction } from "tradewire/transaction";',
-    "declare const client: Client, guard: Guard, intents: Orders, leases: Leases, options: { signer: Signer };",
-    "declare const form: Parameters<typeof createTransaction>[1], intent: Parameters<typeof intents.submit>[1];",
-    ...calls,
-  ];
-  const file = join(resolve("examples"), "misspelt.ts");
-  const source = lines.join("\n").replaceAll("COMMAND", command);
-  const settings = {
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    target: ts.ScriptTarget.ES2023,
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-  };
-  const host = ts.createCompilerHost(settings);
-  const { getSourceFile, fileExists } = host;
-  host.fileExists = (name) => name === file || fileExists(name);
-  host.getSourceFile = (name, ...rest) =>
-    name === file ? ts.createSourceFile(name, source, settings.target) : getSourceFile(name, ...rest);
-  const program = ts.createProgram([file], settings, host);
-  const found = ts.getPreEmitDiagnostics(program, program.getSourceFile(file)).map(({ start = 0, messageText }) => ({
-    line: lines[source.slice(0, start).split("\n").length - 1] ?? "",
-    text: ts.flattenDiagnosticMessageText(messageText, "\n"),
-  }));
-  const foundLines = [...new Set([...found.map(({ line }) => line), ...calls])];
-  return Object.fromEntries(
-    foundLines.map((line) => [line, found.filter((error) => error.line === line).map(({ text }) => text)]),
-  );
-}
+const declarations = [
+  'import type { Client, Guard, Leases, Orders, Signer } from "tradewire";',
+  'import { type CommandSource, createTransaction } from "tradewire/transaction";',
+  "declare const client: Client, guard: Guard, intents: Orders, leases: Leases, options: { signer: Signer };",
+  "declare const form: Parameters<typeof createTransaction>[1], intent: Parameters<typeof intents.submit>[1];",
+];
 
-const expectAll = (errors: unknown) => Object.fromEntries(calls.map((call) => [call, errors]));
+/** Returns the compiler's errors in each call with this command, by the call. */
+const errorsOf = (command: string) =>
+  compilerErrors([...declarations, ...calls.map((call) => call.replaceAll("COMMAND", command))]);
+const expectAll = (errors: readonly unknown[]) => [...declarations.map(() => []), ...calls.map(() => errors)];
 
 test("the compiler names the nearest command", () => {
   expect(errorsOf('{ case: "orderSubmision", value: {} }')).toEqual(
