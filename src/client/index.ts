@@ -3,7 +3,7 @@ import { createClient as createConnectClient, createContextValues, type Transpor
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
-import { type ClientConfig, type Config, readConfig } from "../config/config-schema.js";
+import { type ClientConfig, readConfig } from "../config/config-schema.js";
 import { staysOnLoopback } from "../config/loopback.js";
 import { createGuard, type Guard, type GuardOptions } from "../guard/guard.js";
 import { createExport } from "../history/create-export.js";
@@ -214,7 +214,7 @@ function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestC
  * const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
  * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
  */
-export function createClient(config: ClientConfig | Config, options: TransportOptions = {}): Client {
+export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
   const { onRetry, onNodeChange } = isolateHooks(options.hooks ?? {});
   let nodes: Nodes | undefined;
