@@ -32,12 +32,10 @@ async function writeLibrary(): Promise<void> {
   }
   const library = join(pages, "library");
   const names = (await readdir(library, { recursive: true })).filter((name) => name.endsWith(".md"));
-  await Promise.all(
-    names.map(async (name) => {
-      const path = join(library, name);
-      await writeFile(path, libraryPage(name, await readFile(path, "utf8")));
-    }),
+  const texts = new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(library, name), "utf8")] as const)),
   );
+  await Promise.all(names.map((name) => writeFile(join(library, name), libraryPage(name, texts))));
 }
 
 /** Writes the pages that are written by hand, and copies their pictures. */

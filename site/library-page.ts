@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { posix } from "node:path";
 import { firstParagraph, withFacts } from "./page.js";
 
 /** The parts of a description that are no headings, so that the outline and the search have the exports' own names. */
@@ -7,7 +7,8 @@ const PARTS =
 const PART = new RegExp(`^#{2,6} (${PARTS})$`, "gm");
 const LIST = /^\*\*(Extends|Extended by|Implements)\*\*\n\n((?:- .*\n)+)/gm;
 const PROVENANCE = /^#{2,6} (?:Inherited from|Overrides)\n\n(?:.*\n)\n?(?=\n|$)/gm;
-const THROWS = /(?:^#{2,6} Throws\n\n(?:(?!#{2,6} |\*\*\*).*\n)*)+/gm;
+const RE_EXPORTS = /^## References\n\n((?:### .*\n\nRe-exports .*\n*)+)/gm;
+const THROWS = /(?:^#{2,6} Throws\n\n(?:(?!#{2,6} ).*\n)*)+/gm;
 
 /** One list of what is thrown, in the place of one section for each. */
 function listThrows(sections: string): string {
@@ -18,28 +19,51 @@ function listThrows(sections: string): string {
   return `**Throws**\n\n${items.map((item) => `- ${item}`).join("\n")}\n\n`;
 }
 
+/** What a page says first about its export. */
+function descriptionOf(text: string): string {
+  return firstParagraph(text.replaceAll(/^(?:Defined in: |Re-exports ).*$/gm, ""));
+}
+
+/** One table of re-exported names with their descriptions, in the place of one section for each. */
+function listReExports(name: string, sections: string, texts: ReadonlyMap<string, string>): string {
+  const links = [...sections.matchAll(/^Re-exports (\[.*\]\((.*)\))$/gm)];
+  const rows = links.map(([, link, target = ""]) => {
+    const text = texts.get(posix.join(posix.dirname(name), target)) ?? "";
+    return `| ${link} | ${descriptionOf(text).replaceAll(/[|<]/g, "\\$&")} |\n`;
+  });
+  return `## Re-exports\n\n| Export | Description |\n| ------ | ------ |\n${rows.join("")}\n`;
+}
+
 /**
  * Turns what TypeDoc writes about an export into a page of the site.
  *
  * @param name the page's path among those of the library
- * @param text TypeDoc's Markdown
+ * @param texts TypeDoc's Markdown, by the path of the page
  * @returns Markdown for the site
  */
-export function libraryPage(name: string, text: string): string {
-  const title = /^# ([^<&\n]*)/m.exec(text)?.[1]?.replaceAll("\\", "") ?? name;
-  const isEntry = /^(?:Library|tradewire)/.test(title);
+export function libraryPage(name: string, texts: ReadonlyMap<string, string>): string {
+  const text = texts.get(name) ?? "";
+  const [, kind, title = name] = /^# (?:(.*): )?([^<&\n]*)/m.exec(text.replaceAll("\\", "")) ?? [];
   const content = text
+    .replaceAll(/^\*\*\*\n\n/gm, "")
     .replaceAll(PROVENANCE, "")
     .replaceAll(/^Defined in: \[src\/[^\]]*\]\(([^)]*)\)\n/gm, "[Source]($1)\n")
+    .replaceAll(RE_EXPORTS, (_, sections) => listReExports(name, sections, texts))
     .replaceAll(THROWS, listThrows)
     .replaceAll(PART, "**$1**")
     .replaceAll(
       LIST,
       (_, part, list: string) => `**${part}** ${list.replaceAll(/^- /gm, "").trim().split("\n").join(", ")}\n`,
-    )
-    .replaceAll(/^\*\*\*\n\n/gm, "");
-  const prose = content.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/^\[Source\].*$/gm, "");
-  const described = firstParagraph(prose) || `${title} of tradewire.`;
-  const shown = isEntry ? content : content.replace(/^# .*\n/, `# ${title}\n\n\`${dirname(name)}\`\n`);
-  return withFacts({ title, description: described }, shown);
+    );
+  const described = descriptionOf(text) || `${title} of tradewire.`;
+  if (kind === undefined) {
+    return withFacts({ title, description: described }, content);
+  }
+  const entry = posix.dirname(name);
+  const opening = `# ${title}\n\n${kind} of [\`${entry}\`](../${posix.basename(entry)}.md)`;
+  const shown = content.replace(/^# .*\n\n(?:(\[Source\].*)\n\n)?/, (_, source) =>
+    source === undefined ? `${opening}\n\n` : `${opening} · ${source}\n\n`,
+  );
+  // The sidebar has entry points only, so that VitePress takes its first page for the next one.
+  return withFacts({ title, description: described, prev: false, next: false }, shown);
 }
