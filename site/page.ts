@@ -15,14 +15,17 @@ function link(page: string, target: string, anchor: string): string {
   return /\.(png|svg)$/.test(path) ? `./${target}` : sourceUrl(path) + anchor;
 }
 
-/** The first paragraph of a text, as plain text. */
+/** The first paragraph of a text, as plain text, without a last sentence that leads to what follows. */
 export function firstParagraph(text: string): string {
-  const paragraph = text.split(/\n{2,}/).find((part) => /^[A-Z`[(]/.test(part)) ?? "";
+  const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, "");
+  const paragraph = prose.split(/\n{2,}/).find((part) => /^[A-Za-z`[(]/.test(part)) ?? "";
   return paragraph
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replaceAll(/[`*\\]/g, "")
     .replaceAll(/\s+/g, " ")
-    .trim();
+    .trim()
+    .replace(/(?<=[.?!]) [^.?!]*:$/, "")
+    .replace(/:$/, ".");
 }
 
 /**

@@ -67,7 +67,19 @@ export default defineConfig({
   lang: "en",
   // Otherwise each load computes the styles of the whole page twice more, which takes long on phones.
   appearance: { disableTransition: false },
-  head: [["link", { rel: "icon", href: icon }]],
+  head: [
+    ["link", { rel: "icon", href: icon }],
+    ["meta", { property: "og:site_name", content: "tradewire" }],
+    ["meta", { property: "og:type", content: "website" }],
+  ],
+  transformHead: ({ page, title, description: content }) =>
+    page === "404.md"
+      ? []
+      : [
+          ["meta", { property: "og:title", content: title }],
+          ["meta", { property: "og:description", content }],
+          ["link", { rel: "alternate", type: "text/markdown", href: `/${page}` }],
+        ],
   srcDir: "../out/pages",
   outDir: "../out/site",
   cacheDir: "../node_modules/.cache/vitepress",
