@@ -22,17 +22,17 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
   const readme = await readFile(join(root, "README.md"), "utf8");
   const facts = {
     title: "tradewire",
-    titleTemplate: "Network history and trading, complete and once",
+    titleTemplate: "Network history and trading on Vega Protocol nodes",
     description,
     layout: "home",
     hero: {
       name: "tradewire",
       text: "No row goes missing. No order is sent twice.",
       tagline:
-        "A TypeScript library, command and local node for the interface of Vega Protocol v0.78 nodes and their forks.",
+        "Load the history of Vega Protocol v0.78 networks and their forks, and trade on them: a TypeScript library, a command, and a local node for tests.",
       image: {
         src: "/pictures/export-80.png",
-        width: 711,
+        width: 710,
         height: 351,
         alt: "An export on a terminal, and the first rows of its archive as a table.",
       },
@@ -66,7 +66,7 @@ export async function writeLanding(root: string, pages: string): Promise<void> {
   };
   const content = handWrittenPage(
     "README.md",
-    `## Why\n${section(readme, "Why")}## Example\n${section(readme, "Example")}`,
+    ["Why", "Install", "Example"].map((heading) => `## ${heading}\n${section(readme, heading)}`).join(""),
   );
   await writeFile(join(pages, "index.md"), withFacts(facts, withoutFacts(content)));
 }
