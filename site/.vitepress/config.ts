@@ -48,6 +48,12 @@ const library = {
   items: [...entries].map(([, text, path]) => ({ text, link: `/library/${path}` })),
 };
 
+/** The navigation marks the section of each page. */
+const nav = sections.map(({ title, groups }) => {
+  const links = groups.flatMap(({ pages }) => pages).map(linkTo);
+  return { text: title.replace("How-to g", "G"), link: links[0] ?? "/", activeMatch: `^(?:${links.join("|")})$` };
+});
+
 /** The sidebar of each page is that of its section: each load builds the whole sidebar, which takes long on phones. */
 const sidebar = Object.fromEntries(
   await Promise.all(
@@ -101,15 +107,12 @@ export default defineConfig({
   },
   themeConfig: {
     nav: [
-      { text: "Tutorials", link: "/getting-started" },
-      { text: "Guides", link: "/guide" },
-      { text: "Reference", link: "/reference" },
-      { text: "Library", link: "/library/" },
-      { text: "Explanation", link: "/project" },
+      ...nav.toSpliced(-1, 0, { text: "Library", link: "/library/", activeMatch: "^/library/" }),
       { text: `v${version}`, link: "/changelog" },
     ],
     sidebar,
     outline: { level: [2, 3] },
+    notFound: { quote: "This page does not exist. Search for it, or start from the home page.", linkText: "Home" },
     search: {
       provider: "local",
       options: {
