@@ -121,7 +121,16 @@ export default defineConfig({
           markdown.renderAsync(text.replaceAll(/^```[a-z]+$/gm, "```txt"), environment),
         miniSearch: {
           searchOptions: {
-            boostDocument: (id: string) => (/^\/(?:library\/|changelog)/.test(id) ? 1 : 3),
+            fuzzy: (term: string) => term.length > 4 && 0.2,
+            // First the guides, but an export's own page before the pages that use it; last the lists and what contributors read.
+            boostDocument(id: string, term: string) {
+              if (id.startsWith("/library/")) {
+                return id.toLowerCase().includes(`/${term}.html`) ? 2 : 1;
+              }
+              return /^\/(?:architecture|bench|changelog|contributing|dependencies|guide|project|reference)/.test(id)
+                ? 1
+                : 3;
+            },
           },
         },
       },
