@@ -331,6 +331,26 @@ describe("several nodes", () => {
     expect([other.calls.parameters, right.calls.parameters]).toEqual([0, 1]);
   });
 
+  it("stay usable if their checks wait for the caller's function for headers until they time out", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using first = await saying();
+    await using second = await saying();
+    let waits = false;
+    await using client = createClient({
+      grpc: {
+        url: [first.grpcUrl, second.grpcUrl],
+        headers: () => (waits ? new Promise<never>(() => {}) : {}),
+      },
+    });
+    await runtime.until(read(client));
+    waits = true;
+    expect(await runtime.until(client.status())).toMatchObject([{ state: "usable" }, { state: "usable" }]);
+    expect([first, second].map(({ calls }) => calls.heights)).toEqual([1, 1]);
+    waits = false;
+    await runtime.until(read(client));
+    expect([first, second].map(({ calls }) => calls.parameters)).toEqual([2, 0]);
+  });
+
   it("are all checked to the end, even if one of them refuses calls for minutes", async () => {
     using runtime = useVirtualRuntime({ io: true });
     await using limiting = await saying({ fails: refusal });
