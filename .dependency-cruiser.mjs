@@ -10,7 +10,7 @@ const modules = {
   "http-server": [],
   schema: ["errors", "input"],
   "http-rule": ["errors", "input", "json", "file"],
-  transport: ["config", "errors", "input", "json", "http-rule", "signal"],
+  transport: ["config", "errors", "input", "json", "http-rule", "signal", "file"],
   // Its import loads little else of ours: of errors it knows their types, and how options are checked.
   opentelemetry: ["errors", "input", "transport"],
   zip: ["errors", "input", "signal"],

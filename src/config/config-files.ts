@@ -1,9 +1,10 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { describeType, suggestNames } from "../errors/error-text.js";
-import { RequestError } from "../errors/index.js";
+import { type FileError, RequestError } from "../errors/index.js";
 import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
 import { currentUser, fileExposure, readExposure } from "../file/exposure.js";
+import { readFileOrPipe } from "../file/file-or-pipe.js";
 import type { ConfigKey } from "./config-schema.js";
 import {
   absolutePath,
@@ -156,20 +157,27 @@ function readNamed({ path: source, variable }: FileChoice & { readonly kind: "na
 
 function readNamedText(path: string, source: string, variable: string | undefined): ConfigText {
   try {
-    return parseConfigText(decode(readFileSync(path)), source);
+    return parseConfigText(decode(readFileOrPipe(path)), source);
   } catch (reason) {
     if (reason instanceof RequestError) {
       throw reason;
     }
-    if (!hasErrorCode(reason, "ENOENT")) {
-      throw fileError(reason, path, READ_ADVICE);
-    }
     const by = variable === undefined ? "" : ` (from ${variable})`;
-    throw new RequestError(`the configuration file ${quotedPath(source)}${by} does not exist`, {
+    throw configFileError(reason, path, `the configuration file ${quotedPath(source)}${by}`);
+  }
+}
+
+/** Returns the error of a file that cannot be read: a wrong path is a mistake in the configuration. */
+function configFileError(reason: unknown, path: string, name: string): RequestError | FileError {
+  if (hasErrorCode(reason, "ENOENT")) {
+    return new RequestError(`${name} does not exist`, {
       errorCode: "TW_CONFIGURATION",
       advice: `Correct the path, or omit it to read ${CONFIG_FILE} if it exists.`,
     });
   }
+  return hasErrorCode(reason, "EISDIR")
+    ? new RequestError(`${name} is a folder`, { errorCode: "TW_CONFIGURATION", advice: "Use the path of a file." })
+    : fileError(reason, path, READ_ADVICE);
 }
 
 /** Reads the user's own file: what holds for all networks, and then the network that is named or that the file uses. */
@@ -289,7 +297,7 @@ function readUnnamed(path: string, source: string): ConfigText | undefined {
     if (hasErrorCode(reason, "ENOENT") || hasErrorCode(reason, "ENOTDIR") || !isVisible(path)) {
       return undefined;
     }
-    throw fileError(reason, path, READ_ADVICE);
+    throw configFileError(reason, path, `the configuration file ${quotedPath(path)}`);
   } finally {
     if (descriptor !== undefined) {
       closeSync(descriptor);

@@ -1,9 +1,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
 import type { PemSource, TlsConfig } from "../config/client-config.js";
 import { ConnectionError, RequestError } from "../errors/index.js";
 import { fileError, isError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { readFileOrPipe } from "../file/file-or-pipe.js";
 
 /** Options of Node's TLS, with the certificates and the key that a configuration names. */
 export interface TlsMaterial {
@@ -219,8 +220,8 @@ function notPem(name: string, label: "CERTIFICATE" | "PRIVATE KEY"): RequestErro
 
 function readContent(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return readFileOrPipe(path).toString();
   } catch (reason) {
-    throw fileError(reason, path, READ_ADVICE);
+    throw reason instanceof RequestError ? reason : fileError(reason, path, READ_ADVICE);
   }
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -211,8 +212,18 @@ describe("the file", () => {
   });
 
   it("must be a file", () => {
-    mkdirSync(join(directory, "tradewire.config.json"));
-    expect(failure().name).toBe("FileError");
+    const path = join(directory, "tradewire.config.json");
+    mkdirSync(path);
+    expect(failure()).toMatchObject({
+      name: "RequestError",
+      message: expect.stringContaining(`the configuration file "${path}" is a folder\nUse the path of a file.`),
+    });
+    expect(summary({ file: "." })).toBe('the configuration file "." is a folder');
+  });
+
+  it("may not be a pipe without a writer", () => {
+    execFileSync("mkfifo", [join(directory, "pipe")]);
+    expect(summary({ file: "pipe" })).toBe(`"${join(directory, "pipe")}" is a pipe without a writer`);
   });
 
   it.each([

@@ -1,0 +1,69 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { RequestError } from "../errors/index.js";
+import { hasErrorCode, quotedPath } from "../errors/node-errors.js";
+import { monotonicMs } from "../runtime/index.js";
+
+/** How long the writer of a pipe may take in total, in milliseconds: it may ask its user for a password. */
+const PIPE_TIMEOUT_MS = 60_000;
+
+/** How long to wait before reading again from a pipe without new data, in milliseconds. */
+const PIPE_POLL_MS = 10;
+
+/**
+ * Reads a file that the user named, synchronously. It may be a pipe with a writer, such as `<(command)` of a shell.
+ *
+ * @param path the path of the file
+ * @param pipeTimeoutMs how long the writer of a pipe may take, in milliseconds
+ * @returns the bytes
+ * @throws {@link RequestError} if it is a pipe without a writer, or the writer takes too long
+ * @throws the error of Node if the file cannot be read
+ */
+export function readFileOrPipe(path: string, pipeTimeoutMs = PIPE_TIMEOUT_MS): Buffer {
+  // Without O_NONBLOCK, opening a pipe waits for a writer, and nothing can interrupt the wait.
+  const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    return fstatSync(descriptor).isFIFO() ? readPipe(descriptor, path, pipeTimeoutMs) : readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function readPipe(descriptor: number, path: string, timeoutMs: number): Buffer {
+  const deadline = monotonicMs() + timeoutMs;
+  const chunks: Buffer[] = [];
+  for (;;) {
+    const chunk = readAvailable(descriptor);
+    if (chunk?.length === 0) {
+      if (chunks.length === 0) {
+        throw pipeError(path, "is a pipe without a writer");
+      }
+      return Buffer.concat(chunks);
+    }
+    if (chunk !== undefined) {
+      chunks.push(chunk);
+    } else if (monotonicMs() > deadline) {
+      throw pipeError(path, `is a pipe whose writer has not finished within ${timeoutMs / 1000} s`);
+    } else {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_POLL_MS);
+    }
+  }
+}
+
+/** Reads what a pipe has now: undefined if its writer has written nothing yet, empty at the end. */
+function readAvailable(descriptor: number): Buffer | undefined {
+  const chunk = Buffer.alloc(64 * 1024);
+  try {
+    return chunk.subarray(0, readSync(descriptor, chunk));
+  } catch (reason) {
+    if (hasErrorCode(reason, "EAGAIN")) {
+      return undefined;
+    }
+    throw reason;
+  }
+}
+
+function pipeError(path: string, problem: string): RequestError {
+  return new RequestError(`${quotedPath(path)} ${problem}`, {
+    advice: "Use the path of a file, or start the program that writes to the pipe first.",
+  });
+}
