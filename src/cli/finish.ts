@@ -20,6 +20,10 @@ export function finish(command: Command, context: CommandContext): void {
   command.addOption(new Option(NO_COLOR, "disable colors, like the environment variable NO_COLOR"));
   for (const option of command.options) {
     nameInErrors(option);
+    requireValue(option, command);
+  }
+  if (command.commands.length > 0 && command.parent !== null) {
+    command.helpCommand("help [command]", "Show the help of a command.");
   }
   command
     .helpOption("-h, --help", "show this help")
@@ -54,6 +58,23 @@ function addCommonOptions(command: Command): void {
   for (const option of common) {
     command.addOption(option);
   }
+}
+
+/** Rejects an option in place of another one's value: Commander accepts any argument as the value. */
+function requireValue(option: Option, command: Command): void {
+  if (!option.required) {
+    return;
+  }
+  const { parseArg, long, flags } = option;
+  option.argParser<unknown>((text, before) => {
+    if (/^--[a-z]/.test(text) || command.options.some(({ short }) => short === text)) {
+      throw new RequestError(`${long} needs a value (got the option ${text.replace(/=.*/s, "")})`, {
+        errorCode: "TW_USAGE",
+        advice: `Write ${flags}. Try \`${fullName(command)} --help\`.`,
+      });
+    }
+    return parseArg === undefined ? text : parseArg(text, before);
+  });
 }
 
 /** Adds the name of an option to the errors of its parser. */

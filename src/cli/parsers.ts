@@ -10,7 +10,7 @@ import { MAX_TIMER_MS } from "../runtime/index.js";
  */
 export function parseInteger(text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
-    throw new RequestError(`must be a whole number (got ${JSON.stringify(text)})`);
+    throw new RequestError(`must be a whole number from 0 (got ${JSON.stringify(text)})`);
   }
   return Number(text);
 }
@@ -37,11 +37,10 @@ export function parseBlockHeight(text: string): bigint {
  * @throws {@link RequestError} if the text is anything else
  */
 export function parseCount(text: string): number {
-  const number = parseInteger(text);
-  if (number === 0) {
-    throw new RequestError("must be a whole number from 1 (got 0)");
+  if (!/^0*[1-9]\d{0,14}$/.test(text)) {
+    throw new RequestError(`must be a positive whole number (got ${JSON.stringify(text)})`);
   }
-  return number;
+  return Number(text);
 }
 
 /** ISO 8601: a date, or a date and a time with up to nine decimals of a second and an optional zone. */

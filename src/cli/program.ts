@@ -19,7 +19,7 @@ import {
 } from "./output.js";
 import { isJsonRequested } from "./output-format.js";
 import { COMPLETE } from "./shells.js";
-import { fullName } from "./usage-error.js";
+import { fullName, usageError } from "./usage-error.js";
 import { watchConfig } from "./used-config.js";
 
 export { Interruption };
@@ -74,6 +74,21 @@ const HELP: readonly string[] = ["help", "-h", "--help"];
 /** The argument that makes this help list all commands. */
 const ALL = "--all";
 
+/**
+ * Throws if the arguments begin with the name of a command that does not exist, for which Commander would show the help of
+ * the command above.
+ */
+function assertKnown(command: Command, [word = "", ...others]: readonly string[]): void {
+  if (command.commands.length === 0 || !/^\w/.test(word) || HELP.includes(word)) {
+    return;
+  }
+  const named = command.commands.find((each) => each.name() === word);
+  if (named === undefined) {
+    throw usageError(`error: unknown command '${word}'`, command);
+  }
+  assertKnown(named, others);
+}
+
 /** Makes the help list the commands of everyday tasks only. */
 function listEveryday(program: Command): void {
   const visibleCommands = (command: Command) =>
@@ -120,6 +135,9 @@ async function execute(args: readonly string[], { version, context, silence, adv
     }
   });
   try {
+    if (parsed.some((arg) => HELP.includes(arg))) {
+      assertKnown(program, parsed);
+    }
     await program.parseAsync(isHelp ? parsed : args, { from: "user" });
     return EXIT.ok;
   } catch (reason) {
@@ -223,15 +241,15 @@ export async function runCommand(run: CommandRun): Promise<number> {
     onConfig,
     signal: run.signal,
   };
-  const [first = "", ...others] = run.args;
-  const named = Object.hasOwn(FORMER_NAMES, first) ? [FORMER_NAMES[first] ?? first, ...others] : run.args;
-  // Commander's `help` knows one level: `help sync status` becomes `sync status --help`.
-  const args =
-    first === "help" && others.filter((word) => !word.startsWith("-")).length > 1 ? [...others, "--help"] : named;
-  if (first === COMPLETE) {
-    await answerShell(others, version, context);
+  if (run.args[0] === COMPLETE) {
+    await answerShell(run.args.slice(1), version, context);
     return EXIT.ok;
   }
+  // Commander's `help` knows one level, and ignores an unknown name: `help sync status` becomes `sync status --help`.
+  const [word, ...words] = run.args;
+  const isHelpOf = word === "help" && words.some((each) => !each.startsWith("-"));
+  const [first = "", ...others] = isHelpOf ? [...words, "--help"] : run.args;
+  const args = [Object.hasOwn(FORMER_NAMES, first) ? (FORMER_NAMES[first] ?? first) : first, ...others];
   return await execute(args, { version, context, silence: notes.silence, adviceOn });
 }
 

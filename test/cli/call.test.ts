@@ -291,7 +291,7 @@ it.each([
   [["ListStopOrders", "--header", "host: x"], /^tradewire: the header host/],
   [["LastBlockHeight", "--all"], /^tradewire: \S+LastBlockHeight has no pages/],
   [["ObserveTrades", "--all"], /has no pages: it returns a stream/],
-  [["ListStopOrders", "--limit", "0"], /tradewire: --limit must be a whole number from 1 \(got 0\)/],
+  [["ListStopOrders", "--limit", "0"], /tradewire: --limit must be a positive whole number \(got "0"\)/],
   [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout applies to one call/],
   [["ListStopOrders", "--out", "x"], /responds with \S+ListStopOrdersResponse, not with bytes/],
   [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--out cannot be combined with --all or --limit/],

@@ -102,7 +102,7 @@ describe("tradewire devnode", () => {
     [["revert"], "missing required argument 'id'"],
     [["fail-next", "Info"], "missing required argument 'how'"],
     [["make-block", "2"], "unexpected argument '2'"],
-    [["fail-next", "Info", "cut", "--times", "x"], 'tradewire: --times must be a whole number (got "x")'],
+    [["fail-next", "Info", "cut", "--times", "x"], 'tradewire: --times must be a whole number from 0 (got "x")'],
     [["make-block", "--url", "localhost"], "argument 'localhost' is invalid"],
     [["make-block", "--url", "ftp://localhost"], "argument 'ftp://localhost' is invalid"],
     [["make-blocks"], "unknown command 'make-blocks'"],

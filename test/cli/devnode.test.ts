@@ -154,7 +154,7 @@ describe("tradewire devnode", () => {
       ["--schema-versions", "117"],
       "tradewire: --schema-versions[0] must be an array of schema versions from 1 to 116, such as 115 and 116 (got 117)",
     ],
-    [["--schema-versions", "115,"], 'tradewire: --schema-versions must be a whole number (got "")'],
+    [["--schema-versions", "115,"], 'tradewire: --schema-versions must be a whole number from 0 (got "")'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
     [
       ["--segments", "1000000", "--blocks-per-segment", "9999"],
@@ -162,7 +162,7 @@ describe("tradewire devnode", () => {
     ],
     [["--genesis", "trade=rows.csv"], "argument 'trade=rows.csv' is invalid"],
     [["--genesis", "trades"], "argument 'trades' is invalid"],
-    [["--block-ms", "-1"], 'tradewire: --block-ms must be a whole number (got "-1")'],
+    [["--block-ms", "-1"], 'tradewire: --block-ms must be a whole number from 0 (got "-1")'],
   ])("refuses %j in a line, with advice", async (args, said) => {
     const { code, out, err } = await run(["devnode", ...args]);
     expect([code, out]).toEqual([2, ""]);

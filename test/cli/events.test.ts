@@ -217,7 +217,7 @@ describe("tradewire events", () => {
   it.each([
     [["--type", "ordr"], '--type must be an event type (got "ordr")\nDid you mean order?'],
     [["--party", "x"], 'no party has the ID "x"'],
-    [["--limit", "0"], "tradewire: --limit must be a whole number from 1 (got 0)"],
+    [["--limit", "0"], 'tradewire: --limit must be a positive whole number (got "0")'],
     [["--output", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {
     const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);

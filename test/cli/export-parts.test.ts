@@ -84,9 +84,9 @@ describe("tradewire export in parts", () => {
   it.each([
     ["0", "parallel must be a whole number from 1 to 100 (got 0)"],
     ["101", "parallel must be a whole number from 1 to 100 (got 101)"],
-    ["1.5", 'must be a whole number (got \\"1.5\\")'],
-    ["-1", 'must be a whole number (got \\"-1\\")'],
-    ["many", 'must be a whole number (got \\"many\\")'],
+    ["1.5", 'must be a whole number from 0 (got \\"1.5\\")'],
+    ["-1", 'must be a whole number from 0 (got \\"-1\\")'],
+    ["many", 'must be a whole number from 0 (got \\"many\\")'],
   ])("refuses --parallel %s", async (count, words) => {
     const outcome = await run(args("--parallel", count), { cwd: folder });
     expect(outcome).toMatchObject({ code: 2, out: expect.stringContaining(words) });

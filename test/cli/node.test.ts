@@ -130,7 +130,7 @@ describe("tradewire devnode", () => {
   });
 
   it.each([
-    [["--grpc-port", "x"], 'tradewire: --grpc-port must be a whole number (got "x")'],
+    [["--grpc-port", "x"], 'tradewire: --grpc-port must be a whole number from 0 (got "x")'],
     [
       ["--rest-port", "70000"],
       "tradewire: --rest-port must be a TCP port from 1 to 65535, or 0 for a free one (got 70000)",

@@ -43,6 +43,16 @@ it.each([
   [["events", "order"], /\nTo filter, use --type order or --market order or --party order\. /],
   [["status", "x"], /^tradewire: unexpected argument 'x'\nTry `tradewire status --help`\.\n$/],
   [["params", "a", "b"], /^tradewire: unexpected argument 'b'\nTry /],
+  [["help", "exprot"], /^tradewire: unknown command 'exprot'\nDid you mean export\? Try `tradewire --help`\.\n$/],
+  [["exprot", "--help"], /^tradewire: unknown command 'exprot'\n/],
+  [["help", "sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? Try `tradewire sync /],
+  [
+    ["orders", "--market", "--grpc-url", "x"],
+    /^tradewire: --market needs a value \(got the option --grpc-url\)\nWrite --market <market>\. Try `tradewire orders --help`\.\n$/,
+  ],
+  [["orders", "--limit", "--json=x"], /^tradewire: --limit needs a value \(got the option --json\)\n/],
+  [["orders", "--market", "-o", "table"], /^tradewire: --market needs a value \(got the option -o\)\n/],
+  [["orders", "--limit", "-1"], /^tradewire: --limit must be a positive whole number \(got "-1"\)\n/],
   [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
   [
     ["follow", "--table", "trades", "--poll", "0"],
@@ -94,6 +104,12 @@ it("tells with --quiet the error alone, and with --verbose each call", async () 
   expect(verbose.err).toMatch(
     /GetNetworkParameter over .*\n(.*\n)*tradewire: call \d+ ended after \d+ ms: 1 message\n/,
   );
+});
+
+it("describes the subcommand help in the words of the other commands", async () => {
+  const { out } = await run(["keys", "--help"]);
+  expect(out).toMatch(/\n {2}help \[command\] +Show the help of a command\.\n/);
+  expect((await run(["sync", "--help"])).out).not.toContain("display help");
 });
 
 it("prints the help of a subcommand, as with --help", async () => {
