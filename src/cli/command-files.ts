@@ -21,8 +21,29 @@ export const STANDARD = "-";
  * @param context the input stream and the signal
  * @returns the input stream
  */
-export function standardInput({ in: input, signal }: CommandContext): Readable {
+function standardInput({ in: input, signal }: CommandContext): Readable {
   return addAbortSignal(signal, input);
+}
+
+/**
+ * Reads an archive from standard input.
+ *
+ * @param context the input stream and the signal
+ * @returns the bytes, in chunks
+ * @throws {@link ProtocolError} if there are none
+ */
+export async function* standardArchive(context: CommandContext): AsyncGenerator<Uint8Array> {
+  let isEmpty = true;
+  for await (const chunk of standardInput(context)) {
+    isEmpty &&= chunk.length === 0;
+    yield chunk;
+  }
+  if (isEmpty) {
+    throw new ProtocolError("standard input is empty", {
+      advice: "Check the program that writes the archive into the pipe, or use the path of an archive.",
+      errorCode: "TW_INVALID_ARCHIVE",
+    });
+  }
 }
 
 /**

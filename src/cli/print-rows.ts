@@ -3,10 +3,11 @@ import { nullStringOf } from "../csv/csv-format.js";
 import type { CsvBatch, CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { wait } from "../signal/wait.js";
+import { checkColumnNames, columnsOption, unknownColumns } from "./columns.js";
 import { flag, type OptionValues, parsed, text } from "./declarations.js";
 import { type CommandContext, styled, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
-import { parseInteger, parseList } from "./parsers.js";
+import { parseInteger } from "./parsers.js";
 import { createRowFormat, type RowFormat } from "./row-format.js";
 import { LISTED, widthOf } from "./table.js";
 
@@ -15,7 +16,7 @@ export const maxRowBytesOption = parsed("<count>", "maximum row size in bytes (d
 
 /** The options that choose which rows are printed, and how; commands declare their own `--output`. */
 export const printRowsOptions = {
-  columns: parsed("<names>", "columns to print, in this order, separated by commas", parseList),
+  columns: columnsOption,
   limit: parsed(
     "<count>",
     `stop after this many rows (default: ${LISTED} on a terminal, otherwise no limit)`,
@@ -38,11 +39,7 @@ export type PrintRowsOptions = OptionValues<typeof printRowsOptions>;
  * @throws {@link RequestError} if a column is named twice or is empty, or the text for NULL does not fit the format
  */
 export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: OutputFormat): void {
-  if (columns.includes("") || new Set(columns).size < columns.length) {
-    throw new RequestError(`--columns ${columns.join(",")} contains a duplicate or empty column name`, {
-      advice: "Name each column once, separated by commas.",
-    });
-  }
+  checkColumnNames(columns);
   if (nullText !== undefined && (format === "json" || format === "jsonl")) {
     throw new RequestError("--null applies only to csv and table; in JSON, NULL is always null", {
       advice: "Remove it, or choose another --output.",
@@ -234,10 +231,7 @@ async function checkColumns(
   const available = all ?? first.columns;
   const missing = chosen.filter((column) => !available.includes(column));
   if (missing.length > 0) {
-    const where = all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive";
-    throw new RequestError(`unknown column ${missing.map((column) => JSON.stringify(column)).join(", ")} ${where}`, {
-      advice: `Valid columns: ${available.join(", ")}.`,
-    });
+    throw unknownColumns(missing, available, all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive");
   }
 }
 

@@ -67,13 +67,22 @@ describe("tradewire rows", () => {
     expect(outcome).toEqual({ code: 0, err: "", out: '{"id":"1","note":"x"}\n{"id":"2","fee":"7","note":null}\n' });
   });
 
+  it.each(["rows", "inspect"])("says that standard input is empty: %s", async (command) => {
+    expect(await run([command, "-"])).toEqual({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/^tradewire: standard input is empty\nCheck the program that writes the archive /),
+    });
+  });
+
   it("says what is wrong with the options", async () => {
     const file = path("one.zip");
     for (const [args, code, said] of [
       [[file, "--columns", "id,nothing"], 2, 'unknown column "nothing" in the archive\nValid columns: id, note.\n'],
       [[file, "--columns", "id,id"], 2, "--columns id,id contains a duplicate or empty column name"],
       [[file, "--columns", "id,"], 2, "--columns id, contains a duplicate or empty column name"],
-      [[file, "--limit", "-1"], 2, 'tradewire: --limit must be a whole number (got "-1")'],
+      [[file, "--columns", "id,noet"], 2, "\nDid you mean note? Valid columns: id, note.\n"],
+      [[file, "--limit", "-1"], 2, 'tradewire: --limit must be a whole number from 0 (got "-1")'],
       [[file, "--null", "x"], 2, "--null applies only to csv and table"],
       [[file, "--null", ",", "--output", "csv"], 2, 'the NULL string "," cannot be written to a CSV file'],
       [[file, "--output", "xml"], 2, "Allowed choices are table, json, jsonl, csv"],

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { type ArchiveFile, openArchive } from "../../archive/index.js";
 import type { CsvRow } from "../../csv/index.js";
 import { TradewireError } from "../../errors/index.js";
-import { assertArchive, STANDARD, standardInput } from "../command-files.js";
+import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import { size } from "../formatting.js";
 import { type CommandContext, printable, Reported, writeOut } from "../output.js";
@@ -64,7 +64,7 @@ async function runInspect(path: string, options: InspectCommandOptions, context:
   if (path !== STANDARD) {
     await assertArchive(path);
   }
-  const source = path === STANDARD ? standardInput(context) : path;
+  const source = path === STANDARD ? standardArchive(context) : path;
   const files: FileReport[] = [];
   let error: TradewireError | undefined;
   try {

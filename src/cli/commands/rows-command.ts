@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { openArchive } from "../../archive/index.js";
 import { archiveColumns } from "../../archive/open-archive.js";
-import { assertArchive, STANDARD, standardInput } from "../command-files.js";
+import { assertArchive, STANDARD, standardArchive } from "../command-files.js";
 import { addOptions, type OptionValues } from "../declarations.js";
 import type { CommandContext } from "../output.js";
 import { recordsFormat, recordsOutput } from "../output-format.js";
@@ -32,7 +32,7 @@ async function runRows(file: string, input: RowsCommandOptions, context: Command
   const { signal } = context;
   const { maxRowBytes } = options;
   if (file === STANDARD) {
-    await printRows(openArchive(standardInput(context), { signal, maxRowBytes }).files(), options, context);
+    await printRows(openArchive(standardArchive(context), { signal, maxRowBytes }).files(), options, context);
     return;
   }
   const allColumns = () => archiveColumns(file, { signal, maxRowBytes });

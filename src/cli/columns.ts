@@ -1,0 +1,37 @@
+import { closestName } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { parsed } from "./declarations.js";
+import { parseList } from "./parsers.js";
+
+/** The option that chooses the columns to print. */
+export const columnsOption = parsed("<names>", "columns to print, in this order, separated by commas", parseList);
+
+/**
+ * Checks names of columns by themselves.
+ *
+ * @param columns the values of `--columns`
+ * @throws {@link RequestError} if a column is named twice or a name is empty
+ */
+export function checkColumnNames(columns: readonly string[]): void {
+  if (columns.includes("") || new Set(columns).size < columns.length) {
+    throw new RequestError(`--columns ${columns.join(",")} contains a duplicate or empty column name`, {
+      advice: "Name each column once, separated by commas.",
+    });
+  }
+}
+
+/**
+ * Creates the error about columns that do not exist.
+ *
+ * @param unknown the names of these columns
+ * @param columns the columns that exist
+ * @param where where they were looked for, such as `in the archive`
+ * @returns the error, which suggests the closest names
+ */
+export function unknownColumns(unknown: readonly string[], columns: readonly string[], where: string): RequestError {
+  const near = unknown.flatMap((name) => closestName(name, columns) ?? []);
+  const suggestion = near.length === 0 ? "" : `Did you mean ${near.join(", ")}? `;
+  return new RequestError(`unknown column ${unknown.map((name) => JSON.stringify(name)).join(", ")} ${where}`, {
+    advice: `${suggestion}Valid columns: ${columns.join(", ")}.`,
+  });
+}
