@@ -47,6 +47,12 @@ it.each([
   );
 });
 
+it("suggests no code that is only as long as the name", async () => {
+  expect((await run(["explain", "NOPE"])).err).toBe(
+    'tradewire: unknown error code "NOPE"\n`tradewire explain` lists all codes.\n',
+  );
+});
+
 it("is what an error on a terminal and in JSON leads to", async () => {
   const { err } = await run(["inspect", "nosuch.zip", "--verbose"]);
   expect(err).toContain("\nFor details, run: npx tradewire explain TW_FILE_NOT_FOUND\n");

@@ -32,11 +32,12 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       "key,value\nspam.pow.difficulty,15\nspam.pow.hashFunction,sha3_24_rounds\nspam.pow.increaseDifficulty,1\n" +
         "spam.pow.numberOfPastBlocks,100\nspam.pow.numberOfTxPerBlock,2\n",
     );
-    expect(await ask("params", "no.such.key")).toMatchObject({
-      code: 1,
+    expect(await ask("params", "spam.pow.dificulty")).toEqual({
+      code: 2,
       out: "",
-      err: expect.stringMatching(/^tradewire: the node answered NOT_FOUND: [\s\S]*failed to get network parameters/),
+      err: 'tradewire: the network has no parameter "spam.pow.dificulty"\nDid you mean spam.pow.difficulty? `tradewire params` lists all.\n',
     });
+    expect((await ask("params", "no.such.key")).err).toMatch(/"no\.such\.key"\n`tradewire params` lists all\.\n$/);
   });
 
   it("stop-orders prints a table", async () => {
@@ -134,7 +135,7 @@ it.each([
   [["stop-orders", "--status", "frozen"], /^tradewire: --status must be a value of /],
   [["stop-orders", "--from", "yesterday"], /^tradewire: --from must be ISO 8601, /],
   [["stop-orders", "--from", "2024-01-02", "--to", "2024-01-01"], /^tradewire: the date range is empty/],
-  [["stop-orders", "--limit", "0"], /^tradewire: --limit must be a whole number from 1 \(got 0\)/],
+  [["stop-orders", "--limit", "0"], /^tradewire: --limit must be a positive whole number \(got "0"\)/],
   [["stop-order"], /missing required argument 'id'/],
 ])("%j is bad usage", async (args, message) => {
   const { code, out, err } = await run(args);

@@ -48,6 +48,9 @@ function explanation(code: ErrorCode, width: number): string {
 /** The width of the names of the parts of an explanation. */
 const PART_INDENT = 10;
 
+/** What all codes begin with. */
+const PREFIX = "TW_";
+
 const CODES: readonly string[] = Object.keys(ERROR_CODES);
 
 const isCode = (text: string): text is ErrorCode => Object.hasOwn(ERROR_CODES, text);
@@ -55,17 +58,26 @@ const isCode = (text: string): text is ErrorCode => Object.hasOwn(ERROR_CODES, t
 /** Returns the code that a text names, in any case and with or without its prefix. */
 function parseCode(given: string): ErrorCode {
   const name = given.toUpperCase().replaceAll("-", "_");
-  const code = name.startsWith("TW_") ? name : `TW_${name}`;
+  const code = name.startsWith(PREFIX) ? name : `${PREFIX}${name}`;
   if (isCode(code)) {
     return code;
   }
   const words = code.split("_").slice(1);
   const similar = CODES.filter((each) => words.some((word) => word !== "" && each.split("_").includes(word)));
-  const near = similar.length > 0 ? similar.join(", ") : closestName(code, CODES);
+  const near = similar.length > 0 ? similar.join(", ") : closestCode(code);
   throw new RequestError(`unknown error code ${JSON.stringify(given)}`, {
     errorCode: "TW_USAGE",
     advice: `${near === undefined ? "" : `Did you mean ${near}? `}\`tradewire explain\` lists all codes.`,
   });
+}
+
+/** Returns the most similar code. The prefix, which all codes share, does not count. */
+function closestCode(code: string): string | undefined {
+  const name = closestName(
+    code.slice(PREFIX.length),
+    CODES.map((each) => each.slice(PREFIX.length)),
+  );
+  return name === undefined ? undefined : `${PREFIX}${name}`;
 }
 
 function listText(): string {

@@ -1,5 +1,8 @@
+import { Code } from "@connectrpc/connect";
 import type { Command } from "commander";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
+import { closestName } from "../../errors/error-text.js";
+import { RequestError, TradewireError } from "../../errors/index.js";
 import type { Client } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
@@ -32,13 +35,28 @@ export function addParams(command: Command, context: CommandContext): void {
   );
 }
 
+async function unknownParameter(client: Client, key: string, signal: AbortSignal): Promise<RequestError> {
+  const keys: string[] = [];
+  for await (const { node } of client.networkParameters({ newestFirst: false, signal })) {
+    keys.push(node.key);
+  }
+  const near = closestName(key, keys);
+  return new RequestError(`the network has no parameter ${JSON.stringify(key)}`, {
+    advice: `${near === undefined ? "" : `Did you mean ${near}? `}\`tradewire params\` lists all.`,
+  });
+}
+
 async function* matchingParameters(
   client: Client,
   key: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<NetworkParameter> {
   if (key !== undefined && !/[*?]/.test(key)) {
-    yield await client.networkParameter(key, { signal });
+    yield await client.networkParameter(key, { signal }).catch(async (reason: unknown) => {
+      throw reason instanceof TradewireError && reason.code === Code.NotFound
+        ? await unknownParameter(client, key, signal)
+        : reason;
+    });
     return;
   }
   const pattern = key === undefined ? /^/ : parsePattern(key);
