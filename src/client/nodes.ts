@@ -322,7 +322,7 @@ async function checkNode(node: OpenNode): Promise<Health> {
       {},
       { ...options(), contextValues: createContextValues().set(isUrgentKey, true) },
     );
-    const latencyMs = monotonicMs() - startedAt;
+    const latencyMs = Math.round((monotonicMs() - startedAt) * 10) / 10;
     if (!isChainId(chainId)) {
       throw new ProtocolError("the node has an invalid chain ID", { advice: "Check the node.", notes: [] });
     }

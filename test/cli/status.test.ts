@@ -26,6 +26,7 @@ it("prints an object for each node as JSON", async () => {
   expect(JSON.parse(out)).toMatchObject({
     nodes: [{ name: "rest", url: node.restUrl, state: "usable", height: "10" }],
   });
+  expect(out).toMatch(/"latencyMs":\d+(\.\d)?,/);
 });
 
 it("repeats with --watch until it is interrupted, and has another name", async () => {
@@ -38,6 +39,26 @@ it("repeats with --watch until it is interrupted, and has another name", async (
     }
   }
   expect((await running.ended).code).toBe(130);
+});
+
+it("redraws the table on a terminal with --watch", async () => {
+  const args = ["status", "--rest-url", node.restUrl, "--watch", "1ms"];
+  const running = startCommand(args, { terminal: { columns: 80, rows: 20 } });
+  const redrawn = "\x1b[3A";
+  for await (const _ of running.stdout) {
+    if (running.printed().includes(redrawn)) {
+      running.interrupt("SIGINT");
+    }
+  }
+  expect((await running.ended).code).toBe(130);
+  const [first = "", ...others] = running.printed().split(redrawn);
+  expect(others.length).toBeGreaterThan(0);
+  expect(first).toMatch(/node +state[^\n]*\nrest http[^\n]*\n[\d:]+ {2}Ctrl-C ends/);
+});
+
+it("refuses to repeat a table where there is no terminal", async () => {
+  const { code, err } = await run(["status", "--rest-url", node.restUrl, "--watch", "1ms", "--output", "table"]);
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("--watch does not print a table") });
 });
 
 it("fails if no node can be used", async () => {

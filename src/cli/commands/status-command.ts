@@ -1,18 +1,26 @@
 import type { Command } from "commander";
 import type { NodeStatus } from "../../index.js";
+import { unixMs } from "../../runtime/index.js";
 import { wait } from "../../signal/wait.js";
 import { commandClient } from "../client.js";
 import { clientOptions, loadClientConfig } from "../client-options.js";
 import { originsOf } from "../config-origins.js";
 import { addOptions, type OptionValues, parsed } from "../declarations.js";
+import { clock } from "../formatting.js";
 import { type CommandContext, printable, Reported } from "../output.js";
 import { type OutputFormat, printReport, recordsFormat, recordsOutput } from "../output-format.js";
 import { parseDuration } from "../parsers.js";
-import { printTable } from "../table.js";
+import { type Display, sizeOf } from "../progress.js";
+import { createWatchOutput } from "../records/watch-records.js";
+import { fitTable, printTable } from "../table.js";
 
 const statusOptions = {
   ...recordsOutput,
-  watch: parsed("<duration>", "repeat at this interval, such as 2s, until Ctrl-C", parseDuration),
+  watch: parsed(
+    "<duration>",
+    "repeat at this interval, such as 2s, until Ctrl-C: redraw the table on a terminal, or print lines of JSON",
+    parseDuration,
+  ),
   ...clientOptions,
 };
 
@@ -26,15 +34,18 @@ export function addStatus(command: Command, context: CommandContext): void {
   const { signal } = context;
   addOptions(command, statusOptions).action(async (options: OptionValues<typeof statusOptions>) => {
     const loaded = loadClientConfig(options, context);
-    await using client = commandClient(options, context, { config: loaded.config });
+    const watch = options.watch === undefined ? undefined : createWatchOutput(options, context);
+    const { environment, onConfig, notes } = context;
+    const clientContext = { notes: watch?.notes ?? notes, environment, onConfig };
+    await using client = commandClient(options, clientContext, { config: loaded.config });
     const format = recordsFormat(options, context);
     let nodes = await client.status({ signal });
-    await printNodes(nodes, format, context);
     while (options.watch !== undefined) {
+      await (watch?.kind === "table" ? drawNodes(nodes, watch.display, context) : printNodes(nodes, format, context));
       await wait(options.watch, signal);
       nodes = await client.status({ signal });
-      await printNodes(nodes, format, context);
     }
+    await printNodes(nodes, format, context);
     if (!nodes.some(({ state }) => state === "usable" || state === "unchecked")) {
       if (format === "table" && nodes.every(({ state }) => state === "unreachable")) {
         context.notes.write(`${printable(originsOf(loaded, context.environment))}\n`);
@@ -54,16 +65,28 @@ async function printNodes(nodes: readonly NodeStatus[], format: OutputFormat, co
   await printReport(report, format, context);
 }
 
+const HEADER = ["node", "state", "chain", "height", "behind", "latency", "block age", "version"];
+
 function printNodeTable(nodes: readonly NodeStatus[], context: CommandContext): void {
-  const header = ["node", "state", "chain", "height", "behind", "latency", "block age", "version"];
-  const rows = nodes.map((node) => cellsOf(node).map(printable));
-  printTable(header, rows, context);
-  for (const { name, refusal, error } of nodes) {
-    const reason = refusal ?? error?.summary;
-    if (reason !== undefined) {
-      context.notes.write(`${printable(name)}: ${printable(reason)}\n`);
-    }
+  printTable(HEADER, nodes.map(cellsOf), context);
+  for (const reason of reasonsOf(nodes)) {
+    context.notes.write(`${reason}\n`);
   }
+}
+
+/** Redraws the table in place. */
+function drawNodes(nodes: readonly NodeStatus[], display: Display, { out }: CommandContext): void {
+  const { text } = fitTable(HEADER, nodes.map(cellsOf), { width: sizeOf(out).columns - 1 });
+  const state = `${clock(new Date(unixMs()).toISOString())}  Ctrl-C ends`;
+  display.draw([...text.trimEnd().split("\n"), ...reasonsOf(nodes), state]);
+}
+
+/** Returns a line for each node that is not used, with the reason. */
+function reasonsOf(nodes: readonly NodeStatus[]): string[] {
+  return nodes.flatMap(({ name, refusal, error }) => {
+    const reason = refusal ?? error?.summary;
+    return reason === undefined ? [] : [`${printable(name)}: ${printable(reason)}`];
+  });
 }
 
 function cellsOf({ name, url, state, chainId, height, behindBlocks, latencyMs, lag, version }: NodeStatus): string[] {
@@ -77,5 +100,5 @@ function cellsOf({ name, url, state, chainId, height, behindBlocks, latencyMs, l
     latency,
     lag === undefined ? "" : `${Math.round(lag.behindClockMs / 1000)} s`,
     version ?? "",
-  ];
+  ].map(printable);
 }
