@@ -28,6 +28,9 @@ export interface Terminal {
   onOmission(sentence: string): void;
 }
 
+/** How to see the columns that a table of rows omits. */
+const ROWS_ADVICE = "Choose with --columns, or print all with --output csv.";
+
 const UNLIMITED: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) => line, onOmission: () => {} };
 
 /**
@@ -195,7 +198,7 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
       if (state.status === "formatting") {
         const { header, layout, isShortened } = state;
         const tables = [{ header, layout: { ...layout, isShortened } }];
-        const omissions = describeOmissions(tables, "Choose with --columns, or print all with --output csv.");
+        const omissions = describeOmissions(tables, ROWS_ADVICE, terminal.width);
         if (omissions !== "") {
           terminal.onOmission(omissions);
         }

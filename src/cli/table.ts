@@ -110,9 +110,10 @@ export function tableLine(
  *
  * @param tables the tables of one output
  * @param advice how to see everything
- * @returns sentences; empty if nothing is omitted
+ * @param width the maximum width of a line, in columns of a terminal
+ * @returns sentences, broken into lines; empty if nothing is omitted
  */
-export function describeOmissions(tables: readonly LaidOut[], advice: string): string {
+export function describeOmissions(tables: readonly LaidOut[], advice: string, width: number): string {
   const omitted = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
   const named = [...omitted].slice(0, MAX_NAMED);
   const further = omitted.size > MAX_NAMED ? ` and ${omitted.size - MAX_NAMED} more` : "";
@@ -121,7 +122,7 @@ export function describeOmissions(tables: readonly LaidOut[], advice: string): s
     ...(omitted.size === 0 ? [] : [`Columns hidden to fit the terminal: ${named.join(", ")}${further}.`]),
     ...(isShortened ? [`Long values are shortened${omitted.size === 0 ? " to fit the terminal" : ""}.`] : []),
   ];
-  return sentences.length === 0 ? "" : [...sentences, advice].join(" ");
+  return sentences.length === 0 ? "" : wrapped([...sentences, advice].join(" "), width).join("\n");
 }
 
 /**
@@ -400,7 +401,7 @@ export function createTables(
       await writeOut(context, part);
     },
     printOmissions() {
-      const sentence = describeOmissions(formatted, advice);
+      const sentence = describeOmissions(formatted, advice, terminalWidth);
       if (sentence !== "") {
         notes.write(`${sentence}\n`);
       }

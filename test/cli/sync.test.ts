@@ -199,6 +199,10 @@ describe("tradewire sync status and verify", () => {
     expect(alone.code).toBe(0);
     expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables are empty /);
     expect(alone.err).toMatch(/^Not compared with a node: /);
+    const terminal = { columns: 60, rows: 20 };
+    const narrow = await run(["sync", "status", "--to", "duckdb:status.duckdb", ...two], { cwd: folder, terminal });
+    expect(narrow.out).toContain("has the history of chain sync-1. The node\nhas 3 segments, blocks 1 to 30.\n\n");
+    expect(Math.max(...`${narrow.out}${narrow.err}`.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(60);
   });
 
   it("fails where the histories diverge, as text and as JSON", async () => {

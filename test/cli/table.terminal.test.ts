@@ -50,6 +50,6 @@ test("fits indented tables of one output, and says once what of all of them does
   tables.printOmissions();
   notes.end();
   expect(await text(notes)).toBe(
-    "Columns hidden to fit the terminal: size, kind. Long values are shortened. Use --json to print all.\n",
+    "Columns hidden to fit the terminal:\nsize, kind. Long values are shortened.\nUse --json to print all.\n",
   );
 });

@@ -25,7 +25,10 @@ it("aligns numbers to the right, also negative ones", () => {
 it("shortens cells of the lowest rank first, and then leaves columns out", () => {
   const fitted = (width: number, ranked?: number[]) => {
     const table = fitTable(["id", "size", "note"], ROWS, { width, ranked });
-    return { text: table.text, leftOut: describeOmissions([table], "Use --json to print all.") };
+    return {
+      text: table.text,
+      leftOut: describeOmissions([table], "Use --json to print all.", Number.POSITIVE_INFINITY),
+    };
   };
   expect(fitted(50)).toEqual({ text: fitTable(["id", "size", "note"], ROWS).text, leftOut: "" });
   const cut = fitted(44);

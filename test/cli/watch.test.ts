@@ -145,7 +145,9 @@ describe("--watch on a terminal", () => {
     running.interrupt("SIGINT");
     const { code, err } = await running.ended;
     expect(code).toBe(130);
-    expect(err).toMatch(/^Columns hidden to fit the terminal: .*buyer.*\. Use --output jsonl to print all\.\n$/);
+    expect(err).toMatch(
+      /^Columns hidden to fit the terminal: [^.]*buyer[^.]*\.\s+Use\s+--output\s+jsonl\s+to\s+print\s+all\.\n$/,
+    );
     const lines = stripVTControlCharacters(drawn().at(-1) ?? "")
       .trimEnd()
       .split("\n");

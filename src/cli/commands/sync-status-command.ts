@@ -10,7 +10,7 @@ import { type CommandContext, errorText, printable, Reported } from "../output.j
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { openClients, type RangeOptions, rangeOf, rangeOptions } from "../sync/sync-options.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, targetExists, targetOptions } from "../sync/target.js";
-import { createTables, type Tables } from "../table.js";
+import { createTables, type Tables, wrapped } from "../table.js";
 
 const statusOptions = {
   ...resultOutput,
@@ -50,7 +50,7 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
     const report = {
       table() {
         const tables = createTables(context);
-        out.write(statusText(found, name, options, tables.format));
+        out.write(statusText(found, name, options, tables));
         out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
         tables.printOmissions();
         if (nodeError !== undefined) {
@@ -118,7 +118,7 @@ function statusText(
   { status, nodeError, exists }: StatusReport & { readonly exists: boolean },
   name: string,
   options: RangeOptions,
-  format: Tables["format"],
+  { format, width }: Tables,
 ): string {
   const { chainId, blocks, segments, lags = [] } = status;
   const compared = nodeError === undefined;
@@ -145,7 +145,8 @@ function statusText(
   ].join(" ");
   const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
   const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
-  return `${history}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
+  const sentences = wrapped(`${history}${node}${lagging.join("")}`, width).join("\n");
+  return `${sentences}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${wrapped(rest, width).join("\n")}\n`}`;
 }
 
 /** The header of the column that compares the sink with a node. */

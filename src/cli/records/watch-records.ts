@@ -186,7 +186,8 @@ export async function watchRecords<M extends DescMessage>(
       }
     } finally {
       out.off("resize", isDrawingDue.raise);
-      const omissions = drawn === undefined ? "" : describeOmissions([drawn], "Use --output jsonl to print all.");
+      const advice = "Use --output jsonl to print all.";
+      const omissions = drawn === undefined ? "" : describeOmissions([drawn], advice, sizeOf(out).columns);
       notes.write(omissions === "" ? "" : `${omissions}\n`);
     }
   }
