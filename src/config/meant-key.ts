@@ -1,37 +1,18 @@
 import { closestName } from "../errors/error-text.js";
 
-/** The keys that people look for under other names, which are in lower case and without separators. */
-const OTHER_KEYS: Readonly<Record<string, string>> = {
-  attempts: "retry.tries",
-  retries: "retry.tries",
-  maxretries: "retry.tries",
-  retryattempts: "retry.tries",
-  retrymaxattempts: "retry.tries",
-  retryretries: "retry.tries",
-  retrymaxretries: "retry.tries",
-  retrycount: "retry.tries",
-  retrydelayms: "retry.baseMs",
-  retrybackoffms: "retry.baseMs",
-  timeout: "timeouts.callMs",
-  timeoutms: "timeouts.callMs",
-  calltimeout: "timeouts.callMs",
-  connecttimeout: "timeouts.connectMs",
-  idletimeout: "timeouts.idleMs",
-  token: "grpc.headers",
-  tokens: "grpc.headers",
-  headers: "grpc.headers",
-  auth: "grpc.headers",
-  authorization: "grpc.headers",
-  apikey: "grpc.headers",
-  host: "grpc.url",
-  endpoint: "grpc.url",
-  node: "grpc.url",
-  server: "grpc.url",
-  chain: "chainId",
-  network: "chainId",
-  ratelimit: "limits.callsPerSecond",
-  cafile: "grpc.tls.caFile",
-};
+/** The keys that people look for under other names. The patterns match names in lower case and without separators. */
+const OTHER_KEYS: readonly (readonly [names: RegExp, key: string])[] = [
+  [/^(retry)?(max)?(attempts|retries|count)$/, "retry.tries"],
+  [/^retry(delay|backoff)(ms)?$/, "retry.baseMs"],
+  [/^(call)?timeout(ms)?$/, "timeouts.callMs"],
+  [/^connecttimeout(ms)?$/, "timeouts.connectMs"],
+  [/^idletimeout(ms)?$/, "timeouts.idleMs"],
+  [/^(tokens?|headers|auth|authorization|apikey)$/, "grpc.headers"],
+  [/^(host|endpoint|node|server)$/, "grpc.url"],
+  [/^(chain|network)$/, "chainId"],
+  [/^ratelimit$/, "limits.callsPerSecond"],
+  [/^cafile$/, "grpc.tls.caFile"],
+];
 
 /**
  * Returns the key of the configuration that an unknown name means.
@@ -42,7 +23,8 @@ const OTHER_KEYS: Readonly<Record<string, string>> = {
  */
 export function meantKey(name: string, keys: readonly string[]): string | undefined {
   const plain = name.toLowerCase().replace(/[._-]/g, "");
-  return Object.hasOwn(OTHER_KEYS, plain) ? OTHER_KEYS[plain] : closestName(name, keys);
+  const [, key] = OTHER_KEYS.find(([names]) => names.test(plain)) ?? [];
+  return key ?? closestName(name, keys);
 }
 
 /** An unknown name, and the name that is probably meant. */
