@@ -90,7 +90,7 @@ export const completeTables: FindValues = () => ({ values: tableNames });
  * @returns the option
  */
 export function tableOption(description: string) {
-  return text("<name>", description, { completions: completeTables });
+  return text("<name>", description, { completions: completeTables, isFilter: true });
 }
 
 /**

@@ -20,6 +20,8 @@ export interface OptionSettings {
   readonly group?: string;
   /** The values that a shell offers, if neither choices nor the placeholder determine them. */
   readonly completions?: FindValues | undefined;
+  /** Whether it selects what the command prints, so that an argument that the command does not take may be its value. */
+  readonly isFilter?: boolean;
 }
 
 /** Whether an option has a value if the command line does not give it. */
@@ -206,13 +208,15 @@ export function flagOf(name: string): string {
 /** An option of Commander that knows its completions. */
 export class CommandOption extends Option {
   readonly completions: FindValues | undefined;
+  readonly isFilter: boolean;
 
   constructor(name: string, { short, isNegated = false, placeholder, ...declaration }: OptionDeclaration<unknown>) {
     const long = flagOf(isNegated ? `no-${name}` : name);
     const flags = short === undefined ? long : `${short}, ${long}`;
     super(placeholder === undefined ? flags : `${flags} ${placeholder}`, declaration.description);
-    const { presence, choices, defaultValue, defaultText, conflicts, group, completions } = declaration;
+    const { presence, choices, defaultValue, defaultText, conflicts, group, completions, isFilter } = declaration;
     this.completions = completions;
+    this.isFilter = isFilter === true;
     this.makeOptionMandatory(presence === "required");
     if (choices !== undefined) {
       this.choices(choices);

@@ -4,7 +4,7 @@ import { parseEnumValue } from "../input/message-init.js";
 import { isJsonObject } from "../json/json-values.js";
 import { messageToJson } from "../json/message-json.js";
 import { enumName } from "../json/protobuf-json.js";
-import { flag, type OptionValues, parsed, repeated } from "./declarations.js";
+import { flag, type OptionValues, parsed, repeated, repeatedText } from "./declarations.js";
 import { type CommandContext, json, printable, writeOut } from "./output.js";
 import { type OutputFormat, recordsFormat, recordsOutput } from "./output-format.js";
 import { parseCount } from "./parsers.js";
@@ -27,6 +27,18 @@ export const listingOptions = {
 
 /** The option of listings that have identifiers. */
 export const wideOption = flag("print full IDs and all columns; on a narrow terminal, each value on its own line");
+
+/** The option of listings by market. */
+export const marketFilter = repeatedText(
+  "<market>",
+  "only this market: its code, its ID, or the start of its ID; may be repeated",
+  { isFilter: true },
+);
+
+/** The option of listings by party. */
+export const partyFilter = repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated", {
+  isFilter: true,
+});
 
 /** How to see the columns and digits that a table of such a listing omits. */
 export const WIDE_ADVICE = "Use --wide or --json to print all.";

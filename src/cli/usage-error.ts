@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { CommandOption } from "./declarations.js";
 import { adviceOnCommand, adviceOnSecret, intendedOption, LISTING_WORDS } from "./intentions.js";
 
 /**
@@ -51,19 +52,15 @@ function adviceOnPlace(option: string): string {
   return `Options follow the command: \`tradewire COMMAND ${option}\`.`;
 }
 
-/** The options that filter what a command lists. */
-const FILTERS: readonly string[] = ["--table", "--type", "--market", "--party"];
-
 /** Returns the way to what a surplus argument probably means; undefined if the command has none. */
-function adviceOnArgument(value: string, command: Command, flags: readonly string[]): string | undefined {
+function adviceOnArgument(value: string, command: Command): string | undefined {
   const name = fullName(command);
   if (LISTING_WORDS.has(value)) {
     return `\`${name}\` needs no argument. Try \`${name} --help\`.`;
   }
-  const takesOthers = command.registeredArguments.length > 0; // Such a command does not list: its --type is something else.
-  const filters = takesOthers
-    ? []
-    : FILTERS.filter((filter) => flags.includes(filter)).map((filter) => `${filter} ${value}`);
+  const filters = command.options.flatMap((option) =>
+    option instanceof CommandOption && option.isFilter ? [`${option.long} ${value}`] : [],
+  );
   const single = name.replace(/s$/, "");
   const hasSingle = command.parent?.commands.some((each) => fullName(each) === single && single !== name) === true;
   const ways = [
@@ -103,7 +100,7 @@ function explain(text: string, command: Command): Explanation {
   }
   const surplus = text.startsWith("too many arguments") ? command.args[command.registeredArguments.length] : undefined;
   if (surplus !== undefined) {
-    return { summary: `unexpected argument '${surplus}'`, advice: adviceOnArgument(surplus, command, flags) };
+    return { summary: `unexpected argument '${surplus}'`, advice: adviceOnArgument(surplus, command) };
   }
   const [, summary = text, value = "", choices] = /^(.*argument '(.*)' is invalid)\. (.*)$/.exec(text) ?? [];
   const [, listed] = /^Allowed choices are (.*)\.$/.exec(choices ?? "") ?? [];

@@ -35,10 +35,10 @@ const eventsOptions = {
     "<type>",
     "only events of this type, such as order, trade, transactionResult; may be repeated",
     parseEventType,
-    { completions: () => ({ values: eventTypes }) },
+    { completions: () => ({ values: eventTypes }), isFilter: true },
   ),
-  party: text("<id>", "only events of this party: its ID, or the start of it"),
-  market: text("<market>", "only events of this market: its code, its ID, or the start of its ID"),
+  party: text("<id>", "only events of this party: its ID, or the start of it", { isFilter: true }),
+  market: text("<market>", "only events of this market: its code, its ID, or the start of its ID", { isFilter: true }),
   lifecycle: flag("with --type order: also print canceled and expired orders, as order events"),
   ...eventsOutput,
   output: {

@@ -14,8 +14,17 @@ import { RequestError } from "../../errors/index.js";
 import type { Client, ListedRecord } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, repeatedText } from "../declarations.js";
-import { enumOption, listingOptions, maxRecords, printListing, WIDE_ADVICE, wideOption } from "../listing.js";
+import { addOptions, flag, type OptionValues } from "../declarations.js";
+import {
+  enumOption,
+  listingOptions,
+  marketFilter,
+  maxRecords,
+  partyFilter,
+  printListing,
+  WIDE_ADVICE,
+  wideOption,
+} from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { loadAssets } from "../records/assets.js";
 import { createNames, MAX_NAMED, type Names } from "../records/record-names.js";
@@ -35,8 +44,8 @@ const recordsOptions = {
 const marketsOptions = { settled: flag("also list settled markets"), ...recordsOptions };
 
 const filterOptions = {
-  market: repeatedText("<market>", "only this market: its code, its ID, or the start of its ID; may be repeated"),
-  party: repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated"),
+  market: marketFilter,
+  party: partyFilter,
   ...recordsOptions,
 };
 

@@ -27,6 +27,7 @@ const DIALECTS = [...SQL_DIALECTS, "json-schema", "typescript"] as const;
 const schemaOptions = {
   table: repeated("<name>", "a table; may be repeated (default: all tables)", (name) => readTable(name), {
     completions: completeTables,
+    isFilter: true,
   }),
   schemaVersion: withDefault(
     parsed("<number>", "version of the database schema, as in the names of CSV files", parseInteger),

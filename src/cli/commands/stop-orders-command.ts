@@ -12,14 +12,16 @@ import type { Client } from "../../index.js";
 import { messageToJson } from "../../json/message-json.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
-import { addOptions, flag, type OptionValues, parsed, repeatedText } from "../declarations.js";
+import { addOptions, flag, type OptionValues, parsed } from "../declarations.js";
 import { isoTime } from "../formatting.js";
 import {
   enumOption,
   type ListingType,
   leaves,
   listingOptions,
+  marketFilter,
   maxRecords,
+  partyFilter,
   pathText,
   printListing,
   shortName,
@@ -38,8 +40,8 @@ import { recordLines } from "../table.js";
 const stopOrdersOptions = {
   status: enumOption("<status>", StopOrder_StatusSchema),
   expiryStrategy: enumOption("<strategy>", StopOrder_ExpiryStrategySchema),
-  party: repeatedText("<id>", "only this party: its ID, or the start of it; may be repeated"),
-  market: repeatedText("<market>", "only this market: its code, its ID, or the start of its ID; may be repeated"),
+  party: partyFilter,
+  market: marketFilter,
   from: parsed("<time>", "start of the date range: ISO 8601 or Unix nanoseconds", parseTime),
   to: parsed("<time>", "end of the date range (exclusive)", parseTime),
   live: flag("only live stop orders"),

@@ -22,6 +22,7 @@ import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 export const rangeOptions = {
   table: repeatedText("<name>", "a table; may be repeated (default: all tables)", {
     completions: completeTables,
+    isFilter: true,
   }),
   fromBlock: parsed("<height>", "skip segments that start before this block", parseBlockHeight),
   toBlock: parsed("<height>", "skip segments that end after this block", parseBlockHeight),
