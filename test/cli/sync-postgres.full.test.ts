@@ -93,7 +93,7 @@ describe("tradewire sync --to postgres:", () => {
     const more = ["--create-indexes", "after", "--named-views"];
     const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
-    expect(out).toMatch(/^Loaded 90 rows of 6 units, /);
+    expect(out).toMatch(/^Loaded 90 rows from 6 exports, /);
     expect(err).toContain("Creating the primary keys and indexes.\n");
     const keys =
       "SELECT count(*)::int AS keys FROM pg_constraint WHERE contype = 'p' AND conrelid = 'history.trades'::regclass";

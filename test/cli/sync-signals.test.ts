@@ -97,7 +97,7 @@ describe("a sync that is stopped", () => {
     const { code, out, err } = await running.ended;
     expect({ code, out }).toEqual({ code: 130, out: "" });
     expect(err).toMatch(
-      /\nInterrupted: \d+ units were loaded; units in flight were canceled and rolled back\.\nRun the same command again to continue\.\n$/,
+      /\nInterrupted: \d+ exports were loaded; exports in flight were canceled and rolled back\.\nRun the same command again to continue\.\n$/,
     );
   });
 });

@@ -48,13 +48,13 @@ describe("tradewire sync", () => {
     const first = await sync("--to", "duckdb:first.duckdb", ...two);
     expect(first).toMatchObject({ code: 0 });
     expect(first.out).toMatch(
-      /^Loaded 90 rows of 6 units, .* of CSV, in \d+s\. The ledger of duckdb:first\.duckdb has 90 rows\.\n$/,
+      /^Loaded 90 rows from 6 exports, .* of CSV, in \d+s\. The synced tables of duckdb:first\.duckdb have 90 rows\.\n$/,
     );
     expect(await count("first.duckdb", "SELECT count(*), count(DISTINCT (vega_time, seq_num)) FROM trades")).toEqual([
       ["60", "60"],
     ]);
     const again = await sync("--to", "duckdb:first.duckdb", ...two);
-    expect(again.out).toContain("Loaded 0 rows of 0 units");
+    expect(again.out).toContain("Loaded 0 rows from 0 exports");
     expect(await count("first.duckdb", "SELECT count(*), count(DISTINCT height) FROM blocks")).toEqual([["30", "30"]]);
   });
 
@@ -107,7 +107,7 @@ describe("tradewire sync", () => {
   it("fails where the range lies beyond the node's history, and claims nothing", async () => {
     const { code, out, err } = await sync("--to", "duckdb:beyond.duckdb", ...two, "--from-block", "999999999");
     expect(code).toBe(1);
-    expect(out).toContain("Loaded 0 rows of 0 units");
+    expect(out).toContain("Loaded 0 rows from 0 exports");
     expect(err).toContain("none of the node's segments, blocks 1 to 30, is within the range\n");
     expect(err).toContain(
       "tradewire: the node has no segment between --from-block and --to-block; its history has blocks 1 to 30. Nothing was loaded.\n",
@@ -200,8 +200,9 @@ describe("tradewire sync status and verify", () => {
     expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables are empty /);
     expect(alone.err).toMatch(/^Not compared with a node: /);
     const terminal = { columns: 60, rows: 20 };
-    const narrow = await run(["sync", "status", "--to", "duckdb:status.duckdb", ...two], { cwd: folder, terminal });
-    expect(narrow.out).toContain("has the history of chain sync-1. The node\nhas 3 segments, blocks 1 to 30.\n\n");
+    const to = ["--grpc-url", node.grpcUrl, "--to", "duckdb:status.duckdb", ...two];
+    const narrow = await run(["sync", "status", ...to], { cwd: folder, terminal, environment: { NO_COLOR: "1" } });
+    expect(narrow.out).toContain("has the history of chain sync-1. The\nnode has 3 segments, blocks 1 to 30.");
     expect(Math.max(...`${narrow.out}${narrow.err}`.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(60);
   });
 

@@ -123,7 +123,7 @@ async function runSync(options: SyncCommandOptions, context: CommandContext): Pr
       reporter,
     };
     if (queued !== undefined && options.retryFailed === true) {
-      reporter.notes.write(`${grouped(await retryFailed(queued))} failed units were returned to the queue.\n`);
+      reporter.notes.write(`${grouped(await retryFailed(queued))} failed exports were returned to the queue.\n`);
     }
     summary = await loadAndIndex(sync, options);
   } catch (reason) {
@@ -241,7 +241,7 @@ function reportInterruption(
   if (printsJsonLines(options)) {
     out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
   } else {
-    const did = `${grouped(loaded.units)} units were loaded; units in flight were canceled and rolled back.`;
+    const did = `${grouped(loaded.units)} exports were loaded; exports in flight were canceled and rolled back.`;
     notes.write(`Interrupted: ${did}\nRun the same command again to continue.\n`);
   }
   if (options.follow !== true || !isTerminated(signal)) {
@@ -263,9 +263,9 @@ function reportSummary(
   if (printsJsonLines(options)) {
     out.write(json(summaryObject(summary)));
   } else {
-    const did = `${grouped(rows)} rows of ${grouped(units)} units, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
+    const did = `${grouped(rows)} rows from ${grouped(units)} exports, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
     const all = grouped(tables.reduce((sum, table) => sum + table.rows, 0n));
-    out.write(`Loaded ${did}. The ledger of ${printable(name)} has ${all} rows.\n`);
+    out.write(`Loaded ${did}. The synced tables of ${printable(name)} have ${all} rows.\n`);
   }
   if (beyond !== undefined) {
     if (!printsJsonLines(options)) {
@@ -289,7 +289,7 @@ function failedText(failed: readonly FailedUnit[]): string {
     return `  ${table} of blocks ${fromBlock} to ${toBlock}: ${printable(error.summary)}\n`;
   });
   const further = failed.length > MAX_NAMED ? `  and ${failed.length - MAX_NAMED} more\n` : "";
-  const head = `tradewire: ${failed.length} ${failed.length === 1 ? "unit" : "units"} failed and were rolled back\n`;
+  const head = `tradewire: ${failed.length} ${failed.length === 1 ? "export failed and was" : "exports failed and were"} rolled back\n`;
   return `${head}Run the same command again to fetch what is missing.\n${named.join("")}${further}`;
 }
 

@@ -69,11 +69,11 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
       hooks: { onEvent: reporter.onEvent },
     }).finally(leave);
     reporter.end();
-    const what = `${grouped(done.rows)} rows of ${grouped(done.units)} units, ${size(Number(done.bytes))} of CSV`;
+    const what = `${grouped(done.rows)} rows from ${grouped(done.units)} exports, ${size(Number(done.bytes))} of CSV`;
     out.write(
       printsJsonLines(options)
         ? json({ event: "summary", ...done })
-        : `Stopped. Loaded ${what}; units in flight were returned to the queue.\n`,
+        : `Stopped. Loaded ${what}; exports in flight were returned to the queue.\n`,
     );
   } finally {
     reporter.end();

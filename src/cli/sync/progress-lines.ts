@@ -113,7 +113,7 @@ function errorLine({ failed, errors, at, phase }: SyncSnapshot): string | undefi
   }
   const { table, fromBlock, toBlock } = last.unit;
   const what = `${table} ${fromBlock}-${toBlock}: ${printable(last.message)}${retryText(last.againAt)}`;
-  return `${failed} ${failed === 1 ? "unit" : "units"} failed. Last: ${what}`;
+  return `${failed} ${failed === 1 ? "export" : "exports"} failed. Last: ${what}`;
 }
 
 function retryText(at: string | undefined): string {

@@ -44,7 +44,7 @@ it("names the last failure, and how many units failed", () => {
     attempt: 2,
   });
   const lines = linesOf([planned(3, { trades: 0, orders: 3 }), failing(0), failing(1)]);
-  expect(lines.at(-1)).toBe("2 units failed. Last: trades 1001-2000: the node  is away");
+  expect(lines.at(-1)).toBe("2 exports failed. Last: trades 1001-2000: the node  is away");
 });
 
 it("shows tables under way before those that wait, and these before done ones, where not all fit", () => {
