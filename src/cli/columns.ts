@@ -26,12 +26,18 @@ export function checkColumnNames(columns: readonly string[]): void {
  * @param unknown the names of these columns
  * @param columns the columns that exist
  * @param where where they were looked for, such as `in the archive`
+ * @param valid the text that lists the columns that exist
  * @returns the error, which suggests the closest names
  */
-export function unknownColumns(unknown: readonly string[], columns: readonly string[], where: string): RequestError {
+export function unknownColumns(
+  unknown: readonly string[],
+  columns: readonly string[],
+  where: string,
+  valid: string = columns.join(", "),
+): RequestError {
   const near = unknown.flatMap((name) => closestName(name, columns) ?? []);
   const suggestion = near.length === 0 ? "" : `Did you mean ${near.join(", ")}? `;
   return new RequestError(`unknown column ${unknown.map((name) => JSON.stringify(name)).join(", ")} ${where}`, {
-    advice: `${suggestion}Valid columns: ${columns.join(", ")}.`,
+    advice: `${suggestion}Valid columns: ${valid}.`,
   });
 }

@@ -45,6 +45,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     ["tradewire orders --party PUBLIC_KEY --live", "List the live orders of a party"],
     ["tradewire orders --party PUBLIC_KEY --live --watch", "Watch the live orders of a party"],
     ["tradewire orders --market M0 --status filled --limit 20", "List the last filled orders of a market"],
+    ["tradewire orders --columns id,side,price,remaining -o csv > orders.csv", "Save chosen columns as CSV"],
   ],
   "tradewire trades": [
     ["tradewire trades --market M0 --limit 20", "List the last trades of a market"],

@@ -4,10 +4,11 @@ import { parseEnumValue } from "../input/message-init.js";
 import { isJsonObject } from "../json/json-values.js";
 import { messageToJson } from "../json/message-json.js";
 import { enumName } from "../json/protobuf-json.js";
+import { checkColumnNames, unknownColumns } from "./columns.js";
 import { flag, type OptionValues, parsed, repeated, repeatedText } from "./declarations.js";
 import { type CommandContext, json, printable, writeOut } from "./output.js";
 import { type OutputFormat, recordsFormat, recordsOutput } from "./output-format.js";
-import { parseCount } from "./parsers.js";
+import { parseCount, parseList } from "./parsers.js";
 import { createProgress } from "./progress.js";
 import { LISTED, printTable, printWhole } from "./table.js";
 
@@ -23,6 +24,11 @@ export const listingOptions = {
     },
   ),
   all: flag("list all records, even on a terminal"),
+  columns: parsed(
+    "<names>",
+    "columns to print, in this order, separated by commas: those of a table or of CSV",
+    parseList,
+  ),
 };
 
 /** The option of listings that have identifiers. */
@@ -58,7 +64,55 @@ export interface ListingType<M extends DescMessage> {
   readonly advice?: string;
   /** The decimal numbers of a record, which JSON has next to the record as the node sent it. */
   decimals?(node: MessageShape<M>): JsonObject | undefined;
+  /** The names of all decimal numbers. */
+  readonly decimalNames?: readonly string[];
   cells(node: MessageShape<M>): readonly string[];
+  /** Returns the chosen columns of a record. Without a choice, JSON and CSV have the record as the node sent it. */
+  chosen?(node: MessageShape<M>): JsonObject;
+}
+
+/**
+ * Limits a listing to chosen columns: those of its table, and the fields of its records by their paths, which are the columns
+ * of CSV. A name that is both, such as `price`, is the table's text in a table, and the field as the node sent it elsewhere.
+ *
+ * @param type the type of the records
+ * @param names the names of the columns, in order; undefined for all
+ * @returns the type of the same records with these columns
+ * @throws {@link RequestError} if a column does not exist or is named twice
+ */
+export function withColumns<M extends DescMessage>(
+  type: ListingType<M>,
+  names: readonly string[] | undefined,
+): ListingType<M> {
+  if (names === undefined) {
+    return type;
+  }
+  checkColumnNames(names);
+  const { header, decimalNames = [] } = type;
+  const fields = [...leaves(type.desc).map(pathText), ...decimalNames.map((name) => `decimals.${name}`)];
+  const unknown = names.filter((name) => !header.includes(name) && !fields.includes(name));
+  if (unknown.length > 0) {
+    const valid = `${header.join(", ")}, and the columns of --output csv`;
+    throw unknownColumns(unknown, [...header, ...fields], `of ${type.name}`, valid);
+  }
+  const valuesOf = (node: MessageShape<M>) => {
+    const [cells, record] = [type.cells(node), recordJson(type, node)];
+    return names.map((name) => ({
+      name,
+      cell: cells[header.indexOf(name)],
+      field: memberAt(record, name.split(".")),
+    }));
+  };
+  return {
+    ...type,
+    header: names,
+    ranked: names,
+    cells: (node) => valuesOf(node).map(({ cell, field }) => cell ?? textOf(field) ?? ""),
+    chosen: (node) =>
+      Object.fromEntries(
+        valuesOf(node).map(({ name, cell = "", field = null }) => [name, fields.includes(name) ? field : cell]),
+      ),
+  };
 }
 
 /**
@@ -72,6 +126,17 @@ export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
 }
 
+/**
+ * Returns whether identifiers are printed in full: everywhere but in a table without `--wide`.
+ *
+ * @param options the values of the options
+ * @param context standard output
+ * @returns whether they are
+ */
+export function hasFullIds(options: ListingOptions, context: Pick<CommandContext, "out">): boolean {
+  return options.wide === true || recordsFormat(options, context) !== "table";
+}
+
 /** Returns whether only the first records are listed, which is the default on a terminal. */
 function isShort(options: ListingOptions, out: CommandContext["out"]): boolean {
   return out.isTTY === true && recordsFormat(options, { out }) === "table" && options.all !== true;
@@ -82,16 +147,17 @@ function isShort(options: ListingOptions, out: CommandContext["out"]): boolean {
  * as the records arrive.
  *
  * @param nodes the records
- * @param type their message type, and how they are shown as a table
- * @param options the chosen format
+ * @param wholeType their message type, and how they are shown as a table
+ * @param options the chosen format and columns
  * @param context the streams, and the signal that ends the printing
  */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  type: ListingType<M>,
+  wholeType: ListingType<M>,
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
+  const type = withColumns(wholeType, options.columns);
   const format = recordsFormat(options, context);
   const max = options.limit ?? Number.POSITIVE_INFINITY;
   if (format === "table") {
@@ -147,12 +213,16 @@ async function printRecords<M extends DescMessage>(
  *
  * @param type its message type
  * @param node the record
- * @returns the record as the node sent it, with the member `decimals` if it has decimal numbers
+ * @returns the chosen columns; without a choice, the record as the node sent it, with the member `decimals` if it has decimal
+ *   numbers
  */
 export function recordJson<M extends DescMessage>(
-  { desc, decimals }: Pick<ListingType<M>, "desc" | "decimals">,
+  { desc, decimals, chosen }: Pick<ListingType<M>, "desc" | "decimals" | "chosen">,
   node: MessageShape<M>,
 ): JsonValue {
+  if (chosen !== undefined) {
+    return chosen(node);
+  }
   const object = messageToJson(desc, node);
   const numbers = decimals?.(node);
   return numbers !== undefined && isJsonObject(object) ? { ...object, decimals: numbers } : object;
@@ -163,10 +233,12 @@ async function* formatRecords<M extends DescMessage>(
   type: ListingType<M>,
   format: Exclude<OutputFormat, "table">,
 ): AsyncGenerator<string | Uint8Array> {
-  const { desc, name } = type;
+  const { desc, name, header, chosen } = type;
   if (format === "csv") {
     const columns = leaves(desc);
-    yield* encodeCsv(columns.map(pathText), rowsOf(nodes, desc, columns));
+    yield* chosen === undefined
+      ? encodeCsv(columns.map(pathText), rowsOf(nodes, desc, columns))
+      : encodeCsv(header, chosenRows(nodes, chosen));
   } else if (format === "jsonl") {
     for await (const node of nodes) {
       yield json(recordJson(type, node));
@@ -188,6 +260,15 @@ async function* rowsOf<M extends DescMessage>(
   for await (const node of nodes) {
     const object = messageToJson(desc, node);
     yield columns.map((path) => textAt(object, path));
+  }
+}
+
+async function* chosenRows<T>(
+  nodes: AsyncIterable<T>,
+  chosen: (node: T) => JsonObject,
+): AsyncGenerator<(string | null)[]> {
+  for await (const node of nodes) {
+    yield Object.values(chosen(node)).map(textOf);
   }
 }
 
@@ -221,11 +302,22 @@ export function pathText(path: readonly DescField[]): string {
  * @returns the value as text, a list as JSON, or null if it is not set
  */
 export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
-  const value = path.reduce<JsonValue | undefined>(
-    (inner, { jsonName }) => (isJsonObject(inner) ? inner[jsonName] : undefined),
-    json,
+  return textOf(
+    memberAt(
+      json,
+      path.map(({ jsonName }) => jsonName),
+    ),
   );
-  if (value === undefined) {
+}
+
+/** Returns the value at a path; undefined if it is not set. */
+function memberAt(json: JsonValue, path: readonly string[]): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>((inner, name) => (isJsonObject(inner) ? inner[name] : undefined), json);
+}
+
+/** Returns a value as text, a list as JSON; null if it is not set. */
+function textOf(value: JsonValue | undefined): string | null {
+  if (value === undefined || value === null) {
     return null;
   }
   return typeof value === "object" ? JSON.stringify(value) : String(value);

@@ -32,6 +32,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       "key,value\nspam.pow.difficulty,15\nspam.pow.hashFunction,sha3_24_rounds\nspam.pow.increaseDifficulty,1\n" +
         "spam.pow.numberOfPastBlocks,100\nspam.pow.numberOfTxPerBlock,2\n",
     );
+    expect((await ask("params", "spam.pow.d*", "--columns", "value")).out).toBe('{"value":"15"}\n');
     expect(await ask("params", "spam.pow.dificulty")).toEqual({
       code: 2,
       out: "",
@@ -54,6 +55,8 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       expect(row).toMatch(/ 2023-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z /);
       expect(row).not.toContain("STATUS_");
     }
+    const chosen = await ask("stop-orders", "--limit", "1", "--columns", "id,stopOrder.id,status", "-o", "csv");
+    expect(chosen.out).toMatch(/^id,stopOrder\.id,status\n([0-9a-f]{64}),\1,[A-Z]+\n$/);
     const wide = await ask("stop-orders", "--limit", "1", "--wide", "-o", "table");
     expect(wide.out).toMatch(/\n[0-9a-f]{64} /);
   });

@@ -92,6 +92,59 @@ describe("orders and trades", () => {
     expect(table.out).toMatch(/^id +market .* party +reference\n[0-9a-f]{64} .*\n[0-9a-f]{64} .*\n$/);
   });
 
+  it("print the chosen columns in their order, in every format", async () => {
+    const columns = ["--columns", "decimals.price,market,id,price,side,party", "--limit", "2"];
+    const records = await lines("orders", "--limit", "2");
+    const markets = new Map((await lines("markets", "--settled")).map((market) => [market.id, market]));
+    const expected = records.map(({ id, marketId, partyId, price, side, decimals }) => ({
+      "decimals.price": decimals.price,
+      market: markets.get(marketId).tradableInstrument.instrument.code,
+      id,
+      price,
+      side,
+      party: partyId,
+    }));
+    expect(await lines("orders", ...columns)).toEqual(expected);
+    const { out } = await ask("orders", ...columns, "-o", "jsonl");
+    expect(out.split("\n")[0]).toBe(JSON.stringify(expected[0]));
+    expect(JSON.parse((await ask("orders", ...columns, "--json")).out)).toEqual({ orders: expected });
+    expect((await ask("orders", ...columns, "-o", "csv")).out.split("\n").slice(0, 2)).toEqual([
+      "decimals.price,market,id,price,side,party",
+      Object.values(expected[0] ?? {}).join(","),
+    ]);
+    const table = (await ask("orders", ...columns, "-o", "table")).out
+      .split("\n")
+      .map((line) => line.trim().split(/ +/));
+    const [first] = expected;
+    const [price, market, id, ...rest] = table[1] ?? [];
+    expect(table[0]).toEqual(["decimals.price", "market", "id", "price", "side", "party"]);
+    expect([price, market, rest[0]]).toEqual([first?.["decimals.price"], first?.market, first?.["decimals.price"]]);
+    expect(id).toBe(`${first?.id.slice(0, 8)}…`);
+  });
+
+  it("refuse columns that do not exist, and suggest those that are meant", async () => {
+    expect(await ask("orders", "--columns", "id,prise,createdAd")).toEqual({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(
+        /^tradewire: unknown column "prise", "createdAd" of orders\nDid you mean price, createdAt\? Valid columns: id, market, .*, reference, and the columns of --output csv\.\n$/,
+      ),
+    });
+    expect((await ask("orders", "--columns", "id,id")).err).toContain("contains a duplicate or empty column name");
+  });
+
+  it("keep the chosen columns of a narrow terminal as far as they fit", async () => {
+    const { out, err } = await run(
+      ["orders", "--limit", "1", "--columns", "reference,created,side,id", "--grpc-url", node.grpcUrl],
+      {
+        terminal: { columns: 60, rows: 30 },
+        environment: { NO_COLOR: "1" },
+      },
+    );
+    expect(out).toMatch(/^reference +created +side +id\n/);
+    expect(err).not.toContain("hidden");
+  });
+
   it.each(["code", "start of the ID", "ID in capitals"])("take a market by its %s", async (way) => {
     const name = { code: "M0", "start of the ID": openMarket.slice(0, 6), "ID in capitals": openMarket.toUpperCase() };
     const records = await lines("orders", "--market", name[way as keyof typeof name], "--limit", "20");

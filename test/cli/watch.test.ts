@@ -123,6 +123,13 @@ describe("--watch in a pipe", () => {
   });
 });
 
+it("--watch prints the chosen columns of each change", async () => {
+  const running = startCommand(["trades", "--watch", "--columns", "price,id", "--grpc-url", node.grpcUrl]);
+  expect(await running.firstLine).toMatch(/^\{"price":"\d+","id":"[0-9a-f]{64}"\}$/);
+  running.interrupt("SIGINT");
+  expect((await running.ended).code).toBe(130);
+});
+
 describe("--watch on a terminal", () => {
   it("counts a single record as one", async () => {
     const running = startCommand(["trades", "--watch", "--limit", "1", "--grpc-url", node.grpcUrl], {

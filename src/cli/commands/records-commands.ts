@@ -17,6 +17,7 @@ import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import {
   enumOption,
+  hasFullIds,
   listingOptions,
   marketFilter,
   maxRecords,
@@ -24,6 +25,7 @@ import {
   printListing,
   WIDE_ADVICE,
   wideOption,
+  withColumns,
 } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { loadAssets } from "../records/assets.js";
@@ -266,7 +268,7 @@ async function runRecords<M extends DescMessage>(
     options,
     output === undefined ? context : { notes: output.notes, environment, onConfig },
   );
-  const names = createNames(client, options.wide === true, context);
+  const names = createNames(client, hasFullIds(options, context), context);
   const { marketOf, list, matches = () => true, streams, ...records } = await recordsOf(client, names);
 
   async function named(nodes: readonly MessageShape<M>[]): Promise<readonly MessageShape<M>[]> {
@@ -291,6 +293,7 @@ async function runRecords<M extends DescMessage>(
   const limit = options.limit ?? (options.all === true ? undefined : LISTED);
   const watched = {
     ...records,
+    type: withColumns(records.type, options.columns),
     matches,
     list: (ending: AbortSignal) => listed({ limit, signal: ending }),
     streams: streams.map(

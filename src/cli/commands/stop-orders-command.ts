@@ -16,6 +16,7 @@ import { addOptions, flag, type OptionValues, parsed } from "../declarations.js"
 import { isoTime } from "../formatting.js";
 import {
   enumOption,
+  hasFullIds,
   type ListingType,
   leaves,
   listingOptions,
@@ -65,7 +66,7 @@ export function addStopOrders(command: Command, context: CommandContext): void {
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
   await using client = commandClient(options, context);
   const { status, expiryStrategy, party, market, from, to, live } = options;
-  const names = createNames(client, options.wide === true, context);
+  const names = createNames(client, hasFullIds(options, context), context);
   const filter = {
     statuses: status,
     expiryStrategies: expiryStrategy,
@@ -96,6 +97,7 @@ function stopOrders(names: Names): ListingType<typeof StopOrderEventSchema> {
     ranked: "id status trigger side price size market created type expires party tif at_expiry updated".split(" "),
     advice: WIDE_ADVICE,
     decimals: (event) => stopOrderDecimals(event, names),
+    decimalNames: ["price", "size", "triggerPrice"],
     cells(event) {
       const { stopOrder: order, submission } = event;
       if (order === undefined) {

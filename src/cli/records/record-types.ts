@@ -51,6 +51,7 @@ export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>)
     header: "code id state mode mark bid offer open_interest name".split(" "),
     ranked: "code id state mark bid offer mode open_interest name".split(" "),
     decimals: prices,
+    decimalNames: "markPrice bestBidPrice bestOfferPrice openInterest".split(" "),
     cells(market) {
       const { markPrice, bestBidPrice, bestOfferPrice, openInterest } = prices(market);
       return [
@@ -74,6 +75,7 @@ export function ordersType(names: Names): ListingType<typeof OrderSchema> {
     header: "id market status side price size remaining type tif created party reference".split(" "),
     ranked: "id price size side market remaining status type tif created party reference".split(" "),
     decimals,
+    decimalNames: "price size remaining".split(" "),
     cells(order) {
       const { price = "", size = "", remaining = "" } = decimals(order) ?? {};
       return [
@@ -101,6 +103,7 @@ export function tradesType(names: Names): ListingType<typeof TradeSchema> {
     header: "id market price size aggressor time type buyer seller".split(" "),
     ranked: "id price size market aggressor time buyer seller type".split(" "),
     decimals,
+    decimalNames: "price size".split(" "),
     cells(trade) {
       const { price = "", size = "" } = decimals(trade) ?? {};
       return [
@@ -126,6 +129,7 @@ export function positionsType(names: Names): ListingType<typeof PositionSchema> 
     header: "market party open_volume entry_price realised_pnl unrealised_pnl status updated".split(" "),
     ranked: "market party open_volume entry_price unrealised_pnl realised_pnl status updated".split(" "),
     decimals,
+    decimalNames: "openVolume averageEntryPrice realisedPnl unrealisedPnl lossSocialisationAmount".split(" "),
     cells(position) {
       const shown = decimals(position);
       return [
@@ -150,6 +154,7 @@ export function accountsType(names: Names, assets: Assets): ListingType<typeof A
     header: "party type asset balance market".split(" "),
     ranked: "party asset balance type market".split(" "),
     decimals,
+    decimalNames: ["balance"],
     cells(account) {
       return [
         names.id(account.owner),
