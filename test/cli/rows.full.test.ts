@@ -51,7 +51,8 @@ describe("tradewire rows", () => {
     const written = await onTerminal(folder, 80, 24, ["rows", "one.zip"]);
     expect(written.replaceAll(STYLE, "").split("\r\n").slice(0, 2)).toEqual(["id  note", " 1  NULL"]);
     expect(written).not.toContain("to fit the terminal");
-    expect(await onTerminal(folder, 12, 24, ["rows", "one.zip"])).toContain(" to fit the terminal");
+    const narrow = await onTerminal(folder, 12, 24, ["rows", "one.zip"]);
+    expect(narrow.replace(/\s+/g, " ")).toContain(" to fit the terminal");
   });
 
   it.each(["large.zip", "- < large.zip"])("ends quietly where its reader has had enough: %s", async (input) => {
