@@ -1,12 +1,23 @@
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient, Order_TimeInForce, Order_Type, Side, signerFromMnemonic } from "tradewire";
+import {
+  type CommandInit,
+  createClient,
+  Order_TimeInForce,
+  Order_Type,
+  Side,
+  type Signer,
+  signerFromMnemonic,
+} from "tradewire";
+import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
+import { Vote_Value } from "tradewire/gen/vega/governance_pb.js";
 import { type Running, run, startCommand } from "../support/command.js";
-import { openMarket } from "../support/devnode.js";
+import { openMarket, ownAsset } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { startForwarder } from "../support/forwarder.js";
 import { freePort } from "../support/free-port.mjs";
+import { newMarket } from "../support/new-market.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -69,6 +80,52 @@ describe("--watch in a pipe", () => {
     await untilMore(found, 2);
     await untilMore(found, 3);
     expect(found()[1].decimals).not.toEqual(found()[0].decimals);
+    await interrupted(running);
+  });
+
+  it("prints a market that is created meanwhile, and each of its changes", async () => {
+    await using own = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
+    await using client = createClient({ grpc: { url: own.grpcUrl } });
+    const data = client.service(TradingDataService);
+    const [ann, bob] = [
+      await signerFromMnemonic(own.mnemonic, { index: 1 }),
+      await signerFromMnemonic(own.mnemonic, { index: 2 }),
+    ];
+    let now = BigInt(Date.parse("2031-01-01T00:00:00Z")) / 1000n;
+    const nextBlock = async (seconds = 1n) => {
+      now += seconds;
+      own.setTime(new Date(Number(now) * 1000).toISOString());
+      await own.makeBlock();
+    };
+    const send = async (signer: Signer, command: CommandInit) => {
+      await client.sendCommand(command, { signer });
+      await nextBlock();
+    };
+    const { running, lines } = watch(["markets"], own.grpcUrl);
+    await eventually(() => lines().length > 0);
+    await nextBlock();
+    await send(ann, newMarket(ann.publicKey, { settlementAsset: ownAsset, closingTimestamp: now + 25n }));
+    const { connection } = await data.listGovernanceData({});
+    const marketId = connection?.edges[0]?.node?.proposal?.id ?? "";
+    const states = () =>
+      lines()
+        .map((line) => JSON.parse(line))
+        .flatMap(({ id, state }) => (id === marketId ? [state] : []));
+    await eventually(() => states().length > 0);
+    for (const signer of [ann, bob]) {
+      await send(signer, { case: "voteSubmission", value: { proposalId: marketId, value: Vote_Value.YES } });
+    }
+    await nextBlock(30n);
+    await nextBlock(5n);
+    // Only one listing could have it without the stream.
+    await eventually(() => states().includes("STATE_PENDING"));
+    const units = await client.marketUnits(marketId);
+    const limit = { type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC, price: "1", size: "1" };
+    await send(ann, units.order({ ...limit, side: Side.BUY }));
+    await send(bob, units.order({ ...limit, side: Side.SELL }));
+    await nextBlock();
+    await eventually(() => states().includes("STATE_ACTIVE"));
+    expect(states()[0]).toBe("STATE_PROPOSED");
     await interrupted(running);
   });
 

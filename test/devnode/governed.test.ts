@@ -6,6 +6,7 @@ import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { Proposal_State, Vote_Value } from "tradewire/gen/vega/governance_pb.js";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import { AccountType, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+import { newMarket } from "../support/new-market.js";
 
 let node: Devnode;
 let client: Client;
@@ -44,87 +45,12 @@ async function send(signer: Signer, command: Parameters<Client["sendCommand"]>[0
   await nextBlock();
 }
 
-const source = (name: string, type: number) => ({
-  sourceType: {
-    case: "external" as const,
-    value: {
-      sourceType: {
-        case: "oracle" as const,
-        value: {
-          signers: [{ signer: { case: "pubKey" as const, value: { key: ann.publicKey } } }],
-          filters: [{ key: { name, type, ...(type === 2 && { numberDecimalPlaces: 5n }) }, conditions: [] }],
-        },
-      },
-    },
-  },
-});
-
 describe("a market", () => {
   test("is proposed, voted on, enacted and traded in", async () => {
-    const settlementAsset = (await data().listAssets({})).assets?.edges.find(
-      ({ node: asset }) => asset?.details?.symbol === "DAI",
-    )?.node?.id;
+    const { assets } = await data().listAssets({});
+    const settlementAsset = assets?.edges.find(({ node: asset }) => asset?.details?.symbol === "DAI")?.node?.id ?? "";
     expect(settlementAsset).toMatch(/^[0-9a-f]{64}$/);
-    const changes = {
-      instrument: {
-        name: "BTC",
-        code: "BTC",
-        product: {
-          case: "future" as const,
-          value: {
-            settlementAsset: settlementAsset ?? "",
-            quoteName: "BTC",
-            dataSourceSpecForSettlementData: source("price.BTC.value", 2),
-            dataSourceSpecForTradingTermination: source("trading.terminated", 4),
-            dataSourceSpecBinding: {
-              settlementDataProperty: "price.BTC.value",
-              tradingTerminationProperty: "trading.terminated",
-            },
-          },
-        },
-      },
-      decimalPlaces: 5n,
-      metadata: ["base:BTC"],
-      liquidityMonitoringParameters: {
-        targetStakeParameters: { timeWindow: 3600n, scalingFactor: 1 },
-        triggeringRatio: "0.7",
-      },
-      priceMonitoringParameters: { triggers: [{ horizon: 86400n, probability: "0.999999", auctionExtension: 5n }] },
-      riskParameters: {
-        case: "logNormal" as const,
-        value: { riskAversionParameter: 0.01, tau: 1.90128526884173e-6, params: { mu: 0, r: 0.016, sigma: 3 } },
-      },
-      linearSlippageFactor: "0.001",
-      quadraticSlippageFactor: "0",
-      liquiditySlaParameters: {
-        priceRange: "1",
-        commitmentMinTimeFraction: "0.95",
-        performanceHysteresisEpochs: 1n,
-        slaCompetitionFactor: "1",
-      },
-      liquidationStrategy: {
-        disposalTimeStep: 1n,
-        disposalFraction: "1",
-        fullDisposalSize: 1000000000n,
-        maxFractionConsumed: "0.5",
-        disposalSlippageRange: "0.5",
-      },
-      markPriceConfiguration: { compositePriceType: 3 },
-      tickSize: "1",
-      enableTransactionReordering: true,
-    };
-    await send(ann, {
-      case: "proposalSubmission",
-      value: {
-        reference: "a market",
-        rationale: { title: "a market", description: "a market" },
-        terms: {
-          closingTimestamp: now + 25n,
-          enactmentTimestamp: now + 28n,
-          change: { case: "newMarket", value: { changes } },
-        },
-      },
-    });
+    await send(ann, newMarket(ann.publicKey, { settlementAsset, closingTimestamp: now + 25n }));
     const { connection } = await data().listGovernanceData({});
     const proposal = connection?.edges
       .map((edge) => edge.node?.proposal)

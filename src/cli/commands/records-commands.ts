@@ -91,18 +91,17 @@ export function addMarkets(command: Command, context: CommandContext): void {
           }
         }
         async function* changes(signal: AbortSignal, relist: () => void) {
-          // Nodes stream the data of the named markets only.
-          const marketIds = only === undefined ? [...(await names.markets()).keys()] : [only];
-          for await (const { marketData } of service.observeMarketsData({ marketIds }, { signal })) {
-            yield marketData.flatMap((latest) => {
-              data.set(latest.market, latest);
-              const market = markets.get(latest.market);
-              if (market === undefined) {
-                relist();
-                return [];
-              }
-              return [{ ...market, state: latest.marketState, tradingMode: latest.marketTradingMode }];
-            });
+          // The event bus has the data of all markets, also of those that are created later.
+          const events = client.events({ types: ["marketData"], marketId: only }, { signal });
+          for await (const { value: latest } of events) {
+            const isNew = !data.has(latest.market);
+            data.set(latest.market, latest);
+            const market = markets.get(latest.market);
+            if (market !== undefined) {
+              yield [{ ...market, state: latest.marketState, tradingMode: latest.marketTradingMode }];
+            } else if (isNew) {
+              relist();
+            }
           }
         }
         return {
