@@ -4,8 +4,8 @@ import type { CommandContext } from "./output.js";
 import { createProgram } from "./program.js";
 import { fullName } from "./usage-error.js";
 
-/** The width of the help in the reference, in characters. */
-const WIDTH = 110;
+/** The width of the help in the reference, in characters: that of a narrow terminal. */
+const WIDTH = 80;
 
 /**
  * Returns the reference of the command: the help of each command, as `--help` prints it.

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { RequestError } from "../errors/index.js";
 import { hasErrorCode, quotedPath } from "../errors/node-errors.js";
 import { monotonicMs } from "../runtime/index.js";
@@ -9,47 +9,50 @@ const PIPE_TIMEOUT_MS = 60_000;
 /** How long to wait before reading again from a pipe without new data, in milliseconds. */
 const PIPE_POLL_MS = 10;
 
+/** The maximum size of a configuration, a certificate or a key, in bytes. */
+const MAX_BYTES = 16 * 2 ** 20;
+
 /**
  * Reads a file that the user named, synchronously. It may be a pipe with a writer, such as `<(command)` of a shell.
  *
  * @param path the path of the file
  * @param pipeTimeoutMs how long the writer of a pipe may take, in milliseconds
  * @returns the bytes
- * @throws {@link RequestError} if it is a pipe without a writer, or the writer takes too long
+ * @throws {@link RequestError} if it is a pipe without a writer, the writer takes too long, or there is more than 16 MiB
  * @throws the error of Node if the file cannot be read
  */
 export function readFileOrPipe(path: string, pipeTimeoutMs = PIPE_TIMEOUT_MS): Buffer {
   // Without O_NONBLOCK, opening a pipe waits for a writer, and nothing can interrupt the wait.
   const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
-    return fstatSync(descriptor).isFIFO() ? readPipe(descriptor, path, pipeTimeoutMs) : readFileSync(descriptor);
+    const deadline = monotonicMs() + pipeTimeoutMs;
+    const chunks: Buffer[] = [];
+    for (let size = 0; size <= MAX_BYTES; ) {
+      const chunk = readAvailable(descriptor);
+      if (chunk?.length === 0) {
+        if (size === 0 && fstatSync(descriptor).isFIFO()) {
+          throw pipeError(path, "is a pipe without a writer");
+        }
+        return Buffer.concat(chunks);
+      }
+      if (chunk !== undefined) {
+        chunks.push(chunk);
+        size += chunk.length;
+      } else if (monotonicMs() > deadline) {
+        throw pipeError(path, `is a pipe whose writer has not finished within ${pipeTimeoutMs / 1000} s`);
+      } else {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_POLL_MS);
+      }
+    }
+    throw new RequestError(`${quotedPath(path)} exceeds the limit of ${MAX_BYTES} bytes`, {
+      advice: "Use the path of a configuration file, a certificate or a key.",
+    });
   } finally {
     closeSync(descriptor);
   }
 }
 
-function readPipe(descriptor: number, path: string, timeoutMs: number): Buffer {
-  const deadline = monotonicMs() + timeoutMs;
-  const chunks: Buffer[] = [];
-  for (;;) {
-    const chunk = readAvailable(descriptor);
-    if (chunk?.length === 0) {
-      if (chunks.length === 0) {
-        throw pipeError(path, "is a pipe without a writer");
-      }
-      return Buffer.concat(chunks);
-    }
-    if (chunk !== undefined) {
-      chunks.push(chunk);
-    } else if (monotonicMs() > deadline) {
-      throw pipeError(path, `is a pipe whose writer has not finished within ${timeoutMs / 1000} s`);
-    } else {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_POLL_MS);
-    }
-  }
-}
-
-/** Reads what a pipe has now: undefined if its writer has written nothing yet, empty at the end. */
+/** Reads what there is now: undefined if the writer of a pipe has written nothing yet, empty at the end. */
 function readAvailable(descriptor: number): Buffer | undefined {
   const chunk = Buffer.alloc(64 * 1024);
   try {

@@ -46,3 +46,7 @@ it("does not wait forever for a writer", async () => {
   expect(() => readFileOrPipe(pipe, 100)).toThrow("is a pipe whose writer has not finished within 0.1 s");
   await ended;
 });
+
+it("does not read without an end", () => {
+  expect(() => readFileOrPipe("/dev/zero")).toThrow('"/dev/zero" exceeds the limit of 16777216 bytes');
+});
