@@ -16,16 +16,15 @@ const MAX_BYTES = 16 * 2 ** 20;
  * Reads a file that the user named, synchronously. It may be a pipe with a writer, such as `<(command)` of a shell.
  *
  * @param path the path of the file
- * @param pipeTimeoutMs how long the writer of a pipe may take, in milliseconds
  * @returns the bytes
  * @throws {@link RequestError} if it is a pipe without a writer, the writer takes too long, or there is more than 16 MiB
  * @throws the error of Node if the file cannot be read
  */
-export function readFileOrPipe(path: string, pipeTimeoutMs = PIPE_TIMEOUT_MS): Buffer {
+export function readFileOrPipe(path: string): Buffer {
   // Without O_NONBLOCK, opening a pipe waits for a writer, and nothing can interrupt the wait.
   const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
-    const deadline = monotonicMs() + pipeTimeoutMs;
+    const deadline = monotonicMs() + PIPE_TIMEOUT_MS;
     const chunks: Buffer[] = [];
     for (let size = 0; size <= MAX_BYTES; ) {
       const chunk = readAvailable(descriptor);
@@ -39,7 +38,7 @@ export function readFileOrPipe(path: string, pipeTimeoutMs = PIPE_TIMEOUT_MS): B
         chunks.push(chunk);
         size += chunk.length;
       } else if (monotonicMs() > deadline) {
-        throw pipeError(path, `is a pipe whose writer has not finished within ${pipeTimeoutMs / 1000} s`);
+        throw pipeError(path, `is a pipe whose writer has not finished within ${PIPE_TIMEOUT_MS / 1000} s`);
       } else {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_POLL_MS);
       }

@@ -1,10 +1,12 @@
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type LoadConfigOptions, loadConfig, RequestError, TradewireError } from "tradewire";
+import { useRuntime } from "../support/virtual-runtime.js";
 
 const TOKEN = "tok3n-never-to-be-seen";
 
@@ -221,9 +223,44 @@ describe("the file", () => {
     expect(summary({ file: "." })).toBe('the configuration file "." is a folder');
   });
 
+  /** Starts a program that has the pipe open for writing before this returns; the result waits for its end. */
+  function startWriter(script: string) {
+    const pipe = join(directory, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const descriptor = openSync(pipe, "r+");
+    const writer = spawn("sh", ["-c", script], { stdio: ["ignore", descriptor, "ignore"] });
+    closeSync(descriptor);
+    return once(writer, "exit");
+  }
+
+  it("may be a pipe, which is read until its writer has ended", async () => {
+    const ended = startWriter(`sleep 0.2; printf '{"chainId":'; sleep 0.2; printf '"a"}'`);
+    expect(load({ file: "pipe" }).config.chainId).toBe("a");
+    await ended;
+  });
+
+  it("may not be a pipe whose writer takes more than a minute", async () => {
+    const ended = startWriter("sleep 0.5");
+    let ms = 0;
+    using _ = useRuntime({
+      monotonicMs() {
+        ms += 30_001;
+        return ms;
+      },
+    });
+    expect(summary({ file: "pipe" })).toBe(
+      `"${join(directory, "pipe")}" is a pipe whose writer has not finished within 60 s`,
+    );
+    await ended;
+  });
+
   it("may not be a pipe without a writer", () => {
     execFileSync("mkfifo", [join(directory, "pipe")]);
     expect(summary({ file: "pipe" })).toBe(`"${join(directory, "pipe")}" is a pipe without a writer`);
+  });
+
+  it("may not be endless", () => {
+    expect(summary({ file: "/dev/zero" })).toBe('"/dev/zero" exceeds the limit of 16777216 bytes');
   });
 
   it.each([

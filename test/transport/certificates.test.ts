@@ -89,7 +89,7 @@ describe.each(ways.map((way) => [way.name, way] as const))("certificates over %s
     using warnings = takeWarnings();
     replace(pair, second.certify("DNS:client"));
     // A process that is out of descriptors could open no connections either.
-    const reading = jest.spyOn(fs, "readFileSync").mockImplementationOnce(() => {
+    const reading = jest.spyOn(fs, "openSync").mockImplementationOnce(() => {
       throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
     });
     syncBuiltinESMExports();
