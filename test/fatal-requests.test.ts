@@ -141,7 +141,7 @@ describe("an export from its end to its start", () => {
     await eachTransport(async (client, called) => {
       const error = await failure(exported(client, 2n, 1n));
       expect(error).toBeInstanceOf(RequestError);
-      expect(error).toMatchObject({ summary: "fromBlock 2 is after toBlock 1, which stops a data node" });
+      expect(error).toMatchObject({ summary: "fromBlock 2 is after toBlock 1, which crashes a data node" });
       expect(called).toEqual([]);
     });
   });
@@ -180,7 +180,7 @@ describe("the bundle of an asset", () => {
       const error = await failure(bundle(client, builtin));
       expect(error).toBeInstanceOf(RequestError);
       expect(error).toMatchObject({
-        summary: `the asset ${builtin} is built in, and a request for its bundle stops a data node`,
+        summary: `the asset ${builtin} is built in, and a request for its bundle crashes a data node`,
       });
       const bare = createConnectClient(TradingDataService, client.transport);
       expect(await failure(bare.getERC20ListAssetBundle({ assetId: builtin }))).toMatchObject({
@@ -219,13 +219,13 @@ const haltingCommands: readonly (readonly [name: string, command: JsonObject, pr
   [
     "an amendment of an automated market maker without a curve", // VerifyAMMBounds in core/execution/future/market.go
     { amendAmm: { marketId: id, slippageTolerance: "0.1", proposedFee: "0.1" } },
-    "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently stops a network of v0.78.0",
+    "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently halts a v0.78.0 network",
   ],
   [
     // failedMarkets[*cancel.MarketId] in core/processor/batch_market_instructions_processor.go
     "a batch that cancels stop orders of no named market",
     { batchMarketInstructions: { stopOrdersCancellation: [{ marketId: id }, {}] } },
-    "batchMarketInstructions.stopOrdersCancellation[1].marketId is required in a batch: without it, the batch permanently stops a network of v0.78.0",
+    "batchMarketInstructions.stopOrdersCancellation[1].marketId is required in a batch: without it, the batch permanently halts a v0.78.0 network",
   ],
   ...[
     ["a deprecated parameter", "market.stake.target.scalingFactor", "which is deprecated"], // Deprecated in core/netparams/keys.go

@@ -203,11 +203,11 @@ export async function csvHeads(
   return heads;
 }
 
-/** The beginning of a file's content is read for its header row. Afterwards the rest or all of it can be read. */
+/** A file's content. After its header row is read, the caller reads the rest, or rewinds and reads all of it. */
 interface RewindableContent {
   /** The content. The bytes that are read are retained until one of the functions is called. */
   readonly bytes: AsyncGenerator<Bytes, void, undefined>;
-  /** Drops what was retained: `bytes` is read on. */
+  /** Drops the retained bytes, and continues with `bytes`. */
   commit(): void;
   /** Reads the content from its beginning. `bytes` must not be read any more. */
   rewind(): AsyncGenerator<Bytes, void, undefined>;

@@ -223,7 +223,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       arguments: [
         {
           name: "[pattern]",
-          description: "part of the name or path, or a pattern with * and ? that matches all of it; case is ignored",
+          description: "part of the name or path, or a pattern with * and ? for the whole; case is ignored",
         },
       ],
       load: async () => (await import("./commands/methods-command.js")).addMethods,

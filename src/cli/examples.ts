@@ -174,10 +174,7 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
   "tradewire devnode": [
     ["tradewire devnode --data-dir node/ --admin", "Start a node that keeps its blocks and accepts the commands below"],
-    [
-      "tradewire devnode --profile deployed --rate-limit --activity 5",
-      "Start a node that behaves as deployed nodes do",
-    ],
+    ["tradewire devnode --profile deployed --rate-limit --activity 5", "Start a node that behaves like deployed nodes"],
     ["tradewire devnode make-block", "Make a block now"],
   ],
   "tradewire devnode make-block": [["tradewire devnode make-block", "Make a block now"]],

@@ -166,7 +166,7 @@ const MAX_DETAIL = 1000;
 export interface ErrorTextOptions {
   /** Summary and advice in place of those of the error. */
   readonly wording?: ErrorWording | undefined;
-  /** The stream that it is printed on; without it, the text is not coloured. */
+  /** The stream that it is printed on; without it, the text is not colored. */
   readonly to?: Pick<Streams, "err" | "environment"> | undefined;
   /** Whether the command that explains the error is named; by default on a terminal, except for errors of usage. */
   readonly namesExplanation?: boolean | undefined;

@@ -57,7 +57,7 @@ export async function* checkedCsv(
 const QUOTE = 0x22;
 const LF = 0x0a;
 
-/** Counts the line ends outside quotes of a file that passes, and enforces the maximum row size. */
+/** Counts the line ends outside quotes of a file that streams through, and enforces the maximum row size. */
 interface RowCounter {
   /** Line ends so far; the first is that of the header row. */
   readonly lineEnds: number;
@@ -65,7 +65,7 @@ interface RowCounter {
   readonly openBytes: number;
   /** Whether that row is inside a quoted field. */
   readonly inQuotes: boolean;
-  /** Counts the next bytes, split anywhere. Returns whether all rows are within the limit. */
+  /** Counts the line ends in the next bytes, which may split rows anywhere. Returns whether all rows are within the limit. */
   push(bytes: Bytes): boolean;
 }
 

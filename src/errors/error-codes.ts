@@ -65,7 +65,7 @@ export const ERROR_CODES = {
     class: "RequestError",
     title: "The node is not on the expected chain",
     cause:
-      "The node, the configured `chainId`, the cursor of a follow or the target of a sync belong to different networks. Nothing was signed or written.",
+      "The node, the configured `chainId`, the `follow` cursor or the target of a sync belong to different networks. Nothing was signed or written.",
     advice:
       "Compare the URL with `tradewire status`. If you meant to change the network, use another target, cursor or `chainId`.",
     example: 'the node is on chain "b", but the chain to sign for is "a"',
@@ -75,7 +75,7 @@ export const ERROR_CODES = {
     title: "The cursor is invalid",
     cause: "The cursor was changed, or belongs to another listing, table or file.",
     advice: "Pass a cursor exactly as you received it, or none to start over.",
-    example: '"abc" is not a cursor of a follow',
+    example: '"abc" is not a cursor of `follow`',
   },
   TW_INSECURE_HEADER: {
     class: "RequestError",

@@ -93,7 +93,7 @@ export function describeType(value: unknown): string {
   }
 }
 
-/** The minimum length of a name that may stand for a longer one. */
+/** The minimum length of a name that can suggest a longer one. */
 const MIN_PART = 3;
 
 /**

@@ -25,7 +25,7 @@ const indexIn = (path: string, field: string): number | undefined => {
  * Records the stop orders that a batch may place once it is signed, before it is sent, so that a later renewal cancels each stop
  * order that it may place, regardless of its outcome.
  *
- * @param state the leases, which change
+ * @param state the leases, modified in place
  * @param batch the batch
  * @param parts its parts, with their identifiers
  * @param times when it was signed, in the chain's time, and how long orders live without a renewal
@@ -69,7 +69,7 @@ export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): 
 /**
  * Applies the outcome of a batch.
  *
- * @param state the leases, which change
+ * @param state the leases, modified in place
  * @param batch the batch
  * @param outcome its outcome; an unknown one changes nothing
  * @param services read the records of orders whose renewal failed
@@ -135,7 +135,7 @@ function applyStop(
 /**
  * Applies a change of the account: leased orders that are no longer live have ended.
  *
- * @param state the leases, which change
+ * @param state the leases, modified in place
  * @param view the account
  * @param services read the records of orders whose last status was missed
  */
@@ -209,7 +209,7 @@ const isNotFound = (reason: unknown) => reason instanceof NodeError && reason.co
 /**
  * Applies an event of a stop order.
  *
- * @param state the leases, which change
+ * @param state the leases, modified in place
  * @param stopOrder the stop order, of any party
  * @param services receive the events
  */
@@ -239,7 +239,7 @@ export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }
 /**
  * Removes the stop orders whose expiry has passed. If the event of an outcome was missed, the outcome is read from the records.
  *
- * @param state the leases, which change
+ * @param state the leases, modified in place
  * @param services services that read the records of stop orders
  */
 export async function dropExpiredStops(state: LeaseState, services: ResultServices): Promise<void> {

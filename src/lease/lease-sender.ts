@@ -38,7 +38,7 @@ export interface LeaseSender {
    * more stop orders than the network allows.
    *
    * @param signal ends the wait for the others
-   * @param act plans and signs; the next one begins when this one has ended
+   * @param act plans and signs; calls run one after another
    * @returns what `act` returns
    */
   inTurn<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
@@ -49,7 +49,7 @@ export interface LeaseSender {
 /**
  * Creates the sender of leases.
  *
- * @param state the leases, which change
+ * @param state the leases, modified in place
  * @param services services that sign, send and observe
  * @param settings the signer, and the durations of leases
  * @param results read the outcomes of orders

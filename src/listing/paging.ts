@@ -47,7 +47,7 @@ export interface Paging {
    * @param options the size of a page in records (1 to 5000, 1000 by default), request headers, a signal
    * @returns the answers as the node sent them, one for each page; nothing is sent before they are requested
    * @throws {@link RequestError} immediately, if the method does not page, or the pagination or an option is invalid
-   * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or pages under new cursors, or
+   * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or repeats pages under new cursors, or
    *   promises more records and gives none
    * @throws {@link NodeError}, {@link ConnectionError} and {@link CanceledError} while iterating, as any call does
    *

@@ -8,7 +8,7 @@ export interface EventsRequest<T extends EventType = EventType> {
   /** The types, by the names of the cases of `BusEvent`, such as `order`, `trade`, `transactionResult`, `endBlock`. */
   readonly types?: readonly T[] | undefined;
   /**
-   * Whether to also report canceled and expired orders as events of the type `order`, which alone misses these ends.
+   * Whether to also report canceled and expired orders as events of the type `order`, which otherwise misses them.
    * Needs `order` among the types; with `partyId`, only `order`, `trade`, `transactionResult`, `cancelledOrders` and
    * `expiredOrders`.
    */
@@ -100,7 +100,8 @@ function requireLifecycleTypes(types: readonly EventType[], partyId: string | un
   if (!types.includes("order")) {
     throw new RequestError("needs order among the types", {
       option: "lifecycle",
-      advice: 'Add "order" to the types, or omit lifecycle, which reports the ends of orders as events of that type.',
+      advice:
+        'Add "order" to the types, or omit lifecycle, which reports canceled and expired orders as events of that type.',
     });
   }
   const possible: readonly EventType[] = LIFECYCLE_PARTY_TYPES;

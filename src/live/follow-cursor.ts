@@ -58,7 +58,7 @@ export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, par
 export function readCursor(cursor: string, wanted: TableName): FollowPosition {
   const content = contentOf(cursor);
   if (!v.is(cursorSchema, content) || content[3] > content[4]) {
-    throw new RequestError(`${quoted(String(cursor), 80)} is not a cursor of a follow`, {
+    throw new RequestError(`${quoted(String(cursor), 80)} is not a cursor of \`follow\``, {
       errorCode: "TW_INVALID_CURSOR",
       advice: "Pass the cursor of the rows unchanged, or none to start over.",
     });

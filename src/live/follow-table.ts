@@ -303,7 +303,7 @@ const OPTIONS = {
   onUnknown: true,
 } as const;
 
-/** The options of a follow, with defaults. */
+/** The options of `followTable`, with defaults. */
 type CheckedFollow = ReturnType<typeof parseFollow>;
 
 /** Validates what to follow and how, as far as possible without the node, and adds the defaults. */

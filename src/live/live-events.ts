@@ -35,7 +35,7 @@ export interface Events {
    * Events arrive in the order in which the node sends them, each once. With `reconnect`, an item with the key `gap` (a
    * `Gap`) shows where events may be missing; otherwise a lost connection is thrown as an error.
    *
-   * The type `order` alone misses both ends of an order: the node sends a cancellation as `cancelledOrders` and an
+   * The type `order` alone misses cancellations and expiries: the node sends a cancellation as `cancelledOrders` and an
    * expiry as `expiredOrders`, which names no party. With `lifecycle`, each of these orders is also reported as an
    * event of the kind `order`: the last known version of the order, with the status `CANCELLED` or `EXPIRED`, and with
    * the position of the event that ended it. If an order was placed before the stream began, the event has only its

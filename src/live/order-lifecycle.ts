@@ -20,8 +20,9 @@ interface LifecycleOptions extends Pick<ObserveOptions, "headers" | "reconnect">
 type EndEvent = LiveEventOf<"cancelledOrders" | "expiredOrders">;
 
 /**
- * Changes a request so that the node also sends the ends of orders. The party is omitted: an `expiredOrders` event has
- * none, and the bus drops it if a party is set (v0.78.0, core/events/expired_orders.go and core/events/bus.go).
+ * Changes a request so that the node also sends cancellations and expiries of orders. The party is omitted: an
+ * `expiredOrders` event has none, and the bus drops it if a party is set (v0.78.0, core/events/expired_orders.go and
+ * core/events/bus.go).
  *
  * @param asked the request with `lifecycle`
  * @returns the request for the node
@@ -32,7 +33,7 @@ export function withOrderEndTypes(asked: ParsedEventsRequest): ParsedEventsReque
 }
 
 /**
- * Joins the ends of orders with the orders: adds an event of the case `order` for each order that is canceled or expires.
+ * Joins cancellations and expiries with the orders: adds an event of the case `order` for each order that is canceled or expires.
  *
  * With a party, its live orders are read before the stream is opened, and again with the first events of each connection:
  * orders that were placed between the first read and the subscription are then known too.

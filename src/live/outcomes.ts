@@ -30,7 +30,7 @@ import {
 import type { ExecutedCommand, ExecuteOptions, ObservedNode } from "./execution.js";
 import type { Outcome } from "./transaction-outcome.js";
 
-/** How to create a transaction of a command, submit it, and wait for its outcome. */
+/** How to create a transaction from a command, submit it, and wait for its outcome. */
 export interface ExecuteCommandOptions extends SignCommandOptions, ExecuteOptions {
   /**
    * When the node replies: `sync` (after its check, the default), `async` (immediately) or `commit` (after the block).
@@ -51,7 +51,7 @@ const EXECUTE_COMMAND_OPTIONS = { ...SIGN_OPTIONS, ...EXECUTE_OPTIONS, type: tru
 /** The operations that send transactions and report their outcomes. */
 export interface Outcomes {
   /**
-   * Creates a transaction of a command, submits it once, and waits for its outcome. The event bus is observed from
+   * Creates a transaction from a command, submits it once, and waits for its outcome. The event bus is observed from
    * before it is sent.
    *
    * @param command the command by its name and fields, or serialized input data

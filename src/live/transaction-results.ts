@@ -29,7 +29,7 @@ export interface TransactionResults {
    * Observes the results of transactions from now on: each result arrives after the transaction's block was executed.
    * The node does not send earlier events, or events that happen without a connection.
    *
-   * @param request the parties, the hashes, and whether only those that were executed, or only those that failed
+   * @param request the parties, the hashes, and whether to return only transactions that succeeded, or only those that failed
    * @param options a signal, request headers, whether to reconnect, and how many results may wait
    * @returns the results; with `reconnect`, items with the key `gap` show where results may be missing. The stream
    *   opens when the iteration begins, and ends when you leave the loop

@@ -43,7 +43,7 @@ export interface AssetUnits extends DecimalUnits<string> {
   readonly assetId: string;
 }
 
-/** The fields of a message that are decimal numbers, and how they are counted. */
+/** The fields of a message that are decimal numbers, and the unit of each. */
 const DECIMAL_FIELDS = {
   "vega.Order": { price: "price", size: "size", remaining: "size" },
   "vega.Trade": { price: "price", size: "size" },

@@ -231,7 +231,7 @@ export interface Runtime {
   connect(options: ConnectionOptions): Socket;
 }
 
-/** Lets the process end before a timer. In browsers a timer is a number. */
+/** Lets the process exit while a timer is pending. In browsers a timer is a number. */
 function unref(timer: NodeJS.Timeout | number): void {
   if (typeof timer === "object") {
     timer.unref();

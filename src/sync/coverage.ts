@@ -104,7 +104,7 @@ export function divergenceAt(entry: LedgerEntry, segments: readonly Segment[]): 
 
 function disordered(before: LedgerEntry, { table, fromBlock }: LedgerEntry): SinkError {
   return new SinkError(
-    `the ledger of ${table} has a unit from block ${fromBlock} after one of blocks ${before.fromBlock} to ${before.toBlock}`,
+    `the ledger of ${table} has a unit that starts at block ${fromBlock} after the unit of blocks ${before.fromBlock} to ${before.toBlock}`,
     {
       code: Code.DataLoss,
       advice: "Another program changed the ledger. Restore it, or sync into a new target.",

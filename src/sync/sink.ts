@@ -161,8 +161,8 @@ export interface Sink extends AsyncDisposable {
    */
   coverage?(tables: readonly TableName[], range: BlockRange, parts: number): Promise<TableCoverage[]>;
   /**
-   * Loads a unit, completely or not at all. The sink claims the unit against other syncs before it fetches it. It
-   * writes the result of `measures()` to the ledger, and only if the table has that number of rows.
+   * Loads a unit, completely or not at all. Before the sink fetches the unit, it claims it, so that no
+   * other sync loads it. It then writes the result of `measures()` to the ledger, but only if the table has that number of rows.
    *
    * @param unit the unit
    * @param fetch fetches it from the node; its errors are thrown unchanged

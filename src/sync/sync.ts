@@ -212,7 +212,7 @@ function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingS
  *
  * @param units each is loaded once
  * @param parallel how many are loaded at a time
- * @param load loads one
+ * @param load loads a unit
  * @param onOutcome called with each outcome
  * @param stop cancels the units in flight; called once `load` or `onOutcome` has thrown
  * @throws the first error of `load` and `onOutcome`, once nothing is in flight

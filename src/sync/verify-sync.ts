@@ -21,7 +21,7 @@ import {
 } from "./sync-options.js";
 import type { LedgerEntry } from "./unit.js";
 
-/** Maximum number of unsound units, and of ranges, that are listed. */
+/** Maximum number of units that do not match, and of ranges, that are listed. */
 const MAX_LISTED = 1000;
 /** Maximum number of attempts to fetch a unit. */
 const ATTEMPTS = 5;

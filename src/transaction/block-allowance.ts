@@ -51,7 +51,7 @@ export interface Share {
   readonly block: BlockTask;
   /** The number of past blocks that transactions may be tied to. */
   readonly pastBlocks: number;
-  /** The number of blocks after the last one in which the network may execute the transaction. */
+  /** The network may execute the transaction in this number of blocks after the node's last block. */
   readonly validForBlocks: number;
   /** Returns the share, because the transaction was not sent. Further calls have no effect. */
   giveBack(): void;
@@ -82,7 +82,7 @@ const MAX_EXTRA_BITS = 3;
 const POLL_MS = 200;
 const MAX_WAIT_MS = 60_000;
 
-/** Maximum number of blocks whose transactions are counted: for each validity, those to which transactions were tied last. */
+/** Maximum number of blocks whose transactions are counted. For each validity, these are the most recently used blocks. */
 const MAX_BLOCKS = 64;
 
 /** How many transactions of a key a block has served. */

@@ -36,7 +36,7 @@ export interface Clearance {
 const FRESH_MS = 500;
 
 /**
- * Determines whether a transaction, however it was signed, would stop the network for good, or the node that checks it.
+ * Determines whether a transaction, however it was signed, would permanently halt the network, or crash the node that checks it.
  *
  * @param request the request to submit or to check it
  * @param clientOf creates clients of the node's services, to request the parameters that a batch of proposals updates,
@@ -109,7 +109,7 @@ async function soonExpired(
     ? new ConnectionError(`the transaction expires in ${left} blocks, when a market may still be delaying it`, {
         code: Code.DeadlineExceeded,
         advice:
-          "Sign the command again and send it immediately. Nothing was sent: such an order stops a network of v0.78.0.",
+          "Sign the command again and send it immediately. Nothing was sent: such an order halts a v0.78.0 network.",
         connected: false,
       })
     : {

@@ -53,7 +53,7 @@ export interface TransactionOptions extends TransactionForm {
 }
 
 /**
- * Creates a transaction of a command: checks it, serializes it, signs it and finds its proof of work.
+ * Creates a transaction from a command: checks it, serializes it, signs it and finds its proof of work.
  * Nothing is sent.
  *
  * @param command the command by its name and fields, or serialized input data

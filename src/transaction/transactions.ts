@@ -38,7 +38,7 @@ import {
 import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, requireSigner, type TransactionForm } from "./transaction.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "./validity.js";
 
-/** How to create a signed transaction of a command. */
+/** How to create a signed transaction from a command. */
 export interface SignCommandOptions extends TransactionForm, Validity, CallOptions {
   readonly signer: Signer;
   /** The chain to sign for; by default that of the configuration. A node on another chain is rejected. */
@@ -47,7 +47,7 @@ export interface SignCommandOptions extends TransactionForm, Validity, CallOptio
   readonly timeoutMs?: number | undefined;
 }
 
-/** How to create a transaction of a command, and submit it. */
+/** How to create a transaction from a command, and submit it. */
 export interface SendCommandOptions extends SignCommandOptions, Pick<SubmitOptions, "throwOnRejection"> {
   /**
    * When the node replies: `sync` (after its check), `async` (immediately) or `commit` (after the block). With `sync`,
@@ -92,7 +92,7 @@ export type PrepareOptions = Omit<SignCommandOptions, keyof Validity> & (Validit
 
 /** Creates and sends transactions in two steps. */
 export interface CommandPreparation {
-  /** Creates a signed transaction of a command, to be submitted later. It throws the same errors as `signCommand`. */
+  /** Creates a signed transaction from a command, to be submitted later. It throws the same errors as `signCommand`. */
   prepare(command: CommandSource, options: PrepareOptions, signal: AbortSignal): Promise<PreparedCommand>;
   /**
    * Reads the height of the node's last block, and repeats the request until the response is accepted.
@@ -131,7 +131,7 @@ export interface Transactions {
    */
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
-   * Creates a transaction of a command and submits it. The command is checked, tied to the last block, signed and sent
+   * Creates a transaction from a command and submits it. The command is checked, tied to the last block, signed and sent
    * once, with a proof of work.
    *
    * @param command the command by its name and fields, or serialized input data
@@ -146,7 +146,7 @@ export interface Transactions {
    */
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
   /**
-   * Creates a signed transaction of a command, tied to the last block. It is not sent. If the key has used up the last block's
+   * Creates a signed transaction from a command, tied to the last block. It is not sent. If the key has used up the last block's
    * allowance, this waits for the next block, for at most a minute.
    *
    * @param command the command by its name and fields, or serialized input data

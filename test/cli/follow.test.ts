@@ -106,8 +106,8 @@ describe("tradewire follow", () => {
     await writeFile(wrong, "no cursor!\n");
     for (const [more, exit, message] of [
       [["--table", "trade"], 2, "Did you mean trades?"],
-      [["--cursor", "x"], 2, '"x" is not a cursor of a follow'],
-      [["--cursor-file", wrong], 2, `${wrong}: "no cursor!" is not a cursor of a follow`],
+      [["--cursor", "x"], 2, '"x" is not a cursor of `follow`'],
+      [["--cursor-file", wrong], 2, `${wrong}: "no cursor!" is not a cursor of \`follow\``],
       [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file cannot be"],
       [["--cursor-file", folder], 1, "is a folder"],
       [["--from-block", "20", "--to-block", "10"], 2, "--from-block 20 is after --to-block 10"],

@@ -235,8 +235,8 @@ describe("what cannot be right", () => {
   const node = keptHistory(counted([5]));
 
   it.each([
-    [{ cursor: "x" }, {}, /"x" is not a cursor of a follow/],
-    [{ cursor: "a".repeat(10_000) }, {}, /is not a cursor of a follow/],
+    [{ cursor: "x" }, {}, /"x" is not a cursor of `follow`/],
+    [{ cursor: "a".repeat(10_000) }, {}, /is not a cursor of `follow`/],
     [{ cursor: Buffer.from('[1,"chain-1","blocks",1,10,"id",-1,"x"]').toString("base64url") }, {}, /is not a cursor/],
     [{ cursor: Buffer.from('[1,"chain-1","blocks",11,10,"id"]').toString("base64url") }, {}, /is not a cursor/],
     [{ pollMs: 0 }, {}, /pollMs must be a whole number from 1 to 2147483647 \(got 0\)/],

@@ -227,7 +227,7 @@ describe("what the network's check refuses too", () => {
     [
       "an amendment of it without a curve",
       { amendAmm: { ...ammAmendment, proposedFee: "0.1" } },
-      "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently stops a network of v0.78.0",
+      "amendAmm.concentratedLiquidityParameters is required: without it, the amendment permanently halts a v0.78.0 network",
     ],
     [
       "one of a fee of 0",

@@ -38,7 +38,7 @@ const devnodeOptions = {
   chainId: text("<id>", "chain ID (default: tradewire-devnet)"),
   profile: choice(
     "<name>",
-    "behave as the API documentation specifies, or as deployed nodes do (default: specification)",
+    "behave as the API documentation specifies, or like deployed nodes (default: specification)",
     profiles,
   ),
   segments: parsed("<count>", "number of initial history segments (default: 5)", parseInteger),

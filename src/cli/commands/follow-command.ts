@@ -116,7 +116,7 @@ async function print(
 /** Milliseconds between two updates of the line. */
 const UPDATE_MS = 200;
 
-/** Reports the progress of a follow. */
+/** Reports the progress of `follow`. */
 interface FollowReporter {
   readonly onEvent: (event: FollowEvent) => void;
   onPrinted(rows: number): void;
@@ -124,7 +124,7 @@ interface FollowReporter {
   end(): void;
 }
 
-/** The line that shows the progress of a follow. */
+/** The line that shows the progress of `follow`. */
 interface FollowLine {
   rows: number;
   /** The blocks of the current segment. */
@@ -136,7 +136,7 @@ interface FollowLine {
 }
 
 /**
- * Reports the progress of a follow on standard error: with a line for each problem that differs from the previous one and,
+ * Reports the progress of `follow` on standard error: with a line for each problem that differs from the previous one and,
  * if standard error is a terminal and the rows go elsewhere, with a line that is redrawn in place.
  */
 function createFollowReporter({ out, notes }: Pick<CommandContext, "out" | "notes">): FollowReporter {

@@ -38,7 +38,7 @@ const { listAccounts, listAllPositions, listMarkets, listOrders, listTrades } = 
 
 const recordsOptions = {
   wide: wideOption,
-  watch: flag("show each change until Ctrl-C: redraw the table on a terminal, or print a line of JSON"),
+  watch: flag("show each change until Ctrl-C: redraw the table on a terminal, otherwise print a line of JSON"),
   ...listingOptions,
   ...clientOptions,
 };

@@ -46,7 +46,7 @@ const schemaOptions = {
   forSync: flag("print the tables that `tradewire sync` creates in PostgreSQL, so that you can create them yourself", {
     conflicts: ["schemaVersion", "from", "to", "addedNullable", "json"],
   }),
-  schema: text("<name>", "with --for-sync: schema of the tables, as --schema of sync"),
+  schema: text("<name>", "with --for-sync: schema of the tables, like --schema of `sync`"),
   partitionBy: parsed("<rule>", "with --for-sync: partition tables by month, or by blocks:COUNT", partitionBy),
   partitionFrom: text("<begin>", "first month (default: 2023-10) or first block (default: 0)"),
   partitionCount: parsed(

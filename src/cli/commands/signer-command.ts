@@ -25,7 +25,7 @@ import { commandSigner, keyFileOption } from "../transaction-input.js";
 const signerOptions = {
   policy: text("<file>", "JSON file with the policy: what may be signed"),
   listen: text("<socket>", "path of the Unix socket for programs; its folder must be writable by you only"),
-  admin: text("<socket>", "path of another Unix socket, on which the operator can also loosen the mode"),
+  admin: text("<socket>", "path of another Unix socket, on which the operator can also relax the mode"),
   keyFile: keyFileOption,
   chainId: chainIdOption,
   ...eventsOutput,
@@ -105,7 +105,7 @@ function addControls(signer: Command, context: CommandContext): void {
   const mode = signer
     .command("mode")
     .description(
-      "Print the mode of a signer, or set it: active, reducing or halted. Only --admin's socket loosens it.",
+      "Print the mode of a signer, or set it: active, reducing or halted. Only the --admin socket can relax it.",
     );
   const modes: readonly GuardMode[] = ["active", "reducing", "halted"];
   addArguments(mode, [socket, { name: "[mode]", description: "the new mode", choices: modes }]);

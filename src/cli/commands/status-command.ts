@@ -18,7 +18,7 @@ const statusOptions = {
   ...recordsOutput,
   watch: parsed(
     "<duration>",
-    "repeat at this interval, such as 2s, until Ctrl-C: redraw the table on a terminal, or print lines of JSON",
+    "repeat at this interval, such as 2s, until Ctrl-C: redraw the table on a terminal, otherwise print lines of JSON",
     parseDuration,
   ),
   ...clientOptions,

@@ -20,7 +20,7 @@ import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 
 const verifyOptions = {
   deep: flag("fetch each unit again, and compare every value"),
-  repair: flag("reload units that do not match from the node"),
+  repair: flag("reload units that do not match"),
   ...resultOutput,
   ...targetOptions,
   ...rangeOptions,

@@ -56,7 +56,7 @@ const OPTIONAL_PACKAGES = {
 } as const;
 
 /**
- * Lists which optional packages are installed. No package is needed by every command.
+ * Lists which optional packages are installed. Each is needed only by some commands.
  *
  * @returns the finding
  */

@@ -93,11 +93,11 @@ function checkChain({ chainId = "" }: NodeStatus, { config }: LoadedConfig): Fin
     return { check, state: "ok", finding: `${chainId}, as configured` };
   }
   return staysOnLoopback(config)
-    ? { check, state: "ok", finding: `${chainId}; none is configured, and local nodes need none` }
+    ? { check, state: "ok", finding: `${chainId}; no chain is configured, and local nodes need none` }
     : {
         check,
         state: "warning",
-        finding: `${chainId}; none is configured, so nothing is signed for this node`,
+        finding: `${chainId}; no chain is configured, so nothing is signed for this node`,
         advice:
           "If this is the right chain, set chainId in the configuration, or use --chain-id with commands that sign.",
       };

@@ -15,7 +15,7 @@ export const targetOptions = {
     completions: () => ({ values: ["duckdb:", "parquet:", "postgres://"] }),
   }),
   toEnv: text("<name>", "environment variable with the target, instead of --to; the target may contain a password"),
-  schema: text("<name>", "PostgreSQL schema of the tables (default: public); a schema holds one chain"),
+  schema: text("<name>", "PostgreSQL schema of the tables (default: public); each chain needs its own"),
   trustOwner: repeatedText(
     "<role>",
     "PostgreSQL role that may own the schema, in addition to your own and superusers; may be repeated",

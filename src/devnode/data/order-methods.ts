@@ -33,7 +33,7 @@ const versionsOf = (orderId: string): Query => ({
 });
 
 /**
- * Implements the methods for orders: those of the generated history, and those of transactions.
+ * Implements the methods that return orders, from the generated history and from transactions.
  *
  * @param world the network's current state; of each order it stores only the latest version
  * @param streams the node's open streams

@@ -85,7 +85,7 @@ function listQuery(pubkey = ""): Query {
   return { message: "failed to get transfer", inner: (cause) => `pubkey: ${pubkey}: ${around(cause)}` };
 }
 
-/** Validates an identifier whose query reports only the cause. */
+/** Validates an identifier, for queries whose error message is only the cause, and converts it to lower case. */
 function plainIdentifier(text: string, query: Query): string {
   if (!canBeIdentifier(text)) {
     throw queryError(query, NO_IDENTIFIER, Code.InvalidArgument);

@@ -53,7 +53,7 @@ interface Exposure {
   readonly sellValue: bigint;
 }
 
-/** Computes a party's exposure. A given order replaces its version on the book. */
+/** Computes a party's exposure. `order`, if set, replaces its version on the book. */
 function exposureOf(market: MarketState, partyId: string, order?: Order): Exposure {
   const exposure = { volume: volumeOf(market, partyId), buy: 0n, sell: 0n, buyValue: 0n, sellValue: 0n };
   const add = (each: Order) => {

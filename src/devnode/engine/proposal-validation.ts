@@ -244,8 +244,8 @@ function changeRejection({ state }: ExecutionContext, terms: ProposalTerms): Pro
 }
 
 /**
- * Validates a proposed market (`core/governance/market.go`, validateNewMarketChange). The local node checks its
- * product, asset, decimals and parent market.
+ * Validates a proposed market (`core/governance/market.go`, validateNewMarketChange): its product, asset, decimals and
+ * parent market.
  *
  * @param state the engine's state
  * @param changes the market's configuration

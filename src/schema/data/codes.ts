@@ -20,5 +20,5 @@ export const wireEnums = {
   "vega.Trade.Type": Trade_TypeSchema,
 } as const satisfies Readonly<Record<string, DescEnum>>;
 
-/** The full name of an enum of the API that numbers in the tables represent. */
+/** The full name of an API enum that the tables store as numbers. */
 export type WireEnum = keyof typeof wireEnums;

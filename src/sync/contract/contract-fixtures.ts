@@ -17,7 +17,7 @@ export interface CsvFixture {
 }
 
 /** How a file arrives. */
-export interface FetchBehaviour {
+export interface FetchBehavior {
   /** The file fails with `error` after this number of bytes. */
   readonly failAfter?: number;
   readonly error?: Error;
@@ -117,7 +117,7 @@ export function floatsOf(table: TableName): ReadonlySet<string> {
  * @param arrival how it arrives
  * @returns a function that fetches it
  */
-export function fetchOf(csv: CsvFixture, arrival: FetchBehaviour = {}): CountedFetch {
+export function fetchOf(csv: CsvFixture, arrival: FetchBehavior = {}): CountedFetch {
   let calls = 0;
   return {
     calls: () => calls,

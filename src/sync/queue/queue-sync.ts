@@ -74,7 +74,7 @@ async function planWhileLeader(
   const report = createReporter(options.hooks);
   let openedChain: string | undefined;
 
-  /** The sink is opened in the first term as leader. From then on it has its tables, and holds one chain. */
+  /** Opens the sink in the first term as leader. From then on, its tables exist and it accepts only this chain. */
   async function open(chainId: string): Promise<void> {
     if (openedChain !== undefined) {
       assertSameChain(sink.name, openedChain, chainId);

@@ -307,7 +307,7 @@ function secondsLeft(missing: number, perSecond: number): Pick<SyncSnapshot, "se
   return missing === 0 ? { secondsLeft: 0 } : perSecond > 0 ? { secondsLeft: missing / perSecond } : {};
 }
 
-/** Returns the seconds without an event that was due. */
+/** Returns for how many seconds a due event has been missing. */
 function silentSeconds({ now, activity, active, lastEvent }: Tracker, missing: number): number {
   const hasWork = activity.kind !== "idle" && !(activity.kind === "syncing" && active.size === 0 && missing === 0);
   const isDue = hasWork || lastEvent.nextAt !== undefined;

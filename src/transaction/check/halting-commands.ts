@@ -8,14 +8,14 @@ type Command = InputData["command"];
  * and each validator then fails when it executes the amendment (v0.78.0, `VerifyAMMBounds` in
  * `core/execution/future/market.go`).
  */
-export const HALTING_AMENDMENT = "is required: without it, the amendment permanently stops a network of v0.78.0";
+export const HALTING_AMENDMENT = "is required: without it, the amendment permanently halts a v0.78.0 network";
 
 /**
  * Why a cancellation of stop orders in a batch has to name its market. Alone, one without a market cancels those of all
  * markets; in a batch, each validator fails while it executes it (v0.78.0, `failedMarkets[*cancel.MarketId]` in
  * `core/processor/batch_market_instructions_processor.go`).
  */
-const HALTING_CANCELLATION = "is required in a batch: without it, the batch permanently stops a network of v0.78.0";
+const HALTING_CANCELLATION = "is required in a batch: without it, the batch permanently halts a v0.78.0 network";
 
 /**
  * Why a batch of proposals must not update a parameter that cannot be updated. A node that checks such a batch adds the
@@ -37,7 +37,7 @@ const FIXED_PARAMETERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns whether a command stops a network of v0.78.0 for good, or the node that checks it.
+ * Returns whether a command permanently halts a v0.78.0 network, or crashes the node that checks it.
  *
  * @param command the command
  * @returns the problem; `undefined` for all other commands

@@ -338,7 +338,7 @@ export function* transferProblems(transfer: Transfer, at: string): Generator<Pro
   }
 }
 
-/** Creates a rule for one of some kinds of accounts. */
+/** Creates a rule that an account must have one of these types. */
 function oneOf(types: readonly AccountType[]): Rule<AccountType> {
   const names = types.map((type) => `ACCOUNT_TYPE_${AccountType[type]}`);
   return (type) =>

@@ -24,7 +24,7 @@ interface OpenChannel {
   calls: number;
   /** The number of streams that the server allows on its connection, once it is known. */
   maxCalls?: number | undefined;
-  /** Whether another channel gets new calls, so that this one is closed with its last call. */
+  /** Whether another channel gets new calls. This one is then closed when its last call ends. */
   isReplaced?: boolean;
 }
 

@@ -137,7 +137,7 @@ function checkRange(request: unknown): RequestError | undefined {
   }
   const { fromBlock, toBlock } = request;
   return new RequestError(
-    (nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}, which stops a data node`,
+    (nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}, which crashes a data node`,
     {
       option: "fromBlock",
       advice: (nameOf) =>
@@ -165,7 +165,7 @@ async function checkAssetBundle(
       throw reason;
     });
   return response?.message.asset?.details?.source.case === "builtinAsset"
-    ? new RequestError(`the asset ${assetId} is built in, and a request for its bundle stops a data node`, {
+    ? new RequestError(`the asset ${assetId} is built in, and a request for its bundle crashes a data node`, {
         advice: "Only Ethereum assets have a bundle. Nothing was sent.",
       })
     : undefined;

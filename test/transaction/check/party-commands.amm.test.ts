@@ -64,7 +64,7 @@ describe("a market maker", () => {
 });
 
 const HALTS =
-  ".concentratedLiquidityParameters is required: without it, the amendment permanently stops a network of v0.78.0";
+  ".concentratedLiquidityParameters is required: without it, the amendment permanently halts a v0.78.0 network";
 
 describe("an amendment", () => {
   it.each<[JsonObject]>([

@@ -142,7 +142,7 @@ function nonNullValueSql(text: string, column: SinkColumn | undefined, huge: Hug
  *
  * @param unit the unit
  * @param plan the mapping of its file's columns
- * @param rules the callback, and whether the unit fails
+ * @param rules the callback, and whether unknown columns fail the unit
  * @throws {@link SinkError} if unknown columns fail the unit
  */
 export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: UnknownRules): void {
@@ -155,7 +155,7 @@ export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: Unk
  * Reports an unknown column or enum value.
  *
  * @param unit the unit that contains it
- * @param rules the callback, and whether the unit fails
+ * @param rules the callback, and whether unknown columns fail the unit
  * @param column the column's name
  * @param value the enum value
  * @throws {@link SinkError} if unknown columns fail the unit

@@ -61,7 +61,7 @@ interface CompactionContext {
  * @param folder the folder
  * @param options the tables, and the size of the files
  * @returns the numbers of joined files and rows
- * @throws `RequestError` if an option is invalid; `SinkError` if the folder holds no sync, files cannot be read or written, or
+ * @throws `RequestError` if an option is invalid; `SinkError` if the folder has no synced tables, files cannot be read or written, or
  *   their rows do not match the ledger; `CanceledError`
  *
  * @example

@@ -17,7 +17,7 @@ import { createUnknownColumns, type UnknownColumns } from "./unknown-columns.js"
 
 /** Options of a PostgreSQL sink. */
 export interface PostgresSinkOptions {
-  /** The schema of the tables, which is created if it does not exist; `public` by default. A schema holds one chain. */
+  /** The schema of the tables, which is created if it does not exist; `public` by default. Each chain needs its own. */
   readonly schema?: string | undefined;
   /**
    * When primary keys and indexes are created: `with` the tables, the default, or `after`, by

@@ -163,7 +163,7 @@ const OTHERS = `
   HAVING min(block) FILTER (WHERE is_last = 0) <= $3 AND max(block) FILTER (WHERE is_last = 1) >= $2`;
 
 /**
- * Claims a unit against other syncs until the transaction ends. The keys of the locks contain the unit's blocks, so
+ * Claims a unit until the transaction ends, so that no other sync loads it. The keys of the locks contain the unit's blocks, so
  * that others see which blocks are being loaded, even if their units have other ends. Two syncs that claim overlapping
  * units with different ends at the same moment may both find the other; both then retry later.
  *

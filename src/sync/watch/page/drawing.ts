@@ -34,7 +34,7 @@ function showTables(tables) {
     percent.textContent = segments === 0 ? "–" : percentText(done, segments);
     rows.textContent = whole.format(there.rows);
     bytes.textContent = sizeText(Number(there.bytes)).join(" ");
-    canvas.setAttribute("aria-label", table + ": " + whole.format(done) + " of " + whole.format(segments) + " segments are there");
+    canvas.setAttribute("aria-label", table + ": " + whole.format(done) + " of " + whole.format(segments) + " segments are loaded");
   }
 }
 
