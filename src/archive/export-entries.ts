@@ -171,8 +171,8 @@ export async function* archiveEntries(
 }
 
 /**
- * Reads the files of an archive as it arrives. An error object that a gateway appended to it, or wrote where it is
- * truncated, is thrown as a {@link NodeError}.
+ * Reads the files of an archive as it arrives. If the archive is followed by a gateway's error object, or truncated by
+ * one, that error is thrown as a {@link NodeError}.
  *
  * @param source the archive's bytes, split anywhere; its errors are thrown unchanged
  * @param options limits in bytes and by ratio, and a signal

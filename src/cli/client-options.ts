@@ -71,7 +71,7 @@ export const clientOptions = {
 /** The option that names the chain, for commands that sign or verify. */
 export const chainIdOption = text(
   "<id>",
-  "chain to sign for; nodes of other chains are rejected. Optional for nodes on loopback",
+  "chain that transactions are for; nodes on other chains are rejected. Optional for nodes on loopback",
 );
 
 /** The option that says whether an export must carry extensions. */

@@ -26,7 +26,7 @@ export const listingOptions = {
   all: flag("list all records, even on a terminal"),
   columns: parsed(
     "<names>",
-    "columns to print, in this order, separated by commas: those of a table or of CSV",
+    "columns of the table or of the CSV to print, in this order, separated by commas",
     parseList,
   ),
 };
@@ -73,7 +73,7 @@ export interface ListingType<M extends DescMessage> {
 
 /**
  * Limits a listing to chosen columns: those of its table, and the fields of its records by their paths, which are the columns
- * of CSV. A name that is both, such as `price`, is the table's text in a table, and the field as the node sent it elsewhere.
+ * of CSV. If both have a name, such as `price`, a table shows the table's text, and the other formats the field as sent.
  *
  * @param type the type of the records
  * @param names the names of the columns, in order; undefined for all

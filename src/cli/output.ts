@@ -164,7 +164,7 @@ const MAX_DETAIL = 1000;
 
 /** How an error is printed. */
 export interface ErrorTextOptions {
-  /** Summary and advice in place of those of the error. */
+  /** A summary and advice that replace the error's own. */
   readonly wording?: ErrorWording | undefined;
   /** The stream that it is printed on; without it, the text is not colored. */
   readonly to?: Pick<Streams, "err" | "environment"> | undefined;
@@ -222,7 +222,7 @@ function head(summary: string, to: ErrorTextOptions["to"]): string {
  * Formats an error for a program.
  *
  * @param reason the value that was thrown
- * @param wording summary and advice in place of those of the error
+ * @param wording a summary and advice that replace the error's own
  * @returns a line with a JSON object, whose member `error` describes the error
  */
 export function errorJson(reason: unknown, wording?: ErrorWording): string {

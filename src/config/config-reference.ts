@@ -82,7 +82,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
     "which node reads use: the `first` usable node, or all in turn (`round-robin`). Reads for transactions always use the first",
   "fallback.maxLagBlocks": "with several nodes, how many blocks a node may lag the others before it is skipped",
   "fallback.pauseMs": "how long `auto` avoids a transport that could not connect. It doubles with each failure",
-  "fallback.maxPauseMs": "the maximum of that time",
+  "fallback.maxPauseMs": "the maximum of `fallback.pauseMs` after repeated failures",
   "limits.maxMessageBytes":
     "the maximum size of a received gRPC message; a list of 300,000 history segments has up to 50 MB",
   "limits.maxJsonBytes":

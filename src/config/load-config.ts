@@ -47,7 +47,7 @@ export interface LoadConfigOptions {
    * file. By default false.
    */
   readonly forSigning?: boolean | undefined;
-  /** The environment variables; by default those of the process. Empty variables count as unset. */
+  /** The environment variables; by default the process's. Empty variables count as unset. */
   readonly environment?: Environment | undefined;
   /** Values that override all others, such as a command's options. */
   readonly arguments?: readonly ConfigArgument[] | undefined;

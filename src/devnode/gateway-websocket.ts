@@ -33,7 +33,7 @@ const MAX_WAITING_FRAMES = 16;
 export type UpgradeListener = (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
 
 /**
- * Creates the WebSockets of a gateway. They behave as those of deployed gateways: each frame of a client is one JSON request,
+ * Creates the WebSockets of a gateway. They behave like those of deployed gateways: each frame of a client is one JSON request,
  * and each frame of the gateway is one `{"result": ...}` or `{"error": ...}`. The upgrade always succeeds. The end of a stream,
  * or a line of more than 64 KiB, closes the socket without a close frame. If a method streams only its responses, its request
  * is in the query.

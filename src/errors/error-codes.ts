@@ -396,7 +396,7 @@ export const ERROR_CODES = {
     class: "DivergenceError",
     title: "The history in the sink diverges from the node's",
     cause:
-      "The node is of another network, started over, or its history changed during the sync. `divergence` has the position. Nothing was changed.",
+      "The node belongs to another network, started over, or its history changed during the sync. `divergence` has the position. Nothing was changed.",
     advice:
       "Check the node with `tradewire status`. To replace the history from block N with the node's, use `--replace-from N`.",
     example:

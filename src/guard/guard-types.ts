@@ -20,7 +20,7 @@ export interface GuardOptions {
   /** The policy. Use `parsePolicy` for one of unknown content, such as from a file. */
   readonly policy: PolicyInput;
   /**
-   * The chain to sign for; by default that of the configuration. Without it, only a node on loopback may supply the
+   * The chain to sign for; by default the configured chain. Without it, only a node on loopback may supply the
    * chain.
    */
   readonly chainId?: string | undefined;

@@ -53,7 +53,7 @@ export interface ExportCalls {
   ) => Promise<{ readonly header: Headers; readonly message: AsyncIterable<HttpBody> }>;
   /** Lists the node's segments, in order of height. */
   readonly listSegments: (signal: AbortSignal | undefined) => Promise<readonly HistorySegment[]>;
-  /** Runs `consume`, and runs it again if the call breaks off and another transport is available. */
+  /** Runs `consume`, and runs it again if the call fails midway and another transport is available. */
   readonly startingOver: <T>(consume: (contextValues: ContextValues) => Promise<T>) => Promise<T>;
   /** Adds the name of the call to an error about the archive, and throws it. */
   readonly fail: ThrowCallError;

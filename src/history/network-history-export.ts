@@ -58,9 +58,9 @@ export interface SaveOptions {
   /**
    * Number of parts of the range that are fetched in parallel, from 1, the default, to 100. A node uses one core for an
    * export, so several take less time. The range is split into one part for each segment, or for several segments if it
-   * has more than 500. Parts are always verified by content. If a part breaks off, only that part is fetched again
+   * has more than 500. Parts are always verified by content. If a part fails, only that part is fetched again
    * (`retry.tries` of the configuration). Parts are joined in order while others arrive, so that the archive is the same
-   * as that of a single stream. Until then they are in a temporary folder next to the target.
+   * as from a single stream. Until then they are in a temporary folder next to the target.
    */
   readonly parallel?: number | undefined;
   /**

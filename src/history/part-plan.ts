@@ -8,8 +8,8 @@ import { checkHistory, type Segment, segmentText } from "./segment-chain.js";
 import { findRange } from "./segments.js";
 
 /**
- * Maximum number of parts of a range, except those that schema changes add. Each part costs a call, and a part that breaks
- * off loses a five hundredth of a long range.
+ * Maximum number of parts of a range, except those that schema changes add. Each part costs a call, and a part that fails
+ * repeats only 1/500 of a long range.
  */
 const MAX_PARTS = 500;
 

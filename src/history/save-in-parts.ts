@@ -252,7 +252,7 @@ export interface PartFetching {
 }
 
 /**
- * Fetches a part of a range to a file. If it breaks off or is corrupt, only this part is fetched again.
+ * Fetches a part of a range to a file. If it is truncated or corrupt, only this part is fetched again.
  *
  * @param part the part
  * @param path path of its archive; an existing file is replaced

@@ -41,7 +41,7 @@ export function limitConnections(server: Server, max: number): void {
  * resolve to this machine sends its own name, and is rejected.
  *
  * @param host the address that the server listens on
- * @param names additional hostnames to accept, such as that of a container
+ * @param names additional hostnames to accept, such as a container's
  * @returns whether the header names this server; the port is ignored, since tunnels change it
  */
 export function hostCheck(host: string, names: readonly string[]): (header: string | undefined) => boolean {

@@ -24,7 +24,7 @@ export interface LeaseSender {
    *
    * @param batch the batch
    * @param options a signal, and a time limit for all of it
-   * @param build creates the command; by default that of the batch
+   * @param build creates the command; by default, the batch itself is sent
    * @returns promises of its outcome, and of the moment when the next batch can be sent: when this one is signed or has
    *   failed
    */

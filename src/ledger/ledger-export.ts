@@ -113,7 +113,7 @@ export interface LedgerParts {
     signal: AbortSignal,
     contextValues: ContextValues | undefined,
   ) => Promise<{ readonly header: Headers; readonly message: AsyncIterable<HttpBody> }>;
-  /** Runs `consume`, and runs it again if the call breaks off and another transport is available. */
+  /** Runs `consume`, and runs it again if the call fails midway and another transport is available. */
   readonly startingOver: <T>(consume: (contextValues: ContextValues) => Promise<T>) => Promise<T>;
   /** Adds the name of the call to an error about the body, and throws it. */
   readonly fail: ThrowCallError;

@@ -49,7 +49,7 @@ interface Earlier {
   readonly connections: number;
   /** The latest event of all of them. */
   readonly last: LiveEvent | undefined;
-  /** All events from this block on, up to the last one, have arrived. */
+  /** All events from this block to the last one have arrived. */
   readonly completeFrom: bigint;
 }
 

@@ -98,7 +98,7 @@ export function parseEventsRequest(request: EventsRequest): ParsedEventsRequest 
 
 function requireLifecycleTypes(types: readonly EventType[], partyId: string | undefined): void {
   if (!types.includes("order")) {
-    throw new RequestError("needs order among the types", {
+    throw new RequestError('requires "order" in the types', {
       option: "lifecycle",
       advice:
         'Add "order" to the types, or omit lifecycle, which reports canceled and expired orders as events of that type.',

@@ -109,9 +109,9 @@ export function resultMismatch(sent: Sent, { partyId, transaction }: Transaction
     return undefined;
   }
   if (value?.$typeName !== schema.typeName) {
-    return transaction.case === undefined ? "has no command" : `is of another command, ${transaction.case}`;
+    return transaction.case === undefined ? "has no command" : `belongs to another command, ${transaction.case}`;
   }
-  return message === undefined || equals(schema, message, value) ? undefined : "is of another command";
+  return message === undefined || equals(schema, message, value) ? undefined : "belongs to another command";
 }
 
 /**

@@ -88,7 +88,7 @@ export interface MarketUnits extends DecimalCommands {
    *
    * @param record the record, as the node sent it
    * @returns the decimal numbers by field; a number that the node omitted stays an empty string
-   * @throws {@link RequestError} if the record is of another market or another type, or a number is not a whole number
+   * @throws {@link RequestError} if the record belongs to another market or has another type, or a number is not a whole number
    *
    * @example
    * for await (const { node } of client.records(TradingDataService.method.listOrders, { filter: { marketIds: [marketId] } })) {
@@ -101,7 +101,7 @@ export interface MarketUnits extends DecimalCommands {
 /** The counting units of a node's markets. */
 export interface Units {
   /**
-   * Loads how a market counts prices, sizes and amounts, for decimal numbers in commands and results.
+   * Loads a market's units of prices, sizes and amounts, which convert the decimal numbers of commands and results.
    *
    * The decimals of a market and of an asset never change. Governance can change the tick size: load the units again then.
    *

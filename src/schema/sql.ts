@@ -24,7 +24,7 @@ export interface SqlOptions {
   readonly withoutKey?: boolean | undefined;
   /** Definitions of additional columns of a new table, after its own; none by default. */
   readonly further?: readonly string[] | undefined;
-  /** The database schema of tables and types, quoted for SQL; by default that of the search path. */
+  /** The database schema of tables and types, quoted for SQL; by default, the search path's schema. */
   readonly within?: string | undefined;
 }
 

@@ -19,7 +19,7 @@ export type ColumnMeaning =
   | "id"
   /** A whole number: a price, an amount, a height, a count. */
   | "whole"
-  /** A number with decimals, kept to the last of them. */
+  /** A number with decimals, stored exactly. */
   | "decimal"
   /** A floating-point number. */
   | "number"

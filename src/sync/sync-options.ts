@@ -50,7 +50,7 @@ export interface SyncOptions {
   readonly parallel?: number | undefined;
   /** Maximum number of adjacent segments of one schema version that one export fetches; 1 by default. */
   readonly segmentsPerExport?: number | undefined;
-  /** Replace another history in the sink with the node's, from this block on. */
+  /** From this block onwards, replace the sink's history with the node's. */
   readonly replaceFrom?: bigint | number | undefined;
   /** Whether columns that this release does not know are added as text (the default), or fail the unit. */
   readonly unknownColumns?: "add" | "fail" | undefined;

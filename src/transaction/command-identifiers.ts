@@ -34,14 +34,14 @@ export type StopOrderIdentifiers = Readonly<Partial<Record<(typeof STOP_ORDER_HA
 /** The identifiers that a command's orders and stop orders get, 64 hex digits in lower case each. */
 export interface CommandIdentifiers {
   /**
-   * By place: of the orders of a batch. For other commands, the one identifier of the record that it creates (order,
-   * transfer, …).
+   * For a batch, the identifiers of its orders, in the batch's sequence. For other commands, the one identifier of the
+   * record that the command creates (order, transfer, …).
    */
   readonly submissions: readonly string[];
-  /** By place: of the submissions of stop orders of a batch, or of the one submission of a `stopOrdersSubmission`. */
+  /** One entry for each submission of stop orders in a batch, or for the one submission of a `stopOrdersSubmission`. */
   readonly stopOrders: readonly StopOrderIdentifiers[];
   /**
-   * Returns the next identifiers, one after the other: of trades, and of orders that a stop order submits immediately.
+   * Returns the next identifier at each call, for trades and for orders that a stop order submits immediately.
    */
   readonly next: () => string;
 }

@@ -74,7 +74,7 @@ const MAX_STEP = 10;
 const MAX_BLOCKS_PER_MS = 0.1;
 const MAX_CONFIRMING_MS = 5_000;
 
-/** From how many readings at most the pace of a network is known, and over which time at least, in milliseconds. */
+/** The pace of a network is measured over at most this many readings, and over at least this many milliseconds. */
 const MAX_READINGS = 100;
 const MIN_READING_MS = 500;
 

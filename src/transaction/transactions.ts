@@ -41,7 +41,7 @@ import { VALIDITY_OPTIONS, type Validity, validateValidity } from "./validity.js
 /** How to create a signed transaction from a command. */
 export interface SignCommandOptions extends TransactionForm, Validity, CallOptions {
   readonly signer: Signer;
-  /** The chain to sign for; by default that of the configuration. A node on another chain is rejected. */
+  /** The chain to sign for; by default the configured chain. A node on another chain is rejected. */
   readonly chainId?: string | undefined;
   /** Total time limit, in milliseconds; 120000 by default. */
   readonly timeoutMs?: number | undefined;

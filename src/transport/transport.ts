@@ -244,8 +244,8 @@ function withHttpRules({ unary, stream, close }: ClosableTransport, rules: HttpR
  * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
  *
  * @param config the configuration that the transport was created with
- * @returns a function that returns, for a call, a function that throws its failure. Errors of the caller's interceptors and
- *   requests, and errors of neither Connect nor this library, pass unchanged.
+ * @returns a function that takes a call's method and signal, and returns a function that throws the call's failure. Errors
+ *   of the caller's interceptors and requests, and errors of neither Connect nor this library, pass unchanged.
  */
 export function failingCall(config: Config): CallErrorMapper {
   const { name: transport, url } = mainEndpoint(config);

@@ -208,8 +208,8 @@ describe("a stream with lifecycle", () => {
   });
 
   test.each([
-    [{ types: ["trade"], lifecycle: true }, "lifecycle needs order among the types"],
-    [{ lifecycle: true }, "lifecycle needs order among the types"],
+    [{ types: ["trade"], lifecycle: true }, 'lifecycle requires "order" in the types'],
+    [{ lifecycle: true }, 'lifecycle requires "order" in the types'],
     [
       { types: ["order", "account"], lifecycle: true, partyId: party },
       "account cannot be observed with lifecycle and partyId together",

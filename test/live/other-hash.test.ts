@@ -62,7 +62,7 @@ describe("a transaction to which the node gives another hash", () => {
     const { outcome } = await sendTo({ hash: other, transaction: another });
     expect(outcome).toMatchObject({
       status: "unknown",
-      reason: `the node reports the hash ${other}, whose result in block 8 is of another command`,
+      reason: `the node reports the hash ${other}, whose result in block 8 belongs to another command`,
     });
   });
 

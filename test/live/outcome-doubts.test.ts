@@ -128,13 +128,17 @@ describe("a result is believed only if it can be that of the transaction", () =>
     [
       "another command",
       { ...done, transaction: { case: "orderCancellation", value: {} } },
-      "is of another command, orderCancellation",
+      "belongs to another command, orderCancellation",
     ],
-    ["another size", { ...done, transaction: { ...order, value: { ...value, size: 11n } } }, "is of another command"],
+    [
+      "another size",
+      { ...done, transaction: { ...order, value: { ...value, size: 11n } } },
+      "belongs to another command",
+    ],
     [
       "a failure of another command",
       { status: false, statusDetail: 3, transaction: { ...order, value: { ...value, price: "2" } } },
-      "is of another command",
+      "belongs to another command",
     ],
     ["no command", { ...done, transaction: { case: undefined } }, "has no command"],
   ])("%s", async (_, result, words) => {

@@ -34,7 +34,11 @@ export const loadingOptions = {
   poll: parsed("<duration>", "interval between checks for new segments, such as 30s, 5m (default: 1m)", parseDuration),
   parallel: parsed("<count>", "number of units to fetch and load in parallel (default: 2)", parseInteger),
   segmentsPerExport: parsed("<count>", "number of adjacent segments per export (default: 1)", parseInteger),
-  replaceFrom: parsed("<block>", "replace another history with the node's from this block on", parseBlockHeight),
+  replaceFrom: parsed(
+    "<block>",
+    "from this block onwards, replace the loaded history with the node's",
+    parseBlockHeight,
+  ),
   unknownColumns: choice("<rule>", "add unknown columns of a newer node as text, or fail the unit", ["add", "fail"]),
 };
 

@@ -47,7 +47,7 @@ export interface HistoryOptions {
 
 /**
  * The maximum size of stored rows in bytes, deflated. Beyond it, the oldest segments are dropped, the generated ones first.
- * The history then starts later, like that of a node that retains only the last months.
+ * The history then starts later, as on a node that retains only the last months.
  */
 const MAX_RECORDED_BYTES = 512 * 1024 * 1024;
 

@@ -181,7 +181,7 @@ export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[],
     return undefined;
   }
 
-  /** Waits until this worker has released a permit, or for a while, as other workers may have done so. */
+  /** Waits until this worker releases a permit. Other workers may release one unnoticed, so the wait is limited. */
   async function waitForTurn(ms: number, signal: AbortSignal): Promise<void> {
     let wake: (() => void) | undefined;
     try {

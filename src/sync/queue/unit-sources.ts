@@ -42,7 +42,7 @@ export interface UnitSourcesOptions extends RetryContext {
  * @param clients the nodes' clients
  * @param options the chain, how often the history is read, and how long that is retried
  * @returns the sources
- * @throws {@link RequestError} if the nodes are of another chain; errors of `readHistory`
+ * @throws {@link RequestError} if the nodes are on another chain; errors of `readHistory`
  */
 export async function createUnitSources(
   clients: readonly SyncClient[],

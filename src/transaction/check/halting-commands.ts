@@ -11,8 +11,8 @@ type Command = InputData["command"];
 export const HALTING_AMENDMENT = "is required: without it, the amendment permanently halts a v0.78.0 network";
 
 /**
- * Why a cancellation of stop orders in a batch has to name its market. Alone, one without a market cancels those of all
- * markets; in a batch, each validator fails while it executes it (v0.78.0, `failedMarkets[*cancel.MarketId]` in
+ * Why a cancellation of stop orders in a batch has to name its market. On its own, a cancellation without a market cancels
+ * the stop orders of all markets. In a batch, each validator fails while it executes it (v0.78.0, `failedMarkets[*cancel.MarketId]` in
  * `core/processor/batch_market_instructions_processor.go`).
  */
 const HALTING_CANCELLATION = "is required in a batch: without it, the batch permanently halts a v0.78.0 network";

@@ -161,7 +161,7 @@ export function betweenNodes(
         if (next === undefined || failedTransports === undefined) {
           return response;
         }
-        // Records the transport over which the stream breaks off, so that `startingOver` uses another one.
+        // Records the transport over which the stream fails, so that `startingOver` uses another one.
         const message = mapStreamErrors(response.message, (reason) => {
           const error = errorOf(reason, member, method);
           if (reactionTo(error).fallBack) {
@@ -333,8 +333,8 @@ async function callInTurn<T>(
 }
 
 /**
- * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream breaks off
- * and there is another transport, it is consumed again from the start over that one.
+ * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream fails
+ * midway and there is another transport, it is consumed again from the start over that one.
  *
  * @param consume makes the call with the context values, and consumes the stream
  * @returns the result of `consume`

@@ -106,7 +106,7 @@ it("shows how far the tables are, what was loaded, and how often an error came",
   expect(page("done")).toBe("50.0|%");
   expect(page("done-more")).toBe("4 of 8 segments of tables");
   expect(page("left-more")).toBe("4 missing");
-  expect(page("rows-more")).toBe("40 rows there");
+  expect(page("rows-more")).toBe("40 rows loaded");
   expect(page("speed-more")).toBe("100 B so far");
   expect(page("lag")).toBe("2,000|blocks");
   expect(page("phase")).toBe("Syncing");

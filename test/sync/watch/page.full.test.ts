@@ -98,7 +98,7 @@ inBrowser("shows the figures, and the coverage as a picture, and follows what ha
   expect(await page.title()).toBe("50.0 % · watched-chain");
 
   await page.locator("canvas[data-table=orders]").hover({ position: { x: 5, y: 5 } });
-  expect(await page.locator("#tip").textContent()).toBe("orders\nblocks 1–1,000\nthere");
+  expect(await page.locator("#tip").textContent()).toBe("orders\nblocks 1–1,000\nloaded");
   expect(problems).toEqual([]);
 });
 

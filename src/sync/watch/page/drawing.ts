@@ -3,7 +3,7 @@ export const drawing = String.raw`
 const byId = (id) => document.getElementById(id);
 const whole = new Intl.NumberFormat("en");
 const blocksText = (from, to) => whole.format(from) + "–" + whole.format(to);
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
 /** Makes an element; what it holds is text or elements, never markup. */
 function element(tag, className, ...content) {
@@ -46,7 +46,7 @@ function percentText(done, all) {
 /** Loaded units fill a column from below; units in flight or failed take its full height. */
 function draw() {
   if (picture === undefined) return;
-  const [there, missing, underway, failed] = ["there", "missing", "underway", "failed"].map(colour);
+  const [there, missing, underway, failed] = ["there", "missing", "underway", "failed"].map(color);
   const scale = window.devicePixelRatio || 1;
   for (const row of picture.rows) {
     const canvas = strips.get(row.table)?.canvas;
@@ -96,7 +96,7 @@ function showTip(event) {
   const to = Math.min(from + picture.blocksPerColumn - 1, Number(picture.toBlock));
   const percent = row.there[column];
   tip.textContent = row.table + "\nblocks " + blocksText(from, to) + "\n"
-    + (percent === 0 ? "missing" : percent === 100 ? "there" : percent + " % there")
+    + (percent === 0 ? "missing" : percent === 100 ? "loaded" : percent + " % loaded")
     + (near(row.underWay) ? ", in flight" : "") + (near(row.failed) ? ", failed" : "");
   const left = Math.max(8, Math.min(window.innerWidth - tip.offsetWidth - 8, event.clientX - tip.offsetWidth / 2));
   const above = box.top - tip.offsetHeight - 8;

@@ -45,7 +45,7 @@ ${figure("left", "Time left")}
 </section>
 <section class="card" id="coverage">
 <div class="head"><h2>Coverage</h2>
-<ul class="legend"><li><i></i>there</li><li><i class="missing"></i>missing</li><li><i class="underway"></i>in flight</li>
+<ul class="legend"><li><i></i>loaded</li><li><i class="missing"></i>missing</li><li><i class="underway"></i>in flight</li>
 <li><i class="failed"></i>failed</li></ul></div>
 <div class="row labels"><span>Table</span><span>Blocks</span><span class="number">Done</span>
 <span class="number">Rows</span><span class="number">CSV</span></div>

@@ -46,7 +46,7 @@ function showFigures({ total, lag, secondsLeft, phase }) {
   const [speed, unit] = sizeText(rates.bytes);
   const waits = phase === "waiting";
   figure("speed", waits ? ["–"] : [speed, unit + "/s"], sizeText(Number(loaded.bytes)).join(" ") + " so far");
-  figure("rows", waits ? ["–"] : [short(Math.round(rates.rows)), "rows/s"], short(there.rows) + " rows there");
+  figure("rows", waits ? ["–"] : [short(Math.round(rates.rows)), "rows/s"], short(there.rows) + " rows loaded");
   figure("lag", lag ? [short(lag.blocks), Number(lag.blocks) === 1 ? "block" : "blocks"] : ["–"],
     lag === undefined ? (waits ? "not known while it waits" : "") : Number(lag.blocks) === 0 ? "nothing newer was seen" : "seen " + timeText(lag.seconds).join(" ") + " ago");
   const known = secondsLeft !== undefined && busy;
