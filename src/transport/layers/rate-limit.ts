@@ -438,7 +438,7 @@ export interface TokenBucket {
 }
 
 /**
- * Creates a token bucket, full.
+ * Creates a full token bucket.
  *
  * @param perSecond the tokens that are added in a second
  * @param capacity the maximum number of tokens, by default those of a second, but at least one. A correction above it raises it.
