@@ -26,7 +26,7 @@ export const listingOptions = {
   all: flag("list all records, even on a terminal"),
   columns: parsed(
     "<names>",
-    "columns of the table or of the CSV to print, in this order, separated by commas",
+    "columns to print, in this order, separated by commas: those of CSV, decimals.NAME, or those of the table",
     parseList,
   ),
 };
@@ -72,46 +72,45 @@ export interface ListingType<M extends DescMessage> {
 }
 
 /**
- * Limits a listing to chosen columns: those of its table, and the fields of its records by their paths, which are the columns
- * of CSV. If both have a name, such as `price`, a table shows the table's text, and the other formats the field as sent.
+ * Limits a listing to chosen columns: the fields of its records by their paths, as in CSV, the decimal numbers, and, in a table,
+ * also the columns of the table. If a field has the name of one of these, such as `price`, a table shows the column of the table.
  *
  * @param type the type of the records
  * @param names the names of the columns, in order; undefined for all
+ * @param format the format in which they are printed
  * @returns the type of the same records with these columns
  * @throws {@link RequestError} if a column does not exist or is named twice
  */
 export function withColumns<M extends DescMessage>(
   type: ListingType<M>,
   names: readonly string[] | undefined,
+  format: OutputFormat,
 ): ListingType<M> {
   if (names === undefined) {
     return type;
   }
   checkColumnNames(names);
-  const { header, decimalNames = [] } = type;
-  const fields = [...leaves(type.desc).map(pathText), ...decimalNames.map((name) => `decimals.${name}`)];
-  const unknown = names.filter((name) => !header.includes(name) && !fields.includes(name));
+  const header = format === "table" ? type.header : [];
+  const decimals = (type.decimalNames ?? []).map((name) => `decimals.${name}`);
+  const columns = [...header, ...leaves(type.desc).map(pathText), ...decimals];
+  const unknown = names.filter((name) => !columns.includes(name));
   if (unknown.length > 0) {
-    const valid = `${header.join(", ")}, and the columns of --output csv`;
-    throw unknownColumns(unknown, [...header, ...fields], `of ${type.name}`, valid);
+    const valid = [...header, ...decimals, "and the columns of --output csv"].join(", ");
+    throw unknownColumns(unknown, columns, `of ${type.name} as ${format}`, valid);
   }
-  const valuesOf = (node: MessageShape<M>) => {
-    const [cells, record] = [type.cells(node), recordJson(type, node)];
-    return names.map((name) => ({
-      name,
-      cell: cells[header.indexOf(name)],
-      field: memberAt(record, name.split(".")),
-    }));
+  const fieldsOf = (node: MessageShape<M>) => {
+    const record = recordJson(type, node);
+    return names.map((name) => [name, memberAt(record, name.split(".")) ?? null] as const);
   };
   return {
     ...type,
     header: names,
     ranked: names,
-    cells: (node) => valuesOf(node).map(({ cell, field }) => cell ?? textOf(field) ?? ""),
-    chosen: (node) =>
-      Object.fromEntries(
-        valuesOf(node).map(({ name, cell = "", field = null }) => [name, fields.includes(name) ? field : cell]),
-      ),
+    cells(node) {
+      const cells = type.cells(node);
+      return fieldsOf(node).map(([name, field]) => cells[header.indexOf(name)] ?? textOf(field) ?? "");
+    },
+    chosen: (node) => Object.fromEntries(fieldsOf(node)),
   };
 }
 
@@ -124,17 +123,6 @@ export function withColumns<M extends DescMessage>(
  */
 export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
-}
-
-/**
- * Returns whether identifiers are printed in full: everywhere but in a table without `--wide`.
- *
- * @param options the values of the options
- * @param context standard output
- * @returns whether they are
- */
-export function hasFullIds(options: ListingOptions, context: Pick<CommandContext, "out">): boolean {
-  return options.wide === true || recordsFormat(options, context) !== "table";
 }
 
 /** Returns whether only the first records are listed, which is the default on a terminal. */
@@ -157,8 +145,8 @@ export async function printListing<M extends DescMessage>(
   options: ListingOptions,
   context: CommandContext,
 ): Promise<void> {
-  const type = withColumns(wholeType, options.columns);
   const format = recordsFormat(options, context);
+  const type = withColumns(wholeType, options.columns, format);
   const max = options.limit ?? Number.POSITIVE_INFINITY;
   if (format === "table") {
     await printRecords(upTo(maxRecords(options, context) ?? max, nodes), type, options, context);

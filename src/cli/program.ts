@@ -79,7 +79,11 @@ const ALL = "--all";
  * the command above.
  */
 function assertKnown(command: Command, [word = "", ...others]: readonly string[]): void {
-  if (command.commands.length === 0 || !/^\w/.test(word) || HELP.includes(word)) {
+  if (word === "help") {
+    assertKnown(command, others);
+    return;
+  }
+  if (command.commands.length === 0 || !/^\w/.test(word)) {
     return;
   }
   const named = command.commands.find((each) => each.name() === word);
@@ -138,7 +142,7 @@ async function execute(args: readonly string[], { version, context, silence, adv
     if (parsed.some((arg) => HELP.includes(arg))) {
       assertKnown(program, parsed);
     }
-    await program.parseAsync(isHelp ? parsed : args, { from: "user" });
+    await program.parseAsync(isHelp ? parsed.slice(0, 1) : args, { from: "user" });
     return EXIT.ok;
   } catch (reason) {
     if (reason instanceof CommanderError) {
@@ -248,8 +252,9 @@ export async function runCommand(run: CommandRun): Promise<number> {
   // Commander's `help` knows one level, and ignores an unknown name: `help sync status` becomes `sync status --help`.
   const [word, ...words] = run.args;
   const isHelpOf = word === "help" && words.some((each) => !each.startsWith("-"));
-  const [first = "", ...others] = isHelpOf ? [...words, "--help"] : run.args;
-  const args = [Object.hasOwn(FORMER_NAMES, first) ? (FORMER_NAMES[first] ?? first) : first, ...others];
+  const [first, ...others] = isHelpOf ? [...words, "--help"] : run.args;
+  const args =
+    first === undefined ? [] : [Object.hasOwn(FORMER_NAMES, first) ? (FORMER_NAMES[first] ?? first) : first, ...others];
   return await execute(args, { version, context, silence: notes.silence, adviceOn });
 }
 

@@ -3,8 +3,8 @@ import { RequestError } from "../errors/index.js";
 import { hasErrorCode, quotedPath } from "../errors/node-errors.js";
 import { monotonicMs } from "../runtime/index.js";
 
-/** How long the writer of a pipe may take in total, in milliseconds: it may ask its user for a password. */
-const PIPE_TIMEOUT_MS = 60_000;
+/** How long the writer of a pipe may take in total, in milliseconds. Meanwhile, the process does nothing else. */
+const PIPE_TIMEOUT_MS = 10_000;
 
 /** How long to wait before reading again from a pipe without new data, in milliseconds. */
 const PIPE_POLL_MS = 10;
@@ -17,19 +17,23 @@ const MAX_BYTES = 16 * 2 ** 20;
  *
  * @param path the path of the file
  * @returns the bytes
- * @throws {@link RequestError} if it is a pipe without a writer, the writer takes too long, or there is more than 16 MiB
+ * @throws {@link RequestError} if it is a device or a pipe without a writer, the writer takes too long, or there is more than 16 MiB
  * @throws the error of Node if the file cannot be read
  */
 export function readFileOrPipe(path: string): Buffer {
   // Without O_NONBLOCK, opening a pipe waits for a writer, and nothing can interrupt the wait.
   const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile() && !stats.isFIFO() && !stats.isDirectory()) {
+      throw pipeError(path, "is neither a file nor a pipe"); // Reading from a terminal would wait for its user.
+    }
     const deadline = monotonicMs() + PIPE_TIMEOUT_MS;
     const chunks: Buffer[] = [];
     for (let size = 0; size <= MAX_BYTES; ) {
       const chunk = readAvailable(descriptor);
       if (chunk?.length === 0) {
-        if (size === 0 && fstatSync(descriptor).isFIFO()) {
+        if (size === 0 && stats.isFIFO()) {
           throw pipeError(path, "is a pipe without a writer");
         }
         return Buffer.concat(chunks);

@@ -55,8 +55,8 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
       expect(row).toMatch(/ 2023-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z /);
       expect(row).not.toContain("STATUS_");
     }
-    const chosen = await ask("stop-orders", "--limit", "1", "--columns", "id,stopOrder.id,status", "-o", "csv");
-    expect(chosen.out).toMatch(/^id,stopOrder\.id,status\n([0-9a-f]{64}),\1,[A-Z]+\n$/);
+    const chosen = await ask("stop-orders", "--limit", "1", "--columns", "stopOrder.id,stopOrder.status", "-o", "csv");
+    expect(chosen.out).toMatch(/^stopOrder\.id,stopOrder\.status\n[0-9a-f]{64},[A-Z_]+\n$/);
     const wide = await ask("stop-orders", "--limit", "1", "--wide", "-o", "table");
     expect(wide.out).toMatch(/\n[0-9a-f]{64} /);
   });

@@ -93,32 +93,37 @@ describe("orders and trades", () => {
   });
 
   it("print the chosen columns in their order, in every format", async () => {
-    const columns = ["--columns", "decimals.price,market,id,price,side,party", "--limit", "2"];
+    const columns = ["--columns", "decimals.price,marketId,id,price,side", "--limit", "2"];
     const records = await lines("orders", "--limit", "2");
-    const markets = new Map((await lines("markets", "--settled")).map((market) => [market.id, market]));
-    const expected = records.map(({ id, marketId, partyId, price, side, decimals }) => ({
+    const expected = records.map(({ id, marketId, price, side, decimals }) => ({
       "decimals.price": decimals.price,
-      market: markets.get(marketId).tradableInstrument.instrument.code,
+      marketId,
       id,
       price,
       side,
-      party: partyId,
     }));
     expect(await lines("orders", ...columns)).toEqual(expected);
     const { out } = await ask("orders", ...columns, "-o", "jsonl");
     expect(out.split("\n")[0]).toBe(JSON.stringify(expected[0]));
     expect(JSON.parse((await ask("orders", ...columns, "--json")).out)).toEqual({ orders: expected });
     expect((await ask("orders", ...columns, "-o", "csv")).out.split("\n").slice(0, 2)).toEqual([
-      "decimals.price,market,id,price,side,party",
+      "decimals.price,marketId,id,price,side",
       Object.values(expected[0] ?? {}).join(","),
     ]);
-    const table = (await ask("orders", ...columns, "-o", "table")).out
+    const table = (
+      await ask("orders", "--columns", "decimals.price,market,id,price", "--limit", "2", "-o", "table")
+    ).out
       .split("\n")
       .map((line) => line.trim().split(/ +/));
     const [first] = expected;
     const [price, market, id, ...rest] = table[1] ?? [];
-    expect(table[0]).toEqual(["decimals.price", "market", "id", "price", "side", "party"]);
-    expect([price, market, rest[0]]).toEqual([first?.["decimals.price"], first?.market, first?.["decimals.price"]]);
+    const markets = new Map((await lines("markets", "--settled")).map((each) => [each.id, each]));
+    expect(table[0]).toEqual(["decimals.price", "market", "id", "price"]);
+    expect([price, market, rest[0]]).toEqual([
+      first?.["decimals.price"],
+      markets.get(first?.marketId).tradableInstrument.instrument.code,
+      first?.["decimals.price"],
+    ]);
     expect(id).toBe(`${first?.id.slice(0, 8)}…`);
   });
 
@@ -127,9 +132,15 @@ describe("orders and trades", () => {
       code: 2,
       out: "",
       err: expect.stringMatching(
-        /^tradewire: unknown column "prise", "createdAd" of orders\nDid you mean price, createdAt\? Valid columns: id, market, .*, reference, and the columns of --output csv\.\n$/,
+        /^tradewire: unknown column "prise", "createdAd" of orders as jsonl\nDid you mean price, createdAt\? Valid columns: decimals\.price, .*, and the columns of --output csv\.\n$/,
       ),
     });
+    expect((await ask("orders", "--columns", "id,markt", "-o", "table")).err).toMatch(
+      /^tradewire: unknown column "markt" of orders as table\nDid you mean market\? Valid columns: id, market, .*reference, decimals\.price, .*\n$/,
+    );
+    expect((await ask("positions", "--columns", "entry_price", "-o", "csv")).err).toContain(
+      'unknown column "entry_price" of positions as csv\n',
+    );
     expect((await ask("orders", "--columns", "id,id")).err).toContain("contains a duplicate or empty column name");
   });
 

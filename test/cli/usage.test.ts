@@ -45,6 +45,7 @@ it.each([
   [["params", "a", "b"], /^tradewire: unexpected argument 'b'\nTry /],
   [["help", "exprot"], /^tradewire: unknown command 'exprot'\nDid you mean export\? Try `tradewire --help`\.\n$/],
   [["exprot", "--help"], /^tradewire: unknown command 'exprot'\n/],
+  [["keys", "help", "nwe"], /^tradewire: unknown command 'nwe'\nDid you mean new\?/],
   [["help", "sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? Try `tradewire sync /],
   [
     ["orders", "--market", "--grpc-url", "x"],
@@ -110,6 +111,13 @@ it("describes the subcommand help in the words of the other commands", async () 
   const { out } = await run(["keys", "--help"]);
   expect(out).toMatch(/\n {2}help \[command\] +Show the help of a command\.\n/);
   expect((await run(["sync", "--help"])).out).not.toContain("display help");
+});
+
+it("prints the help of everyday commands without arguments, as with help and help help", async () => {
+  const { out } = await run(["help"]);
+  expect(out).toMatch(/^Usage: tradewire [\s\S]* most common commands/);
+  expect(await run([])).toEqual({ code: 2, out: "", err: out });
+  expect(await run(["help", "help"])).toEqual({ code: 0, out, err: "" });
 });
 
 it("prints the help of a subcommand, as with --help", async () => {

@@ -239,17 +239,17 @@ describe("the file", () => {
     await ended;
   });
 
-  it("may not be a pipe whose writer takes more than a minute", async () => {
+  it("may not be a pipe whose writer takes more than ten seconds", async () => {
     const ended = startWriter("sleep 0.5");
     let ms = 0;
     using _ = useRuntime({
       monotonicMs() {
-        ms += 30_001;
+        ms += 5001;
         return ms;
       },
     });
     expect(summary({ file: "pipe" })).toBe(
-      `"${join(directory, "pipe")}" is a pipe whose writer has not finished within 60 s`,
+      `"${join(directory, "pipe")}" is a pipe whose writer has not finished within 10 s`,
     );
     await ended;
   });
@@ -259,8 +259,15 @@ describe("the file", () => {
     expect(summary({ file: "pipe" })).toBe(`"${join(directory, "pipe")}" is a pipe without a writer`);
   });
 
-  it("may not be endless", () => {
-    expect(summary({ file: "/dev/zero" })).toBe('"/dev/zero" exceeds the limit of 16777216 bytes');
+  it("may not be a device, such as the terminal", () => {
+    expect(summary({ file: "/dev/zero" })).toBe('"/dev/zero" is neither a file nor a pipe');
+  });
+
+  it("may not have more than 16 MiB", () => {
+    write(" ".repeat(2 ** 24 + 1), "large.json");
+    expect(summary({ file: "large.json" })).toBe(
+      `"${join(directory, "large.json")}" exceeds the limit of 16777216 bytes`,
+    );
   });
 
   it.each([

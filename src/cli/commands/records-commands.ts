@@ -17,7 +17,6 @@ import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import {
   enumOption,
-  hasFullIds,
   listingOptions,
   marketFilter,
   maxRecords,
@@ -28,6 +27,7 @@ import {
   withColumns,
 } from "../listing.js";
 import type { CommandContext } from "../output.js";
+import { recordsFormat } from "../output-format.js";
 import { loadAssets } from "../records/assets.js";
 import { createNames, MAX_NAMED, type Names } from "../records/record-names.js";
 import { accountsType, marketsType, ordersType, positionsType, tradesType } from "../records/record-types.js";
@@ -267,7 +267,7 @@ async function runRecords<M extends DescMessage>(
     options,
     output === undefined ? context : { notes: output.notes, environment, onConfig },
   );
-  const names = createNames(client, hasFullIds(options, context), context);
+  const names = createNames(client, options.wide === true, context);
   const { marketOf, list, matches = () => true, streams, ...records } = await recordsOf(client, names);
 
   async function named(nodes: readonly MessageShape<M>[]): Promise<readonly MessageShape<M>[]> {
@@ -292,7 +292,7 @@ async function runRecords<M extends DescMessage>(
   const limit = options.limit ?? (options.all === true ? undefined : LISTED);
   const watched = {
     ...records,
-    type: withColumns(records.type, options.columns),
+    type: withColumns(records.type, options.columns, recordsFormat(options, context)),
     matches,
     list: (ending: AbortSignal) => listed({ limit, signal: ending }),
     streams: streams.map(

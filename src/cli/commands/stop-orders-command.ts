@@ -16,7 +16,6 @@ import { addOptions, flag, type OptionValues, parsed } from "../declarations.js"
 import { isoTime } from "../formatting.js";
 import {
   enumOption,
-  hasFullIds,
   type ListingType,
   leaves,
   listingOptions,
@@ -66,7 +65,7 @@ export function addStopOrders(command: Command, context: CommandContext): void {
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
   await using client = commandClient(options, context);
   const { status, expiryStrategy, party, market, from, to, live } = options;
-  const names = createNames(client, hasFullIds(options, context), context);
+  const names = createNames(client, options.wide === true, context);
   const filter = {
     statuses: status,
     expiryStrategies: expiryStrategy,
