@@ -22,7 +22,7 @@ export function addExplain(command: Command, context: CommandContext): void {
 
 function listReport(context: CommandContext): Report {
   return {
-    table: () => writeOut(context, listText()),
+    table: () => writeOut(context, listText(widthOf(context))),
     object: () => ERROR_CODES,
     records: () => Object.entries(ERROR_CODES).map(([code, about]) => ({ code, ...about })),
   };
@@ -37,10 +37,7 @@ function codeReport(code: ErrorCode, context: CommandContext): Report {
 
 function explanation(code: ErrorCode, width: number): string {
   const { class: className, title, cause, advice, example } = ERROR_CODES[code];
-  const part = (name: string, text: string) => {
-    const lines = wrapped(text, width - PART_INDENT);
-    return `${name.padEnd(PART_INDENT)}${lines.join(`\n${" ".repeat(PART_INDENT)}`)}\n`;
-  };
+  const part = (name: string, text: string) => `${name.padEnd(PART_INDENT)}${indented(text, PART_INDENT, width)}\n`;
   const parts = [part("Cause:", cause), part("Solution:", advice), part("Example:", example)];
   return `${code} (${className})\n${title}.\n\n${parts.join("")}`;
 }
@@ -80,9 +77,14 @@ function closestCode(code: string): string | undefined {
   return name === undefined ? undefined : `${PREFIX}${name}`;
 }
 
-function listText(): string {
-  const width = Math.max(...CODES.map((code) => code.length));
+function listText(width: number): string {
+  const indent = Math.max(...CODES.map((code) => code.length)) + 2;
   return Object.entries(ERROR_CODES)
-    .map(([code, { title }]) => `${code.padEnd(width)}  ${title}\n`)
+    .map(([code, { title }]) => `${code.padEnd(indent)}${indented(title, indent, width)}\n`)
     .join("");
+}
+
+/** Breaks a text into lines; those after the first one are indented. */
+function indented(text: string, indent: number, width: number): string {
+  return wrapped(text, width - indent).join(`\n${" ".repeat(indent)}`);
 }
