@@ -35,29 +35,31 @@ export function causesOf(reason: unknown): Error[] {
 }
 
 /**
- * Hex digits that look like a seed, or like one with a few digits missing. IDs in file names, such as the public key in the
- * name of a ledger, follow a `_`. They are not secret, and the user needs them to find the file.
+ * What looks like a secret: the words of a mnemonic, or the hex digits of a seed, of which a few may be missing. IDs in file
+ * names, such as the public key in the name of a ledger, follow a `_`. They are not secret, and the user needs them to find the
+ * file.
  */
-const SEED = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}/gi;
+const SECRET = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}|(?<![a-z])[a-z]{3,8}(\s+[a-z]{3,8}){11,}(?![a-z])/gi;
 
 /**
- * Quotes a path for a sentence of an error. Masks what looks like a seed, because a user may pass a seed instead of a path.
+ * Quotes a path for a sentence of an error. Masks what looks like a seed or a mnemonic, because a user may pass one instead of a
+ * path.
  *
  * @param path the path
- * @returns the path as JSON, with `***` for a seed
+ * @returns the path as JSON, with `***` for a secret
  */
 export function quotedPath(path: string): string {
-  return JSON.stringify(path.replace(SEED, "***"));
+  return JSON.stringify(path.replace(SECRET, "***"));
 }
 
 /**
- * Formats a path for the start of an error, as in `history.zip: file not found`. Masks seeds like {@link quotedPath}.
+ * Formats a path for the start of an error, as in `history.zip: file not found`. Masks secrets like {@link quotedPath}.
  *
  * @param path the path
  * @returns the path, quoted only if it is empty or contains spaces, quotes or control characters
  */
 export function shownPath(path: string): string {
-  return /^[^\s"'`\p{C}]+$/u.test(path) ? path.replace(SEED, "***") : quotedPath(path);
+  return /^[^\s"'`\p{C}]+$/u.test(path) ? path.replace(SECRET, "***") : quotedPath(path);
 }
 
 /** Advice by the code of Node's error, such as `ENOENT`, that replaces the default advice. */
@@ -76,7 +78,7 @@ export const READ_ADVICE: FileAdvice = {
  * @param reason the error that Node threw; its `code` selects the text
  * @param path the path of the file or folder
  * @param adviceByCode advice that replaces the default advice, which is for writing
- * @returns the error, caused by `reason` unless `reason` shows what looks like a seed
+ * @returns the error, caused by `reason` unless `reason` shows what looks like a secret
  */
 export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
   const { errno, code, said, advice } = failureOf(reason);
@@ -84,7 +86,7 @@ export function fileError(reason: unknown, path: string, adviceByCode: FileAdvic
   return new FileError(`${shownPath(path)}: ${problem}`, {
     code,
     advice: adviceByCode[errno] ?? advice,
-    cause: path.search(SEED) === -1 ? reason : undefined,
+    cause: path.search(SECRET) === -1 ? reason : undefined,
   });
 }
 
@@ -105,7 +107,7 @@ function failureOf(reason: unknown) {
   const errno = isError(reason) && "code" in reason ? String(reason.code) : "";
   const [code, what, advice] = describe(errno);
   const message = isError(reason) ? reason.message : String(reason);
-  return { errno, code, said: what === "" ? message.replace(SEED, "***") : what, advice };
+  return { errno, code, said: what === "" ? message.replace(SECRET, "***") : what, advice };
 }
 
 function describe(errno: string): [Code, string, ErrorText] {

@@ -53,7 +53,7 @@ export function unknownKeyError(owner: string, key: string, known: readonly stri
  */
 export function assertObject(name: string, value: unknown): asserts value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalidValueError(name, value, "an object");
+    throw invalidTypeError(name, value, "an object");
   }
 }
 
@@ -111,7 +111,7 @@ export function assertString(name: string, value: unknown): asserts value is str
  */
 export function assertFunction(name: string, value: unknown): void {
   if (value !== undefined && typeof value !== "function") {
-    throw invalidValueError(name, value, "a function");
+    throw invalidTypeError(name, value, "a function");
   }
 }
 
@@ -262,6 +262,19 @@ export function assertChainId(name: string, text: string): void {
  */
 export function invalidValueError(name: string, value: unknown, expected: string, advice?: string): RequestError {
   return new RequestError(`must be ${expected} (got ${formatValue(value)})`, { advice, option: name });
+}
+
+/**
+ * Returns the error of an option whose value has a wrong type. It does not show a string, which may be a secret in a wrong place.
+ *
+ * @param name the option's name
+ * @param value its value
+ * @param expected a valid value, such as `an object`
+ * @returns the error
+ */
+export function invalidTypeError(name: string, value: unknown, expected: string): RequestError {
+  const found = typeof value === "string" ? describeType(value) : formatValue(value);
+  return new RequestError(`must be ${expected} (got ${found})`, { option: name });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { CallOptions as ConnectOptions } from "@connectrpc/connect";
-import { assertKnownKeys, assertOneOf, invalidValueError, parseSignal } from "./assert.js";
+import { assertKnownKeys, assertOneOf, invalidTypeError, invalidValueError, parseSignal } from "./assert.js";
 
 /** The options of a call. All methods of a client that call the node accept them. */
 export interface CallOptions {
@@ -93,7 +93,7 @@ export function validateCallOptions({ signal, headers, timeoutMs }: CallOptions)
 
 function checkHeaders(headers: unknown): void {
   if (typeof headers !== "object" || headers === null) {
-    throw invalidValueError("headers", headers, 'an object of strings, such as { authorization: "Bearer ..." }');
+    throw invalidTypeError("headers", headers, 'an object of strings, such as { authorization: "Bearer ..." }');
   }
   if (Symbol.iterator in headers) {
     return; // `Headers`, or a list of pairs.

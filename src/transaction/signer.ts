@@ -1,4 +1,5 @@
 import { RequestError } from "../errors/index.js";
+import { shownPath } from "../errors/node-errors.js";
 import { assertObject, assertString } from "../input/assert.js";
 import { requireNode } from "../input/require-node.js";
 import { decodeHex, encodeHex } from "./hex.js";
@@ -119,12 +120,12 @@ export function signerFromEnvironment(
   assertObject("environment", environment);
   const text = environment[name];
   if (text === undefined || text === "") {
-    throw new RequestError(`the environment variable ${name} is not set`, {
+    throw new RequestError(`the environment variable ${shownPath(name)} is not set`, {
       errorCode: "TW_NO_KEY",
       advice: "Set it to a seed of 64 hex digits, or use a key file.",
     });
   }
-  return namingSource(`the environment variable ${name}`, () => signerFromSeed(text));
+  return namingSource(`the environment variable ${shownPath(name)}`, () => signerFromSeed(text));
 }
 
 /**

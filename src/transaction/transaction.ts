@@ -1,7 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { RequestError } from "../errors/index.js";
-import { assertChainId, assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
+import {
+  assertChainId,
+  assertFunction,
+  assertKnownKeys,
+  assertObject,
+  invalidTypeError,
+  invalidValueError,
+} from "../input/assert.js";
 import { randomBytes } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import { encodeHex } from "./hex.js";
@@ -117,7 +124,7 @@ export function requireSigner(signer: Partial<Signer> | undefined): void {
         "Await it: const signer = await signerFromKeyFile(path).",
       );
     }
-    throw invalidValueError("signer", signer, "a result of signerFromKeyFile(), or { publicKey, sign(message) }");
+    throw invalidTypeError("signer", signer, "a result of signerFromKeyFile(), or { publicKey, sign(message) }");
   }
   assertFunction("signer.takeShare", signer.takeShare);
 }

@@ -102,7 +102,7 @@ it.each<[string, () => unknown]>([
     () => service["listOrders"]?.({ filter: { partyIds: [ID, 5] } }),
   ],
   ["filter must be an object (got an array)", () => service["listOrders"]?.({ filter: [] })],
-  ['request must be an object (got "x")', () => service["listOrders"]?.("x")],
+  ["request must be an object (got a string)", () => service["listOrders"]?.("x")],
   ['orderSubmission.side must be a value of vega.Side (got "BYU")\nDid you mean BUY?', () => order({ side: "BYU" })],
   ['orderSubmission.size must be a whole number, such as 5n (got "5")', () => order({ size: "5" })],
   ["orderSubmission.size must be a whole number from 0 to 18446744073709551615 (got -1)", () => order({ size: -1 })],

@@ -29,7 +29,7 @@ async function saidOf(method: keyof typeof client, ...given: unknown[]): Promise
 describe("what plain JavaScript gives by mistake", () => {
   it.each([
     [[null], "request must be an object (got null)"],
-    [["order"], 'request must be an object (got "order")'],
+    [["order"], "request must be an object (got a string)"],
     [[["order"]], "request must be an object (got an array)"],
     [[{ type: ["order"] }], 'unknown field "type" in request'],
     [[{}, null], "options must be an object (got null)"],
@@ -54,7 +54,7 @@ describe("what plain JavaScript gives by mistake", () => {
 
   it.each([
     [[], "request must be an object (got undefined)"],
-    [["trades"], 'request must be an object (got "trades")'],
+    [["trades"], "request must be an object (got a string)"],
     [[{ table: "trades", from: 5 }], 'unknown field "from" in request'],
     [[{ table: "trades", cursor: "x" }], 'unknown field "cursor" in request'],
     [[{ table: "trades" }, null], "options must be an object (got null)"],
@@ -83,7 +83,7 @@ describe("what plain JavaScript gives by mistake", () => {
       "orderCancellation must be an object with the command's fields; use {} for none (got undefined)",
     );
     expect(await said(cancellation, {})).toBe(`${expectedSigner} (got undefined)`);
-    expect(await said(cancellation, { signer: "trader.key" })).toBe(`${expectedSigner} (got "trader.key")`);
+    expect(await said(cancellation, { signer: "trader.key" })).toBe(`${expectedSigner} (got a string)`);
     expect(await said(cancellation, { signer, type: "sink" })).toMatch(/^type must be .* \(got "sink"\)$/);
     expect(await said(cancellation, { signer, signal: 5 })).toBe("signal must be an AbortSignal (got 5)");
   });

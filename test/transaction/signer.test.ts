@@ -2,7 +2,16 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import fc from "fast-check";
-import { RequestError, signerFromEnvironment, signerFromSeed, verifySignature } from "tradewire";
+import {
+  createClient,
+  createTransaction,
+  RequestError,
+  signerFromEnvironment,
+  signerFromKeyFile,
+  signerFromMnemonic,
+  signerFromSeed,
+  verifySignature,
+} from "tradewire";
 import { chainPrefix } from "../support/transactions.js";
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
@@ -101,3 +110,34 @@ function failure(act: () => unknown): unknown {
   }
   return undefined;
 }
+
+describe("a secret in a wrong place is not shown", () => {
+  const mnemonic = "test test test test test test test test test test test junk";
+  const seed = "1f".repeat(32);
+  const command = { case: "orderCancellation", value: {} };
+  const client = createClient({ grpc: { url: "http://127.0.0.1:1" } });
+
+  /** Calls that callers in plain JavaScript may write; the types of all of them forbid this. */
+  const calls: readonly (readonly [string, (secret: never) => unknown])[] = [
+    ["a signer", (secret) => client.sendCommand(command as never, { signer: secret })],
+    ["options", (secret) => client.sendCommand(command as never, secret)],
+    ["options of createTransaction", (secret) => createTransaction(command as never, secret)],
+    ["options of signerFromMnemonic", (secret) => signerFromMnemonic(mnemonic, secret)],
+    ["the name of a variable", (secret) => signerFromEnvironment(secret, {})],
+    ["the path of a key file", (secret) => signerFromKeyFile(secret)],
+    ["headers", (secret) => client.listSegments({ headers: secret })],
+  ];
+
+  test.each(calls)("%s", async (_, call) => {
+    for (const secret of [mnemonic, seed]) {
+      const reason = await Promise.resolve()
+        .then(() => call(secret as never))
+        .then(
+          () => undefined,
+          (failure: unknown) => failure,
+        );
+      expect(reason).toMatchObject({ message: expect.stringMatching(/got a string|\*\*\*/) });
+      expect(inspect(reason, { depth: 9 })).not.toMatch(/junk|1f1f1f/);
+    }
+  });
+});
