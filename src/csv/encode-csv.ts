@@ -1,5 +1,5 @@
 import { RequestError } from "../errors/index.js";
-import { assertArray, assertIterable, assertObject, invalidValueError } from "../input/assert.js";
+import { assertArray, assertIterable, assertObject, invalidTypeError, invalidValueError } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./csv-format.js";
 
@@ -51,7 +51,7 @@ export async function* encodeCsv(
   for await (const row of rows) {
     number += 1;
     if (!Array.isArray(row)) {
-      throw invalidValueError(`row ${number}`, row, "an array of values");
+      throw invalidTypeError(`row ${number}`, row, "an array of values");
     }
     if (row.length !== columns.length) {
       throw new RequestError(`row ${number} has ${row.length} fields, but the header row has ${columns.length}`, {

@@ -35,11 +35,16 @@ export function causesOf(reason: unknown): Error[] {
 }
 
 /**
- * What looks like a secret: the words of a mnemonic, or the hex digits of a seed, of which a few may be missing. IDs in file
+ * What looks like a secret: the words of a mnemonic, or the hex digits of a seed. A few digits may be missing. IDs in file
  * names, such as the public key in the name of a ledger, follow a `_`. They are not secret, and the user needs them to find the
  * file.
  */
 const SECRET = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}|(?<![a-z])[a-z]{3,8}(\s+[a-z]{3,8}){11,}(?![a-z])/gi;
+
+/** Text of 12 or more words. In a path, it may be a mnemonic, even one that is numbered or mistyped. */
+const WORDS = /(?<!\S)\S+(\s+\S+){11,}/g;
+
+const masked = (path: string) => path.replace(WORDS, "***").replace(SECRET, "***");
 
 /**
  * Quotes a path for a sentence of an error. Masks what looks like a seed or a mnemonic, because a user may pass one instead of a
@@ -49,7 +54,7 @@ const SECRET = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}|(?<![a-z])[a-z]{3,8}(\s+[a-z]{3
  * @returns the path as JSON, with `***` for a secret
  */
 export function quotedPath(path: string): string {
-  return JSON.stringify(path.replace(SECRET, "***"));
+  return JSON.stringify(masked(path));
 }
 
 /**
@@ -59,7 +64,7 @@ export function quotedPath(path: string): string {
  * @returns the path, quoted only if it is empty or contains spaces, quotes or control characters
  */
 export function shownPath(path: string): string {
-  return /^[^\s"'`\p{C}]+$/u.test(path) ? path.replace(SECRET, "***") : quotedPath(path);
+  return /^[^\s"'`\p{C}]+$/u.test(path) ? masked(path) : quotedPath(path);
 }
 
 /** Advice by the code of Node's error, such as `ENOENT`, that replaces the default advice. */
@@ -81,12 +86,13 @@ export const READ_ADVICE: FileAdvice = {
  * @returns the error, caused by `reason` unless `reason` shows what looks like a secret
  */
 export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
-  const { errno, code, said, advice } = failureOf(reason);
+  const isSecret = masked(path) !== path;
+  const { errno, code, said, advice } = failureOf(reason, isSecret);
   const problem = errno === "ENOENT" && adviceByCode === READ_ADVICE ? "file not found" : said;
   return new FileError(`${shownPath(path)}: ${problem}`, {
     code,
     advice: adviceByCode[errno] ?? advice,
-    cause: path.search(SECRET) === -1 ? reason : undefined,
+    cause: isSecret ? undefined : reason,
   });
 }
 
@@ -103,11 +109,13 @@ export function streamError(reason: unknown, name: string, advice: string): File
   return new FileError(`${name}: ${said}`, { code, advice, cause: reason });
 }
 
-function failureOf(reason: unknown) {
+/** Node's own message contains the path, so it is not shown for a path that looks like a secret. */
+function failureOf(reason: unknown, isSecret = false) {
   const errno = isError(reason) && "code" in reason ? String(reason.code) : "";
   const [code, what, advice] = describe(errno);
   const message = isError(reason) ? reason.message : String(reason);
-  return { errno, code, said: what === "" ? message.replace(SECRET, "***") : what, advice };
+  const shown = isSecret ? `the system refused the path${errno && ` (${errno})`}` : message.replace(SECRET, "***");
+  return { errno, code, said: what === "" ? shown : what, advice };
 }
 
 function describe(errno: string): [Code, string, ErrorText] {

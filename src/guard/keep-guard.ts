@@ -3,7 +3,7 @@ import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { RequestError, TradewireError } from "../errors/index.js";
-import { invalidValueError } from "../input/assert.js";
+import { invalidTypeError } from "../input/assert.js";
 import { withEnding } from "../signal/ending.js";
 import { wait } from "../signal/wait.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
@@ -89,7 +89,7 @@ export async function keepGuard(
     },
     async sign(message) {
       if (!(message instanceof Uint8Array)) {
-        throw invalidValueError("message", message, "the bytes to sign");
+        throw invalidTypeError("message", message, "the bytes to sign");
       }
       requireOpen(closing.signal);
       const bytes = Uint8Array.from(message); // Nobody can change them between the check and the signature.

@@ -1,7 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { HttpRule } from "../../gen/client/google/api/http_pb.js";
 import { readBoundedFile } from "../file/bounded-file.js";
-import { assertArray, invalidValueError } from "../input/assert.js";
+import { assertArray, invalidTypeError } from "../input/assert.js";
 import { withHttpRule } from "./http-rule.js";
 
 /** HTTP rules by the full name of their method, such as `vega.api.v1.CoreService.Statistics`. See {@link loadHttpRules}. */
@@ -58,7 +58,7 @@ export async function loadHttpRules(
  */
 export function assertHttpRules(rules: HttpRules): void {
   if (!(rules instanceof Map)) {
-    throw invalidValueError("httpRules", rules, "a result of loadHttpRules()");
+    throw invalidTypeError("httpRules", rules, "a result of loadHttpRules()");
   }
 }
 

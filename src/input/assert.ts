@@ -125,7 +125,7 @@ export function assertFunction(name: string, value: unknown): void {
  */
 export function assertArray(name: string, value: unknown, expected: string): void {
   if (!Array.isArray(value)) {
-    throw invalidValueError(name, value, expected);
+    throw invalidTypeError(name, value, expected);
   }
 }
 
@@ -141,7 +141,7 @@ export function assertIterable(name: string, value: unknown, expected: string): 
   const isIterable =
     typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
   if (!isIterable) {
-    throw invalidValueError(name, value, expected);
+    throw invalidTypeError(name, value, expected);
   }
 }
 
@@ -160,7 +160,7 @@ export function assertDescriptor(
 ): void {
   if (desc?.kind !== kind) {
     const name = kind === "rpc" ? "method" : kind;
-    throw invalidValueError(name, desc, `${kind === "enum" ? "an" : "a"} ${name} descriptor, such as ${example}`);
+    throw invalidTypeError(name, desc, `${kind === "enum" ? "an" : "a"} ${name} descriptor, such as ${example}`);
   }
 }
 
@@ -173,7 +173,7 @@ export function assertDescriptor(
  */
 export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalidValueError("signal", signal, "an AbortSignal");
+    throw invalidTypeError("signal", signal, "an AbortSignal");
   }
   return signal ?? new AbortController().signal;
 }
@@ -265,7 +265,8 @@ export function invalidValueError(name: string, value: unknown, expected: string
 }
 
 /**
- * Returns the error of an option whose value has a wrong type. It does not show a string, which may be a secret in a wrong place.
+ * Returns the error of an option whose value has a wrong type: where an object, a function, an array or a signer belongs. It
+ * does not show a string, which may be a secret in a wrong place.
  *
  * @param name the option's name
  * @param value its value
@@ -273,9 +274,17 @@ export function invalidValueError(name: string, value: unknown, expected: string
  * @returns the error
  */
 export function invalidTypeError(name: string, value: unknown, expected: string): RequestError {
-  const found = typeof value === "string" ? describeType(value) : formatValue(value);
-  return new RequestError(`must be ${expected} (got ${found})`, { option: name });
+  return new RequestError(`must be ${expected} (got ${formatWrongType(value)})`, { option: name });
 }
+
+/**
+ * Formats a value of a wrong type for an error, like {@link formatValue} but without the text of a string.
+ *
+ * @param value any value
+ * @returns the value on one line, or `a string`
+ */
+export const formatWrongType = (value: unknown) =>
+  typeof value === "string" ? describeType(value) : formatValue(value);
 
 /**
  * Formats a value for an error, on one line.

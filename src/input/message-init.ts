@@ -2,7 +2,7 @@ import { type DescEnum, type DescField, type DescMessage, type DescOneof, Scalar
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { closestName, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { assertObject, invalidValueError, isIntegerIn, unknownKeyError } from "./assert.js";
+import { assertObject, invalidTypeError, invalidValueError, isIntegerIn, unknownKeyError } from "./assert.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
@@ -88,7 +88,7 @@ function valueParser(field: DescField): ParseValue {
   const isJson = message.typeName === "google.protobuf.Struct" && field.parent.typeName !== "google.protobuf.Value";
   return (value, at, name) => {
     if (!isObject(value)) {
-      throw invalidValueError(pathOf(at, name), value, "an object");
+      throw invalidTypeError(pathOf(at, name), value, "an object");
     }
     if (isJson || isOf(message, value)) {
       return value;
@@ -114,7 +114,7 @@ function listParser(parse: ParseValue): ParseValue {
 function mapParser(parse: ParseValue): ParseValue {
   return (value, at, name) => {
     if (!isObject(value)) {
-      throw invalidValueError(pathOf(at, name), value, "an object");
+      throw invalidTypeError(pathOf(at, name), value, "an object");
     }
     const place = { outer: at, name };
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, parse(item, place, key)]));
@@ -125,7 +125,7 @@ function oneofParser({ fields }: DescOneof): ParseValue {
   const members = new Map(fields.map((field) => [field.localName, valueParser(field)]));
   return (choice, at, name) => {
     if (!isObject(choice)) {
-      throw invalidValueError(
+      throw invalidTypeError(
         pathOf(at, name),
         choice,
         `{ case, value }, where case is one of ${[...members.keys()].join(", ")}`,
@@ -232,7 +232,7 @@ const trueOrFalse: ParseValue = (value, at, name) => {
 
 const bytes: ParseValue = (value, at, name) => {
   if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
-    throw invalidValueError(pathOf(at, name), value, "a Uint8Array");
+    throw invalidTypeError(pathOf(at, name), value, "a Uint8Array");
   }
   return value;
 };

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { RequestError } from "../errors/index.js";
-import { formatValue, kindOf, unknownKeyError } from "./assert.js";
+import { formatValue, formatWrongType, kindOf, unknownKeyError } from "./assert.js";
 
 /**
  * Parses input by a schema.
@@ -27,9 +27,13 @@ export function parseInput<S extends v.GenericSchema>(schema: S, input: unknown,
     throw unknownKeyError(where, String(unknown), issue.message.split(", ").filter(Boolean));
   }
   const problem =
-    value === undefined ? `is missing: it ${issue.message}` : `${issue.message} (got ${formatValue(value)})`;
+    value === undefined ? `is missing: it ${issue.message}` : `${issue.message} (got ${formatOf(issue)(value)})`;
   throw new RequestError(place === "" ? `${name} ${problem}` : problem, { option: place === "" ? undefined : where });
 }
+
+/** Strings are not shown where an object or a function is required, as in {@link invalidTypeError}. */
+const formatOf = ({ type }: v.BaseIssue<unknown>) =>
+  ["array", "custom", "record", "strict_object"].includes(type) ? formatWrongType : formatValue;
 
 /** Whether an issue of {@link objectSchema} is a key that it does not know. Its path ends with the key. */
 export const isUnknownKey = ({ type, expected }: v.BaseIssue<unknown>) =>

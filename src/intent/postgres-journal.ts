@@ -1,4 +1,4 @@
-import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
+import { assertKnownKeys, assertObject, invalidTypeError, invalidValueError } from "../input/assert.js";
 import type { Journal } from "./journal.js";
 
 /** The part of a `pg` connection that a journal uses. */
@@ -39,7 +39,7 @@ const TABLE_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 export async function openPostgresJournal(pool: JournalPool, options: PostgresJournalOptions = {}): Promise<Journal> {
   assertObject("pool", pool);
   if (typeof pool.connect !== "function") {
-    throw invalidValueError(
+    throw invalidTypeError(
       "pool.connect",
       pool.connect,
       "a function of a pool of the pg package, such as new pg.Pool({ connectionString })",

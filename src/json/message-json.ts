@@ -13,7 +13,7 @@ import {
 import { HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { INVALID_RESPONSE, responseError } from "../errors/call-errors.js";
 import { ProtocolError } from "../errors/index.js";
-import { assertDescriptor, invalidValueError } from "../input/assert.js";
+import { assertDescriptor, invalidTypeError } from "../input/assert.js";
 import { countElements, elementsOf, parseJson, setSize } from "./answer-size.js";
 import { knownTypes } from "./any.js";
 import { httpBodyFromJson } from "./http-body.js";
@@ -126,7 +126,7 @@ export function messageToJson<O extends DescMessage>(
 ): JsonObject {
   assertDescriptor(desc, "message", "StopOrderSchema");
   if (!isMessage(message, desc)) {
-    throw invalidValueError("message", message, `a message of type ${desc.typeName}`);
+    throw invalidTypeError("message", message, `a message of type ${desc.typeName}`);
   }
   const json = toJson(desc, message, { registry, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};

@@ -1,5 +1,5 @@
 import { RequestError } from "../errors/index.js";
-import { formatValue, invalidValueError } from "../input/assert.js";
+import { formatValue, invalidTypeError } from "../input/assert.js";
 import { type WireEnum, wireEnums } from "./data/codes.js";
 import { enums } from "./data/enums.js";
 import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
@@ -165,7 +165,7 @@ export function schemaVersions(table: TableName): number[] {
  */
 export function requireSchema(schema: Partial<TableSchema> | undefined): void {
   if (!Array.isArray(schema?.columns) || typeof schema.table !== "string") {
-    throw invalidValueError(
+    throw invalidTypeError(
       "schema",
       schema,
       'a result of tableSchema(), such as tableSchema("trades", NEWEST_SCHEMA_VERSION)',

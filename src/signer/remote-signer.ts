@@ -1,7 +1,7 @@
 import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
-import { assertKnownKeys, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
+import { assertKnownKeys, invalidTypeError, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { decodeHex } from "../transaction/hex.js";
@@ -49,7 +49,7 @@ export async function openRemoteSigner(
 
     async sign(message: Uint8Array) {
       if (!(message instanceof Uint8Array)) {
-        throw invalidValueError("message", message, "the bytes to sign");
+        throw invalidTypeError("message", message, "the bytes to sign");
       }
       const body = { publicKey, message: Bytes.from(message).toString("base64") };
       const { signature } = await send(PATHS.sign, body, responses.sign, limits);

@@ -4,7 +4,7 @@ import {
   assertKnownKeys,
   assertObject,
   assertText,
-  invalidValueError,
+  invalidTypeError,
   parseSignal,
 } from "../input/assert.js";
 import { requireSigner } from "../transaction/transaction.js";
@@ -39,7 +39,7 @@ export async function serveSigner(options: ServeSignerOptions): Promise<SignerSe
   assertObject("guard", guard);
   requireSigner(guard);
   if (typeof guard.setMode !== "function" || typeof guard.kill !== "function") {
-    throw invalidValueError("guard", guard, "a result of client.guard()");
+    throw invalidTypeError("guard", guard, "a result of client.guard()");
   }
   assertChainId("chainId", chainId);
   assertText("listen", listen, "/run/user/1000/tradewire.sock");

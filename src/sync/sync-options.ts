@@ -8,6 +8,7 @@ import {
   assertFunction,
   assertKnownKeys,
   assertOneOf,
+  invalidTypeError,
   invalidValueError,
   parsePositiveInteger,
   parseSignal,
@@ -201,7 +202,7 @@ export function parseTables(tables: readonly TableName[] | undefined): readonly 
     return tableNames;
   }
   if (!Array.isArray(tables) || tables.length === 0) {
-    throw invalidValueError("tables", tables, "a non-empty array of tables");
+    throw invalidTypeError("tables", tables, "a non-empty array of tables");
   }
   return [...new Set(tables.map(readTable))];
 }
@@ -237,7 +238,7 @@ export function parseClients(clients: SyncClient | readonly SyncClient[]): reado
   }
   for (const client of all) {
     if ([client?.listSegments, client?.exportNetworkHistory].some((method) => typeof method !== "function")) {
-      throw invalidValueError("client", client, "a result of createClient()");
+      throw invalidTypeError("client", client, "a result of createClient()");
     }
   }
   return all;

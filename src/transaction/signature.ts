@@ -1,7 +1,7 @@
 import { type Transaction, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { assertString, invalidValueError } from "../input/assert.js";
+import { assertString, invalidTypeError } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { decodeHex } from "./hex.js";
 import { sha3, verifyEd25519 } from "./node-crypto.js";
@@ -56,7 +56,7 @@ export function submittedPrefix(inputData: Uint8Array): string {
  */
 export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
   if (!(message instanceof Uint8Array)) {
-    throw invalidValueError("message", message, "the bytes that were signed");
+    throw invalidTypeError("message", message, "the bytes that were signed");
   }
   assertString("signature", signature);
   assertString("publicKey", publicKey);

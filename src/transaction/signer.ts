@@ -1,6 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { shownPath } from "../errors/node-errors.js";
-import { assertObject, assertString } from "../input/assert.js";
+import { assertObject, assertString, invalidTypeError } from "../input/assert.js";
 import { requireNode } from "../input/require-node.js";
 import { decodeHex, encodeHex } from "./hex.js";
 import { publicKeyOf } from "./node-crypto.js";
@@ -107,7 +107,7 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
  * @param name the name of the variable, which contains 64 hex digits
  * @param environment the variables; those of the process by default
  * @returns the signer, which keeps the seed in memory until you dispose of it
- * @throws {@link RequestError} if the variable is not set, or does not contain a seed
+ * @throws {@link RequestError} if the variable is not set, or does not contain a seed; it shows only what can be a name
  *
  * @example
  * using signer = signerFromEnvironment("TRADING_SEED");
@@ -120,6 +120,9 @@ export function signerFromEnvironment(
   assertObject("environment", environment);
   const text = environment[name];
   if (text === undefined || text === "") {
+    if (!/^[A-Za-z_]\w*$/.test(name)) {
+      throw invalidTypeError("the name of the environment variable", name, "a name of letters, digits and _");
+    }
     throw new RequestError(`the environment variable ${shownPath(name)} is not set`, {
       errorCode: "TW_NO_KEY",
       advice: "Set it to a seed of 64 hex digits, or use a key file.",

@@ -1,6 +1,6 @@
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { invalidValueError } from "../input/assert.js";
+import { invalidTypeError } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { encodeHex } from "./hex.js";
 import { sha256 } from "./node-crypto.js";
@@ -36,7 +36,7 @@ export function networkBytes(transaction: Transaction): Uint8Array {
  */
 export function transactionHash(transaction: Transaction): string {
   if (!isMessage(transaction, TransactionSchema)) {
-    throw invalidValueError("transaction", transaction, "a signed transaction, such as signCommand() returns");
+    throw invalidTypeError("transaction", transaction, "a signed transaction, such as signCommand() returns");
   }
   return hashOfBytes(networkBytes(transaction));
 }

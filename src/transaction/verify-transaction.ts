@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { assertChainId, assertObject, invalidValueError } from "../input/assert.js";
+import { assertChainId, assertObject, invalidTypeError } from "../input/assert.js";
 import { Bytes } from "../runtime/bytes.js";
 import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
@@ -39,7 +39,7 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
   assertChainId("chainId", chain.chainId);
   assertObject("tx", tx);
   if (tx.$typeName !== "vega.commands.v1.Transaction") {
-    throw invalidValueError("tx", tx, "a result of signCommand() or create(TransactionSchema, ...)");
+    throw invalidTypeError("tx", tx, "a result of signCommand() or create(TransactionSchema, ...)");
   }
   const { inputData, problems } = readInputData(tx, chain);
   const wrong = [...formProblems(tx), ...problems];

@@ -3,7 +3,7 @@ import { type CallOptions, type Client, createClient, createContextValues, type 
 import { isSubmitting } from "../config/submitting-methods.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
 import { RequestError } from "../errors/index.js";
-import { invalidValueError } from "../input/assert.js";
+import { invalidTypeError } from "../input/assert.js";
 import { type ServiceCallOptions, validateServiceOptions } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
 import { linkedController } from "../signal/abort.js";
@@ -106,7 +106,7 @@ function withRepeatability(method: DescMethod, options: ServiceCallOptions | und
 
 function readEach(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {
   if (!isAsyncIterable(requests)) {
-    throw invalidValueError("requests", requests, "an async iterable, such as an async generator returns");
+    throw invalidTypeError("requests", requests, "an async iterable, such as an async generator returns");
   }
   return (async function* () {
     for await (const request of requests) {

@@ -17,7 +17,7 @@ import type { CallErrorMapper } from "../errors/call-errors.js";
 import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-rules.js";
-import { assertArray, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
+import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../input/assert.js";
 import { knownTypes } from "../json/any.js";
 import { createLazyController } from "../signal/abort.js";
 import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
@@ -211,7 +211,7 @@ export function createTransport(
     assertKnownKeys("hooks", hooks, HOOKS);
   }
   if (config?.timeouts === undefined) {
-    throw invalidValueError("config", config, "a result of readConfig() or loadConfig()");
+    throw invalidTypeError("config", config, "a result of readConfig() or loadConfig()");
   }
   const { timeouts, retry } = config;
   const isolated = isolateHooks(hooks ?? {});

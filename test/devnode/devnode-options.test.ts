@@ -71,7 +71,10 @@ it.each([
   [{ host: 5 }, "host must be the address to listen on, such as 127.0.0.1 (got 5)"],
   [{ host: "" }, 'host must be the address to listen on, such as 127.0.0.1 (got "")'],
   [{ admin: "no" }, 'admin must be true or false (got "no")'],
-  [{ adminNames: "node" }, 'adminNames must be an array of hostnames without ports, such as node.example (got "node")'],
+  [
+    { adminNames: "node" },
+    "adminNames must be an array of hostnames without ports, such as node.example (got a string)",
+  ],
   [
     { adminNames: ["node:3008"] },
     'adminNames[0] must be an array of hostnames without ports, such as node.example (got "node:3008")',
@@ -82,7 +85,7 @@ it.each([
   [null, "options must be an object of options, such as { activity: 2 } (got null)"],
   [[], "options must be an object of options, such as { activity: 2 } (got an array)"],
   [new Map(), "options must be an object of options, such as { activity: 2 } (got a Map)"],
-  ["deployed", 'options must be an object of options, such as { activity: 2 } (got "deployed")'],
+  ["deployed", "options must be an object of options, such as { activity: 2 } (got a string)"],
 ])("%j is refused: %s", async (given, summary) => {
   expect((await refusalOf(given)).summary).toBe(summary);
 });

@@ -43,7 +43,7 @@ it.each<[Control, unknown, string]>([
   [
     "failNext",
     "Info",
-    'failure must be an object such as { method: "ExportNetworkHistory", with: "cut" } (got "Info")',
+    'failure must be an object such as { method: "ExportNetworkHistory", with: "cut" } (got a string)',
   ],
   ["failNext", {}, "method is missing: it must be the name of a method, such as ExportNetworkHistory"],
   ["failNext", { method: 5, with: "cut" }, "method must be the name of a method, such as ExportNetworkHistory (got 5)"],

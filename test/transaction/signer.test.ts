@@ -4,12 +4,15 @@ import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import fc from "fast-check";
 import {
   createClient,
+  createKeyFile,
+  createTableSql,
   createTransaction,
   RequestError,
   signerFromEnvironment,
   signerFromKeyFile,
   signerFromMnemonic,
   signerFromSeed,
+  transactionHash,
   verifySignature,
 } from "tradewire";
 import { chainPrefix } from "../support/transactions.js";
@@ -114,30 +117,94 @@ function failure(act: () => unknown): unknown {
 describe("a secret in a wrong place is not shown", () => {
   const mnemonic = "test test test test test test test test test test test junk";
   const seed = "1f".repeat(32);
+  const secrets = [mnemonic, seed, seed.replace("1", "e"), "Bearer junk", mnemonic.replaceAll("test", "mistyped12")];
   const command = { case: "orderCancellation", value: {} };
   const client = createClient({ grpc: { url: "http://127.0.0.1:1" } });
+  const signer = signerFromSeed(seed);
 
   /** Calls that callers in plain JavaScript may write; the types of all of them forbid this. */
   const calls: readonly (readonly [string, (secret: never) => unknown])[] = [
     ["a signer", (secret) => client.sendCommand(command as never, { signer: secret })],
+    ["a signer to sign with", (secret) => client.signCommand(command as never, { signer: secret })],
+    [
+      "a function of a signer",
+      (secret) => client.sendCommand(command as never, { signer: { ...signer, takeShare: secret } }),
+    ],
     ["options", (secret) => client.sendCommand(command as never, secret)],
+    ["options of signCommand", (secret) => client.signCommand(command as never, secret)],
+    ["a signal", (secret) => client.sendCommand(command as never, { signer, signal: secret })],
+    ["a command", (secret) => client.sendCommand(secret, { signer })],
+    [
+      "the fields of a command",
+      (secret) => client.sendCommand({ case: "orderCancellation", value: secret }, { signer }),
+    ],
+    [
+      "a part of a command",
+      (secret) => client.sendCommand({ case: "orderSubmission", value: { peggedOrder: secret } } as never, { signer }),
+    ],
     ["options of createTransaction", (secret) => createTransaction(command as never, secret)],
     ["options of signerFromMnemonic", (secret) => signerFromMnemonic(mnemonic, secret)],
-    ["the name of a variable", (secret) => signerFromEnvironment(secret, {})],
-    ["the path of a key file", (secret) => signerFromKeyFile(secret)],
+    ["the message of verifySignature", (secret) => verifySignature(secret, "", "")],
+    ["a transaction", (secret) => transactionHash(secret)],
+    ["an environment", (secret) => signerFromEnvironment("TRADING_SEED", secret)],
     ["headers", (secret) => client.listSegments({ headers: secret })],
+    ["a request", (secret) => client.listSegments(secret)],
+    ["a configuration", (secret) => createClient(secret)],
+    ["a part of a configuration", (secret) => createClient({ grpc: secret })],
+    ["hooks", (secret) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { hooks: secret })],
+    ["interceptors", (secret) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { interceptors: secret })],
+    ["the schema of a table", (secret) => createTableSql(secret, "postgres")],
+    ["HTTP rules", (secret) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { httpRules: secret })],
   ];
 
   test.each(calls)("%s", async (_, call) => {
-    for (const secret of [mnemonic, seed]) {
-      const reason = await Promise.resolve()
-        .then(() => call(secret as never))
-        .then(
-          () => undefined,
-          (failure: unknown) => failure,
-        );
-      expect(reason).toMatchObject({ message: expect.stringMatching(/got a string|\*\*\*/) });
-      expect(inspect(reason, { depth: 9 })).not.toMatch(/junk|1f1f1f/);
+    for (const secret of secrets) {
+      const reason = await reasonOf(() => call(secret as never));
+      expect(reason).toMatchObject({ message: expect.stringContaining("got a string") });
+      expect(inspect(reason, { depth: 9 })).not.toMatch(/junk|mistyped|f1f1f/);
     }
   });
+
+  test.each([
+    ["mnemonic", mnemonic, "got a string"],
+    ["mistyped mnemonic", mnemonic.replace("junk", "jnk-junk1"), "got a string"],
+    ["few words", "test junk", "got a string"],
+    ["seed", seed, "got a string"],
+    ["seed that could be a name", seed.replace("1", "e"), "variable *** is not set"],
+    ["empty text", "", "got a string"],
+  ])("a %s as the name of an environment variable", async (_, secret, said) => {
+    const reason = await reasonOf(() => signerFromEnvironment(secret, {}));
+    expect(reason).toMatchObject({ name: "RequestError", message: expect.stringContaining(said) });
+    expect(inspect(reason, { depth: 9 })).not.toMatch(/junk|f1f1f/);
+  });
+
+  test.each([
+    ["mnemonic", mnemonic],
+    ["mnemonic in lines", mnemonic.replaceAll(" ", "\n")],
+    ["mistyped mnemonic", mnemonic.replace("test", "t3st").replace("test", "a")],
+    ["numbered mnemonic", mnemonic.replaceAll(/\w+/g, (word, at) => `${at}.${word}`)],
+    ["mnemonic with a null byte", `${mnemonic.replace("junk", "a1")}\0`],
+    ["mnemonic that is too long for a path", `${mnemonic} t3st`.repeat(500)],
+    ["seed", seed],
+  ])("a %s as the path of a key file", async (_, secret) => {
+    for (const act of [signerFromKeyFile, (path: string) => createKeyFile(`${path}/none/x.key`)]) {
+      const reason = await reasonOf(() => act(secret));
+      expect(reason).toMatchObject({ name: "FileError", message: expect.stringContaining("***") });
+      expect(inspect(reason, { depth: 9 })).not.toMatch(/junk|f1f1f/);
+    }
+  });
+
+  test("a path of fewer words is shown", async () => {
+    const path = "/none/the keys of my trading bot for the main network.key";
+    expect(await reasonOf(() => signerFromKeyFile(path))).toMatchObject({ message: expect.stringContaining(path) });
+  });
+
+  async function reasonOf(act: () => unknown): Promise<unknown> {
+    try {
+      await act();
+      return undefined;
+    } catch (reason) {
+      return reason;
+    }
+  }
 });

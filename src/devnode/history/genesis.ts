@@ -2,7 +2,7 @@ import { createCsvParser } from "../../csv/csv-parser.js";
 import { csvLine } from "../../csv/encode-csv.js";
 import { quoted } from "../../errors/error-text.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
-import { formatValue } from "../../input/assert.js";
+import { formatValue, formatWrongType } from "../../input/assert.js";
 import { isTableName, type TableName, tableNames } from "../../schema/table-names.js";
 import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { compareText } from "../tables/index.js";
@@ -69,7 +69,7 @@ function tableLines(
     number += 1;
     const where = { table, number };
     if (!isRecord(record)) {
-      throw rowError(where, ` must be an object of values by column (got ${formatValue(record)})`);
+      throw rowError(where, ` must be an object of values by column (got ${formatWrongType(record)})`);
     }
     const texts = parseRow(where, record, columnsByName);
     const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");

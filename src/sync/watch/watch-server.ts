@@ -6,7 +6,7 @@ import { Code } from "@connectrpc/connect";
 import { quoted } from "../../errors/error-text.js";
 import { CanceledError, ConnectionError, RequestError } from "../../errors/index.js";
 import { hostCheck, limitConnections } from "../../http-server/hardening.js";
-import { assertKnownKeys, invalidValueError } from "../../input/assert.js";
+import { assertKnownKeys, invalidTypeError } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
 import { createQueueCounts, loadMetrics, METRICS_TYPE, type QueueCounts } from "./metrics.js";
@@ -80,7 +80,7 @@ export async function startWatch(options: WatchOptions): Promise<Watch> {
   });
   const { listen, state, names = [], queue, stallMs = STALL_MS, signal } = options;
   if (typeof state?.snapshot !== "function") {
-    throw invalidValueError("state", state, "a result of createSyncState()");
+    throw invalidTypeError("state", state, "a result of createSyncState()");
   }
   const { host, port } = parseListen(listen);
   throwIfAborted(signal);
