@@ -9,6 +9,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+import { withCaller } from "../errors/caller-stack.js";
 import { CanceledError } from "../errors/index.js";
 import { hostCheck } from "../http-server/hardening.js";
 import { knownTypes } from "../json/any.js";
@@ -79,7 +80,8 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const { close } = cleanups;
   try {
     // Listens first, so that a port in use is reported before anything is built.
-    const urls = await servers.listen(host, { grpc: parsed.grpcPort, rest: parsed.restPort });
+    const ports = { grpc: parsed.grpcPort, rest: parsed.restPort };
+    const urls = await withCaller(() => servers.listen(host, ports));
     throwIfAborted(signal);
     const storage = parsed.dataDir === undefined ? undefined : await openStorage(parsed.dataDir, parsed);
     cleanups.add(() => storage?.close());

@@ -42,6 +42,7 @@ describe("a node that starts", () => {
       await expect(starting).rejects.toMatchObject({
         code: Code.Unavailable,
         summary: expect.stringMatching(new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port}: .*EADDRINUSE`)),
+        stack: expect.stringContaining("devnode-start.test."),
         advice: "Use another port, or 0 for a free one.",
       });
       await new Promise((resolve) => {
