@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import type { CsvRecord } from "../csv/csv-format.js";
 import { batchRecords } from "../csv/decode-csv.js";
+import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
@@ -153,10 +154,10 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
     csvFiles(arrivingEntries(stream, { ...reading, onClose, isAssembled }), fileOptions);
   const files = () => readSource(source, seekableFiles, streamedFiles);
 
-  async function* rowsOfUnion(archive: Seekable, rowOptions: RowOptions | TypedRowOptions) {
+  async function* rowsOfUnion(archive: Seekable, rowOptions: RowOptions | TypedRowOptions, caller: Error) {
     const heads = await csvHeads(archiveEntries(archive, reading), fileOptions);
     const columns = new Set(heads.flatMap((head) => head.columns));
-    yield* batchRecords(batchesOf(seekableFiles(archive), rowOptions), [...columns]);
+    yield* batchRecords(batchesOf(seekableFiles(archive), rowOptions, caller), [...columns]);
   }
 
   function rows(rowOptions?: RowOptions): AsyncIterable<CsvRecord>;
@@ -165,10 +166,11 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
     assertKnownKeys("options", rowOptions, ROW_OPTIONS);
     assertOneOf("columns", rowOptions.columns, ["own", "union"]);
     assertOneOf("typed", rowOptions.typed, [true, false]);
+    const caller = recordCaller();
     if (rowOptions.columns !== "union") {
-      return batchRecords(batchesOf(files(), rowOptions));
+      return batchRecords(batchesOf(files(), rowOptions, caller));
     }
-    const all = (archive: Seekable) => rowsOfUnion(archive, rowOptions);
+    const all = (archive: Seekable) => rowsOfUnion(archive, rowOptions, caller);
     const saved = (stream: AsyncIterable<Uint8Array>) =>
       throughTemporaryFile(stream, signal, (path) => readSource(path, all, noStream));
     return readSource(source, all, saved);
@@ -192,9 +194,14 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
 async function* batchesOf(
   files: AsyncIterable<ArchiveFile>,
   options: RowOptions | TypedRowOptions,
+  caller: Error,
 ): AsyncGenerator<TypedBatch, void, undefined> {
-  for await (const file of files) {
-    yield* options.typed === true ? file.batches(options) : file.batches();
+  try {
+    for await (const file of files) {
+      yield* options.typed === true ? file.batches(options) : file.batches();
+    }
+  } catch (reason) {
+    throw addCaller(reason, caller);
   }
 }
 

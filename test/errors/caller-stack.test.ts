@@ -14,6 +14,7 @@ import {
   TradewireError,
 } from "tradewire";
 import { TradingDataService } from "tradewire/api";
+import { startDevnode } from "tradewire/devnode";
 import { parquetSink, syncHistory, syncStatus } from "tradewire/sync";
 import { createTransaction } from "tradewire/transaction";
 import { serveNodeOf, type TestNode } from "../support/node.js";
@@ -114,6 +115,30 @@ it.each(["grpc", "grpc-js", "rest"] as const)("errors over %s have the caller in
     );
     const { stack = "" } = error instanceof TradewireError ? error : {};
     expect([name, stack.includes("caller-stack.test.")]).toEqual([name, true]);
+  }
+});
+
+it("errors amid the rows of an export have the caller in their stack", async () => {
+  const devnode = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
+  await using client = createClient({ grpc: { url: devnode.grpcUrl } });
+  try {
+    const stop = new AbortController();
+    const exported = client.exportNetworkHistory(
+      { table: "trades", fromBlock: 1, toBlock: 10 },
+      { signal: stop.signal },
+    );
+    const rows = exported.rows();
+    const reading = (async () => {
+      for await (const _ of rows) {
+        stop.abort();
+      }
+    })();
+    await expect(reading).rejects.toMatchObject({
+      name: "CanceledError",
+      stack: expect.stringContaining("caller-stack.test."),
+    });
+  } finally {
+    await devnode.close();
   }
 });
 
