@@ -18,7 +18,7 @@ export interface EventsRequest<T extends EventType = EventType> {
   /** Only events on this market: its identifier, 64 hex digits. */
   readonly marketId?: string | undefined;
   /**
-   * The maximum number of events in a response, after which the node waits for a request for more; 0 by default: the
+   * The number of events in a response, up to 1000, after which the node waits for a request for more; 0 by default: the
    * node sends events as they happen.
    */
   readonly batchSize?: number | undefined;
@@ -62,8 +62,11 @@ export const LIFECYCLE_PARTY_TYPES = [
 /** Default maximum number of waiting events. */
 const MAX_WAITING = 10_000;
 
-/** Maximum number of events of an answer that can be requested: more than any block has. */
-const MAX_BATCH = 1_000_000;
+/**
+ * Maximum number of events of an answer that can be requested. For each of them, a data node reserves some 30 kB for a stream of
+ * all types (v0.78.0, `getBufSize` in libs/subscribers/stream_subscriber.go).
+ */
+const MAX_BATCH = 1000;
 
 /**
  * Validates which events to observe.

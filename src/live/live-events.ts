@@ -3,7 +3,14 @@ import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
 import { quoted } from "../errors/error-text.js";
 import { ProtocolError } from "../errors/index.js";
 import { createGapTracker, type Gap } from "./event-gaps.js";
-import { busEventTypeName, type EventType, type LiveEvent, type LiveEventOf, parseEvent } from "./event-types.js";
+import {
+  busEventTypeName,
+  type EventType,
+  eventTypes,
+  type LiveEvent,
+  type LiveEventOf,
+  parseEvent,
+} from "./event-types.js";
 import {
   type EventsRequest,
   type ObserveOptions,
@@ -71,8 +78,8 @@ export interface Events {
     options?: ObserveOptions<R>,
   ): AsyncIterable<LiveEventOf<T> | GapIf<R>>;
   /**
-   * Observes events of all types from now on. An event of a type that this release does not know has the kind
-   * `unknown`.
+   * Observes events of all types in {@link eventTypes} from now on. An event whose content this release does not know has
+   * the kind `unknown`.
    *
    * @param request the filters, as above
    * @param options as above
@@ -146,7 +153,8 @@ function eventSource(
   return async function* (signal, isLate) {
     const { BusEventType, CoreService, TradingDataService } = await loadDefinitions();
     const { types, partyId, marketId, batchSize } = asked;
-    const type = types?.map((name) => BusEventType[busEventTypeName(name)]) ?? [BusEventType.ALL];
+    // A data node leaves out the errors of transactions unless they are named (v0.78.0, `subscribe` in datanode/broker/broker.go).
+    const type = (types ?? eventTypes).map((name) => BusEventType[busEventTypeName(name)]);
     const request = { type, partyId, marketId, batchSize: BigInt(batchSize) };
     const reader = createEventReader(types, calls.chainId);
     let repeatRequest = (): void => {};

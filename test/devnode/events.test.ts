@@ -165,6 +165,34 @@ describe("over gRPC", () => {
     expect(await Promise.race([upperCase, caughtUp(transport)])).toBeUndefined();
   });
 
+  // Seen on the real network: `subscribe` of v0.78.0 in datanode/broker/broker.go leaves the type out, and that in core/broker/broker.go does not.
+  it("the errors of transactions come from the data node where their type is named, as the client does", async () => {
+    await using node = await startDevnode(small);
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    const signer = await signerFromMnemonic(node.mnemonic);
+    const ofAll = client.events({ partyId: signer.publicKey })[Symbol.asyncIterator]();
+    const first = ofAll.next();
+    const open = (service: "core" | "data", type: BusEventType[]) =>
+      subscribed(node, service, { type, partyId: signer.publicKey });
+    const [unnamed, all, named, core] = await Promise.all([
+      open("data", []),
+      open("data", [BusEventType.ALL, TX_ERROR]),
+      open("data", [TRANSACTION_RESULT, TX_ERROR]),
+      open("core", []),
+    ]);
+    const value = { marketId: openMarket, orderId: "a".repeat(64) };
+    await client.sendCommand({ case: "orderCancellation", value }, { signer });
+    await node.makeBlock();
+    await node.makeBlock();
+    const kinds = async (bus: Awaited<ReturnType<typeof open>>) => (await bus.events()).map(({ event }) => event.case);
+    expect(await kinds(named)).toEqual(["transactionResult", "txErrEvent"]);
+    expect(await kinds(core)).toEqual(["transactionResult", "txErrEvent"]);
+    expect(await kinds(unnamed)).toEqual(["transactionResult"]);
+    expect(await kinds(all)).toEqual(["transactionResult"]);
+    expect([(await first).value?.kind, (await ofAll.next()).value?.kind]).toEqual(["transactionResult", "txErrEvent"]);
+    await ofAll.return?.();
+  });
+
   it("results of transactions come when their block is made", async () => {
     await using node = await startDevnode(small);
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });

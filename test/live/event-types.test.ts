@@ -21,7 +21,7 @@ const others = {
   transferFeesDiscount: "TRANSFER_FEES_DISCOUNT_UPDATED",
   txErrEvent: "TX_ERROR",
 };
-/** The types that have no event of their own. */
+/** The types that have no event of their own. A node of v0.78.0 refuses all of them but `ALL` (`protoMap` in core/events/bus.go). */
 const without = ["UNSPECIFIED", "ALL", "STREAM_START", "SPOT_LIQUIDITY_PROVISION"];
 
 describe("the types of events", () => {

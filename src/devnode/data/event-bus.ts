@@ -65,7 +65,7 @@ export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
     if (first === undefined) {
       return;
     }
-    const isWanted = busFilter(first);
+    const isWanted = busFilter(first, node);
     const end = new AbortController();
     const blocks = streams.watch({
       subject: "event",
@@ -352,17 +352,20 @@ const MARKET_FIELDS = ["marketId", "market"];
  * Returns the predicate of a subscription to the event bus. A filter by party or market matches only events that name it.
  * Events that name no party or market, such as the start of a block, do not match.
  *
- * @param filter the event types (an empty list and `ALL` match all types), the party and the market (empty for any)
+ * @param filter the event types, the party and the market (empty for any). An empty list and `ALL` match all types, except
+ *   errors of transactions at the data node (`subscribe` in datanode/broker/broker.go)
+ * @param node the node whose bus it is
  * @returns a predicate over events
  * @throws ConnectError with `InvalidArgument` if a type does not exist
  */
-export function busFilter({ type, partyId, marketId }: BusFilter): (event: Event) => boolean {
+export function busFilter({ type, partyId, marketId }: BusFilter, node: BusNode): (event: Event) => boolean {
   const unknown = type.find((each) => BusEventType[each] === undefined || each === BusEventType.UNSPECIFIED);
   if (unknown !== undefined && !type.includes(BusEventType.ALL)) {
     throw invalidArgument("malformed request", "invalid event type");
   }
-  const isOfType = type.includes(BusEventType.ALL)
-    ? () => true
+  const isForAll = type.length === 0 || type.includes(BusEventType.ALL);
+  const isOfType = isForAll
+    ? (each: BusEventType) => node === "core" || each !== BusEventType.TX_ERROR
     : oneOf(type.flatMap((each) => (each === BusEventType.MARKET ? [each, ...MARKET_TYPES] : [each])));
   return (event) =>
     isOfType(busEventType(event.case)) &&
