@@ -1,9 +1,9 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { describe, expect, it } from "@jest/globals";
-import { duckdbSink, parquetSink, type Sink } from "tradewire/sync";
+import { compactParquet, duckdbSink, parquetSink, type Sink } from "tradewire/sync";
 import { duckdbError } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
@@ -77,6 +77,59 @@ describe.each<[string, (folder: string) => Sink]>([
       expect(await sink.inspect(signal)).toBeUndefined();
       await sink[Symbol.asyncDispose]();
     });
+  });
+});
+
+describe.each<[string, (folder: string) => Sink]>([
+  ["duckdb", (folder) => duckdbSink(join(folder, "a.duckdb"))],
+  ["parquet", (folder) => parquetSink(join(folder, "out"))],
+])("the sink of %s", (kind, make) => {
+  const names = ["a*b", "a[x]b", "**", ...(kind === "parquet" ? ["a?b"] : [])];
+  it.each(names)("works in the folder %s, and reads nothing of another one", async (name) => {
+    await withFolder(async (folder) => {
+      for (const each of ["axb", name]) {
+        await mkdir(join(folder, each));
+        const sink = make(join(folder, each));
+        await sink.open(opening(["blocks"]));
+        for (const segment of [1, 2]) {
+          expect(await sink.load(unitAt("blocks", segment), fetchBlock(segment), plainly())).toMatchObject({
+            outcome: "loaded",
+          });
+        }
+        await sink[Symbol.asyncDispose]();
+      }
+      if (kind === "parquet") {
+        const joined = await compactParquet(join(folder, name, "out"));
+        expect(joined).toMatchObject({ joined: 2, files: 1, rows: 2n });
+      }
+      const looking = make(join(folder, name));
+      expect(await looking.inspect(signal)).toBe("chain");
+      const entries = await entriesOf(looking, "blocks");
+      for (const entry of entries) {
+        expect(await looking.countRows(entry)).toBe(entry.rows);
+      }
+      const rows = [1, 2].map((height) => rowOf("blocks", { height: String(height) }));
+      const [first] = entries;
+      const sent = kind === "parquet" ? rows : rows.slice(0, 1);
+      expect(first && (await looking.compareRows(first, fetchOf(columns, sent), signal))).toEqual({
+        missing: 0n,
+        extra: 0n,
+      });
+      await looking[Symbol.asyncDispose]();
+    });
+  });
+});
+
+it("refuses a folder in which DuckDB looks for its log elsewhere, and makes nothing there", async () => {
+  await withFolder(async (parent) => {
+    const folder = join(parent, "a?b");
+    await mkdir(folder);
+    const sink = duckdbSink(join(folder, "a.duckdb"));
+    const opened = sink.open(opening(["blocks"]));
+    await expect(opened).rejects.toThrow(`DuckDB cannot write a file in a folder whose name contains "?": "${folder}"`);
+    await expect(opened).rejects.toMatchObject({ name: "SinkError", code: Code.InvalidArgument });
+    await sink[Symbol.asyncDispose]();
+    expect([await readdir(parent), await readdir(folder)]).toEqual([["a?b"], []]);
   });
 });
 

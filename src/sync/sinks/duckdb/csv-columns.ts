@@ -302,7 +302,7 @@ export function readCsvSql({ path, columns, measures, plainLines, longestLine }:
     `columns = {${fields}}`,
     ...(longest < LONG_LINE ? [] : [`max_line_size = ${MAX_LINE}, buffer_size = ${MAX_LINE}`]),
   ];
-  return `read_csv(${literal(path)}, ${options.join(", ")})`;
+  return `read_csv(${fileLiteral(path)}, ${options.join(", ")})`;
 }
 
 /**
@@ -313,4 +313,14 @@ export function readCsvSql({ path, columns, measures, plainLines, longestLine }:
  */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
+}
+
+/**
+ * Returns the path of one file as an SQL literal for the functions that read files, which take a path for a pattern.
+ *
+ * @param path the path
+ * @returns the literal, in single quotes
+ */
+export function fileLiteral(path: string): string {
+  return literal(path.replaceAll(/[*?[]/gu, "[$&]"));
 }

@@ -83,6 +83,7 @@ export async function openDuckdbFile(
     return undefined;
   }
   if (make) {
+    assertUsable(folder);
     await sweepTemporary(folder);
   }
   const key = make || open.has(file) ? file : `${file} to be read`;
@@ -143,6 +144,16 @@ async function folderOf(path: string): Promise<string> {
   } catch (cause) {
     const { code, advice } = fileError(cause, folder);
     throw new SinkError(`the folder of the database is unusable: ${quotedPath(folder)}`, { code, advice, cause });
+  }
+}
+
+/** DuckDB takes what follows a question mark for parameters, and would write the log of the file into another folder. */
+function assertUsable(folder: string): void {
+  if (folder.includes("?")) {
+    throw new SinkError(`DuckDB cannot write a file in a folder whose name contains "?": ${quotedPath(folder)}`, {
+      code: Code.InvalidArgument,
+      advice: "Rename the folder, choose another one, or use parquet:FOLDER, which works there. Nothing was changed.",
+    });
   }
 }
 

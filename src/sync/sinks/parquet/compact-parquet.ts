@@ -9,7 +9,7 @@ import type { TableName } from "../../../schema/table-names.js";
 import { throwIfAborted } from "../../../signal/wait.js";
 import { parseTables } from "../../sync-options.js";
 import type { LedgerEntry } from "../../unit.js";
-import { literal, unitName } from "../duckdb/csv-columns.js";
+import { fileLiteral, unitName } from "../duckdb/csv-columns.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
 import { isEntryOf } from "../duckdb/duckdb-tables.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../sink-columns.js";
@@ -186,7 +186,7 @@ async function writeJoined(
   joined: LedgerEntry,
   part: string,
 ): Promise<void> {
-  const paths = group.map((entry) => literal(layout.file(entry)));
+  const paths = group.map((entry) => fileLiteral(layout.file(entry)));
   const files = `read_parquet([${paths.join(", ")}], union_by_name = true, hive_partitioning = false)`;
   const { chainId, table, fromBlock, toBlock, segmentId, schemaVersion } = joined;
   const query = `SELECT * EXCLUDE (${FROM_BLOCK}), CAST(${fromBlock} AS BIGINT) AS ${FROM_BLOCK} FROM ${files}`;

@@ -8,6 +8,7 @@ import { onAbort } from "../../../signal/abort.js";
 import type { FetchUnit, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import {
+  fileLiteral,
   literal,
   negativeZerosSql,
   planColumns,
@@ -227,5 +228,5 @@ const ROW_GROUP_SIZE = 122_880;
  * @returns the call, for a FROM clause; the names of its folders do not become columns
  */
 export function readParquetSql(path: string): string {
-  return `read_parquet(${literal(path)}, hive_partitioning = false)`;
+  return `read_parquet(${fileLiteral(path)}, hive_partitioning = false)`;
 }
