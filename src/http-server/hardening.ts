@@ -1,39 +1,44 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import { isIP, type Socket } from "node:net";
 
 /**
- * Limits the connections of a server. A connection beyond the limit closes the one that has waited longest without a
- * complete request, so that connections which send nothing, or send slowly, block nobody. If all others are being answered,
- * the new connection is closed.
+ * Limits the connections of a server on which no complete request has arrived: new ones, idle ones, and those that send slowly.
+ * A connection beyond the limit closes the one that has waited longest. Connections whose requests are being answered do
+ * not count, so that neither kind can keep out the other.
  *
  * @param server the server, before it listens
- * @param max the maximum number of concurrent connections
+ * @param max the maximum number of such connections
  */
-export function limitConnections(server: Server, max: number): void {
-  let open = 0;
-  /** The connections on which no request is being answered, in the order of their waits. */
+export function limitWaiting(server: Server, max: number): void {
+  /** In the order of their waits. */
   const waiting = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
-    open += 1;
     waiting.add(socket);
-    socket.once("close", () => {
-      open -= 1;
-      waiting.delete(socket);
-    });
-    if (open > max) {
+    socket.once("close", () => waiting.delete(socket));
+    if (waiting.size > max) {
       const [longest = socket] = waiting;
       waiting.delete(longest);
       longest.destroy();
     }
   });
-  server.on("request", ({ socket }, response) => {
-    waiting.delete(socket);
+  server.on("request", (request: IncomingMessage, response) => {
+    const { socket } = request;
+    if (hasBody(request)) {
+      request.once("end", () => waiting.delete(socket));
+    } else {
+      waiting.delete(socket);
+    }
     response.once("close", () => {
       if (!socket.destroyed) {
         waiting.add(socket);
       }
     });
   });
+}
+
+/** Returns whether a request announces a body. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 /**

@@ -4,7 +4,7 @@ import { RequestError, TradewireError } from "../errors/index.js";
 import { createEventReporter } from "../errors/observer.js";
 import type { KillReport } from "../guard/guard.js";
 import { GUARD_MODES } from "../guard/policy.js";
-import { limitConnections } from "../http-server/hardening.js";
+import { limitWaiting } from "../http-server/hardening.js";
 import { decodeBase64, jsonReplacer } from "../json/json-values.js";
 import { randomUUID, timeoutSignal } from "../runtime/index.js";
 import { onAbort, raceAbort } from "../signal/abort.js";
@@ -19,12 +19,13 @@ import { MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, PATHS, requests } from "./signer-
 import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
 import { listenOnSocket } from "./socket-file.js";
 
-/** Maximum number of concurrent connections to a socket, and of requests in progress. */
-const MAX_CONNECTIONS = 64;
+/** Maximum number of connections to a socket without a complete request, and of requests in progress. */
+const MAX_WAITING = 128;
 const MAX_ACTIVE = 64;
-/** Time limits of a request's head, of a whole request, and of a connection between two requests, in milliseconds. */
-const HEAD_MS = 5000;
-const REQUEST_MS = 10_000;
+/** Maximum number of requests in progress that stop trading. Signatures do not count against it. */
+const MAX_URGENT = 16;
+/** Time limits until a request is complete, and of a connection between two requests, in milliseconds. */
+const REQUEST_MS = 5000;
 const IDLE_MS = 60_000;
 /** Time limit of a signature, in milliseconds. */
 const SIGN_MS = 10_000;
@@ -208,54 +209,61 @@ function otherForm(): RequestError {
 
 /** Creates a server with limits on all that a connection can send and hold. */
 function createSocketServer(answer: (url: string, body: unknown) => Promise<Answer>): Server {
-  let active = 0;
+  const active = new Set<ServerResponse>();
+  const urgent = new Set<ServerResponse>();
+
+  /** Counts a complete POST as in progress until it is answered. Returns whether there is room for it. */
+  function begin(url: string, response: ServerResponse): boolean {
+    const isUrgent = url === PATHS.kill || url === PATHS.mode;
+    if (!isUrgent && active.size >= MAX_ACTIVE) {
+      return false;
+    }
+    const places = isUrgent ? urgent : active;
+    places.add(response);
+    response.once("close", () => places.delete(response));
+    if (urgent.size > MAX_URGENT) {
+      const [longest = response] = urgent;
+      urgent.delete(longest);
+      longest.destroy(); // What it has asked for goes on.
+    }
+    return true;
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url = "" } = request;
+    if (method !== "GET" && method !== "POST") {
+      send(response, { status: 405, body: {} }, true);
+      return;
+    }
+    if (method === "GET") {
+      send(response, await answer(url, undefined));
+      return;
+    }
+    const read = await readBody(request).catch(() => undefined);
+    if (read === undefined || response.destroyed) {
+      response.destroy(); // The connection was closed.
+    } else if (read === "too large") {
+      send(response, { status: 413, body: {} }, true);
+    } else if (!begin(url, response)) {
+      send(response, { status: 503, body: {} }, true);
+    } else {
+      const json = parseJson(read);
+      send(response, json === undefined ? { status: 400, body: {} } : await answer(url, json));
+    }
+  }
+
   const server = createServer(
     {
       maxHeaderSize: MAX_HEAD_BYTES,
-      headersTimeout: HEAD_MS,
+      headersTimeout: REQUEST_MS,
       requestTimeout: REQUEST_MS,
       keepAliveTimeout: IDLE_MS,
       connectionsCheckingInterval: 1000,
     },
-    (request, response) => {
-      if (active >= MAX_ACTIVE) {
-        send(response, { status: 503, body: {} }, true);
-        return;
-      }
-      active += 1;
-      response.once("close", () => {
-        active -= 1;
-      });
-      void respond(request, response, answer);
-    },
+    (request, response) => void respond(request, response),
   );
-  limitConnections(server, MAX_CONNECTIONS);
+  limitWaiting(server, MAX_WAITING);
   return server;
-}
-
-async function respond(
-  request: IncomingMessage,
-  response: ServerResponse,
-  answer: (url: string, body: unknown) => Promise<Answer>,
-): Promise<void> {
-  const { method, url = "" } = request;
-  if (method !== "GET" && method !== "POST") {
-    send(response, { status: 405, body: {} }, true);
-    return;
-  }
-  if (method === "GET") {
-    send(response, await answer(url, undefined));
-    return;
-  }
-  const read = await readBody(request).catch(() => undefined); // The connection was closed.
-  if (read === undefined) {
-    response.destroy();
-  } else if (read === "too large") {
-    send(response, { status: 413, body: {} }, true);
-  } else {
-    const json = parseJson(read);
-    send(response, json === undefined ? { status: 400, body: {} } : await answer(url, json));
-  }
 }
 
 /** Reads a request's body, up to the maximum size. */

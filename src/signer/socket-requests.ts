@@ -7,7 +7,10 @@ import { withEnding } from "../signal/ending.js";
 import { errorFromJson, errorSchema } from "./error-json.js";
 import { MAX_RESPONSE_BYTES } from "./signer-protocol.js";
 
-/** Maximum number of connections of a program to its signer. Further requests wait for one that is free. */
+/**
+ * Maximum number of connections of a program to its signer. Further requests wait for one that is free, except for modes and the
+ * kill switch, which have connections of their own.
+ */
 const MAX_SOCKETS = 16;
 
 /** How long a connection stays open without a request, in milliseconds: less than the signer keeps it. */
@@ -94,7 +97,7 @@ export function createSocketRequests(path: string): SocketRequests {
     return new Promise((resolve, reject) => {
       const sent = request({
         socketPath: path,
-        agent,
+        agent: sending.effect === "none" && agent,
         path: url,
         method: body === undefined ? "GET" : "POST",
         signal,
@@ -127,6 +130,17 @@ export function createSocketRequests(path: string): SocketRequests {
     });
   }
 
+  /**
+   * Sends a request, again while the signer had closed the connection that was to be used again. A signature is always the same for a
+   * message, so that a repeated request does no harm.
+   */
+  function attemptUntilNew(...request: Parameters<typeof attempt>): Promise<Received> {
+    const [, , signal] = request;
+    return attempt(...request).catch((failure: Failure) =>
+      failure.isReused && !signal.aborted ? attemptUntilNew(...request) : Promise.reject(failure),
+    );
+  }
+
   return {
     send(url, body, schema, { timeoutMs, signal, effect }) {
       const text = body === undefined ? undefined : JSON.stringify(body);
@@ -134,13 +148,7 @@ export function createSocketRequests(path: string): SocketRequests {
         const sending: Sending = { effect, lost: "none" };
         try {
           ending.signal.throwIfAborted();
-          // A signature is always the same for a message, and a kill switch that is on stays on, so that a repeated
-          // request does no harm.
-          const received = await attempt(url, text, ending.signal, sending).catch((failure: Failure) =>
-            failure.isReused && !ending.signal.aborted
-              ? attempt(url, text, ending.signal, sending)
-              : Promise.reject(failure),
-          );
+          const received = await attemptUntilNew(url, text, ending.signal, sending);
           return parseAnswer(path, received, schema, sending.lost);
         } catch (reason) {
           const how = { isClosed: closing.signal.aborted, isLate: ending.isTimeUp(), signal, timeoutMs };

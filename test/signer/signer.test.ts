@@ -479,13 +479,93 @@ describe("a hostile program", () => {
       }
     }
     expect(await signer.sign(message)).toHaveLength(64);
-    await eventually(() => sockets.filter((socket) => !socket.closed).length <= 64);
+    await eventually(() => sockets.filter((socket) => !socket.closed).length <= 128);
     for (const socket of sockets) {
       socket.destroy();
     }
   });
 
-  it("has 64 connections at most, of which the one that waited longest is closed for a new one", async () => {
+  it("does not keep others waiting, or `kill`, by 64 connections with half a request that it opens again and again", async () => {
+    const guard = testGuard(sender);
+    await using _ = await serve({ guard });
+    const half = "POST /v1/kill HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{";
+    const sockets: Socket[] = [];
+    const reopen = async () => {
+      for (const socket of sockets.splice(0)) {
+        socket.destroy();
+      }
+      const received: Promise<unknown>[] = [];
+      for (let index = 0; index < 64; index += 1) {
+        const socket = connect(at.socket);
+        socket.on("error", () => undefined);
+        received.push(Promise.race([once(socket, "data"), once(socket, "close")])); // The signer has its head.
+        socket.write(half);
+        sockets.push(socket);
+      }
+      await Promise.all(received);
+    };
+    await using program = await connectSigner(at.socket);
+    for (let round = 0; round < 10; round += 1) {
+      await reopen();
+      await using other = await connectSigner(at.socket);
+      const signers = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? program : other));
+      await Promise.all([...signers.map((signer) => signer.sign(message)), reopen()]);
+    }
+    expect(guard.signed).toHaveLength(100);
+    await reopen();
+    expect(await program.kill()).toMatchObject({ isClear: true });
+    await using last = await connectSigner(at.socket);
+    expect(await last.kill()).toMatchObject({ isClear: true });
+    expect(await last.mode()).toBe("halted");
+    for (const socket of sockets) {
+      socket.destroy();
+    }
+  });
+
+  it("does not keep `kill` and modes waiting by as many signatures as the signer makes", async () => {
+    const gate = createGate();
+    const guard = testGuard(sender);
+    await using _ = await serve({ guard: Object.assign(testGuard(sender, gate.pass), { kill: guard.kill }) });
+    await using program = await connectSigner(at.socket);
+    await using second = await connectSigner(at.socket);
+    await using third = await connectSigner(at.socket);
+    await using fourth = await connectSigner(at.socket);
+    const signing = [program, second, third, fourth].flatMap((signer) =>
+      Array.from({ length: 16 }, () => signer.sign(message)),
+    );
+    await eventually(() => gate.waiting() === 64);
+    await program.setMode("reducing");
+    expect(await program.kill()).toMatchObject({ isClear: true });
+    await using other = await connectSigner(at.socket);
+    expect(await other.kill()).toMatchObject({ isClear: true });
+    expect(await failureOf(other.sign(message))).toMatchObject({
+      summary: expect.stringContaining("has too many requests"),
+    });
+    gate.open();
+    expect(await Promise.all(signing)).toHaveLength(64);
+  });
+
+  it("keeps no other program from `kill` by many that wait for its report", async () => {
+    const gate = createGate();
+    const guard = testGuard(sender, gate.pass);
+    await using _ = await serve({ guard });
+    const sockets: Socket[] = [];
+    for (let index = 0; index < 100; index += 1) {
+      const socket = connect(at.socket).resume();
+      socket.on("error", () => undefined);
+      socket.write(post("/v1/kill", "{}"));
+      sockets.push(socket);
+    }
+    const open = () => sockets.filter(({ closed }) => !closed).length;
+    await eventually(() => open() === 16);
+    await using signer = await connectSigner(at.socket);
+    const killing = signer.kill();
+    await eventually(() => open() === 15);
+    gate.open();
+    expect(await killing).toMatchObject({ cancellations: { sent: 1 } });
+  });
+
+  it("has 128 connections without a complete request, of which the one that waited longest is closed for a new one", async () => {
     await using _ = await serve();
     const request = "GET /v1/signer HTTP/1.1\r\nhost: x\r\n\r\n";
     /** Opens a connection, and waits until a request on it was answered. */
@@ -497,16 +577,16 @@ describe("a hostile program", () => {
       return socket;
     };
     const sockets: Socket[] = [];
-    for (let index = 0; index < 64; index += 1) {
+    for (let index = 0; index < 128; index += 1) {
       sockets.push(await open());
     }
-    await standsStill(() => sockets.filter(({ closed }) => closed).length);
-    expect(sockets.filter(({ closed }) => closed)).toEqual([]);
-    const [first] = sockets;
+    const closed = () => sockets.flatMap((socket, index) => (socket.closed ? [index] : []));
+    await standsStill(() => closed().length);
+    expect(closed()).toEqual([]);
     const more = await open();
-    await eventually(() => first?.closed === true);
-    await standsStill(() => sockets.filter(({ closed }) => closed).length);
-    expect(sockets.filter(({ closed }) => closed)).toEqual([first]);
+    await eventually(() => closed().length > 0);
+    await standsStill(() => closed().length);
+    expect(closed()).toEqual([0]);
     for (const socket of [...sockets, more]) {
       socket.destroy();
     }
@@ -550,7 +630,7 @@ it("a socket that answers too much is refused", async () => {
   await new Promise((resolve) => other.close(resolve));
 });
 
-it("a request is repeated once if its connection was closed before it was answered", async () => {
+it("a request is repeated on a new connection if its connection was closed before it was answered", async () => {
   const served: string[] = [];
   const sockets = new Set<unknown>();
   const other = createServer((request, response) => {

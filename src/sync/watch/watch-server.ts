@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { quoted } from "../../errors/error-text.js";
 import { CanceledError, ConnectionError, RequestError } from "../../errors/index.js";
-import { hostCheck, limitConnections } from "../../http-server/hardening.js";
+import { hasBody, hostCheck, limitWaiting } from "../../http-server/hardening.js";
 import { assertKnownKeys, invalidTypeError } from "../../input/assert.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
@@ -14,11 +14,11 @@ import { page, pageScript, pageStyle } from "./page/page.js";
 import { isReady, type SyncSnapshot } from "./sync-snapshot.js";
 import type { SyncState } from "./sync-state.js";
 
-/** Maximum number of concurrent connections. */
-const MAX_CONNECTIONS = 64;
-/** Time limits of a request's head, of a whole request, and of an idle connection. */
-const HEAD_MS = 5000;
-const REQUEST_MS = 10_000;
+/** Maximum number of connections without a complete request, and of all connections. */
+const MAX_WAITING = 128;
+const MAX_CONNECTIONS = 192;
+/** Time limits until a request is complete, and of an idle connection. */
+const REQUEST_MS = 5000;
 const INACTIVE_MS = 15_000;
 /** Responses of more bytes are compressed if the client accepts that. */
 const ZIPPED_BYTES = 4096;
@@ -93,13 +93,14 @@ export async function startWatch(options: WatchOptions): Promise<Watch> {
   const server = createServer(
     {
       maxHeaderSize: MAX_HEAD_BYTES,
-      headersTimeout: HEAD_MS,
+      headersTimeout: REQUEST_MS,
       requestTimeout: REQUEST_MS,
       connectionsCheckingInterval: 1000,
     },
     (request, response) => void answer(request).then((made) => send(request, response, made)),
   );
-  limitConnections(server, MAX_CONNECTIONS);
+  limitWaiting(server, MAX_WAITING);
+  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = INACTIVE_MS;
   throwIfAborted(signal);
   const url = await listenOn(server, host, port);
@@ -133,10 +134,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, head
     ...headers,
     ...(zipped && { "content-encoding": "gzip" }),
     "content-length": bytes.length,
-    // A body that was not asked for is not read.
-    ...(request.headers["content-length"] !== undefined || request.headers["transfer-encoding"] !== undefined
-      ? { connection: "close" }
-      : {}),
+    ...(hasBody(request) && { connection: "close" }), // A body that was not asked for is not read.
   });
   response.end(request.method === "HEAD" ? undefined : bytes);
 }

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { get } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { afterEach, expect, it } from "@jest/globals";
 import { createSyncState, startWatch } from "tradewire/sync";
 
@@ -31,5 +31,27 @@ it("answers /healthz beside 200 connections that never send a whole request", as
       expect(answer.statusCode).toBe(200);
       answer.resume();
     }
+  }
+});
+
+it("answers /healthz while 64 connections that send half a request are opened at once, again and again", async () => {
+  const watch = await startWatch({ listen: "127.0.0.1:0", state: createSyncState() });
+  closers.push(() => watch.close());
+  const port = Number(new URL(watch.url).port);
+  const open: Socket[] = [];
+  for (let round = 0; round < 10; round += 1) {
+    for (const half of open.splice(0)) {
+      half.destroy();
+    }
+    const asked = get(`${watch.url}/healthz`, { agent: false });
+    for (let count = 0; count < 64; count += 1) {
+      const half = connect(port, "127.0.0.1").on("error", () => undefined);
+      closers.push(() => half.destroy());
+      half.write("GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nX-Slow: ");
+      open.push(half);
+    }
+    const [answer] = await once(asked, "response");
+    expect(answer.statusCode).toBe(200);
+    answer.resume();
   }
 });
