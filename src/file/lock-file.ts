@@ -4,14 +4,14 @@ import { constants, copyFile, link, open, readdir, readFile, rename, rm, stat, w
 import { dirname, join } from "node:path";
 import { hasErrorCode } from "../errors/node-errors.js";
 import { randomUUID, startInterval } from "../runtime/index.js";
-import { hasEnded, isLocalProcess, processMark, temporaryName } from "./temporary-files.js";
+import { temporaryName, threadMark, threadState } from "./temporary-files.js";
 
 /** Interval of the holder's heartbeats. */
 const HEARTBEAT_MS = 5000;
-/** After this time without a heartbeat a lock is stale, unless its process is known to be alive. */
+/** After this time without a heartbeat a lock is stale, unless its thread is known to run. */
 export const STALE_MS = 60_000;
 
-/** A lock that this process holds. Disposing of it releases the lock. */
+/** A lock that this thread holds. Disposing of it releases the lock. */
 export interface Lock extends AsyncDisposable {
   readonly held: true;
   /**
@@ -23,7 +23,7 @@ export interface Lock extends AsyncDisposable {
   isHeld(): boolean;
 }
 
-/** A lock that another process holds, or that this process holds already. */
+/** A lock that another process or thread holds, or that this thread holds already. */
 export interface LockInUse {
   readonly held: false;
   /** The process that holds it, if it runs on this machine. */
@@ -37,10 +37,11 @@ interface Claim {
 }
 
 /**
- * Acquires a lock, which is a file. The lock of a process that has ended on the same machine and boot is free
+ * Acquires a lock, which is a file. The lock of a process or worker thread that has ended on the same machine and boot is free
  * immediately. Elsewhere, for example in another container, it is free {@link STALE_MS} after the last heartbeat. So is a
- * file that does not identify its process in this way, such as one with only a process id, which may by now belong to any
- * process, in a container almost always to the first one.
+ * file that does not identify its thread in this way, such as one with only a process id, which may by now belong to any
+ * process, in a container almost always to the first one. A thread that runs keeps its lock even if its heartbeats are late: what
+ * it was writing when it was suspended is written when it continues.
  *
  * If several processes find a stale lock at the same time, one of them gets it. A stale lock is never removed and created
  * again. A process first acquires a second lock, which is named after the content of the stale lock, verifies that the
@@ -116,7 +117,7 @@ async function sweepLock(folder: string, name: string, names: readonly string[])
   }
   const path = join(folder, name);
   const [mark = ""] = (await read(path))?.text.split(" ") ?? [];
-  if (!(await hasEnded(mark))) {
+  if ((await threadState(mark)) !== "ended") {
     return;
   }
   // The content of a second lock may become the first one's meanwhile, so the first one is read last.
@@ -187,11 +188,12 @@ async function createFrom(file: string, path: string): Promise<void> {
 
 async function isStale({ text, heartbeatMs }: Claim, candidate: string): Promise<boolean> {
   const [mark = ""] = text.split(" ");
-  if (await isLocalProcess(mark)) {
-    return await hasEnded(mark);
+  const state = await threadState(mark);
+  if (state !== "unknown") {
+    return state === "ended";
   }
   const { mtimeMs: nowMs } = await stat(candidate); // By the clock of the file system.
-  return (await hasEnded(mark)) || nowMs - heartbeatMs > STALE_MS;
+  return nowMs - heartbeatMs > STALE_MS;
 }
 
 /** Returns the path of the second lock, whose holder may replace a stale lock or release its own. */
@@ -207,11 +209,11 @@ function hashOf(text: string): string {
 }
 
 async function createClaim(): Promise<string> {
-  return `${(await processMark()) ?? ""} ${randomUUID()}`;
+  return `${(await threadMark()) ?? ""} ${randomUUID()}`;
 }
 
 function pidOf(text: string | undefined): number | undefined {
-  const [, pid] = /^[0-9a-f]{16}-(\d+)-\d+ /.exec(text ?? "") ?? [];
+  const [, pid] = /^[0-9a-f]{16}-(\d+)-\d+-\d+ /.exec(text ?? "") ?? [];
   return pid === undefined ? undefined : Number(pid);
 }
 

@@ -4,54 +4,72 @@ import { randomBytes } from "../runtime/index.js";
 import { nodeProcess } from "../runtime/node-process.js";
 
 /**
- * Chooses the name of a temporary file. On Linux the name identifies the process that writes the file: a hash of the
- * machine, its boot and its process namespace, the process id, and the process's start time.
+ * Chooses the name of a temporary file. On Linux the name identifies the thread that writes the file: see {@link threadMark}.
  *
  * @returns a unique name
  */
 export async function temporaryName(): Promise<string> {
-  const mark = await processMark();
+  const mark = await threadMark();
   const random = randomBytes(8).toString("hex");
   return `.tradewire-${mark === undefined ? "" : `${mark}-`}${random}.part`;
 }
 
 /**
- * Returns a name of this process from which others can find out whether it lives.
+ * Returns a name of this thread from which others can find out whether it runs. A worker thread can end long before its process.
  *
- * @returns a hash of the machine, its boot and its process namespace, the process id, and the process's start time, which
+ * @returns a hash of the machine, its boot and its process namespace, the process id, and the thread's id and start time, which
  *   macOS and Windows do not provide; `undefined` if the system does not identify machines
  */
-export async function processMark(): Promise<string | undefined> {
+export async function threadMark(): Promise<string | undefined> {
+  if (!isLinux) {
+    const scope = await processScope();
+    return scope && `${scope}-${process.pid}-${UNKNOWN}-${UNKNOWN}`;
+  }
+  const thread = ownThread();
+  const status = thread && (await statusOf(`${process.pid}/task/${thread}`).catch(() => undefined));
   const scope = await processScope();
-  const started = scope === undefined ? undefined : isLinux ? (await statusOf(process.pid))?.started : UNKNOWN_START;
-  return started === undefined ? undefined : `${scope}-${process.pid}-${started}`;
+  return scope && status && `${scope}-${process.pid}-${thread}-${status.started}`;
 }
 
+/** Whether a thread runs; `unknown` if that cannot be found out. */
+export type ThreadState = "running" | "ended" | "unknown";
+
 /**
- * Returns whether a process has certainly ended.
+ * Finds out whether a thread runs.
  *
- * @param mark the process, from {@link processMark}
- * @returns false also for processes of other machines, containers and boots
+ * @param mark the thread, from {@link threadMark}
+ * @returns `unknown` also for threads of other machines, containers and boots, and if a later thread may have the same id
  */
-export async function hasEnded(mark: string): Promise<boolean> {
-  const [, of, pid, started] = /^([0-9a-f]{16})-(\d+)-(\d+)$/.exec(mark) ?? [];
-  return pid !== undefined && of === (await processScope()) && (await isDead(Number(pid), started));
+export async function threadState(mark: string): Promise<ThreadState> {
+  const [, of, pid, thread, started] = /^([0-9a-f]{16})-(\d+)-(\d+)-(\d+)$/.exec(mark) ?? [];
+  if (pid === undefined || of !== (await processScope())) {
+    return "unknown";
+  }
+  try {
+    process.kill(Number(pid), 0); // Signal 0 only checks.
+  } catch (reason) {
+    if (hasErrorCode(reason, "ESRCH")) {
+      return "ended";
+    }
+  }
+  if (started === UNKNOWN || ownThread() === undefined) {
+    return "unknown";
+  }
+  try {
+    const status = await statusOf(`${pid}/task/${thread}`);
+    if (status !== undefined) {
+      // What has ended but was not reaped is a zombie; a different start time is another thread.
+      return /^[ZX]$/.test(status.state) || status.started !== started ? "ended" : "running";
+    }
+    return (await statusOf(pid)) === undefined ? "unknown" : "ended"; // The processes of other users may be hidden.
+  } catch {
+    return "unknown";
+  }
 }
 
 /**
- * Returns whether {@link hasEnded} is certain about a process.
- *
- * @param mark the process, from {@link processMark}
- * @returns false for processes of other machines, containers and boots, and if a later process may have the same id
- */
-export async function isLocalProcess(mark: string): Promise<boolean> {
-  const scope = await processScope();
-  return scope !== undefined && mark.startsWith(`${scope}-`) && !mark.endsWith(`-${UNKNOWN_START}`);
-}
-
-/**
- * Removes the temporary files and folders of killed processes. Those of running processes, of other machines, containers
- * and boots, and those whose name does not identify a process stay.
+ * Removes the temporary files and folders of killed processes and threads. Those of running threads, of other machines,
+ * containers and boots, and those whose name does not identify a thread stay.
  *
  * @param folder the folder in which files are saved; if it cannot be read, nothing is done
  */
@@ -59,8 +77,8 @@ export async function sweepTemporary(folder: string): Promise<void> {
   for (const name of await nodeFiles()
     .promises.readdir(folder)
     .catch(() => [])) {
-    const [, mark] = /^\.tradewire-([0-9a-f]{16}-\d+-\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
-    if (mark !== undefined && (await hasEnded(mark))) {
+    const [, mark] = /^\.tradewire-([0-9a-f]{16}-\d+-\d+-\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
+    if (mark !== undefined && (await threadState(mark)) === "ended") {
       await nodeFiles()
         .promises.rm(nodePaths().join(folder, name), { recursive: true })
         .catch(() => undefined); // It may belong to another user.
@@ -69,8 +87,21 @@ export async function sweepTemporary(folder: string): Promise<void> {
 }
 
 const isLinux = nodeProcess?.platform === "linux";
-/** Replaces an unknown start time. On Linux no process has it. */
-const UNKNOWN_START = "0";
+/** Replaces an unknown thread and an unknown start time. On Linux no thread has them. */
+const UNKNOWN = "0";
+
+/**
+ * Returns the id of this thread; `undefined` if the system does not provide it, or if `/proc` is that of another process namespace,
+ * in which this process has another id.
+ */
+function ownThread(): string | undefined {
+  try {
+    const [pid, , thread] = nodeFiles().readlinkSync("/proc/thread-self").split("/"); // Not on a thread that reads files.
+    return pid === String(process.pid) ? thread : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Identifies the set of processes with distinct ids; `undefined` if the system does not provide it. */
 async function processScope(): Promise<string | undefined> {
@@ -105,28 +136,24 @@ function hashOf(parts: readonly string[]): string {
     .slice(0, 16);
 }
 
-async function isDead(pid: number, started: string | undefined): Promise<boolean> {
-  try {
-    process.kill(pid, 0); // Signal 0 only checks.
-  } catch (reason) {
-    if (hasErrorCode(reason, "ESRCH")) {
-      return true;
-    }
-  }
-  const now = await statusOf(pid);
-  // A process that has ended but was not reaped is a zombie; a different start time is another process.
-  return now !== undefined && (/^[ZX]$/.test(now.state) || now.started !== started);
-}
-
-/** The state of a process, and when it started in ticks of the clock since the boot; undefined if they cannot be read. */
-async function statusOf(pid: number): Promise<{ readonly state: string; readonly started: string } | undefined> {
-  try {
-    const stat = await nodeFiles().promises.readFile(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name, which can contain anything. These are fields 3 and 22 (proc_pid_stat(5)).
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    const [state, started] = [fields[0], fields[19]];
-    return state === undefined || started === undefined ? undefined : { state, started };
-  } catch {
-    return undefined;
-  }
+/**
+ * Returns the state of a process or thread, and when it started in ticks of the clock since the boot.
+ *
+ * @param of the process id, or `PID/task/THREAD`
+ * @returns `undefined` if it has ended, or belongs to another user and is hidden
+ * @throws the system's error, for example without free file descriptors
+ */
+async function statusOf(of: string): Promise<{ readonly state: string; readonly started: string } | undefined> {
+  const stat = await nodeFiles()
+    .promises.readFile(`/proc/${of}/stat`, "utf8")
+    .catch((reason: unknown) => {
+      if (!hasErrorCode(reason, "ENOENT") && !hasErrorCode(reason, "ESRCH")) {
+        throw reason;
+      }
+      return "";
+    });
+  // The second field is the program's name, which can contain anything. These are fields 3 and 22 (proc_pid_stat(5)).
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [state, started] = [fields[0], fields[19]];
+  return state === undefined || started === undefined ? undefined : { state, started };
 }

@@ -8,6 +8,7 @@ import { FileError, TradewireError } from "../errors/index.js";
 import { fileError } from "../errors/node-errors.js";
 import { syncFolder } from "../file/atomic-file.js";
 import { type Lock, takeLock } from "../file/lock-file.js";
+import { isMountPoint } from "../file/mount-point.js";
 import { assertText } from "../input/assert.js";
 import { wholeNumber } from "../input/schemas.js";
 import type { Journal } from "./journal.js";
@@ -48,8 +49,8 @@ interface Pending {
  *
  * @param path path of the file, in a folder that exists
  * @returns the journal; disposing of it frees the file
- * @throws {@link FileError} if another process uses it, it has several names, it cannot be read or written, or it is not a
- *   journal
+ * @throws {@link FileError} if another process uses it, it has several names or is mounted by itself, it cannot be read or written,
+ *   or it is not a journal
  *
  * @example
  * await using journal = await openFileJournal("orders.journal");
@@ -74,8 +75,14 @@ export async function openFileJournal(path: string): Promise<Journal> {
   try {
     file = await open(realPath, "a+", 0o600);
     const stats = await file.stat({ bigint: true });
+    // Each path has a lock of its own.
     if (stats.nlink > 1n) {
-      throw severalNames(path); // Each name has a lock of its own.
+      throw severalPaths(path, "has other names, which are hard links", "Remove them, or copy the file");
+    }
+    if (await isMountPoint(realPath)) {
+      const advice =
+        "Mount the folder of the journal instead, for example with `docker run -v /data/journals:/journals`";
+      throw severalPaths(path, "is mounted by itself, so it has another path", advice);
     }
     const { intents, size } = await readLines(file, path);
     await file.truncate(size);
@@ -89,11 +96,10 @@ export async function openFileJournal(path: string): Promise<Journal> {
   }
 }
 
-function severalNames(path: string): FileError {
-  return new FileError(`${path} has other names, which are hard links`, {
+function severalPaths(path: string, problem: string, advice: string): FileError {
+  return new FileError(`${path} ${problem}`, {
     code: Code.FailedPrecondition,
-    advice:
-      "Remove them, or copy the file: a program that opens the journal by another name could send the same intent.",
+    advice: `${advice}: a program that opens the journal by another path could send the same intent.`,
   });
 }
 

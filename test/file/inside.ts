@@ -1,2 +1,2 @@
 export { saveAtomically } from "../../src/file/atomic-file.js";
-export { processMark, temporaryName } from "../../src/file/temporary-files.js";
+export { temporaryName, threadMark } from "../../src/file/temporary-files.js";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Lock, sweepLocks, takeLock } from "../../src/file/lock-file.js";
 import { builtProgram } from "../support/built-program.js";
-import { processMark } from "./inside.js";
+import { threadMark } from "./inside.js";
 
 let folder: string;
 let path: string;
@@ -31,10 +31,10 @@ const hashOf = (text: string) => createHash("sha256").update(text).digest("hex")
 
 /** The claim of a process that has ended. */
 async function staleClaim(): Promise<string> {
-  const [owner, , began] = ((await processMark()) ?? "").split("-");
+  const [owner, , , began] = ((await threadMark()) ?? "").split("-");
   const child = spawn("true");
   await once(child, "exit");
-  return `${owner}-${child.pid}-${began} x`;
+  return `${owner}-${child.pid}-${child.pid}-${began} x`;
 }
 
 describe("takeLock", () => {
@@ -64,7 +64,7 @@ describe("takeLock", () => {
   it.each([
     ["of nobody knows whom", ""],
     ["with a bare process id", String(process.pid)],
-    ["of another machine", "0123456789abcdef-1-1 x"],
+    ["of another machine", "0123456789abcdef-1-1-1 x"],
   ])("takes that %s once it is a minute old", async (_, text) => {
     await writeFile(path, text);
     expect(await takeLock(path)).toMatchObject({ held: false });
@@ -76,7 +76,7 @@ describe("takeLock", () => {
   it("is swept of what a process left that was killed in its release, and of nothing else", async () => {
     const second = (text: string) =>
       writeFileSync(join(folder, `lock.${hashOf(text)}`), text === "living" ? living : ended);
-    const [ended, living] = [await staleClaim(), `${await processMark()} x`];
+    const [ended, living] = [await staleClaim(), `${await threadMark()} x`];
     second("released"); // Its lock is gone.
     await sweepLocks(folder);
     expect(await readdir(folder)).toEqual([]);

@@ -6,13 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { hostname, networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import {
-  hasEnded,
-  isLocalProcess,
-  processMark,
-  sweepTemporary,
-  temporaryName,
-} from "../../src/file/temporary-files.js";
+import { sweepTemporary, temporaryName, threadMark, threadState } from "../../src/file/temporary-files.js";
 
 const { readFile } = fs;
 
@@ -38,10 +32,10 @@ afterEach(() => rmSync(folder, { recursive: true }));
 /** The parts of this process's own name: who, when it began, and what no other has. */
 async function parts() {
   const name = await temporaryName();
-  const [, owner = "", pid = "", began = "", random = ""] =
-    /^\.tradewire-([0-9a-f]{16})-(\d+)-(\d+)-([0-9a-f]{16})\.part$/.exec(name) ?? [];
+  const [, owner = "", pid = "", thread = "", began = "", random = ""] =
+    /^\.tradewire-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)-([0-9a-f]{16})\.part$/.exec(name) ?? [];
   expect(owner).not.toBe("");
-  return { owner, pid, began, random };
+  return { owner, pid, thread, began, random };
 }
 
 /** The id of a process that has ended. */
@@ -81,22 +75,25 @@ describe("the name of a temporary file", () => {
 });
 
 describe("a system that does not say which process is which", () => {
-  it.each([/^\/proc\/sys\//, /^\/proc\/\d+\/stat$/])("has names without one (%s cannot be read)", async (path) => {
-    missing = path;
-    expect(await temporaryName()).toMatch(/^\.tradewire-[0-9a-f]{16}\.part$/);
-  });
+  it.each([/^\/proc\/sys\//, /^\/proc\/\d+\/task\/\d+\/stat$/])(
+    "has names without one (%s cannot be read)",
+    async (path) => {
+      missing = path;
+      expect(await temporaryName()).toMatch(/^\.tradewire-[0-9a-f]{16}\.part$/);
+    },
+  );
 
   it("keeps all files", async () => {
     const { owner, random } = await parts();
     missing = /^\/proc\/sys\//;
-    const names = [`.tradewire-${owner}-${ended()}-1-${random}.part`, "x.part"];
+    const names = [`.tradewire-${owner}-${ended()}-1-1-${random}.part`, "x.part"];
     expect(await left(...names)).toEqual(names);
   });
 
   it("may be a machine without an id", async () => {
     missing = /^\/etc\/machine-id$/;
     const { owner, random } = await parts();
-    expect(await left(`.tradewire-${owner}-${ended()}-1-${random}.part`)).toEqual([]);
+    expect(await left(`.tradewire-${owner}-${ended()}-1-1-${random}.part`)).toEqual([]);
   });
 });
 
@@ -120,54 +117,64 @@ describe("macOS and Windows", () => {
   });
 });
 
-describe("the name of a process", () => {
-  it("certainly says of a process of here alone whether it runs", async () => {
-    const own = (await processMark()) ?? "";
-    const { owner, pid } = await parts();
-    const marks = [own, `${owner}-${ended()}-1`, `${owner}-${pid}-0`, `${"0".repeat(16)}-${pid}-1`, `x${own}`];
-    expect(await Promise.all(marks.map(isLocalProcess))).toEqual([true, true, false, false, false]);
-    missing = /^\/proc\/sys\//;
-    expect(await isLocalProcess(own)).toBe(false);
+describe("the name of a thread", () => {
+  it("certainly says of a thread of here alone whether it runs", async () => {
+    const own = (await threadMark()) ?? "";
+    const { owner, pid, thread, began } = await parts();
+    const states = {
+      [own]: "running",
+      [`${owner}-${ended()}-1-1`]: "ended",
+      [`${owner}-${pid}-${ended()}-${began}`]: "ended",
+      [`${owner}-${pid}-${thread}-1`]: "ended",
+      [`${owner}-${pid}-0-0`]: "unknown",
+      [`${"0".repeat(16)}-${pid}-1-1`]: "unknown",
+      [`x${own}`]: "unknown",
+      [`${own}x`]: "unknown",
+      "": "unknown",
+    };
+    const found = Object.keys(states).map(async (mark) => [mark, await threadState(mark)]);
+    expect(Object.fromEntries(await Promise.all(found))).toEqual(states);
   });
 
-  it("is that of an ended one only if it is whole", async () => {
-    const { owner } = await parts();
-    const mark = `${owner}-${ended()}-1`;
-    const marks = [mark, `x${mark}`, `${mark}x`, "", owner];
-    expect(await Promise.all(marks.map(hasEnded))).toEqual([true, false, false, false, false]);
+  it("says nothing where it cannot be read", async () => {
+    const own = (await threadMark()) ?? "";
+    missing = /^\/proc\/sys\//;
+    expect(await threadState(own)).toBe("unknown");
+    missing = /^\/proc\/\d+\/task\//;
+    expect(await threadState(own)).toBe("unknown");
   });
 });
 
 describe("the sweep of temporary files", () => {
   it("removes those of processes that have ended", async () => {
     const { owner, random } = await parts();
-    expect(await left(`.tradewire-${owner}-${ended()}-1234-${random}.part`)).toEqual([]);
+    expect(await left(`.tradewire-${owner}-${ended()}-1-1234-${random}.part`)).toEqual([]);
   });
 
   it("removes folders of theirs with what is in them", async () => {
     const { owner, random } = await parts();
-    const inside = join(folder, `.tradewire-${owner}-${ended()}-1234-${random}.part`);
+    const inside = join(folder, `.tradewire-${owner}-${ended()}-1-1234-${random}.part`);
     mkdirSync(inside);
     writeFileSync(join(inside, "a.csv"), "");
     expect(await left()).toEqual([]);
   });
 
   it("removes those of processes whose id was given to another", async () => {
-    const { owner, pid, began, random } = await parts();
-    expect(await left(`.tradewire-${owner}-${pid}-${Number(began) - 1}-${random}.part`)).toEqual([]);
+    const { owner, pid, thread, began, random } = await parts();
+    expect(await left(`.tradewire-${owner}-${pid}-${thread}-${Number(began) - 1}-${random}.part`)).toEqual([]);
   });
 
   it("keeps those of processes that live", async () => {
     const { owner, random } = await parts();
     const stat = await readFile("/proc/1/stat", "utf8");
     const began = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-    const names = [await temporaryName(), `.tradewire-${owner}-1-${began}-${random}.part`].sort();
+    const names = [await temporaryName(), `.tradewire-${owner}-1-1-${began}-${random}.part`].sort();
     expect(await left(...names)).toEqual(names);
   });
 
   it("keeps those of processes that must not be asked, or of which nothing can be read", async () => {
     const { owner, random } = await parts();
-    const names = [await temporaryName(), `.tradewire-${owner}-${ended()}-1-${random}.part`].sort();
+    const names = [await temporaryName(), `.tradewire-${owner}-${ended()}-1-1-${random}.part`].sort();
     const { kill } = process;
     process.kill = () => {
       throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
@@ -183,12 +190,12 @@ describe("the sweep of temporary files", () => {
     const { owner, random } = await parts();
     const dead = ended();
     const names = [
-      `.tradewire-${"0".repeat(16)}-${dead}-1-${random}.part`,
+      `.tradewire-${"0".repeat(16)}-${dead}-1-1-${random}.part`,
       `.tradewire-${random}.part`,
-      `.tradewire-${owner}-${dead}-1-${random}.part.zip`,
-      `x.tradewire-${owner}-${dead}-1-${random}.part`,
+      `.tradewire-${owner}-${dead}-1-1-${random}.part.zip`,
+      `x.tradewire-${owner}-${dead}-1-1-${random}.part`,
       `.tradewire-${owner}-${dead}-${random}.part`,
-      `.tradewire-${owner}-${dead}-1-${random}0.part`,
+      `.tradewire-${owner}-${dead}-1-1-${random}0.part`,
       "chain-1-trades-1-1000.zip",
     ].sort();
     expect(await left(...names)).toEqual(names);
