@@ -186,7 +186,13 @@ async function sendNew(
         throw overtaken(id);
       }
       const sending = sendUntilAnswered(transactions, transaction, (ending) => submit({ signal: ending }), false);
-      return { ...prepared, isNew: true, isChecked: true, submit: sending };
+      return {
+        ...prepared,
+        isNew: true,
+        isChecked: true,
+        submit: sending,
+        resend: resending(transactions, transaction),
+      };
     });
     return { kind: "waited", outcome };
   } catch (reason) {
@@ -221,6 +227,7 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
     isNew: false,
     isChecked: false, // A node that is behind accepts what is in a block already, so its answer proves nothing.
     submit: sendUntilAnswered(transactions, transaction, undefined, true),
+    resend: resending(transactions, transaction),
   }));
   return { kind: "waited", outcome };
 }
@@ -241,8 +248,7 @@ function sendUntilAnswered(
   first: ((signal: AbortSignal) => Promise<Submission>) | undefined,
   mayHaveBeenSent: boolean,
 ): (signal: AbortSignal, decided: AbortSignal) => Promise<Submission> {
-  const again = (signal: AbortSignal) =>
-    transactions.submitTransaction({ tx: transaction, type: SubmitTransactionRequest_Type.SYNC }, { signal });
+  const again = resending(transactions, transaction);
   return async (callers, decided) => {
     const sending = linkedController(callers);
     const { signal } = sending;
@@ -277,6 +283,11 @@ function sendUntilAnswered(
       leave();
     }
   };
+}
+
+/** Returns a submission of a transaction that may have been sent before. */
+function resending(transactions: Transactions, tx: Transaction): (signal: AbortSignal) => Promise<Submission> {
+  return (signal) => transactions.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC }, { signal });
 }
 
 function asError(reason: unknown): TradewireError {

@@ -15,8 +15,8 @@ import { ownerMismatch, resultMismatch, type Sent, sentTransaction } from "./sen
 import { commandParts, type Outcome, outcomeOfResult, partOutcome } from "./transaction-outcome.js";
 import { type StopOrderState, stopOrderState } from "./transaction-records.js";
 import {
+  findEvidence,
   findTraces,
-  isProvenAbsent,
   readLastBlock,
   readStopOrder,
   resultWaitMs,
@@ -82,6 +82,8 @@ export interface ReadyTransaction {
    * @param decided is aborted when its response no longer matters
    */
   readonly submit: (signal: AbortSignal, decided: AbortSignal) => Promise<Submission>;
+  /** Sends it again after results may be missing and it has no records: a node that was restarted has forgotten it. */
+  readonly resend?: (signal: AbortSignal) => Promise<unknown>;
 }
 
 /** Blocks beyond those that the network counts: it may execute a transaction one block later, and events may come late. */
@@ -154,11 +156,18 @@ async function sendAndWait(
 ): Promise<ExecutedCommand> {
   const { transaction, isNew, isChecked, submit } = ready;
   const decided = new AbortController();
+  let isSubmitted = false; // And not refused.
   const wait = awaitResult(node.watch, sent, {
     signal,
     lastBlock,
     // What happened while the events were lost cannot be replayed: its records show it.
-    lookUp: async () => (await findTraces(services, sent)).proof,
+    async lookUp() {
+      const traces = await findTraces(services, sent);
+      if (isSubmitted && traces.proof === undefined && !traces.isExecuted) {
+        void ready.resend?.(signal).catch(() => undefined);
+      }
+      return traces;
+    },
     onDecided: () => decided.abort(),
   });
   void wait.ended.then(() => decided.abort());
@@ -182,12 +191,13 @@ async function sendAndWait(
         throw reason;
       }
     }
+    isSubmitted = true;
     wait.submitted(known.txHash);
     const ending = await wait.ended;
     if (ending.kind !== "seen" && callers?.aborted === true) {
       throw await unknownOutcome(transaction, new CanceledError({ cause: callers.reason }));
     }
-    const outcome = await outcomeOfEnding(services, known, ending, doubt);
+    const outcome = await outcomeOfEnding({ services, sent: known, patience: signal }, ending, doubt);
     return { txHash: known.txHash, computedTxHash: sent.txHash, transaction, outcome };
   } finally {
     wait.close();
@@ -239,8 +249,8 @@ async function searchAndWait(
 ): Promise<Outcome> {
   const wait = awaitResult(node.watch, sent, { signal });
   try {
-    const traces = await findTraces(services, sent);
-    if (await isProvenAbsent(services, sent, traces)) {
+    const traces = await findEvidence(services, sent);
+    if (traces === "absent") {
       return absentOutcome(sent);
     }
     const isLate = services.deadline?.aborted === true; // There is no time to look again.
@@ -253,8 +263,7 @@ async function searchAndWait(
       isOver || isUp
         ? outcomeOfTraces(traces, sent, isOver ? "its result is sent only once" : TIMED_OUT)
         : await outcomeOfEnding(
-            { ...services, earlier: traces.lookedAt },
-            sent,
+            { services: { ...services, earlier: traces.lookedAt }, sent, patience: signal },
             ending ?? (await wait.ended),
             "an earlier block may have it",
           );
@@ -286,24 +295,30 @@ async function averageBlockMs(
   return averageMs > 0 && averageMs < 60_000 ? averageMs : DEFAULT_BLOCK_MS;
 }
 
+/** A transaction whose outcome is determined. */
+export interface Determination {
+  /** The services to ask for traces of it. */
+  readonly services: TraceServices;
+  readonly sent: Sent;
+  /** Ends the wait for blocks after which the absence of records is evidence. */
+  readonly patience: AbortSignal;
+}
+
 /**
  * Determines the outcome of a transaction whose result did not arrive.
  *
- * @param services the services to ask for traces of it
- * @param sent the transaction
+ * @param determination the transaction
  * @param reason why its result did not arrive
  * @param mayBeAbsent whether the absence of records may prove that it was not executed
  * @returns the outcome that its records, or their absence, prove; otherwise `unknown`, with all places that were searched
  */
 async function outcomeByTraces(
-  services: TraceServices,
-  sent: Sent,
+  { services, sent, patience }: Determination,
   reason: string,
   mayBeAbsent: boolean,
 ): Promise<Outcome> {
-  const traces = await findTraces(services, sent);
-  const isAbsent = mayBeAbsent && (await isProvenAbsent(services, sent, traces));
-  return isAbsent ? absentOutcome(sent) : outcomeOfTraces(traces, sent, reason);
+  const traces = await (mayBeAbsent ? findEvidence(services, sent, patience) : findTraces(services, sent));
+  return traces === "absent" ? absentOutcome(sent) : outcomeOfTraces(traces, sent, reason);
 }
 
 /** The outcome of a transaction that is proven to be absent. */
@@ -341,22 +356,21 @@ const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
 /**
  * Determines the outcome of a transaction.
  *
- * @param services the services to ask for traces of it
- * @param sent the transaction
+ * @param determination the transaction
  * @param ending how the wait for its result ended
  * @param doubt why a block may contain it although no result with its hash arrived; `undefined` if no block may
  * @returns the outcome
  */
 export async function outcomeOfEnding(
-  services: TraceServices,
-  sent: Sent,
+  determination: Determination,
   ending: Ending,
   doubt: string | undefined,
 ): Promise<Outcome> {
-  const unknown = (reason: string, mayBeAbsent = true) => outcomeByTraces(services, sent, reason, mayBeAbsent);
+  const { services, sent } = determination;
+  const unknown = (reason: string, mayBeAbsent = true) => outcomeByTraces(determination, reason, mayBeAbsent);
   switch (ending.kind) {
     case "seen":
-      return outcomeOfSeenResult(services, sent, ending);
+      return outcomeOfSeenResult(determination, ending);
     case "too old": {
       const reason = `no block up to ${ending.block} contains it, and later blocks cannot`;
       const { similar } = ending;
@@ -429,11 +443,11 @@ async function differentHeight(services: TraceServices, block: bigint): Promise<
 
 /** The outcome by the network's result, which is checked to be of this transaction. */
 async function outcomeOfSeenResult(
-  services: TraceServices,
-  sent: Sent,
+  determination: Determination,
   { result, block, stopOrders }: Extract<Ending, { readonly kind: "seen" }>,
 ): Promise<Outcome> {
-  const unknown = (reason: string) => outcomeByTraces(services, sent, reason, false);
+  const { services, sent } = determination;
+  const unknown = (reason: string) => outcomeByTraces(determination, reason, false);
   const hash = result.hash.toUpperCase();
   const which = sent.isHashOfNode === true ? `the node reports the hash ${hash}, whose result in` : "its result in";
   const difference = resultMismatch(sent, result);

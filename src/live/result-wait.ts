@@ -56,11 +56,8 @@ export interface WaitLimits {
   readonly signal: AbortSignal;
   /** The last block in which the network accepts the transaction; `undefined` if unknown. */
   readonly lastBlock?: bigint | undefined;
-  /**
-   * Searches for records of the transaction. It is called with each block after results may be missing; some blocks
-   * later the wait ends. Without it, the wait lasts until the time limit.
-   */
-  readonly lookUp?: (() => Promise<Proof | undefined>) | undefined;
+  /** Searches for records of the transaction. It is called from time to time after results may be missing. */
+  readonly lookUp?: (() => Promise<Look>) | undefined;
   /**
    * Called when the response to the submission no longer matters: the result arrived, or no block can contain it any
    * more.
@@ -71,11 +68,15 @@ export interface WaitLimits {
 /** An outcome that records prove. */
 type Proof = Exclude<Outcome, { readonly status: "unknown" }>;
 
-/**
- * How many blocks are waited for after results of others may not have come. A network takes a transaction into one of its
- * next blocks; that it was in one of those that were missed is likely then.
- */
-const BLOCKS_AFTER_LOSS = 5;
+/** What a search for records shows. */
+export interface Look {
+  readonly proof: Proof | undefined;
+  /** Whether a block contains the transaction, so that a result that was lost will not come any more. */
+  readonly isExecuted: boolean;
+}
+
+/** How many blocks are each followed by a look after results may be missing. Each later look doubles the number of blocks. */
+const EAGER_LOOKS = 5;
 
 /** How many blocks beyond its own a result waits for the events of its stop orders, which a node may send later. */
 const BLOCKS_FOR_STOP_ORDERS = 1n;
@@ -97,8 +98,14 @@ type State =
   | { readonly kind: "waiting" }
   /** Its result arrived; the events of its stop orders may follow. */
   | ({ readonly kind: "seen" } & Placed)
-  /** Results may not have come; that many blocks are still waited for. */
-  | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint; readonly left: number }
+  /** Results may not have come. `blocks` have ended since, and the next look follows the block of the number `nextLook`. */
+  | {
+      readonly kind: "missed";
+      readonly from: bigint | undefined;
+      readonly to: bigint;
+      readonly blocks: number;
+      readonly nextLook: number;
+    }
   /** All results arrived, and it cannot be in a later block. The submission may still be in flight. */
   | Omit<Extract<Ending, { readonly kind: "too old" }>, "similar">;
 
@@ -106,6 +113,10 @@ type State =
 interface SubmissionState {
   readonly kind: "in flight" | "ended";
   readonly txHash: string;
+}
+
+function nextLookAfter(blocks: number): number {
+  return blocks < EAGER_LOOKS ? blocks + 1 : blocks * 2;
 }
 
 function createEnding(): { readonly ended: Promise<Ending>; readonly end: (ending: Ending) => void } {
@@ -182,6 +193,8 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
   const { ended, end } = createEnding();
   let submission: SubmissionState = { kind: "in flight", txHash: sent.txHash };
   let state: State = { kind: "waiting" };
+  let isLooking = false;
+  let wasExecuted = false;
 
   /** Ends the wait if the known facts suffice. When it is late, a result suffices without its stop orders. */
   function settle(isLate = false): void {
@@ -202,7 +215,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     settle();
   }
 
-  function timeUp(): void {
+  function giveUp(): void {
     settle(true);
     end(state.kind === "missed" ? { kind: "missed", from: state.from, to: state.to } : { kind: "time up" });
   }
@@ -214,17 +227,36 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     if (state.kind === "seen") {
       settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
     } else if (state.kind === "missed") {
-      state = { ...state, left: state.left - 1 };
-      if (lookUp !== undefined && state.left <= 0) {
-        timeUp();
-      }
-      void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
+      onBlockAfterLoss(block, state);
     } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
       transition({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
     }
   }
 
-  signal.addEventListener("abort", timeUp, { once: true });
+  function onBlockAfterLoss(block: bigint, missed: Extract<State, { readonly kind: "missed" }>): void {
+    const blocks = missed.blocks + 1;
+    const isLookDue = blocks >= missed.nextLook && lookUp !== undefined && !isLooking;
+    state = { ...missed, blocks, nextLook: isLookDue ? nextLookAfter(blocks) : missed.nextLook };
+    if (lastBlock !== undefined && block >= lastBlock) {
+      giveUp();
+    } else if (isLookDue) {
+      void look(lookUp);
+    }
+  }
+
+  async function look(lookUp: () => Promise<Look>): Promise<void> {
+    isLooking = true;
+    const { proof, isExecuted } = await lookUp();
+    isLooking = false;
+    if (proof !== undefined) {
+      end({ kind: "proved", outcome: proof });
+    } else if (isExecuted && wasExecuted && state.kind === "missed") {
+      giveUp(); // Its result is lost, and the records have had a block's time to become complete.
+    }
+    wasExecuted = isExecuted;
+  }
+
+  signal.addEventListener("abort", giveUp, { once: true });
   const stop = watch.observe({
     result(result, block) {
       const hash = result.hash.toUpperCase();
@@ -243,7 +275,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     missed(from, to) {
       if (state.kind === "waiting" || state.kind === "missed") {
         const first = state.kind === "missed" ? state.from : from;
-        state = { kind: "missed", from: first, to, left: BLOCKS_AFTER_LOSS + 1 };
+        state = { kind: "missed", from: first, to, blocks: 0, nextLook: 1 };
       }
     },
     failed(error) {
@@ -259,7 +291,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
       transition(state.kind === "seen" || seen === undefined ? state : { kind: "seen", ...seen });
     },
     close() {
-      signal.removeEventListener("abort", timeUp);
+      signal.removeEventListener("abort", giveUp);
       stop();
     },
   };

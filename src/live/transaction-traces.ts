@@ -182,29 +182,61 @@ const ABSENCE_MARGIN = 25n;
 /** How long a data node may take to write the core's last block, and the pause between two looks, in milliseconds. */
 const [MAX_WRITING_MS, WRITING_POLL_MS] = [10_000, 250];
 
+/** The pause after the first of the looks for evidence, and the longest one, in milliseconds. */
+const [EVIDENCE_POLL_MS, MAX_EVIDENCE_POLL_MS] = [1000, 10_000];
+
 /**
- * Returns whether a transaction was certainly not executed and can no longer be: the network does not accept it any
- * more, and a data node that has all blocks that could contain it has none of the records that it would have left.
+ * Searches for traces of a transaction. Where there are none, finds whether it was certainly not executed and can no
+ * longer be: the network does not accept it any more, and a data node that has all blocks that could contain it has none
+ * of the records that it would have left. Blocks until then are waited for.
  *
  * @param services the node's services @param sent the known facts about the transaction
- * @param traces the traces that were found of it
- * @returns whether it is certain; also false if the node does not respond
+ * @param patience ends the wait for blocks; without it, there is one search
+ * @returns `absent` if it is certain that it was not and will not be executed; otherwise its traces
  */
-export async function isProvenAbsent(services: TraceServices, sent: Sent, traces: Traces): Promise<boolean> {
+export async function findEvidence(
+  services: TraceServices,
+  sent: Sent,
+  patience?: AbortSignal,
+): Promise<Traces | "absent"> {
+  for (let pauseMs = EVIDENCE_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_EVIDENCE_POLL_MS)) {
+    const traces = await findTraces(services, sent);
+    if (!traces.isWithoutRecords) {
+      return traces;
+    }
+    const absence = await absenceOf(services, sent);
+    if (absence === "proven") {
+      return "absent";
+    }
+    if (absence === "unprovable" || patience === undefined || patience.aborted) {
+      return traces;
+    }
+    await wait(pauseMs, patience).catch(() => undefined);
+  }
+}
+
+/**
+ * Returns whether the absence of records proves that a transaction was not and will not be executed: now, perhaps after
+ * more blocks, or never.
+ */
+async function absenceOf(services: TraceServices, sent: Sent): Promise<"proven" | "open" | "unprovable"> {
   const { blockHeight } = sent;
-  if (blockHeight === undefined || !traces.isWithoutRecords) {
-    return false;
+  if (blockHeight === undefined) {
+    return "unprovable";
   }
   try {
     const { height, spamPowNumberOfPastBlocks: past } = await services.core.lastBlockHeight({}, lookOptions(services));
     const age = height - blockHeight;
-    if (past === 0 || age <= BigInt(past) + ABSENCE_MARGIN || age > MAX_ABSENCE_BLOCKS) {
-      return false;
+    if (past === 0 || age > MAX_ABSENCE_BLOCKS) {
+      return "unprovable";
+    }
+    if (age <= BigInt(past) + ABSENCE_MARGIN) {
+      return "open";
     }
     await dataNodeIsCurrent(services); // The records are read afterwards: then they are those of all these blocks.
-    return (await findTraces(services, sent)).isWithoutRecords;
+    return (await findTraces(services, sent)).isWithoutRecords ? "proven" : "open";
   } catch {
-    return false;
+    return "open"; // The node did not respond.
   }
 }
 

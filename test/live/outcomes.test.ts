@@ -14,9 +14,10 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { transports } from "../contract/transports.js";
-import { startCuttingProxy } from "../support/cutting-proxy.js";
+import { type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventually, standsStill } from "../support/eventually.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 function order(marketId = market, size = 1n) {
   const { GTC } = Order_TimeInForce;
@@ -213,6 +214,59 @@ test("a batch that was carried out while the events were lost is unknown, and wh
       { place: "spam statistics", found: expect.stringContaining("was used by 1 transactions") },
       expect.objectContaining({ place: "last block" }),
     ]),
+  });
+});
+
+describe("a transaction that no block had taken when the events were lost", () => {
+  /** Sends an order that does not reach the node, and waits for its outcome. */
+  async function lost(node: Devnode, client: Client) {
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const tx = await client.signCommand(submission(), { signer });
+    node.failNext({ method: "vega.api.v1.CoreService/SubmitTransaction", with: "UNAVAILABLE" });
+    let isWaiting = (): void => {};
+    const waits = new Promise<void>((resolve) => {
+      isWaiting = resolve;
+    });
+    const sending = client.submitTransaction({ tx }, { until: "executed", timeoutMs: 60_000, onWait: isWaiting });
+    return { tx, waits, sending };
+  }
+
+  async function loseBlock(node: Devnode, proxy: CuttingProxy): Promise<void> {
+    proxy.isDown = true;
+    proxy.cut();
+    await node.makeBlock();
+    proxy.isDown = false;
+  }
+
+  // The network refuses it 100 blocks after its own (v0.78.0, `verifyWithLock` in core/pow/engine.go).
+  test("is waited for until the absence of its order proves that it has failed, 20 seconds later", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using node = await startDevnode({ blockMs: 160 });
+    await using proxy = await startCuttingProxy(node.grpcUrl);
+    await using client = clientOf(node, proxy.url);
+    const { waits, sending } = await lost(node, client);
+    await runtime.until(waits);
+    await loseBlock(node, proxy);
+    const lostAt = runtime.monotonicMs();
+    const { outcome } = await runtime.until(sending);
+    expect(outcome).toMatchObject({ status: "failed", evidence: "absence", parts: [{ status: "failed" }] });
+    expect(runtime.monotonicMs() - lostAt).toBeGreaterThan(19_000);
+    expect(runtime.monotonicMs() - lostAt).toBeLessThan(30_000);
+  });
+
+  test("has the result of the block that takes it 20 blocks later", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    await using node = await startDevnode({ blockMs: 160 });
+    await using proxy = await startCuttingProxy(node.grpcUrl);
+    await using client = clientOf(node, proxy.url);
+    await using other = clientOf(node);
+    const { tx, waits, sending } = await lost(node, client);
+    await runtime.until(waits);
+    await loseBlock(node, proxy);
+    await runtime.pass(20 * 160);
+    await runtime.until(other.submitTransaction({ tx }));
+    const { outcome } = await runtime.until(sending);
+    expect(outcome).toMatchObject({ status: "executed", evidence: "result" });
   });
 });
 
