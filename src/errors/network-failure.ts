@@ -66,6 +66,10 @@ const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: ErrorT
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
 ]);
 
+/** OpenSSL's other reasons not to accept a certificate (X509_verify_cert_error_string), as Node names them. */
+const NOT_ACCEPTED =
+  /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_C|INVALID_(CA|PURPOSE)$|PATH_LENGTH_EXCEEDED$|HOSTNAME_MISMATCH$|UNSPECIFIED$)/;
+
 /** The reply to the first TLS message was not TLS. For the code EPROTO, only the message says so. */
 const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 const NOT_TLS_MESSAGE = /:(wrong version number|packet length too long|http request):/;
@@ -73,7 +77,7 @@ const NOT_TLS_MESSAGE = /:(wrong version number|packet length too long|http requ
 /** The reply was not HTTP, or not the expected version. Over TLS, a server without HTTP/2 says so in the handshake. */
 const OTHER_PROTOCOL = /^(HPE_|ERR_HTTP2_ERROR$)|_NO_APPLICATION_PROTOCOL$/;
 
-const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/;
+const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_)/;
 const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|EPROTO$|ERR_SSL_|ERR_TLS_|ERR_STREAM_|ERR_HTTP2_)/;
 
 /** The errors that {@link markConnecting} has marked. */
@@ -90,6 +94,16 @@ export function markConnecting(reason: unknown): Error {
   const error = isError(reason) ? reason : new Error(String(reason));
   ofConnecting.add(error);
   return error;
+}
+
+/**
+ * Returns whether an error is a failure to connect, so that no part of the call was sent.
+ *
+ * @param reason the error that was thrown; its causes are searched too
+ * @returns whether it is
+ */
+export function isConnecting(reason: unknown): boolean {
+  return causesOf(reason).some(isOfConnecting);
 }
 
 /** The errors that {@link markNothingReceived} has marked. */
@@ -126,12 +140,16 @@ export function connectTimeoutError(): Error {
 export function networkFailure(reason: unknown, url: string): NetworkFailure | undefined {
   const codes = errorCodes(reason);
   const causes = causesOf(reason);
-  const connected = !causes.some(isOfConnecting);
+  const connected = !isConnecting(reason);
   const first = <T>(find: (code: string) => T | undefined) => codes.map(find).find((found) => found !== undefined);
   const notTrusted = first((code) => NOT_TRUSTED.get(code));
   if (notTrusted !== undefined) {
     const [summary, advice] = notTrusted;
     return { summary, connected, advice, errorCode: TLS_FAILED };
+  }
+  if (!connected && codes.some((code) => NOT_ACCEPTED.test(code))) {
+    const summary = "the server's certificate is not trusted";
+    return { summary, connected, advice: CHECK_TLS, errorCode: TLS_FAILED };
   }
   const isPlain = codes.some((code) => NOT_TLS.test(code) || (code === "EPROTO" && saysNotTls(reason)));
   if (!connected && isPlain) {

@@ -187,13 +187,15 @@ export function randomUUID(): string {
 }
 
 /**
- * Starts to open a connection. All transports except `grpc-js` connect here.
+ * Starts to open a connection. All transports except `grpc-js` connect here. TLS verifies the server's certificate, even with
+ * `NODE_TLS_REJECT_UNAUTHORIZED=0`, unless the options say otherwise.
  *
  * @param options the server, and the TLS options if it uses TLS
  * @returns the socket, as Node's `net.connect` and `tls.connect` return it
  */
 export function connect(options: ConnectionOptions): Socket {
-  return current.connect(options);
+  const { tls } = options;
+  return current.connect(tls === undefined ? options : { ...options, tls: { rejectUnauthorized: true, ...tls } });
 }
 
 /** Stops a timer. Once the timer has ended, or was stopped, it does nothing. */

@@ -18,6 +18,7 @@ function makeFiles() {
     right: authority.certify("IP:127.0.0.1"),
     named: authority.certify("DNS:node.example"),
     expired: authority.certify("IP:127.0.0.1", -1),
+    ofClient: authority.certify("IP:127.0.0.1\nextendedKeyUsage=clientAuth"),
     client: authority.certify("DNS:client"),
     otherCaFile: stranger.caFile,
     otherClient: stranger.certify("DNS:client"),
@@ -101,6 +102,7 @@ export const tlsCases: readonly Case[] = [
     ({ expired, caFile }) => [serving(expired), { caFile }],
     refused("the server's certificate has expired"),
   ),
+  tlsCase("a certificate for clients", ({ ofClient, caFile }) => [serving(ofClient), { caFile }], notTrusted),
   tlsCase(
     "another name",
     ({ named, caFile }) => [serving(named), { caFile }],

@@ -30,6 +30,7 @@ export interface Way {
 /** What a client has besides its URL. */
 export interface WayOptions extends Pick<ClientConfig, "proxy" | "timeouts" | "retry"> {
   readonly tls?: NonNullable<ClientConfig["grpc"]>["tls"];
+  readonly headers?: Readonly<Record<string, string>>;
   readonly keepaliveMs?: number;
 }
 
@@ -38,12 +39,12 @@ const lists: Way["call"] = async (client, options) => {
 };
 
 function over(transport: "grpc" | "grpc-js"): Way["connect"] {
-  return (url, { tls, keepaliveMs, ...more } = {}) =>
-    createClient({ retry: { tries: 1 }, ...more, transport, grpc: { url, tls, keepaliveMs } });
+  return (url, { tls, headers, keepaliveMs, ...more } = {}) =>
+    createClient({ retry: { tries: 1 }, ...more, transport, grpc: { url, tls, headers, keepaliveMs } });
 }
 
-const overRest: Way["connect"] = (url, { tls, keepaliveMs: _, ...more } = {}) =>
-  createClient({ retry: { tries: 1 }, ...more, transport: "rest", rest: { url, tls } });
+const overRest: Way["connect"] = (url, { tls, headers, keepaliveMs: _, ...more } = {}) =>
+  createClient({ retry: { tries: 1 }, ...more, transport: "rest", rest: { url, tls, headers } });
 
 /** All ways. */
 export const ways: readonly Way[] = [

@@ -1,10 +1,11 @@
 import { isIP, type Socket } from "node:net";
-import { ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { proxyFor } from "../../config/proxy.js";
 import { TradewireError } from "../../errors/index.js";
-import { networkFailure } from "../../errors/network-failure.js";
+import { isConnecting, markConnecting } from "../../errors/network-failure.js";
+import { toConnectError } from "../call-failure.js";
 import { connectionOptions } from "../connection-options.js";
 import { connectSignal, enterTunnel } from "../connector.js";
 import { silentProxy, unreachableProxy } from "../proxy-tunnel.js";
@@ -30,7 +31,7 @@ type AttemptState =
   | { readonly kind: "connecting" }
   | { readonly kind: "entering"; readonly proxy: string }
   | { readonly kind: "securing" }
-  | { readonly kind: "failed"; readonly error: TradewireError };
+  | { readonly kind: "failed"; readonly error: Error };
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 
@@ -50,8 +51,8 @@ export function createChannelPath(
   const proxy = addresses === undefined ? proxyFor(proxies, url) : undefined;
   const server = connectionOptions(url);
   const isSecure = server.tls !== undefined;
-  const base = isSecure ? credentials.createSsl() : credentials.createInsecure();
   const serverName = config.tls?.serverName ?? server.host;
+  const base = isSecure ? secureCredentials({}, serverName) : credentials.createInsecure();
   let state: AttemptState = { kind: "connecting" };
 
   /** Opens the tunnel, and returns the certificates for TLS. */
@@ -88,15 +89,16 @@ export function createChannelPath(
       async connect(socket) {
         const { tunnel, material } = await prepare(socket);
         if (material !== undefined && material !== current) {
-          const { ca, cert, key } = material;
           connector.destroy();
-          connector = withServerName(
-            serverName,
-            credentials.createSsl(pem(ca), pem(key), pem(cert)),
-          )._createSecureConnector(...args);
+          connector = secureCredentials(material, serverName)._createSecureConnector(...args);
           current = material;
         }
-        return connector.connect(tunnel);
+        try {
+          return await connector.connect(tunnel);
+        } catch (reason) {
+          state = { kind: "failed", error: markConnecting(reason) };
+          throw reason;
+        }
       },
       getCallCredentials: () => connector.getCallCredentials(),
       destroy() {
@@ -106,8 +108,8 @@ export function createChannelPath(
     };
   };
 
-  function failure(error: ConnectError): TradewireError | undefined {
-    if (networkFailure(error, url)?.connected !== false) {
+  function failure(error: ConnectError): Error | undefined {
+    if (!isConnecting(error)) {
       return undefined;
     }
     switch (state.kind) {
@@ -128,25 +130,29 @@ export function createChannelPath(
     credentials: Object.create(base, { _createSecureConnector: { value: createConnector } }),
     explain(error) {
       const cause = failure(error);
-      return cause === undefined ? error : new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+      return cause === undefined ? error : toConnectError(cause);
     },
   };
 }
 
 const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text));
 
-/** Makes TLS send no server name for an IP address (RFC 6066, 3). grpc-js would send the address. */
-function withServerName(serverName: string, secure: ChannelCredentials): ChannelCredentials {
-  if (isIP(serverName) !== 0) {
-    const createConnector = secure._createSecureConnector.bind(secure);
-    secure._createSecureConnector = (...args) => {
-      const connector = createConnector(...args);
-      const options: unknown = Reflect.get(connector, "connectionOptions"); // The options of Node's TLS.
-      if (typeof options === "object" && options !== null) {
-        Reflect.deleteProperty(options, "servername");
-      }
-      return connector;
-    };
-  }
+/** Returns the credentials of TLS. They verify the server's certificate, even with `NODE_TLS_REJECT_UNAUTHORIZED=0`. */
+function secureCredentials({ ca, cert, key }: TlsMaterial, serverName: string): ChannelCredentials {
+  const secure = credentials.createSsl(pem(ca), pem(key), pem(cert), { rejectUnauthorized: true });
+  return isIP(serverName) === 0 ? secure : withoutServerName(secure);
+}
+
+/** Makes TLS send no server name, as for an IP address (RFC 6066, 3). grpc-js would send the address. */
+function withoutServerName(secure: ChannelCredentials): ChannelCredentials {
+  const createConnector = secure._createSecureConnector.bind(secure);
+  secure._createSecureConnector = (...args) => {
+    const connector = createConnector(...args);
+    const options: unknown = Reflect.get(connector, "connectionOptions"); // The options of Node's TLS.
+    if (typeof options === "object" && options !== null) {
+      Reflect.deleteProperty(options, "servername");
+    }
+    return connector;
+  };
   return secure;
 }

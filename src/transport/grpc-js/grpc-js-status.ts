@@ -150,12 +150,12 @@ function localError(status: StatusObject, wasStarted: boolean): ConnectError {
   // grpc-js has no message for a proxy that refuses the connection.
   const message = last === "undefined" ? "no connection through the proxy" : (last ?? details);
   const nodeCode = nodeCodeOf(message);
-  const coded = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
+  const reason = Object.assign(new Error(message), nodeCode !== undefined && { code: nodeCode });
   const isConnecting =
     !wasStarted &&
     (last !== undefined ||
       /^(?:Name resolution failed|No connection established|Failed to start HTTP\/2 stream)/.test(details));
-  const cause = coded !== undefined && isConnecting ? markConnecting(coded) : coded;
+  const cause = isConnecting ? markConnecting(reason) : nodeCode === undefined ? undefined : reason;
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);
 }
 
