@@ -12,6 +12,8 @@ const BACKSLASH = 0x5c;
 const OPEN_OBJECT = 0x7b;
 const OPEN = new Set([OPEN_OBJECT, 0x5b]);
 const CLOSE = new Set([0x7d, 0x5d]);
+/** The byte order mark of UTF-8, which a stream may begin with. */
+const MARK = Bytes.of(0xef, 0xbb, 0xbf);
 const WHITESPACE = new Set(Bytes.from(" \t\n\r"));
 /** The first bytes of JSON values. */
 const VALUE_START = new Set(Bytes.from('{["-0123456789tfn'));
@@ -91,6 +93,8 @@ export async function* parseJsonValues(
   let open: OpenValue | undefined;
   const accumulator = createByteAccumulator();
   let offset = 0;
+  /** The number of bytes of the byte order mark at the start. */
+  let markSize = 0;
 
   for await (const bytes of source) {
     const chunk = parseChunk("the stream", bytes);
@@ -98,12 +102,17 @@ export async function* parseJsonValues(
     while (at < chunk.length) {
       if (open === undefined) {
         const byte = chunk[at] as number;
+        if (markSize === offset + at && byte === MARK[markSize]) {
+          markSize += 1;
+          at += 1;
+          continue;
+        }
         if (WHITESPACE.has(byte) || punctuation.takes(byte)) {
           at += 1;
           continue;
         }
         const isValue = anyValue ? VALUE_START.has(byte) : byte === OPEN_OBJECT;
-        if (!isValue || !punctuation.takesValue()) {
+        if (!isValue || markSize % MARK.length !== 0 || !punctuation.takesValue()) {
           throw malformed(`expected ${punctuation.expected()} at byte ${offset + at}, but found ${quote(chunk, at)}`);
         }
         open = { depth: 0, inString: false, escaped: false, inScalar: false, ended: false };

@@ -8,7 +8,6 @@ import { type SavedFile, saveAtomically } from "../file/atomic-file.js";
 import { readTarget, type SaveTarget } from "../file/save-target.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parsePositiveInteger } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
-import { throwTrailingError } from "../json/error-tail.js";
 import { assertDelimitedBody, createBodyValidator, mediaTypeOf } from "../json/http-body.js";
 import { linkedController } from "../signal/abort.js";
 import { type CheckedLedgerRequest, ledgerFileNameFor } from "./ledger-request.js";
@@ -129,7 +128,7 @@ export function createLedgerExport(parts: LedgerParts): LedgerExport {
   const { request, options, startingOver, fail } = parts;
   const decoding = { name: NAME, maxRowBytes: options.maxRowBytes };
 
-  const body = (call?: BodyCall) => throwTrailingError(receiveBody(parts, call));
+  const body = (call?: BodyCall) => receiveBody(parts, call);
   const batches = () => decodeCsv(body(), decoding);
 
   async function save(target: string, force: boolean, contextValues: ContextValues): Promise<SavedLedger> {

@@ -80,7 +80,7 @@ describe("jsonObjects", () => {
     expect((await refusal('{}\n[{"a":1}]')).summary).toBe(
       'expected a JSON object at byte 3, but found "[{\\"a\\":1}]"',
     );
-    for (const other of ['"text"', "1", "null", "{},{}", "\ufeff{}", "}", "\u001e{}"]) {
+    for (const other of ['"text"', "1", "null", "{},{}", "{}\ufeff{}", "}", "\u001e{}"]) {
       expect((await refusal(other)).summary).toMatch(/^expected a JSON object at byte [02]/);
     }
   });

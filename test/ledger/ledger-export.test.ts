@@ -1,7 +1,6 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
@@ -16,8 +15,6 @@ import {
   ProtocolError,
   RequestError,
 } from "tradewire";
-import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
-import { createLedgerExport } from "../../src/ledger/ledger-export.js";
 import { eventually } from "../support/eventually.js";
 import { type ExportServer, type Script, serveExport, type Wire } from "../support/export-server.js";
 import { collect, failureOf } from "../support/listing-clients.js";
@@ -377,6 +374,9 @@ describe("any table and any error behind any part of it", () => {
     );
 
   it("are told apart", async () => {
+    const { now, script } = changing();
+    await using server = await serveExport("raw", script);
+    await using client = createClient({ transport: "rest", rest: { url: server.url }, retry: { tries: 1 } });
     await fc.assert(
       fc.asyncProperty(
         table,
@@ -389,26 +389,8 @@ describe("any table and any error behind any part of it", () => {
           const place = at % (whole.length + 1);
           const object = Buffer.from(JSON.stringify({ error: { code, message: message, details: [] } }));
           const sent = Buffer.concat([whole.subarray(0, place), object]);
-          const ledger = createLedgerExport({
-            request: { partyId },
-            options: {},
-            startingOver: () => Promise.reject(new Error("not saved")),
-            fail: (reason) => {
-              throw reason;
-            },
-            open: async () => ({
-              header: new Headers({ "content-type": "application/grpc" }),
-              message: (async function* () {
-                for (let from = 0; from < sent.length; from += pieceSize) {
-                  yield create(HttpBodySchema, {
-                    contentType: "text/csv",
-                    data: sent.subarray(from, from + pieceSize),
-                  });
-                }
-              })(),
-            }),
-          });
-          const { all, error } = await taken(ledger.batches());
+          Object.assign(now, { data: sent, pieceSize });
+          const { all, error } = await taken(client.exportLedgerEntries({ partyId }).batches());
           const found = all.flatMap((batch) => batch.rows);
           expect(wanted.slice(0, found.length)).toEqual(found);
           expect(

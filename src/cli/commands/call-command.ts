@@ -14,13 +14,11 @@ import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Command } from "commander";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { transportsOf } from "../../config/config-schema.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
 import { quotedPath } from "../../errors/node-errors.js";
 import { saveUnverified } from "../../file/atomic-file.js";
 import type { Client } from "../../index.js";
 import { anyToObject, knownTypes } from "../../json/any.js";
-import { throwTrailingError } from "../../json/error-tail.js";
 import { assertDelimitedBody, mediaTypeOf } from "../../json/http-body.js";
 import { isHttpBody, messageToJson } from "../../json/message-json.js";
 import { connectionOf } from "../../listing/paging-method.js";
@@ -121,11 +119,7 @@ async function runCall(
   }
   const messages = responses(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
   if (options.out !== undefined) {
-    await writeBody(
-      messages,
-      { ...options, out: options.out, isRest: transportsOf(config.transport).includes("rest") },
-      context,
-    );
+    await writeBody(messages, { ...options, out: options.out }, context);
     return;
   }
   const isForPerson = context.out.isTTY === true && !isJson(options) && method.methodKind === "unary";
@@ -351,19 +345,17 @@ function checkEnd(header: Headers): void {
  * Writes the bytes of `google.api.HttpBody` messages to a file, all or nothing, or to standard output as they arrive.
  *
  * @param messages the messages
- * @param options the target, whether to replace a file, the format of the result, and whether they may come over REST: a gateway may
- *   append an error object to the bytes
+ * @param options the target, whether to replace a file, and the format of the result
  * @param context the streams of the command, and the signal that interrupts it
- * @throws {@link NodeError} if a gateway appended an error object to the bytes
  * @throws {@link FileError} if the file cannot be written, or exists
  */
 async function writeBody(
   messages: AsyncIterable<Message>,
-  options: CallOptions & { readonly out: string; readonly isRest: boolean },
+  options: CallOptions & { readonly out: string },
   context: CommandContext,
 ): Promise<void> {
-  const { out, force = false, isRest } = options;
-  const bytes = isRest ? throwTrailingError(dataOf(messages)) : dataOf(messages);
+  const { out, force = false } = options;
+  const bytes = dataOf(messages);
   if (out === STANDARD) {
     for await (const chunk of bytes) {
       await writeOut(context, chunk);

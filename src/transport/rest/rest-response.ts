@@ -8,6 +8,7 @@ import { findField } from "../../http-rule/request-fields.js";
 import { sizeOf } from "../../json/answer-size.js";
 import { createByteAccumulator } from "../../json/byte-accumulator.js";
 import { parseEnvelope } from "../../json/envelope.js";
+import { createErrorTail } from "../../json/error-tail.js";
 import { mediaTypeOf } from "../../json/http-body.js";
 import { parseJsonObjects, parseJsonValues } from "../../json/json-stream.js";
 import { isJsonObject } from "../../json/json-values.js";
@@ -272,15 +273,32 @@ export async function* readResponseMessages<O extends DescMessage>(
         yield messageFromJson(desc, wrapField(rule, result), options.registry, size);
       }
     } else if (isHttpBody(desc)) {
-      const contentType = response.header.get("content-type") ?? "";
-      for await (const data of response.body) {
-        yield httpBodyPart(desc, contentType, data);
+      for await (const data of withoutErrorTail(response)) {
+        yield httpBodyPart(desc, response.header.get("content-type") ?? "", data);
       }
     } else {
       throw await notJsonError(response);
     }
   } catch (reason) {
     throw toConnectError(reason);
+  }
+}
+
+/** Returns the bytes of a raw body. A gateway whose stream fails appends its error object to them, which is thrown. */
+async function* withoutErrorTail({ body, header }: RestResponse): AsyncGenerator<Uint8Array> {
+  const tail = createErrorTail();
+  for await (const bytes of body) {
+    const free = tail.push(bytes);
+    if (free.length > 0) {
+      yield free;
+    }
+  }
+  const { rest, error } = tail.finish();
+  if (rest.length > 0) {
+    yield rest;
+  }
+  if (error !== undefined) {
+    throw errorFromObject(error.object, header);
   }
 }
 

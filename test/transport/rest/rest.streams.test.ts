@@ -1,12 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { toJson } from "@bufbuild/protobuf";
+import { isMessage, type Message, toJson } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ProtocolError } from "tradewire";
+import { NodeError, ProtocolError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import { knownTypes } from "../../support/any.js";
+import { cutEvery } from "../../support/archives.js";
 import { chunk, head, type RawAnswer, whole } from "../../support/raw-http.js";
 import {
   CHUNKED,
@@ -27,9 +30,55 @@ afterEach(async () => {
 });
 afterAll(() => server.close());
 
+const bodyMethods = TradingDataService.methods.filter(
+  ({ methodKind, output }) => methodKind === "server_streaming" && output.typeName === HttpBodySchema.typeName,
+);
+
+// network-notes.md, "Export": "the gateway appends a JSON object {"error":{..}} straight after the last archive byte".
+describe.each(bodyMethods.map((method) => [method.name, method] as const))("the body of %s over REST", (_, method) => {
+  const error = { code: Code.Internal, message: "no segment", details: [] };
+  const bytes = 'DATA\nwith a {, an {"err and {"error":1 in it\n';
+  const body = Buffer.from(`${bytes}${JSON.stringify({ error })}`);
+
+  it.each([1, 7, body.length])(
+    "ends with the error that the gateway appended to it, in pieces of %s bytes",
+    async (size) => {
+      const header = head("200 OK", { ...ZIP_TYPE, ...CHUNKED });
+      server.answer = { pieces: [header, ...cutEvery(body, size).map(chunk), chunk("")], ending: "end" };
+      const input = (async function* () {
+        yield {};
+      })();
+      const { message } = await connect().transport.stream(method, undefined, undefined, {}, input);
+      const parts: Message[] = [];
+      const ended = await failure(
+        (async () => {
+          for await (const part of message) {
+            parts.push(part);
+          }
+        })(),
+      );
+      expect(data(parts.filter((part) => isMessage(part, HttpBodySchema)))).toBe(bytes);
+      expect(ended).toMatchObject({ code: Code.Internal, rawMessage: "no segment", cause: { object: error } });
+      expect(ended.cause).toBeInstanceOf(NodeError);
+    },
+  );
+});
+
 describe("streams of envelopes over REST", () => {
   const extensions = [{ "@type": "type.googleapis.com/google.protobuf.StringValue", value: "é}{" }];
   const stream = `${result("PK\u0003\u0004", { extensions })}${result("")}${result("rest")}`;
+
+  it.each([1, 2, 5])("may begin with a byte order mark, in pieces of %s bytes", async (size) => {
+    const pieces = cutEvery(Buffer.from(`\ufeff${stream}`), size);
+    const messages = await exported({ pieces: [head("200 OK", JSON_TYPE), ...pieces], ending: "end" });
+    expect(data(messages)).toBe("PK\u0003\u0004rest");
+  });
+
+  it("may not begin with half of a byte order mark", async () => {
+    const pieces = [head("200 OK", JSON_TYPE), Uint8Array.of(0xef, 0xbb), stream];
+    const error = await ownFailure(exported({ pieces, ending: "end" }));
+    expect(error.summary).toContain("expected a JSON object at byte 2");
+  });
 
   it("are read the same wherever they are cut", async () => {
     const bytes = Buffer.from(stream);
