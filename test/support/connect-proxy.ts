@@ -23,10 +23,12 @@ export interface ConnectProxyOptions {
   readonly credentials?: string;
   /** The certificate of a proxy that speaks TLS. */
   readonly tls?: TlsOptions;
+  /** The port of this machine to which every tunnel leads; by default the one that is asked for. */
+  readonly to?: number;
 }
 
 /** Start a proxy that opens tunnels (CONNECT), and refuses everything else. */
-export async function startConnectProxy({ credentials, tls }: ConnectProxyOptions = {}): Promise<ConnectProxy> {
+export async function startConnectProxy({ credentials, tls, to }: ConnectProxyOptions = {}): Promise<ConnectProxy> {
   const requests: IncomingMessage[] = [];
   const sockets = new Set<Duplex>();
   const server: Server = tls === undefined ? createHttpServer() : createHttpsServer(tls);
@@ -42,7 +44,7 @@ export async function startConnectProxy({ credentials, tls }: ConnectProxyOption
       front.end("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n");
       return;
     }
-    const port = Number(/:(\d+)$/.exec(request.url ?? "")?.[1]);
+    const port = to ?? Number(/:(\d+)$/.exec(request.url ?? "")?.[1]);
     const back = connect(port, "127.0.0.1", () => {
       front.write("HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n");
       back.write(head);

@@ -27,7 +27,8 @@ export function createRawGrpcTransport(
 ): ClosableTransport {
   const { maxMessageBytes, registry = knownTypes } = options;
   const sessions = createSessions(config, options);
-  const prefix = new URL(config.url).pathname.replace(/\/$/, "");
+  const { host, pathname } = new URL(config.url);
+  const prefix = pathname.replace(/\/$/, "");
 
   return createMessageTransport({
     codec: config.codec === "json" ? jsonCodec(registry) : protoCodec,
@@ -50,6 +51,7 @@ export function createRawGrpcTransport(
           "user-agent": USER_AGENT,
           ...Object.fromEntries(header),
           ":method": "POST",
+          ":authority": host, // Node's own lacks the brackets of an IPv6 address (RFC 3986, 3.2.2).
           ":path": `${prefix}/${method.parent.typeName}/${method.name}`,
           "content-type": `application/grpc+${config.codec}`,
           ...(!isDownload && { "grpc-accept-encoding": GZIP }),
