@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ContextValues } from "@connectrpc/connect";
 import { ProtocolError, RequestError } from "./error-classes.js";
-import { type ErrorText, quoted } from "./error-text.js";
+import { type ErrorText, quoted, truncate } from "./error-text.js";
+import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS } from "./network-failure.js";
 import { isError } from "./node-errors.js";
 
 /** A fault of a response. All transports describe the same fault with the same text. */
@@ -22,10 +23,12 @@ const CHECK_URL = "Check that the URL belongs to the node and to this transport:
  * @returns the fault
  */
 export function unexpectedContentType(contentType: string): ResponseFault {
-  const found =
-    contentType === "" ? "no content type" : `content type ${contentType.split(";", 1)[0]?.trim().toLowerCase()}`;
+  const found = contentType === "" ? "no content type" : `content type ${truncate(contentType, MAX_CONTENT_TYPE)}`;
   return { summary: `unexpected response with ${found}`, code: Code.Unknown, advice: CHECK_URL };
 }
+
+/** The maximum length of a content type in an error, in characters. */
+const MAX_CONTENT_TYPE = 200;
 
 export const TRUNCATED_RESPONSE: ResponseFault = {
   summary: "the response was truncated",
@@ -107,7 +110,7 @@ export const TOO_MANY_ELEMENTS: ResponseFault = {
 };
 
 export const HEADERS_TOO_LARGE: ResponseFault = {
-  summary: "the headers of the response exceed the limit",
+  summary: `the response has more headers than this client accepts: ${MAX_HEADER_FIELDS}, of ${MAX_HEADER_BYTES} bytes together`,
   code: Code.ResourceExhausted,
   advice: "Check the node and any proxy in front of it: no response needs headers of this size.",
 };

@@ -34,6 +34,15 @@ const CHECK_WHETHER_REFUSED =
 const TLS_FAILED = "TW_TLS";
 const TRY_AGAIN = "Try again. If it persists, check the node and the network.";
 
+/** The maximum number of fields of a response's header, except over `grpc-js`. */
+export const MAX_HEADER_FIELDS = 1000;
+
+/** The maximum number of fields of a response's header over `grpc-js`: Node's default for HTTP/2, which it cannot change. */
+const MAX_GRPC_JS_HEADER_FIELDS = 128;
+
+/** The maximum size of a response's header, in bytes: Node's default for HTTP/2. */
+export const MAX_HEADER_BYTES = 65_535;
+
 const NOT_MADE: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "the connection was refused"],
   ["ENOTFOUND", "the hostname could not be resolved"],
@@ -197,22 +206,36 @@ function saysNotTls(reason: unknown): boolean {
   return causesOf(reason).some(({ message }) => NOT_TLS_MESSAGE.test(message));
 }
 
+/** The HTTP/2 error code of a stream that exceeds a limit (RFC 9113, 7: ENHANCE_YOUR_CALM). */
+const OVER_LIMIT = 11;
+
 /** The gRPC codes of HTTP/2 error codes; all others are INTERNAL. */
 const RESET_CODES: ReadonlyMap<number, Code> = new Map([
   [7, Code.Unavailable],
   [8, Code.Canceled],
-  [11, Code.ResourceExhausted],
+  [OVER_LIMIT, Code.ResourceExhausted],
   [12, Code.PermissionDenied],
 ]);
 
 /**
- * Returns the failure of a call whose HTTP/2 stream the server has reset.
+ * Returns the failure of a call whose HTTP/2 stream was reset. The server has reset it, or Node, for a header over the limit: only
+ * for that code it cannot be known who did.
  *
  * @param http2Code the HTTP/2 error code, which is not 0
+ * @param transport the name of the transport
  * @returns the failure
  */
-export function streamReset(http2Code: number): NetworkFailure {
+export function streamReset(http2Code: number, transport?: string): NetworkFailure {
   const code = RESET_CODES.get(http2Code) ?? Code.Internal;
+  if (http2Code === OVER_LIMIT) {
+    const fields = transport === "grpc-js" ? MAX_GRPC_JS_HEADER_FIELDS : MAX_HEADER_FIELDS;
+    return {
+      summary: `the call was reset because a limit was exceeded (HTTP/2 error code ${OVER_LIMIT})`,
+      connected: true,
+      advice: `Either the server limits calls, or the response has more headers than this client accepts over this transport: ${fields}, of ${MAX_HEADER_BYTES} bytes together. Call less often, or check the proxies in front of the node.`,
+      code,
+    };
+  }
   const summary = `the server reset the call (HTTP/2 error code ${http2Code})`;
   return { summary, connected: true, advice: TRY_AGAIN, code };
 }

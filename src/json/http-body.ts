@@ -33,7 +33,7 @@ export function createBodyValidator(mediaType: string): (part: BodyPart) => void
     const found = contentType.split(";", 1)[0]?.trim().toLowerCase();
     if (found === "text/html") {
       // A raw body has the content type of its response.
-      throw responseError(unexpectedContentType(found), { suffix: quoteBodyStart(data) });
+      throw responseError(unexpectedContentType(contentType), { suffix: quoteBodyStart(data) });
     }
     // Chunks after the first may omit the content type.
     if (found !== mediaType && (number === 1 || found !== "")) {

@@ -3,6 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { type Channel, type Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
 import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../errors/call-errors.js";
 import { brokenAnswerError, CallError } from "../call-failure.js";
+import { foreignTypeOf } from "../grpc-content-type.js";
 import { createChangeSignal, type MessageCall } from "../message-call.js";
 import { statusError, toHeaders } from "./grpc-js-status.js";
 
@@ -68,7 +69,7 @@ export function startGrpcJsCall(
       onReceive();
       if (!hasEnded()) {
         const header = toHeaders(received);
-        state = { kind: foreignTypeOf(header) === undefined ? "responding" : "foreign", header };
+        state = { kind: foreignTypeOf(header, FORMATS) === undefined ? "responding" : "foreign", header };
         change.notify();
       }
     },
@@ -175,7 +176,7 @@ interface Response {
 function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTruncated, wasStarted }: Response): Outcome {
   // Without a header, the response may consist of headers alone, which grpc-js reports as the trailer.
   const foreignType =
-    header !== undefined || trailer.has("content-type") ? foreignTypeOf(header ?? trailer) : undefined;
+    header !== undefined || trailer.has("content-type") ? foreignTypeOf(header ?? trailer, FORMATS) : undefined;
   if (status.code !== statusCode.OK) {
     const error = statusError(status, header, { hasMessage: hasMessage || isTruncated, wasStarted });
     const isHttpStatus = error instanceof CallError && error.failure.kind === "HTTP status";
@@ -189,11 +190,8 @@ function outcomeOf(status: StatusObject, { header, trailer, hasMessage, isTrunca
     : { kind: "failed", error: foreignError(foreignType) };
 }
 
-/** Returns the content type of a response that is not gRPC's; `undefined` for one that is. */
-function foreignTypeOf(header: Headers): string | undefined {
-  const contentType = header.get("content-type") ?? "";
-  return /^application\/grpc(?:\+proto)?(?:;|$)/i.test(contentType) ? undefined : contentType;
-}
+/** The formats of messages that the transport decodes. */
+const FORMATS = ["proto"] as const;
 
 const foreignError = (contentType: string): CallError => brokenAnswerError(unexpectedContentType(contentType));
 

@@ -6,12 +6,13 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
-import { findTrailerError, validateResponse } from "@connectrpc/connect/protocol-grpc";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/client-config.js";
-import { TRUNCATED_RESPONSE } from "../../errors/call-errors.js";
+import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../errors/call-errors.js";
 import { decodeMessage } from "../../json/envelope.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";
+import { foreignTypeOf } from "../grpc-content-type.js";
 import { limitInterimResponses } from "../http2-liveness.js";
 import { createChangeSignal, type MessageCall } from "../message-call.js";
 import { createFrameReader, FRAME_HEADER_SIZE, type Frame, writeFrame } from "./frames.js";
@@ -399,11 +400,23 @@ const MESSAGE = "grpc-message";
 const DETAILS = "grpc-status-details-bin";
 const SUCCESS = "0";
 
+const HTTP_OK = 200;
+
+/** The formats of messages that a server may name. */
+const FORMATS = ["proto", "json"] as const;
+
 /** Reads a response's header. Throws a ConnectError unless it is that of gRPC, without compression or with a known one. */
 function readHeader(fields: ResponseFields): Headers {
   const header = new Headers();
   addFields(header, fields);
-  validateResponse(fields[":status"] ?? 0, header);
+  const status = fields[":status"] ?? 0;
+  if (status !== HTTP_OK) {
+    throw new CallError({ kind: "HTTP status", status }, { header });
+  }
+  const foreignType = foreignTypeOf(header, FORMATS);
+  if (foreignType !== undefined) {
+    throw brokenAnswerError(unexpectedContentType(foreignType));
+  }
   assertKnownCompression(header.get("grpc-encoding"));
   return header;
 }

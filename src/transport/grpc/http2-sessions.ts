@@ -10,7 +10,7 @@ import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { ConnectionError } from "../../errors/index.js";
-import { markConnecting } from "../../errors/network-failure.js";
+import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS, markConnecting } from "../../errors/network-failure.js";
 import { monotonicMs, startTimer } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
 import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
@@ -205,8 +205,12 @@ function startSession(shared: Shared, socket: Socket, signal: AbortSignal): Prom
   const { authority, windowBytes, pings, all } = shared;
   return new Promise((resolve, reject) => {
     // Nobody listens to pushed streams, and their errors would crash the process.
-    const settings = { initialWindowSize: windowBytes, enablePush: false };
-    const http2 = connectHttp2(authority, { settings, createConnection: () => socket });
+    const settings = { initialWindowSize: windowBytes, enablePush: false, maxHeaderListSize: MAX_HEADER_BYTES };
+    const http2 = connectHttp2(authority, {
+      settings,
+      maxHeaderListPairs: MAX_HEADER_FIELDS + 1, // The status counts too.
+      createConnection: () => socket,
+    });
     const session: Session = {
       http2,
       socket,

@@ -304,7 +304,7 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
       // With CANCEL after the deadline, the server, which has the same deadline, was first.
       return failure.http2Code === CANCEL && leftMs <= 0
         ? deadlineExceeded(error)
-        : connectionError(streamReset(failure.http2Code), url, error);
+        : connectionError(streamReset(failure.http2Code, context.transport), url, error);
     case "deadline exceeded":
       return deadlineExceeded(error);
     case "not sent": {

@@ -15,6 +15,7 @@ import { isJsonObject } from "../../json/json-values.js";
 import { httpBodyPart, isHttpBody, messageFromJson, parseResponseJson } from "../../json/message-json.js";
 import { toConnectError } from "../call-failure.js";
 import { type BodyParts, decoded, isReadable } from "./content-encoding.js";
+import { headersOf } from "./response-headers.js";
 import { bodyType, errorFromObject, throwErrorIn } from "./rest-error.js";
 import { bodyOf } from "./streaming-client.js";
 import type { CompleteResponse } from "./unary-client.js";
@@ -99,16 +100,10 @@ export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAs
  * Converts the header of a response.
  *
  * @param response the response from Node
- * @returns the header, each field with all its values
+ * @returns the header, as {@link headersOf} returns it
  */
 export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
-  const header = new Headers();
-  for (const [name, values = []] of Object.entries(headersDistinct)) {
-    for (const value of values) {
-      header.append(name, value);
-    }
-  }
-  return header;
+  return headersOf(headersDistinct);
 }
 
 /** Returns the decompressed body. That of a failure ends where it cannot be decompressed, since the status says enough. */
@@ -236,7 +231,8 @@ export function isJson(mediaType: string, orText: boolean): boolean {
  * @returns the error, which quotes the beginning
  */
 export async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
-  return responseError(unexpectedContentType(response.mediaType), { suffix: await quoted(response) });
+  const contentType = response.header.get("content-type") ?? "";
+  return responseError(unexpectedContentType(contentType), { suffix: await quoted(response) });
 }
 
 async function quoted(response: RestResponse<BodyParts>): Promise<string> {

@@ -6,6 +6,7 @@ import { MAX_IDLE_MS, SUSPECT_AFTER_MS, TCP_KEEPALIVE_MS } from "../connection-o
 import { createConnector, type OpenOptions } from "../connector.js";
 import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
+import { HEADER_LIMITS } from "./response-headers.js";
 
 /** A request to the gateway. */
 export interface HttpRequest {
@@ -71,6 +72,7 @@ export function createStreamingClient(
         const opening = new AbortController();
         const request = startRequest({
           ...server,
+          maxHeaderSize: HEADER_LIMITS.maxHeaderSize,
           path: target,
           method: verb,
           headers: { ...headers },
@@ -80,6 +82,7 @@ export function createStreamingClient(
             return undefined;
           },
         });
+        request.maxHeadersCount = HEADER_LIMITS.maxHeadersCount;
         let isConnecting = true;
         function onError(reason: Error): void {
           const hasReceived = request.socket !== null && request.socket.bytesRead > 0;

@@ -12,6 +12,7 @@ import { createConnector } from "../connector.js";
 import type { Cancellation } from "../run-call.js";
 import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
+import { HEADER_LIMITS, headersOf } from "./response-headers.js";
 import type { HttpRequest } from "./streaming-client.js";
 
 /** The maximum number of idle connections. */
@@ -258,16 +259,6 @@ function idleMs(header: Headers): number {
   return seconds === undefined ? MAX_IDLE_MS : Math.min(Math.max(Number(seconds) - 1, 0) * 1000, MAX_IDLE_MS);
 }
 
-function headersOf(fields: Readonly<Record<string, string | string[] | undefined>>): Headers {
-  const header = new Headers();
-  for (const [name, values = []] of Object.entries(fields)) {
-    for (const value of Array.isArray(values) ? values : [values]) {
-      header.append(name, value);
-    }
-  }
-  return header;
-}
-
 /** undici's codes for a connection that was lost, or that undici abandons. */
 const LOST_CODES: ReadonlySet<unknown> = new Set([
   "ERR_ASSERTION", // undici has no code for a response with status 101 and no header.
@@ -337,6 +328,7 @@ function connectionOpener(
       },
       headersTimeout: 0, // A call has time limits of its own.
       bodyTimeout: 0,
+      maxHeaderSize: HEADER_LIMITS.maxHeaderSize,
       keepAliveTimeout: MAX_IDLE_MS,
       keepAliveMaxTimeout: MAX_IDLE_MS,
     });

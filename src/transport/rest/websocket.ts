@@ -30,6 +30,7 @@ import { createConnector } from "../connector.js";
 import { createTlsSource } from "../tls-source.js";
 import type { TransportSettings } from "../transport-types.js";
 import { USER_AGENT } from "../user-agent.js";
+import { HEADER_LIMITS } from "./response-headers.js";
 import { errorFromObject, errorFromResponse } from "./rest-error.js";
 import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-response.js";
 
@@ -120,6 +121,11 @@ export function createWebSocketClient(
           headers: { "user-agent": USER_AGENT, ...Object.fromEntries(header) },
           perMessageDeflate: false,
           maxPayload: maxJsonBytes,
+          maxHeaderSize: HEADER_LIMITS.maxHeaderSize,
+          finishRequest(request) {
+            request.maxHeadersCount = HEADER_LIMITS.maxHeadersCount;
+            request.end();
+          },
         });
         let close = () => socket.terminate();
         const fail = (reason: Error) => {

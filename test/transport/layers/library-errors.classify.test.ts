@@ -78,7 +78,7 @@ describe("a failure that the transport names", () => {
   it("of a stream that the server reset is a loss, with gRPC's code for HTTP/2's", () => {
     expect(ofCall(new CallError({ kind: "stream reset", http2Code: 11 }))).toMatchObject({
       name: "ConnectionError",
-      summary: `the server reset the call (HTTP/2 error code 11) ${WHERE}`,
+      summary: `the call was reset because a limit was exceeded (HTTP/2 error code 11) ${WHERE}`,
       code: Code.ResourceExhausted,
       connected: true,
     });
@@ -254,7 +254,7 @@ describe("a broken answer", () => {
     const error = errorFor(reason);
     expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
-      summary: `the headers of the response exceed the limit ${WHERE}`,
+      summary: `the response has more headers than this client accepts: 1000, of 65535 bytes together ${WHERE}`,
       code: Code.ResourceExhausted,
       cause: reason,
     });
@@ -282,7 +282,7 @@ describe("a broken answer", () => {
     ["Unexpected token in JSON at position 0", "the response does not match its definition", Code.Internal],
     [
       "unsupported content type text/html; charset=utf-8",
-      "unexpected response with content type text/html",
+      "unexpected response with content type text/html; charset=utf-8",
       Code.Unknown,
     ],
     ["unsupported content type null", "unexpected response with no content type", Code.Unknown],
