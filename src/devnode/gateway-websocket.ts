@@ -169,6 +169,9 @@ export interface UpgradeOptions {
  */
 export function handleUpgrades(server: Server, { upgrade, fallback, limited, failures }: UpgradeOptions): () => void {
   const connections = new Set<Socket>();
+  /** The response to the last request on each connection that has sent one. */
+  const lastResponses = new WeakMap<Duplex, ServerResponse>();
+  server.on("request", ({ socket }, response) => lastResponses.set(socket, response));
   server.on("upgrade", (request, connection, head) => {
     if (!(connection instanceof Socket)) {
       connection.destroy();
@@ -177,6 +180,14 @@ export function handleUpgrades(server: Server, { upgrade, fallback, limited, fai
     connections.add(connection);
     connection.on("close", () => connections.delete(connection));
     connection.on("error", () => undefined); // The client is gone.
+    const lastResponse = lastResponses.get(connection);
+    if (lastResponse === undefined || lastResponse.closed) {
+      serve(request, connection, head);
+    } else {
+      lastResponse.once("close", () => serve(request, connection, head)); // The client did not wait for it.
+    }
+  });
+  function serve(request: IncomingMessage, connection: Socket, head: Buffer): void {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(connection);
@@ -187,7 +198,7 @@ export function handleUpgrades(server: Server, { upgrade, fallback, limited, fai
     };
     const isWebSocket = request.headers.upgrade?.toLowerCase() === "websocket";
     limited(isWebSocket ? upgradeSocket : failures.wrapListener(fallback))(request, response);
-  });
+  }
   return () => {
     for (const connection of connections) {
       connection.destroy();

@@ -28,7 +28,7 @@ import { createGatewaySockets, handleUpgrades } from "./gateway-websocket.js";
 import { createLocalNetwork, type LocalNetwork } from "./local-network.js";
 import { createRateLimiter } from "./rate-limit.js";
 import { addReflection, reflectionServices } from "./reflection.js";
-import { answerUnknownMethod, createServers, type Servers } from "./servers.js";
+import { acceptAnyAuthority, answerUnknownMethod, createServers, type Servers } from "./servers.js";
 import { openStorage } from "./storage.js";
 
 export type { Controls } from "./controls.js";
@@ -140,7 +140,7 @@ function serveNetwork({ grpc, rest }: Servers, { network, controls, failures, op
     interceptors: [...(limiter === undefined ? [] : [limiter.interceptor]), failures.interceptor],
     ...(limiter && { contextValues: limiter.contextValues }),
   });
-  grpc.on("request", failures.wrapListener(adapter));
+  grpc.on("request", failures.wrapListener(acceptAnyAuthority(adapter)));
   const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
   const gateway = withCors(createGateway(router, services, options.profile));
   const isOwnHost = hostCheck(options.host, options.adminNames);

@@ -132,6 +132,18 @@ function delayEvents(server: NetServer, event: "request" | "upgrade"): { release
 }
 
 /**
+ * Serves calls whatever their `:authority` is, as gRPC servers do: the adapter would parse it as the host of a URL, and throw.
+ *
+ * @param listener the adapter
+ * @returns a listener that passes calls on to the adapter with an authority that it accepts
+ */
+export function acceptAnyAuthority<Q extends object, S>(
+  listener: (request: Q, response: S) => void,
+): (request: Q, response: S) => void {
+  return (request, response) => listener(Object.defineProperty(request, "authority", { value: "localhost" }), response);
+}
+
+/**
  * Answers a call of a method that the server does not implement. Like gRPC servers, it sends UNIMPLEMENTED in the trailers
  * of a response with HTTP status 200; callers that do not speak gRPC get a 404.
  *
