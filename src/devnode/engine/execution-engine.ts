@@ -15,14 +15,14 @@ import {
   trackExpiry,
 } from "./engine-state.js";
 import { type EngineOptions, initialState } from "./initial-state.js";
-import { emitMarginLevels, rebalanceMargins, releaseMargin } from "./margins.js";
+import { emitMarginLevels, recheckMargin, releaseMargin } from "./margins.js";
 import { endOpeningAuctions, marketDataOf } from "./market-lifecycle.js";
 import { markToMarket } from "./open-positions.js";
 import { depthOf } from "./order-book.js";
 import { expireOrders } from "./order-commands.js";
 import { activateDelegations, switchTeams } from "./party-commands.js";
 import { advanceProposals } from "./proposals.js";
-import { expireStopOrders, expiryOf } from "./stop-orders.js";
+import { cancelStopOrdersOfClosed, expireStopOrders, expiryOf } from "./stop-orders.js";
 
 /** Applies the commands of blocks to order books, stop orders, positions and balances. */
 export interface Engine {
@@ -144,15 +144,21 @@ function expire(contextOf: ExecutionContext, market: MarketState): void {
 }
 
 function endBlockOf(contextOf: ExecutionContext, market: MarketState): void {
-  if (market.isTraded) {
+  const isMarked = market.isTraded;
+  if (isMarked) {
     markToMarket(contextOf, market);
     market.isTraded = false;
-    rebalanceMargins(contextOf, market);
+    for (const partyId of [...market.parties]) {
+      recheckMargin(contextOf, market, partyId);
+    }
   }
   if (market.isChanged) {
     for (const partyId of [...market.parties]) {
       releaseMargin(contextOf, market, partyId);
     }
+  }
+  if (isMarked) {
+    cancelStopOrdersOfClosed(contextOf, market);
   }
   emitMarginLevels(contextOf);
   if (market.isChanged) {

@@ -195,9 +195,8 @@ export function collectOrderMargin(context: ExecutionContext, market: MarketStat
  * @param partyId the party
  */
 export function releaseMargin(context: ExecutionContext, market: MarketState, partyId: string): void {
-  const { volume, buy, sell } = exposureOf(market, partyId);
   const isUnsettled = market.isTraded && market.positions.has(partyId);
-  if (!market.parties.has(partyId) || isUnsettled || volume !== 0n || buy !== 0n || sell !== 0n) {
+  if (!market.parties.has(partyId) || isUnsettled || isExposed(market, partyId)) {
     return;
   }
   const from = marginAccount(market, partyId);
@@ -210,33 +209,37 @@ export function releaseMargin(context: ExecutionContext, market: MarketState, pa
   market.parties.delete(partyId);
 }
 
+/** Returns whether a party has a position or active orders on a market. */
+export function isExposed(market: MarketState, partyId: string): boolean {
+  const { volume, buy, sell } = exposureOf(market, partyId);
+  return volume !== 0n || buy !== 0n || sell !== 0n;
+}
+
 /**
- * Brings the margins of a market's parties back to the initial margin. Above the release level, the surplus goes to
- * the general account. Below the search level, the shortfall comes from it, up to its balance. Positions
- * are not closed out.
+ * Brings a party's margin on a market back to the initial margin (v0.78.0, `core/risk/engine.go`, UpdateMarginsOnSettlement).
+ * Above the release level, the surplus goes to the general account, except in an auction. Below the search level, the shortfall
+ * comes from it, up to its balance. Positions are not closed out.
  *
  * @param context the block
- * @param market the market, which was marked to market
+ * @param market the market
+ * @param partyId the party; nothing happens if it has neither a position nor orders
  */
-export function rebalanceMargins(context: ExecutionContext, market: MarketState): void {
-  for (const partyId of [...market.parties]) {
-    const exposure = exposureOf(market, partyId);
-    const from = marginAccount(market, partyId);
-    const to = generalAccount(partyId, market.asset);
-    const held = balanceOf(context.state, from);
-    const levels = marginLevelsOf(market, exposure);
-    if (exposure.volume === 0n && exposure.buy === 0n && exposure.sell === 0n) {
-      continue;
-    }
-    queueMarginLevels(context, market, partyId, levels);
-    if (held > levels.release) {
-      const amount = held - levels.initial;
-      emitLedgerMovements(context, transferFunds(context, [{ from, to, amount, type: TransferType.MARGIN_HIGH }]));
-    } else if (held < levels.search) {
-      const amount = min(levels.initial - held, balanceOf(context.state, to));
-      const move = { from: to, to: from, amount, type: TransferType.MARGIN_LOW };
-      emitLedgerMovements(context, amount > 0n ? transferFunds(context, [move]) : []);
-    }
+export function recheckMargin(context: ExecutionContext, market: MarketState, partyId: string): void {
+  if (!isExposed(market, partyId)) {
+    return;
+  }
+  const from = marginAccount(market, partyId);
+  const to = generalAccount(partyId, market.asset);
+  const held = balanceOf(context.state, from);
+  const levels = marginLevelsOf(market, exposureOf(market, partyId));
+  queueMarginLevels(context, market, partyId, levels);
+  if (held > levels.release && isContinuous(market)) {
+    const amount = held - levels.initial;
+    emitLedgerMovements(context, transferFunds(context, [{ from, to, amount, type: TransferType.MARGIN_HIGH }]));
+  } else if (held < levels.search) {
+    const amount = min(levels.initial - held, balanceOf(context.state, to));
+    const move = { from: to, to: from, amount, type: TransferType.MARGIN_LOW };
+    emitLedgerMovements(context, amount > 0n ? transferFunds(context, [move]) : []);
   }
 }
 

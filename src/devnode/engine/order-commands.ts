@@ -14,7 +14,14 @@ import {
 import { openGeneralAccount } from "./collateral.js";
 import { max, min, truncateToMicroseconds } from "./decimal.js";
 import { type ExecutionContext, isContinuous, isOpen, type MarketState, trackExpiry } from "./engine-state.js";
-import { collectOrderMargin, emitMarginLevels, enterMarket, reducesExposure, releaseMargin } from "./margins.js";
+import {
+  collectOrderMargin,
+  emitMarginLevels,
+  enterMarket,
+  recheckMargin,
+  reducesExposure,
+  releaseMargin,
+} from "./margins.js";
 import {
   addToBook,
   deleteOrder,
@@ -177,11 +184,8 @@ const STOPPING: readonly OrderError[] = [
  * @param order the order, which is not on the book
  */
 export function placePeggedOrder({ emit }: ExecutionContext, market: MarketState, order: Order): void {
-  const price = peggedPrice(market, order, referencesOf(market));
-  const placed = refreshIceberg(
-    price === undefined ? parkedOrder(order) : { ...order, status: Order_Status.ACTIVE, price: String(price) },
-  );
-  (price === undefined ? storeOrder : addToBook)(market, placed);
+  const placed = refreshIceberg(pricedOrder(market, order));
+  (placed.status === Order_Status.PARKED ? storeOrder : addToBook)(market, placed);
   trackExpiry(market, placed.expiresAt);
   emit({ case: "order", value: placed });
 }
@@ -418,10 +422,21 @@ function applyAmendment(
   if (tooLarge !== undefined) {
     return orderErrorText(tooLarge);
   }
-  if (isChanged(order, amended) && amended.peggedOrder === undefined && !collectOrderMargin(context, market, amended)) {
+  const priced = pricedOrder(market, amended);
+  const isActive = priced.status === Order_Status.ACTIVE;
+  if (isActive && isChanged(order, priced) && !collectOrderMargin(context, market, priced)) {
     return MARGIN_CHECK_FAILED;
   }
-  return replaceOrder(context, market, order, amended);
+  return replaceOrder(context, market, order, priced);
+}
+
+/** Returns a pegged order at its reference price, or parked. Other orders are returned as they are. */
+function pricedOrder(market: MarketState, order: Order): Order {
+  if (order.peggedOrder === undefined) {
+    return order;
+  }
+  const price = peggedPrice(market, order, referencesOf(market));
+  return price === undefined ? parkedOrder(order) : { ...order, status: Order_Status.ACTIVE, price: String(price) };
 }
 
 /** Returns whether an amendment changes the margin or the expiry. Others only increment the version. */
@@ -513,10 +528,14 @@ function replaceOrder(
   if (!isNew) {
     storeOrder(market, amended);
     trackExpiry(market, amended.expiresAt);
+    if (amended.size < order.size) {
+      recheckMargin(context, market, amended.partyId);
+    }
     context.emit({ case: "order", value: amended });
   } else if (amended.peggedOrder !== undefined) {
     deleteOrder(market, order);
     placePeggedOrder(context, market, amended);
+    releaseMargin(context, market, amended.partyId);
   } else if (violatesPostOnly(market, amended)) {
     return "couldn't insert order in book";
   } else {

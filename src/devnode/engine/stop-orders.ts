@@ -31,7 +31,7 @@ import {
   type PendingStopOrder,
   trackExpiry,
 } from "./engine-state.js";
-import { emitMarginLevels } from "./margins.js";
+import { emitMarginLevels, isExposed } from "./margins.js";
 import { volumeOf } from "./open-positions.js";
 import { amendOrder, submitOrder } from "./order-commands.js";
 import { orderErrorText, TRADING_NOT_ALLOWED } from "./order-validation.js";
@@ -255,8 +255,7 @@ function cancelAll(context: ExecutionContext, market: MarketState, partyId: stri
   if (!isOpen(market)) {
     return TRADING_NOT_ALLOWED;
   }
-  const own = [...market.stopOrders.values()].filter(({ stopOrder }) => stopOrder.partyId === partyId).toSorted(byId);
-  removeCancelled(context, market, own);
+  removeAllOf(context, market, partyId);
   return orderErrorText(OrderError.INVALID_MARKET_ID); // The network returns this error even after a successful cancellation.
 }
 
@@ -271,6 +270,25 @@ function cancelOne(context: ExecutionContext, market: MarketState, partyId: stri
   const other = ocoCounterpart(market, stop);
   removeCancelled(context, market, other === undefined ? [stop] : [stop, other]);
   return undefined;
+}
+
+function removeAllOf(context: ExecutionContext, market: MarketState, partyId: string): void {
+  const own = [...market.stopOrders.values()].filter(({ stopOrder }) => stopOrder.partyId === partyId).toSorted(byId);
+  removeCancelled(context, market, own);
+}
+
+/**
+ * Cancels the stop orders of parties that have neither a position nor active orders (v0.78.0,
+ * `core/execution/future/market.go`, BlockEnd and removeAllStopOrders, and `core/positions/market_position.go`, Closed).
+ *
+ * @param context the block
+ * @param market the market, which was marked to market
+ */
+export function cancelStopOrdersOfClosed(context: ExecutionContext, market: MarketState): void {
+  const parties = new Set([...market.stopOrders.values()].map(({ stopOrder }) => stopOrder.partyId));
+  for (const partyId of [...parties].filter((party) => !isExposed(market, party)).toSorted()) {
+    removeAllOf(context, market, partyId);
+  }
 }
 
 function removeCancelled(

@@ -1,13 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
-import { AccountType, Order_Status, OrderError, TransferType } from "tradewire/gen/vega/vega_pb.js";
+import { AccountType, Order_Status, OrderError, PeggedReference, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   asset,
   BUY,
   bob,
+  FOK,
   failure,
+  IOC,
   limit,
   marketId,
   type OrderFields,
@@ -98,6 +100,49 @@ describe("orders take margin as recorded of the network", () => {
     const told = sequence(sent.events).replace(/^account\(4:100000000000000\) /, ""); // The local node gives it here.
     expect(told).toBe(events);
     expect(levelsOf(sent.events)).toEqual([levels]);
+  });
+});
+
+// core/execution/future/market.go, amendOrder, orderAmendInPlace, parkOrder and submitValidatedOrder.
+describe("margin is released at once", () => {
+  const [BEST_BID, PARKED] = [PeggedReference.BEST_BID, Order_Status.PARKED];
+  const held = (events: readonly Event[]) =>
+    valuesOf(events, "account").findLast(({ type }) => type === AccountType.MARGIN)?.balance;
+
+  test("of an order that becomes much smaller", () => {
+    const exchange = openRecorded();
+    const [orderId = ""] = exchange.order(ann, limit(BUY, 100, P - 1000)).ids;
+    const sent = exchange.amend(ann, { orderId, sizeDelta: -90n });
+    expect(sequence(sent.events)).toBe(
+      "account(3:1645807774) account(4:99998354192226) ledger(7) order(st=1,rem=10) marginLevels",
+    );
+    expect(sequence(exchange.amend(ann, { orderId, sizeDelta: -1n }).events)).toBe(
+      "order(st=1,rem=9) marginLevels", // Not above the release level.
+    );
+  });
+
+  test.each([
+    ["FOK that finds no match", {}],
+    ["IOC that finds no match", { timeInForce: IOC }],
+  ])("of an order %s", (_, more) => {
+    const exchange = openRecorded();
+    const { events } = exchange.order(ann, limit(BUY, 10, P, { timeInForce: FOK, ...more }));
+    expect(valuesOf(events, "order")).toMatchObject([{ status: Order_Status.STOPPED }]);
+    expect(held(events)).toBe("0");
+  });
+
+  test("of a pegged order that becomes smaller or is parked, and it is taken for one that becomes larger", () => {
+    const exchange = openRecorded();
+    exchange.order(bob, limit(BUY, 1, P));
+    const peggedOrder = { reference: BEST_BID, offset: "1000" };
+    const [orderId = ""] = exchange.order(ann, limit(BUY, 100, 0, { price: "", peggedOrder })).ids;
+    const at100 = held(exchange.events);
+    expect(held(exchange.amend(ann, { orderId, sizeDelta: 100n }).events)).toBe(String(2n * BigInt(at100 ?? 0)));
+    expect(held(exchange.amend(ann, { orderId, sizeDelta: -100n }).events)).toBe(at100);
+    const { events } = exchange.amend(ann, { orderId, peggedReference: PeggedReference.MID });
+    expect(valuesOf(events, "order").at(-1)).toMatchObject({ status: PARKED });
+    expect(held(events)).toBe("0");
+    expect(held(exchange.amend(ann, { orderId, peggedReference: BEST_BID }).events)).toBe(at100);
   });
 });
 

@@ -95,6 +95,40 @@ test("a stop order waits, and is told with its order", () => {
   expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]);
 });
 
+// core/execution/future/market.go, BlockEnd and removeAllStopOrders; core/positions/market_position.go, Closed.
+describe("a position that closes", () => {
+  test("cancels the stop orders of its party at the end of the block", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at(5), risesAbove: at(2000) });
+    exchange.order(ann, limit(SELL, 10, 10));
+    expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.status)).toEqual([PENDING, PENDING]);
+    const cancelled = valuesOf(exchange.nextBlock().end, "stopOrder").map(({ stopOrder }) => stopOrder);
+    expect(cancelled).toMatchObject(
+      ids
+        .slice(0, 2)
+        .toSorted()
+        .map((id) => ({ id, status: CANCELLED })),
+    );
+    expect(valuesOf(exchange.cancelStops(ann, { marketId }).events, "stopOrder")).toEqual([]);
+  });
+
+  test("leaves the stop orders of other parties, and its own while an order of its party rests", () => {
+    const exchange = withPosition();
+    const { ids: own } = exchange.stop(ann, { fallsBelow: at(5) });
+    const { ids: others } = exchange.stop(bob, { risesAbove: at(2000, BUY) });
+    const [orderId = ""] = exchange.order(ann, limit(BUY, 1, 1)).ids;
+    exchange.order(ann, limit(SELL, 10, 10));
+    expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]);
+    exchange.cancel(ann, { marketId, orderId });
+    expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]); // Nothing was traded.
+    trade(exchange, 20);
+    expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toMatchObject([
+      { stopOrder: { id: own[0], status: CANCELLED } },
+    ]);
+    expect(stopOf(exchange, others[0])?.status).toBe(PENDING);
+  });
+});
+
 // core/execution/future/market.go, triggerStopOrders: after each order and amendment, and at no other time.
 test("it triggers within the transaction whose last trade reaches its price, and submits its order", () => {
   const exchange = withPosition();
@@ -466,12 +500,11 @@ test("the first stop order of a batch has the identifier of the last order", () 
 });
 
 test("the engine goes on from stop orders that wait", () => {
-  const { events, ids } = (() => {
-    const exchange = withPosition();
-    return exchange.stop(ann, { fallsBelow: at("0.5") });
-  })();
+  const before = withPosition();
+  const { events, ids } = before.stop(ann, { fallsBelow: at("0.5") });
   const exchange = openExchange(marketOf(), {
     stopOrders: valuesOf(events, "stopOrder"),
+    positions: valuesOf(before.events, "position").filter(({ partyId }) => partyId === ann),
     lastPrices: new Map([[marketId, "100"]]),
   });
   trade(exchange, 51);
