@@ -56,7 +56,7 @@ async function load(id) {
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
   ["call-key", /\/compiled\/src\/transport\/call-key\.js$/],
-  ["errors", /\/compiled\/src\/((errors(?!\/error-codes)|runtime|signal)\/|input\/(assert|require-node)\.js$)/],
+  ["errors", /\/compiled\/src\/((errors(?!\/error-codes)|runtime|signal)\/|input\/(assert|lazy|require-node)\.js$)/],
   ["definitions", /\/compiled\/gen\/client\//],
   ["csv", /\/compiled\/src\/csv\/index\.js$/],
   ["archive", /\/compiled\/src\/(archive\/index|zip\/archive-end)\.js$/],

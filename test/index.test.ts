@@ -12,7 +12,7 @@ import { start } from "./support/command-process.js";
  */
 const heavy = [
   ...["jszip", "yazl", "yauzl", "wrapper", "bip39", "grpc-js", "@electric-sql/pglite"],
-  ...["unary-client", "node:http2", "dist/gen/vega", "dist/gen/datanode", "program"],
+  ...["undici", "node:http2", "dist/gen/vega", "dist/gen/datanode", "program"],
 ];
 const index = pathToFileURL(resolve("dist/src/index.js")).href;
 const folder = await mkdtemp(join(tmpdir(), "tradewire-index-"));
@@ -47,8 +47,6 @@ const words =
 describe("the library", () => {
   test("loads nothing heavy when it is imported, or when what needs none of it is used", async () => {
     const light = `
-      tradewire.createClient({ grpc: { url: "http://127.0.0.1:1" }, rest: { url: "http://127.0.0.1:2" } });
-      tradewire.createClient({ transport: "grpc-js", grpc: { url: "http://127.0.0.1:1" } });
       tradewire.openArchive("export.zip");
       tradewire.signerFromSeed("0c".repeat(32));
       tradewire.commandProblems({ case: "orderCancellation", value: { orderId: "", marketId: "" } });
@@ -62,16 +60,22 @@ describe("the library", () => {
   });
 
   test.each([
+    [
+      "clients, before any call,",
+      `tradewire.createClient({ grpc: { url: "http://127.0.0.1:1" }, rest: { url: "http://127.0.0.1:2" } });
+       tradewire.createClient({ transport: "grpc-js", grpc: { url: "http://127.0.0.1:1" } });`,
+      ["grpc-js", "undici", "node:http2"],
+    ],
     ["a call over grpc", calling(`{ grpc: { url: "http://127.0.0.1:1" } }`), ["node:http2"]],
     ["a call over grpc-js", calling(`{ transport: "grpc-js", grpc: { url: "http://127.0.0.1:1" } }`), ["grpc-js"]],
-    ["a call over rest", calling(`{ rest: { url: "http://127.0.0.1:1" } }`), ["unary-client"]],
+    ["a call over rest", calling(`{ rest: { url: "http://127.0.0.1:1" } }`), ["undici"]],
     [
       "an export over rest",
       `const client = tradewire.createClient({ rest: { url: "http://127.0.0.1:1" }, retry: { tries: 1 } });
        const asked = client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 1000 }).bytes();
        const error = await asked[Symbol.asyncIterator]().next().catch((reason) => reason);
        if (!(error instanceof tradewire.ConnectionError)) throw error;`,
-      [],
+      ["yauzl", "undici"],
     ],
     [
       "a mnemonic",
@@ -114,7 +118,7 @@ describe("the library", () => {
       const told = await intercepted.listSegments().catch((reason) => reason);
       if (told.constructor !== ConnectError || told.message !== "[data_loss] mine") throw told;
     `;
-    expect(await loadedBy(program)).toEqual(["unary-client", "dist/gen/vega"]);
+    expect(await loadedBy(program)).toEqual(["undici", "dist/gen/vega"]);
   });
 
   test("loads a ZIP library for each use of archives", async () => {
@@ -139,6 +143,6 @@ describe("the library", () => {
       await client.close();
       server.close();
     `;
-    expect(await loadedBy(exporting)).toEqual(["jszip", "yauzl"]);
+    expect(await loadedBy(exporting)).toEqual(["jszip", "yauzl", "undici"]);
   });
 });

@@ -2,6 +2,7 @@ import { throwTrailingError } from "../json/error-tail.js";
 import type { Seekable } from "../zip/archive-source.js";
 import { abortable } from "../zip/byte-reader.js";
 import type { EntryLimits } from "../zip/entry-content.js";
+import { loadZip } from "../zip/load-zip.js";
 import type { Entry, EntryOptions } from "../zip/zip-entries.js";
 import { corrupt, nameText, refused } from "../zip/zip-format.js";
 import { type ExportedRange, type ExportName, parseCsvName } from "./export-names.js";
@@ -166,7 +167,7 @@ export async function* archiveEntries(
   archive: Seekable,
   options: EntryOptions,
 ): AsyncGenerator<Entry, void, undefined> {
-  const { seekableEntries } = await import("../zip/zip-entries.js");
+  const { seekableEntries } = await loadZip();
   yield* seekableEntries(archive, { ...options, withoutError: throwTrailingError });
 }
 
@@ -183,7 +184,7 @@ export async function* arrivingEntries(
   source: AsyncIterable<Uint8Array>,
   options: EntryOptions,
 ): AsyncGenerator<Entry, void, undefined> {
-  const { streamedEntries } = await import("../zip/zip-entries.js");
+  const { streamedEntries } = await loadZip();
   // The reader can abandon its source at any time, but not a value that a generator waits for.
   const bytes = options.isAssembled === true ? source : throwTrailingError(abortable(source, options.signal));
   yield* streamedEntries(bytes, options);

@@ -6,6 +6,7 @@ import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
+import { lazily } from "../input/lazy.js";
 import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 import { Bytes } from "../runtime/bytes.js";
 import type { TableName } from "../schema/table-names.js";
@@ -240,6 +241,8 @@ export interface MemoryOptions extends FileOptions {
 
 const MIB = 1024 * 1024;
 
+const loadJszip = lazily(() => import("jszip"));
+
 /**
  * Loads an archive into memory. Each file is read to its end, as `files()` does, before JSZip parses it.
  *
@@ -255,6 +258,7 @@ export async function zipInMemory(
   stream: AsyncIterable<Uint8Array>,
   { maxArchiveBytes = 512 * MIB, maxSize = 1024 * MIB, maxRatio = 200, signal, ...fileOptions }: MemoryOptions,
 ): Promise<JSZip> {
+  const { default: loader } = await loadJszip();
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of abortable(stream, signal)) {
@@ -272,7 +276,6 @@ export async function zipInMemory(
   for await (const _ of csvFiles(entries, fileOptions)) {
     // Reading a file checks it.
   }
-  const { default: loader } = await import("jszip");
   try {
     // No checkCRC32: the files are checked already, and JSZip would inflate all of them at once.
     return await loader.loadAsync(bytes);

@@ -2,6 +2,7 @@ import { type FileTarget, type SavedFile, saveAtomically } from "../file/atomic-
 import { throwTrailingError } from "../json/error-tail.js";
 import { createTail } from "../zip/archive-source.js";
 import { abortable } from "../zip/byte-reader.js";
+import { loadZip } from "../zip/load-zip.js";
 import type { ArchiveEntry, Entry, EntryOptions } from "../zip/zip-entries.js";
 import {
   arrivingEntries,
@@ -96,7 +97,7 @@ export async function verifyContent(
  * @throws {@link ProtocolError} if the archive is corrupt, or not the requested one
  */
 export async function verifyStructure(path: string, exported: Exported): Promise<ArchiveEntry[]> {
-  const { listEntries } = await import("../zip/zip-entries.js");
+  const { listEntries } = await loadZip();
   const entries = await listEntries(path);
   await checkEntries(entries, exported);
   return entries.filter(({ name }) => !isFolder(name));
@@ -151,7 +152,7 @@ export function createNameCheck(exported: Exported): NameCheck {
   return {
     push: tail.push,
     async finish() {
-      const { readDirectory } = await import("../zip/zip-records.js");
+      const { readDirectory } = await loadZip();
       await checkEntries((await readDirectory(tail.bytes())).entries, exported);
     },
   };

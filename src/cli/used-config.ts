@@ -1,6 +1,9 @@
 import { ConnectionError } from "../errors/index.js";
 import type { LoadedConfig } from "../index.js";
+import { lazily, startLoading } from "../input/lazy.js";
 import { printable, type Streams } from "./output.js";
+
+const loadOrigins = lazily(() => import("./config-origins.js"));
 
 /** The parts of a command's configuration that errors and notes need. */
 export interface UsedConfig {
@@ -22,6 +25,7 @@ export function watchConfig(streams: Pick<Streams, "notes" | "environment">): Us
   return {
     onConfig(loaded) {
       used = loaded;
+      startLoading(loadOrigins);
       for (const { path, warning } of loaded.files) {
         if (warning !== undefined && !warnings.has(path)) {
           warnings.add(path);
@@ -34,8 +38,8 @@ export function watchConfig(streams: Pick<Streams, "notes" | "environment">): Us
       if (used === undefined || !(reason instanceof ConnectionError) || reason.connected || reason.isClosed) {
         return "";
       }
-      const { originsOf } = await import("./config-origins.js");
-      return originsOf(used, streams.environment);
+      const loaded = await loadOrigins().catch(() => undefined); // The error itself matters more.
+      return loaded?.originsOf(used, streams.environment) ?? "";
     },
   };
 }

@@ -354,6 +354,15 @@ export const ERROR_CODES = {
     advice: "Check the disk with `dmesg` and `df -h`, and the path with `ls -ld PATH`.",
     example: "trades.zip: input/output error",
   },
+  TW_NOT_LOADED: {
+    class: "FileError",
+    title: "A part of tradewire's own code could not be loaded",
+    cause:
+      "Some code is loaded by the first call that needs it. The program has too many open files, or the package was moved, replaced or damaged while it runs.",
+    advice:
+      "Raise the limit of open files (`ulimit -n`) and try again. If the package was replaced, restart the program. `error.cause` says which file could not be read.",
+    example: "code of tradewire could not be loaded: too many open files",
+  },
   TW_SINK_UNREACHABLE: {
     class: "SinkError",
     title: "The sink of a sync is unreachable or in use",

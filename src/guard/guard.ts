@@ -1,4 +1,6 @@
 import { assertKnownKeys, assertObject, parseSignal } from "../input/assert.js";
+import { lazily } from "../input/lazy.js";
+import { loadSending } from "../live/outcomes.js";
 import { namedChain, requireChain } from "../transaction/signing-chain.js";
 import { requireSigner } from "../transaction/transaction.js";
 import type { Guard, GuardOptions, GuardServices } from "./guard-types.js";
@@ -6,6 +8,12 @@ import { parsePolicy } from "./policy.js";
 
 export type { Guard, GuardOptions, KillOptions, KillReport } from "./guard-types.js";
 export type { GuardMode } from "./policy.js";
+
+/** Loads all that a guard and its kill switch need: nothing may be left to load when orders must be canceled. */
+const loadGuarding = lazily(async () => {
+  const [guarding] = await Promise.all([import("./keep-guard.js"), loadSending()]);
+  return guarding;
+});
 
 /**
  * Creates a guard, and loads the data that its policy needs.
@@ -24,6 +32,6 @@ export async function createGuard(services: GuardServices, options: GuardOptions
   const named = namedChain(options.chainId, services);
   const { chainId } = await services.transactions.lastBlockHeight({ signal });
   requireChain(chainId, named);
-  const { keepGuard } = await import("./keep-guard.js");
+  const { keepGuard } = await loadGuarding();
   return keepGuard(services, { signer, policy, chainId }, signal);
 }

@@ -14,10 +14,13 @@ import type { CsvRecord } from "../csv/csv-format.js";
 import { mapStreamErrors, type ThrowCallError } from "../errors/call-errors.js";
 import { NodeError, type TypedObject } from "../errors/index.js";
 import { readTarget } from "../file/save-target.js";
+import { lazily, startLoading } from "../input/lazy.js";
 import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { linkedController } from "../signal/abort.js";
+import { loadZip } from "../zip/load-zip.js";
+import { loadYazl } from "../zip/write-zip.js";
 import { ARCHIVE_TYPE, createAssembly, type ExportChunk, type ExportResult, resultOf } from "./export-chunks.js";
 import { exportRange } from "./export-request.js";
 import {
@@ -157,6 +160,7 @@ async function* runExport<T>(
  * @returns the export
  */
 export function createExport(settings: ExportSettings, calls: ExportCalls): NetworkHistoryExport {
+  startLoading(loadZip);
   const { requested, options, profile, maxArchiveBytes } = settings;
   const { signal, maxRowBytes } = options;
   const range = exportRange(requested, options, () => calls.listSegments(signal));
@@ -242,6 +246,12 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
 }
 
 /** Saves an export in parts, each of which is an export itself. */
+/** Loads what fetches a range in parts. Most exports are one stream. */
+const loadParts = lazily(async () => {
+  const [parts] = await Promise.all([import("./save-in-parts.js"), loadZip(), loadYazl()]);
+  return parts;
+});
+
 async function savePartsOf(
   settings: ExportSettings,
   calls: ExportCalls,
@@ -260,6 +270,6 @@ async function savePartsOf(
       return part.saveTo({ file: path }, { force: true });
     },
   };
-  const { saveInParts } = await import("./save-in-parts.js"); // Most exports are one stream.
+  const { saveInParts } = await loadParts();
   return saveInParts(parts, target, saving);
 }

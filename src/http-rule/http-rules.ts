@@ -2,6 +2,7 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { HttpRule } from "../../gen/client/google/api/http_pb.js";
 import { readBoundedFile } from "../file/bounded-file.js";
 import { assertArray, invalidTypeError } from "../input/assert.js";
+import { lazily } from "../input/lazy.js";
 import { withHttpRule } from "./http-rule.js";
 
 /** HTTP rules by the full name of their method, such as `vega.api.v1.CoreService.Statistics`. See {@link loadHttpRules}. */
@@ -34,7 +35,7 @@ export async function loadHttpRules(
 ): Promise<HttpRules> {
   assertArray("paths", paths, "an array of paths of YAML files");
   assertArray("services", services, "an array of services, such as [CoreService]");
-  const { HTTP_RULES_FILE, readServiceConfig } = await import("./service-config.js");
+  const { HTTP_RULES_FILE, readServiceConfig } = await loadServiceConfig();
   const methods = new Map(services.flatMap((service) => service.methods.map((method) => [selectorOf(method), method])));
   const rules = new Map<string, HttpRule>();
   const places = new Map<string, string>();
@@ -61,6 +62,8 @@ export function assertHttpRules(rules: HttpRules): void {
     throw invalidTypeError("httpRules", rules, "a result of loadHttpRules()");
   }
 }
+
+const loadServiceConfig = lazily(() => import("./service-config.js"));
 
 /**
  * Replaces the HTTP rule of a method, if there is a replacement.

@@ -1,8 +1,10 @@
 import { withCaller } from "../errors/caller-stack.js";
 import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { lazily, startLoading } from "../input/lazy.js";
 import type { ObservedNode } from "../live/execution.js";
 import { followBlocks } from "../live/follow-blocks.js";
+import { loadSending } from "../live/outcomes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { linkedController, raceAbort } from "../signal/abort.js";
 import { withEnding } from "../signal/ending.js";
@@ -104,6 +106,12 @@ const MAX_PARALLEL = 16;
 /** The maximum length of an identifier, in characters. */
 const MAX_ID = 200;
 
+/** Loads all that signs, sends and settles intents. */
+const loadSettling = lazily(async () => {
+  const [settling] = await Promise.all([import("./settle.js"), loadSending()]);
+  return settling;
+});
+
 /**
  * Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines.
  *
@@ -123,6 +131,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   const intentServices = { ...services, journal, signing };
   const closing = new AbortController();
   const running = new Map<string, Promise<unknown>>();
+  startLoading(loadSettling);
   const unfollow = followBlocks(services.node.watch, closing.signal);
 
   async function settle(
@@ -132,7 +141,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   ): Promise<SettledIntent> {
     throwIfAborted(closing.signal);
     return withEnding(timeoutMs, [signal, closing.signal], async (ending) => {
-      const { settleIntent } = await import("./settle.js");
+      const { settleIntent } = await loadSettling();
       await raceAbort(before, ending.signal).catch(() => undefined); // What follows ends with the signal.
       return settleIntent(intentServices, wanted, ending.signal);
     });
@@ -162,7 +171,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
         validateId(id);
         validateValidity({ validForBlocks, validForMs });
         validateSettleOptions(settleOptions);
-        const { commandOfIntent } = await import("./settle.js");
+        const { commandOfIntent } = await loadSettling();
         const bytes = commandOfIntent(command);
         return settleInTurn({ id, command: bytes, validity: { validForBlocks, validForMs } }, settleOptions);
       }),

@@ -1,9 +1,12 @@
 import { createEventReporter } from "../errors/observer.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { lazily } from "../input/lazy.js";
 import { requireIdentifier } from "../live/events-request.js";
+import { loadSending } from "../live/outcomes.js";
 import type { Outcome } from "../live/transaction-outcome.js";
-import { throwIfAborted } from "../signal/wait.js";
+import { loadAccountState } from "../market/account.js";
+import { throwIfAborted, wait } from "../signal/wait.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import type { LeaseCoverage } from "./coverage.js";
 import type { LeasedSubmission, LeaseKeeper, LeaseServices, ReleaseSettings } from "./lease-keeper.js";
@@ -31,6 +34,15 @@ const UNKNOWN_COVERAGE: LeaseCoverage = {
   isBehind: false,
   markets: [],
 };
+
+/** The time after which code that could not be loaded is loaded again, in milliseconds. */
+const LOAD_AGAIN_MS = 1000;
+
+/** Loads all that renews leases. */
+const loadKeeping = lazily(async () => {
+  const [keeping] = await Promise.all([import("./lease-keeper.js"), loadSending(), loadAccountState()]);
+  return keeping;
+});
 
 /** The names of {@link LeaseCallOptions}. */
 const CALL_OPTIONS = { signal: true, timeoutMs: true } as const;
@@ -110,23 +122,40 @@ export function createLeases(services: LeaseServices, options: LeasesOptions): L
   const emit = createEventReporter(options.onEvent, "the leases");
   const closing = new AbortController();
   let keeper: LeaseKeeper | undefined;
-  const loading = import("./lease-keeper.js").then(({ keepLeases }) => {
+  const load = lazily(async () => {
+    const { keepLeases } = await loadKeeping();
     keeper = keepLeases(services, settings, emit, closing.signal);
     return keeper;
   });
+  void startKeeping();
+
+  /** Leases must be renewed even if nothing more is submitted. */
+  async function startKeeping(): Promise<void> {
+    while (keeper === undefined && !closing.signal.aborted) {
+      try {
+        await load();
+      } catch (error) {
+        emit({ kind: "renewalFailed", marketId: undefined, error });
+        await wait(LOAD_AGAIN_MS, closing.signal).catch(() => undefined);
+      }
+    }
+  }
 
   return {
     async submit(command, submitOptions = {}) {
       assertKnownKeys("options", submitOptions, CALL_OPTIONS);
       validateCallOptions(submitOptions);
       throwIfAborted(closing.signal);
-      return (await loading).submit(command, submitOptions);
+      return (await load()).submit(command, submitOptions);
     },
 
     setTrigger(marketId, trigger) {
       requireIdentifier(marketId, "marketId");
       validateTrigger(trigger);
-      void loading.then((loaded) => loaded.setTrigger(marketId.toLowerCase(), trigger));
+      load().then(
+        (loaded) => loaded.setTrigger(marketId.toLowerCase(), trigger),
+        (error: unknown) => emit({ kind: "renewalFailed", marketId: marketId.toLowerCase(), error }),
+      );
     },
 
     coverage: () => keeper?.coverage() ?? UNKNOWN_COVERAGE,
@@ -138,7 +167,7 @@ export function createLeases(services: LeaseServices, options: LeasesOptions): L
       assertOneOf("positions", positions, ["keep", "close"]);
       validateCallOptions(callOptions);
       throwIfAborted(closing.signal);
-      return (await loading).release({ orders, positions }, callOptions);
+      return (await load()).release({ orders, positions }, callOptions);
     },
 
     close,

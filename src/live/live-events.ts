@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
 import { quoted } from "../errors/error-text.js";
 import { ProtocolError } from "../errors/index.js";
+import { lazily } from "../input/lazy.js";
 import { createGapTracker, type Gap } from "./event-gaps.js";
 import {
   busEventTypeName,
@@ -25,6 +26,7 @@ import {
   observeCall,
   type RequestSchedule,
 } from "./live-call.js";
+import { loadDefinitions } from "./load-definitions.js";
 import { readAhead, type Source } from "./read-ahead.js";
 
 export type { Gap } from "./event-gaps.js";
@@ -118,21 +120,13 @@ export function createEvents(calls: LiveCalls): Events {
       return readAhead(eventSource(calls, asked, observing, node), observing);
     }
     const joined: Source<LiveEvent | Gap> = async function* (signal, isLate) {
-      const { joinLifecycle, withOrderEndTypes: withEnds } = await import("./order-lifecycle.js");
+      const { joinLifecycle, withOrderEndTypes: withEnds } = await loadLifecycle();
       const batches = eventSource(calls, withEnds(asked), observing, node)(signal, isLate);
       yield* joinLifecycle(batches, asked, { ...observing, signal, records: calls.records });
     };
     return readAhead(joined, observing);
   }
   return { events };
-}
-
-let definitions: Promise<typeof import("./event-definitions.js")> | undefined;
-
-/** Loads the definitions of all events, once: they are large. */
-function loadDefinitions(): Promise<typeof import("./event-definitions.js")> {
-  definitions ??= import("./event-definitions.js");
-  return definitions;
 }
 
 /**
@@ -142,6 +136,8 @@ function loadDefinitions(): Promise<typeof import("./event-definitions.js")> {
  * timers.
  */
 const BATCH_SCHEDULE: RequestSchedule = { everyMs: 1000, ahead: 2 };
+
+const loadLifecycle = lazily(() => import("./order-lifecycle.js"));
 
 /** The requested events, with the gaps among them. */
 function eventSource(

@@ -3,8 +3,10 @@ import { withCaller } from "../errors/caller-stack.js";
 import { OutcomeUnknownError } from "../errors/index.js";
 import { assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { lazily } from "../input/lazy.js";
 import { monotonicMs } from "../runtime/index.js";
 import { linkedController, raceAbort } from "../signal/abort.js";
+import { loadCommandCode } from "../transaction/command-code.js";
 import { remainingMs, withTimeout } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { requireSignature } from "../transaction/signature.js";
@@ -28,6 +30,7 @@ import {
   type Transactions,
 } from "../transaction/transactions.js";
 import type { ExecutedCommand, ExecuteOptions, ObservedNode } from "./execution.js";
+import { loadDefinitions } from "./load-definitions.js";
 import type { Outcome } from "./transaction-outcome.js";
 
 /** How to create a transaction from a command, submit it, and wait for its outcome. */
@@ -117,6 +120,15 @@ const OUTCOME_TIMEOUT_MS = 30_000;
 const CHAIN_CHECK_MS = 5_000;
 
 /**
+ * Loads what sends transactions and finds their outcomes. It is called before anything is sent, so that nothing is left to load
+ * when it matters.
+ */
+export const loadSending = lazily(async () => {
+  const [execution] = await Promise.all([import("./execution.js"), loadDefinitions(), loadCommandCode()]);
+  return execution;
+});
+
+/**
  * Creates the operations that send transactions and observe their outcomes.
  *
  * @param transactions creates and sends them
@@ -129,13 +141,6 @@ export function createOutcomes(
   node: ObservedNode,
   chainId: string | undefined,
 ): Outcomes {
-  /** The definitions of all commands are large: they are loaded with the first transaction whose outcome matters. */
-  let loading: Promise<typeof import("./execution.js")> | undefined;
-  const load = () => {
-    loading ??= import("./execution.js");
-    return loading;
-  };
-
   /** The node is asked only if the chain is not configured. */
   const chainOf = (options: CallOptions) => async () =>
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
@@ -165,7 +170,7 @@ export function createOutcomes(
     return await withCaller(async () => {
       await requireSendable(command, options, EXECUTE_COMMAND_OPTIONS); // What is wrong is said before the node is asked.
       const { type } = options;
-      const { execute } = await load();
+      const { execute } = await loadSending();
       return execute(node, options, async (signal) => {
         const { submit, ...prepared } = await transactions.prepare(command, options, signal);
         const isNew = true; // It was made just now, so no block has it yet.
@@ -178,6 +183,7 @@ export function createOutcomes(
   function submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   async function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
     if (!isExecute(options)) {
+      await loadSending();
       return await transactions.submitTransaction(request, options);
     }
     return await withCaller(async () => {
@@ -187,7 +193,7 @@ export function createOutcomes(
       const startedAt = monotonicMs();
       const checked = readSubmission(request);
       await withTimeout(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
-      const { execute } = await load();
+      const { execute } = await loadSending();
       const leftMs = options.timeoutMs === undefined ? undefined : remainingMs(timeoutMs, startedAt);
       return execute(node, { ...options, timeoutMs: leftMs }, async (signal) => {
         const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
@@ -208,7 +214,7 @@ export function createOutcomes(
     submitTransaction,
 
     async outcome(given, options = {}) {
-      const { findOutcome, parseSent: readSent } = await load();
+      const { findOutcome, parseSent: readSent } = await loadSending();
       const sent = readSent(given);
       assertKnownKeys("options", options, CALL_OPTIONS);
       validateCallOptions(options);

@@ -4,6 +4,7 @@ import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import { assertKnownKeys, invalidValueError } from "../input/assert.js";
 import { type ObserveOptions, parseObserveOptions, requireIdentifier } from "./events-request.js";
 import { type LiveCalls, observeCall } from "./live-call.js";
+import { loadDefinitions } from "./load-definitions.js";
 import { readAhead } from "./read-ahead.js";
 
 /** Which results to observe. Different filters are ANDed; values of one filter are ORed. */
@@ -67,7 +68,7 @@ export function createTransactionResults(calls: LiveCalls): TransactionResults {
     const message = readRequest(request);
     const { headers, timeoutMs, reconnect, signal, maxWaiting } = parseObserveOptions(options);
     const source = async function* (ending: AbortSignal, isLate: () => boolean) {
-      const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
+      const { TradingDataService } = await loadDefinitions();
       const call = {
         ...createResultReader(),
         method: TradingDataService.method.observeTransactionResults,

@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
 import { assertKnownKeys } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { lazily } from "../input/lazy.js";
 import { type EventType, eventTypes } from "../live/event-types.js";
 import { requireIdentifier } from "../live/events-request.js";
 import type { LiveCalls } from "../live/live-call.js";
@@ -100,6 +101,9 @@ export function createAccounts(calls: LiveCalls): Accounts {
   };
 }
 
+/** Loads the state of accounts: it needs the definitions of all records, which are large. */
+export const loadAccountState = lazily(() => import("./account-state.js"));
+
 /** Yields the account whenever it has changed. */
 async function* observeAccount(
   calls: LiveCalls,
@@ -109,7 +113,7 @@ async function* observeAccount(
 ): AsyncGenerator<readonly AccountView[]> {
   const ending = linkedController(signal);
   const changed = createFlag();
-  const { createAccountState } = await import("./account-state.js"); // It needs the definitions of all records, which are large.
+  const { createAccountState } = await loadAccountState();
   const account = createAccountState(calls, partyId, { ...options, signal: ending.signal });
   const due = new Set<RecordKind>(KINDS);
   let isAfterLoss = true;

@@ -9,6 +9,7 @@ import { assertFunction, assertKnownKeys } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { type LiveCalls, observeCall } from "../live/live-call.js";
+import { loadDefinitions } from "../live/load-definitions.js";
 import { readAhead } from "../live/read-ahead.js";
 import { linkedController } from "../signal/abort.js";
 import { createFlag } from "../signal/flag.js";
@@ -97,7 +98,7 @@ async function* observeBook(
   });
 
   async function readUpdates(): Promise<void> {
-    const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
+    const { TradingDataService } = await loadDefinitions();
     const call = {
       method: TradingDataService.method.observeMarketsDepthUpdates,
       headers: options.headers,
@@ -172,7 +173,7 @@ function createLoader(
     },
     /** Runs until the signal is aborted or a call fails permanently; then it throws. */
     async run(): Promise<never> {
-      const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
+      const { TradingDataService } = await loadDefinitions();
       const { getLatestMarketDepth, getMarket } = service(TradingDataService);
       const callOptions = { ...toConnectOptions(options), signal };
       // A node streams nothing for a market that it does not know, and its book is empty.

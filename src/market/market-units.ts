@@ -7,6 +7,7 @@ import { quoted } from "../errors/error-text.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { type CallOptions, parseCallOptions } from "../input/call-options.js";
 import { requireIdentifier } from "../live/events-request.js";
+import { loadDefinitions } from "../live/load-definitions.js";
 import { formatDecimal, formatField, MAX_DECIMALS, parseByRules } from "./decimal.js";
 import { createDecimalCommands, type DecimalCommands } from "./decimal-commands.js";
 
@@ -138,9 +139,9 @@ export function createUnits(
     async marketUnits(marketId, options) {
       requireIdentifier(marketId, "marketId");
       const callOptions = parseCallOptions(options);
-      const definitions = await import("../../gen/datanode/api/v2/trading_data_pb.js");
-      const { getMarket } = definitions.TradingDataService.method;
-      return loadMarketUnits(service(definitions.TradingDataService), marketId.toLowerCase(), callOptions).catch(
+      const { TradingDataService } = await loadDefinitions();
+      const { getMarket } = TradingDataService.method;
+      return loadMarketUnits(service(TradingDataService), marketId.toLowerCase(), callOptions).catch(
         failing(getMarket, options?.signal),
       );
     },

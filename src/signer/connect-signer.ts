@@ -1,8 +1,12 @@
 import { assertKnownKeys, assertText, parseSignal } from "../input/assert.js";
+import { lazily } from "../input/lazy.js";
 import type { ConnectSignerOptions, RemoteSigner } from "./signer-types.js";
 
 /** The time for a response of the signer, in milliseconds. */
 const TIMEOUT_MS = 15_000;
+
+/** Loads the connection: most programs have the key, or no signer. */
+const loadConnection = lazily(() => import("./remote-signer.js"));
 
 /**
  * Connects to a signer process, which `tradewire signer` or `serveSigner` runs.
@@ -23,6 +27,6 @@ export async function connectSigner(path: string, options: ConnectSignerOptions 
   assertText("the path of the socket", path, "/run/user/1000/tradewire.sock");
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });
   const signal = parseSignal(options.signal);
-  const { openRemoteSigner } = await import("./remote-signer.js"); // Most programs have the key, or no signer.
+  const { openRemoteSigner } = await loadConnection();
   return openRemoteSigner(path, options.timeoutMs ?? TIMEOUT_MS, signal);
 }

@@ -7,8 +7,12 @@ import {
   invalidTypeError,
   parseSignal,
 } from "../input/assert.js";
+import { lazily } from "../input/lazy.js";
 import { requireSigner } from "../transaction/transaction.js";
 import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
+
+/** Loads the server: few programs are signer processes. */
+const loadServer = lazily(() => import("./signer-server.js"));
 
 /**
  * Serves a signer to other programs of the same user, over a Unix socket of mode 0600. The permissions of the socket are the
@@ -48,6 +52,6 @@ export async function serveSigner(options: ServeSignerOptions): Promise<SignerSe
   }
   assertFunction("onEvent", onEvent);
   const signal = parseSignal(options.signal);
-  const { openSignerServer } = await import("./signer-server.js"); // Few programs are signer processes.
+  const { openSignerServer } = await loadServer();
   return openSignerServer({ ...options, signal });
 }

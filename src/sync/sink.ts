@@ -2,6 +2,7 @@ import type { UnknownPart } from "../archive/typed-rows.js";
 import { RequestError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/table-names.js";
+import { loadZip } from "../zip/load-zip.js";
 import type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit } from "./unit.js";
 
 /** The CSV file of a unit while it arrives. */
@@ -213,6 +214,7 @@ export async function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T>
   assertSink(sink);
   let result: T;
   try {
+    await loadZip(); // The first segment may come much later.
     result = await use();
   } catch (reason) {
     await closed(sink).catch(() => undefined);

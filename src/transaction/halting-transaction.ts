@@ -12,6 +12,7 @@ import { type Transaction, TransactionSchema } from "../../gen/client/vega/comma
 import type { BatchMarketInstructions } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, ConnectionError, type TradewireError } from "../errors/index.js";
+import { loadCommandCode } from "./command-code.js";
 import { readLastBlock } from "./last-block.js";
 import type { LastKnownBlock, RecentBlocks } from "./recent-blocks.js";
 import { sendMargin } from "./validity.js";
@@ -57,8 +58,7 @@ export async function haltingTransaction(
   if (transaction === undefined) {
     return undefined;
   }
-  const { readInputData } = await import("./submitted-input-data.js");
-  const { haltingProblem, unknownParameterProblem } = await import("./check/halting-commands.js");
+  const { haltingProblem, readInputData, unknownParameterProblem } = await loadCommandCode();
   const inputData = readInputData(transaction);
   // A check does not execute the command: the check itself stops a node only at batches of proposals.
   if (inputData === undefined || (isCheck(request) && inputData.command.case !== "batchProposalSubmission")) {
@@ -179,7 +179,7 @@ export async function hasParameter(clientOf: ServiceClients, key: string, option
   if (stored !== undefined) {
     return true;
   }
-  const { CoreStateService } = await import("../../gen/vega/api/v1/corestate_pb.js");
+  const { CoreStateService } = await loadCommandCode();
   const { listNetworkParameters } = clientOf(CoreStateService);
   const listed = await listNetworkParameters({ networkParameterKey: key }, options).catch(undefinedIfAbsent);
   return listed?.networkParameters.some((parameter) => parameter.key === key) ?? false;

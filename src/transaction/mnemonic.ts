@@ -1,7 +1,8 @@
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertString, invalidValueError } from "../input/assert.js";
+import { lazily } from "../input/lazy.js";
 import { hmacSha512 } from "./node-crypto.js";
-import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
+import { loadCurve, SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
 /** Which key of a mnemonic to use. */
 export interface MnemonicOptions {
@@ -14,6 +15,8 @@ export interface MnemonicOptions {
 /** The network's number among the coins of BIP-44, and its only kind of keys. */
 const PATH = [1789, 0];
 const HARDENED = 2 ** 31;
+
+const loadBip39 = lazily(() => Promise.all([import("@scure/bip39"), import("@scure/bip39/wordlists/english.js")]));
 
 /**
  * Creates a signer from a wallet's mnemonic: BIP-39, then SLIP-0010 for Ed25519 by the path `m/1789'/0'/INDEX'`.
@@ -28,10 +31,8 @@ const HARDENED = 2 ** 31;
  * using signer = await signerFromMnemonic(words, { index: 2 });
  */
 export async function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = {}): Promise<SeedSigner> {
-  const [{ mnemonicToSeed, validateMnemonic }, { wordlist }] = await Promise.all([
-    import("@scure/bip39"),
-    import("@scure/bip39/wordlists/english.js"),
-  ]);
+  const [{ mnemonicToSeed, validateMnemonic }, { wordlist }] = await loadBip39();
+  await loadCurve();
   assertString("the mnemonic", mnemonic);
   assertKnownKeys("options", options, { index: true, passphrase: true });
   const { index = 1, passphrase = "" } = options;

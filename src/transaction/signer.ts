@@ -1,6 +1,7 @@
 import { RequestError } from "../errors/index.js";
 import { shownPath } from "../errors/node-errors.js";
 import { assertObject, assertString, invalidTypeError } from "../input/assert.js";
+import { lazily, startLoading } from "../input/lazy.js";
 import { requireNode } from "../input/require-node.js";
 import { decodeHex, encodeHex } from "./hex.js";
 import { publicKeyOf } from "./node-crypto.js";
@@ -58,6 +59,9 @@ export interface SeedSigner extends Signer, Disposable {
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
+/** Loads what signs. Functions that return signers asynchronously await it. */
+export const loadCurve = lazily(() => import("@noble/curves/ed25519.js"));
+
 /** The size of a seed in bytes. */
 export const SEED_BYTES = 32;
 
@@ -73,6 +77,7 @@ export const SEED_BYTES = 32;
  */
 export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
   const secret = copyOf(seed);
+  startLoading(loadCurve);
   const publicKey = encodeHex(publicKeyOf(secret));
   let disposed = false;
   return Object.freeze({
@@ -86,7 +91,7 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
       const digest = digestOf(message);
       const key = copyOf(secret); // The signer may be disposed of meanwhile.
       try {
-        const { ed25519 } = await import("@noble/curves/ed25519.js");
+        const { ed25519 } = await loadCurve();
         return ed25519.sign(digest, key);
       } finally {
         key.fill(0);

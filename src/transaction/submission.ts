@@ -24,6 +24,7 @@ import { isRefusalCode } from "../errors/transaction-errors.js";
 import { assertKnownKeys, assertOneOf } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
+import { loadCommandCode } from "./command-code.js";
 import { submittedPrefix } from "./signature.js";
 import { transactionHash } from "./transaction-hash.js";
 
@@ -94,6 +95,7 @@ export async function submitOnce(
   if (signal?.aborted === true) {
     throw new CanceledError({ cause: signal.reason, mayHaveBeenSent: false });
   }
+  await loadCommandCode(); // The error of an unknown outcome needs it.
   const isOnlyChecked = wasChecked?.(tx);
   const response = await service
     .submitTransaction(checked, toConnectOptions(options))
@@ -166,7 +168,7 @@ function mayHaveArrived(error: TradewireError): boolean {
  * @returns the error
  */
 export async function unknownOutcome(tx: Transaction, cause: TradewireError): Promise<OutcomeUnknownError> {
-  const { readInputData } = await import("./submitted-input-data.js");
+  const { readInputData } = await loadCommandCode();
   const command = readInputData(tx)?.command.case;
   const { pow, from, signature } = tx;
   const identity: TransactionIdentity = {

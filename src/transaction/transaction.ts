@@ -11,6 +11,7 @@ import {
 } from "../input/assert.js";
 import { randomBytes } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
+import { loadCommandCode } from "./command-code.js";
 import { encodeHex } from "./hex.js";
 import type { CommandSource } from "./input-data.js";
 import { type BlockTask, requireAffordable, solve } from "./proof-of-work.js";
@@ -87,7 +88,7 @@ export async function createTransaction(command: CommandSource, options: Transac
   if (version === "TX_VERSION_V3") {
     assertChainId("block.chainId", block.chainId);
   }
-  const { encodeInputData } = await import("./input-data.js"); // It needs the definitions of all commands.
+  const { encodeInputData } = await loadCommandCode();
   const bare = encodeInputData(command, { blockHeight: block.height, nonce });
   const prefix = version === "TX_VERSION_V3" ? chainIdPrefixOf(block.chainId) : new Uint8Array();
   const message = Uint8Array.from([...prefix, ...bare]);
@@ -147,6 +148,6 @@ function requirePublicKey(publicKey: string): void {
  * const { inputData, problems } = await openTransaction(tx, { chainId: "chain-1" });
  */
 export async function openTransaction(tx: Transaction, chain: Chain): Promise<OpenedTransaction> {
-  const { openTransactionSync } = await import("./verify-transaction.js"); // It needs the definitions of all commands.
+  const { openTransactionSync } = await loadCommandCode();
   return openTransactionSync(tx, chain);
 }

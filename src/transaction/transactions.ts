@@ -20,6 +20,7 @@ import {
 import { parseMessageInit } from "../input/message-init.js";
 import { setBounded } from "../signal/collections.js";
 import { createBlockAllowance, type Share, type ShortestValidity } from "./block-allowance.js";
+import { loadCommandCode } from "./command-code.js";
 import { withTimeout } from "./deadline.js";
 import { hasParameter, type ServiceClients } from "./halting-transaction.js";
 import type { CommandSource } from "./input-data.js";
@@ -223,7 +224,7 @@ export async function requireSendable<T extends SignCommandOptions>(
   requireSigner(signer);
   assertOneOf("throwOnRejection", throwOnRejection, [true, false]);
   assertOneOf("type", type, ["sync", "async", "commit"]);
-  const { readCommand } = await import("./input-data.js");
+  const { readCommand } = await loadCommandCode();
   readCommand(command);
 }
 
@@ -270,7 +271,7 @@ export function createTransactions(
   const seen = createSeenTids();
 
   async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {
-    const { unknownParameterProblem } = await import("./check/halting-commands.js");
+    const { unknownParameterProblem } = await loadCommandCode();
     const problem = await unknownParameterProblem(command, (key) =>
       hasParameter(settings.serviceClient, key, callOptions),
     );
@@ -280,7 +281,7 @@ export function createTransactions(
   }
 
   async function prepare(command: CommandSource, options: PrepareOptions, signal: AbortSignal) {
-    const { readCommand } = await import("./input-data.js");
+    const { readCommand } = await loadCommandCode();
     const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
     await requireKnownParameters(read, toConnectOptions({ headers: options.headers, signal }));
     const { signer, maxDifficulty = MAX_DIFFICULTY, headers, version, tid, nonce } = options;

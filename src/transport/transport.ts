@@ -18,6 +18,7 @@ import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-rules.js";
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../input/assert.js";
+import { lazily, startLoading } from "../input/lazy.js";
 import { knownTypes } from "../json/any.js";
 import { createLazyController } from "../signal/abort.js";
 import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
@@ -86,17 +87,17 @@ const transports: readonly RegisteredTransport[] = [
   register({
     name: "grpc",
     nodes: ({ grpc }) => nodesOf(grpc),
-    load: async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport,
+    load: lazily(async () => (await import("./grpc/grpc-transport.js")).createRawGrpcTransport),
   }),
   register({
     name: "grpc-js",
     nodes: ({ grpc }) => nodesOf(grpc),
-    load: async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport,
+    load: lazily(async () => (await import("./grpc-js/grpc-js-transport.js")).createRawGrpcJsTransport),
   }),
   register({
     name: "rest",
     nodes: ({ rest }) => nodesOf(rest),
-    load: async () => (await import("./rest/rest-transport.js")).createRawRestTransport,
+    load: lazily(async () => (await import("./rest/rest-transport.js")).createRawRestTransport),
   }),
 ];
 
@@ -143,43 +144,38 @@ function register<Node extends GrpcConfig | RestConfig>({
   };
 }
 
-/** Whether the code of a transport is loaded. Once it is loading, the transport itself refuses calls after a close. */
-type LazyState =
-  | { readonly kind: "unloaded" }
-  | { readonly kind: "loaded"; readonly transport: Promise<ClosableTransport> }
-  | { readonly kind: "closed" };
-
 /**
- * Returns a transport whose code is loaded with the first call, so that unused transports are never loaded.
+ * Returns a transport whose code is loaded from now on. Calls wait for it.
  *
- * @param load loads the code and creates the transport; called at most once
+ * @param load loads the code and creates the transport; called again by the next call if it fails
  * @returns the transport
  */
 export function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
-  let state: LazyState = { kind: "unloaded" };
+  let current: ClosableTransport | undefined;
+  let isClosed = false;
+  const opened = lazily(async () => {
+    current = await load();
+    if (isClosed) {
+      await current.close();
+    }
+    return current;
+  });
+  startLoading(opened);
 
-  function loaded(): Promise<ClosableTransport> {
-    if (state.kind === "closed") {
+  /** Once it is loaded, the transport itself refuses calls after a close. */
+  async function open(): Promise<ClosableTransport> {
+    if (isClosed && current === undefined) {
       throw new ConnectError("the transport is closed", Code.Canceled);
     }
-    if (state.kind === "unloaded") {
-      state = { kind: "loaded", transport: load() };
-    }
-    return state.transport;
+    return opened();
   }
 
   return {
-    unary: async (...call) => (await loaded()).unary(...call),
-    stream: async (...call) => (await loaded()).stream(...call),
+    unary: async (...call) => (await open()).unary(...call),
+    stream: async (...call) => (await open()).stream(...call),
     async close() {
-      if (state.kind === "unloaded") {
-        state = { kind: "closed" };
-      } else if (state.kind === "loaded") {
-        await state.transport.then(
-          (transport) => transport.close(),
-          () => undefined, // A transport that failed to load holds no connections.
-        );
-      }
+      isClosed = true;
+      await current?.close();
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { lazily } from "../input/lazy.js";
 import { requireNode } from "../input/require-node.js";
 
 /** A file to add to an archive. */
@@ -11,6 +12,9 @@ export interface WrittenFile {
    */
   content(): AsyncIterable<Uint8Array>;
 }
+
+/** Loads what writes archives. */
+export const loadYazl = lazily(() => import("yazl"));
 
 // DOS times have no time zone and yazl writes local time, so this time is local too.
 const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
@@ -25,7 +29,7 @@ const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
 export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const node = requireNode("a file");
   const { PassThrough, Readable } = node.getBuiltinModule("node:stream");
-  const { ZipFile } = await import("yazl");
+  const { ZipFile } = await loadYazl();
   const zip = new ZipFile();
   const output = new PassThrough();
   zip.outputStream.pipe(output);

@@ -2,7 +2,7 @@ import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
 import { CanceledError, RequestError } from "../../errors/index.js";
 import { startTimer } from "../../runtime/index.js";
-import { missingPackage } from "../missing-package.js";
+import { optionalPackage } from "../optional-package.js";
 import { assertTrusted, SEARCH_PATH, schemaOid } from "../sinks/postgres/postgres-catalog.js";
 import { loadPackages, surviveLoss } from "../sinks/postgres/postgres-connections.js";
 import { sinkError } from "../sinks/postgres/postgres-errors.js";
@@ -48,6 +48,8 @@ const LOCK_TIMEOUT_MS = 30_000;
 /** How long the end of a connection is awaited. */
 const END_MS = 5000;
 
+const importBoss = optionalPackage(() => import("pg-boss"), "a queue", "pg-boss", "pg-boss@10");
+
 /**
  * Prepares the database of a queue. Nothing is connected yet.
  *
@@ -56,12 +58,7 @@ const END_MS = 5000;
  * @throws {@link RequestError} if a package is missing
  */
 export async function openQueueDatabase(target: Target): Promise<QueueDatabase> {
-  const [{ makePool, Client: OwnClient }, { default: Boss }] = await Promise.all([
-    loadPackages(),
-    import("pg-boss").catch((cause: unknown) => {
-      throw missingPackage("a queue", "pg-boss", "pg-boss@10", cause);
-    }),
-  ]);
+  const [{ makePool, Client: OwnClient }, { default: Boss }] = await Promise.all([loadPackages(), importBoss()]);
   const config = configOf(target);
   const pool = makePool({ ...config, max: MAX_CONNECTIONS });
   const ignore = () => undefined;

@@ -1,5 +1,5 @@
 import { monotonicMs, type StopTimer, startTimer } from "../../runtime/index.js";
-import { missingPackage } from "../missing-package.js";
+import { optionalPackage } from "../optional-package.js";
 import { isReady, type LagReport, type SyncSnapshot } from "./sync-snapshot.js";
 
 /** A sample: the value of the metric's label, if it has one, and the number. */
@@ -123,6 +123,8 @@ const METRICS: readonly Metric[] = [
   },
 ];
 
+const importMetrics = optionalPackage(() => import("prom-client"), "serving metrics", "prom-client");
+
 /**
  * Loads the package that writes metrics. It is an optional peer.
  *
@@ -130,10 +132,7 @@ const METRICS: readonly Metric[] = [
  * @throws `RequestError` if the package is not installed
  */
 export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
-  const loading = import("prom-client").catch((cause: unknown): never => {
-    throw missingPackage("serving metrics", "prom-client", "prom-client", cause);
-  });
-  const { Counter, Gauge, Registry } = (await loading).default;
+  const { Counter, Gauge, Registry } = (await importMetrics()).default;
   return async (snapshot) => {
     const registry = new Registry(); // A registry for this snapshot only, so that absent values are not written as 0.
     for (const { name, help, label, samples } of METRICS) {

@@ -31,7 +31,7 @@ import {
   successLimit,
 } from "./rest-response.js";
 import { createStreamingClient } from "./streaming-client.js";
-import type { UnaryClient } from "./unary-client.js";
+import { createUnaryClient } from "./unary-client.js";
 import { createWebSocketClient, openCallSocket, webSocketMessages, webSocketTarget } from "./websocket.js";
 
 /** The content type of a raw body without one. */
@@ -56,20 +56,9 @@ export function createRawRestTransport(
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const streamingClient = createStreamingClient(config, options);
   const webSockets = createWebSocketClient(config, options);
-  let unaryClient: UnaryClient | undefined;
-  let isClosed = false;
+  const unaryClient = createUnaryClient(config, options);
   const { maxJsonBytes: maxBytes, registry } = options;
   const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
-
-  /** Loads the client of unary calls. An export does not need it. */
-  async function loadUnaryClient(): Promise<UnaryClient> {
-    const { createUnaryClient } = await import("./unary-client.js");
-    unaryClient ??= createUnaryClient(config, options);
-    if (isClosed) {
-      unaryClient.close();
-    }
-    return unaryClient;
-  }
 
   /** Writes a request by the first HTTP rule that fits. */
   function write(
@@ -139,7 +128,7 @@ export function createRawRestTransport(
           timeoutMs,
           create(method.input, message),
         );
-        const received = await (unaryClient ?? (await loadUnaryClient())).call({
+        const received = await unaryClient.call({
           verb,
           target,
           headers,
@@ -190,9 +179,8 @@ export function createRawRestTransport(
     },
 
     async close() {
-      isClosed = true;
       streamingClient.close();
-      unaryClient?.close();
+      unaryClient.close();
       webSockets.close();
     },
   };

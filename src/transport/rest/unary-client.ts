@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 // By the file that its `main` names: Bun replaces the module `undici` with a stub that sends nothing.
 import { Client } from "undici/index.js";
 import type { RestConfig } from "../../config/client-config.js";
@@ -60,6 +60,13 @@ type ExchangeState =
   /** The result was reported, and the connection may belong to another call. */
   | { readonly kind: "done" };
 
+/** undici reads the code of its parser with the first connection. This is one that leads nowhere, so that no call has to read files. */
+function loadParser(): void {
+  const client = new Client("http://localhost", { connect: (_, callback) => callback(null, new Socket()) });
+  client.request({ path: "/", method: "GET" }).catch(() => undefined);
+  client.destroy().catch(() => undefined);
+}
+
 /**
  * Creates a client of an HTTP/1.1 server for small calls. It uses undici, whose connections cost a fraction of those of
  * Node's HTTP (bench group `calls`). A connection has one request at a time, and no request is sent twice. A call that
@@ -71,6 +78,7 @@ type ExchangeState =
  * @throws {@link FileError} if a file of `config.tls` cannot be read
  */
 export function createUnaryClient(config: RestConfig, settings: TransportSettings): UnaryClient {
+  loadParser();
   const open = connectionOpener(config, settings);
   const idle = createIdleConnections();
   const callsInFlight = createActiveSet<(reason: Error) => void>();

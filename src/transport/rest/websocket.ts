@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import { Code, type StreamRequest } from "@connectrpc/connect";
-import type { WebSocket } from "ws";
+import { WebSocket } from "ws";
 import type { RestConfig } from "../../config/client-config.js";
 import {
   INVALID_FRAME,
@@ -108,7 +108,6 @@ export function createWebSocketClient(
 
   return {
     async open(target, header, signal) {
-      const { WebSocket } = await import("ws"); // Few calls need a WebSocket.
       if (isClosed) {
         throw markConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" }));
       }

@@ -2,10 +2,16 @@ import { Code } from "@connectrpc/connect";
 import { MAX_MESSAGE, truncate } from "../../../errors/error-text.js";
 import { RequestError, SinkError, TradewireError } from "../../../errors/index.js";
 import { isError } from "../../../errors/node-errors.js";
-import { missingPackage } from "../../missing-package.js";
+import { optionalPackage } from "../../optional-package.js";
 
 /** The oldest version of DuckDB whose types and settings the sinks use. */
 const MIN_VERSION = [1, 5] as const;
+
+const importDuckdb = optionalPackage(
+  () => import("@duckdb/node-api"),
+  "syncing to DuckDB or Parquet",
+  "@duckdb/node-api",
+);
 
 /**
  * Loads DuckDB. Its package is an optional peer whose range in package.json is `*`: every release of it is a prerelease in
@@ -16,9 +22,7 @@ const MIN_VERSION = [1, 5] as const;
  * @throws {@link RequestError} when the package is not installed, or holds a DuckDB before 1.5
  */
 export async function loadDuckdb() {
-  const duckdb = await import("@duckdb/node-api").catch((cause: unknown): never => {
-    throw missingPackage("syncing to DuckDB or Parquet", "@duckdb/node-api", "@duckdb/node-api", cause);
-  });
+  const duckdb = await importDuckdb();
   const version = duckdb.version();
   const [major = 0, minor = 0] = version.replace(/^v/u, "").split(".").map(Number);
   if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {

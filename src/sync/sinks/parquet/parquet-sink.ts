@@ -7,6 +7,7 @@ import type { Sink, SinkOpening } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
 import { unitName } from "../duckdb/csv-columns.js";
 import { notOpenError } from "../duckdb/duckdb-file.js";
+import { loadDuckdb } from "../duckdb/duckdb-package.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
 import { isEntryOf, unitClaimedError } from "../duckdb/duckdb-tables.js";
 import { type Manifest, manifestOf } from "./manifest.js";
@@ -93,6 +94,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
   return {
     name,
     async open(settings) {
+      await loadDuckdb(); // The first unit may come much later.
       start(await createFolder(resolve(folder), name, settings), settings);
       await recoverChanges(opened().layout.pending, apply);
     },

@@ -171,7 +171,10 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Par
   }
   return {
     async use(what, work, signal) {
-      starting ??= start();
+      starting ??= start().catch((reason: unknown) => {
+        starting = undefined;
+        throw reason;
+      });
       const { instance } = await inDuckdb(name, starting);
       const connection = await inDuckdb(name, instance.connect());
       const isCanceled = () => signal?.aborted === true;

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { Client, Pool, PoolClient, PoolConfig } from "pg";
 import { CanceledError, RequestError } from "../../../errors/index.js";
 import { linkedController, onAbort } from "../../../signal/abort.js";
-import { missingPackage } from "../../missing-package.js";
+import { optionalPackage } from "../../optional-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";
 import { FetchError, sinkError } from "./postgres-errors.js";
 import type { Target } from "./postgres-target.js";
@@ -285,6 +285,15 @@ export function idleTimeoutSql(isUnlimited: boolean): string {
   return `SET LOCAL idle_in_transaction_session_timeout TO ${isUnlimited ? 0 : IDLE_TIMEOUT_MS}`;
 }
 
+const PACKAGES = "pg pg-copy-streams";
+const importPg = optionalPackage(() => import("pg"), "syncing to PostgreSQL", "pg", PACKAGES);
+const importCopy = optionalPackage(
+  () => import("pg-copy-streams"),
+  "syncing to PostgreSQL",
+  "pg-copy-streams",
+  PACKAGES,
+);
+
 /**
  * Loads the packages for PostgreSQL. They are optional peers.
  *
@@ -292,10 +301,7 @@ export function idleTimeoutSql(isUnlimited: boolean): string {
  * @throws {@link RequestError} if one is not installed
  */
 export async function loadPackages() {
-  const [pg, { from }] = await Promise.all([
-    import("pg").catch((reason: unknown) => missing("pg", reason)),
-    import("pg-copy-streams").catch((reason: unknown) => missing("pg-copy-streams", reason)),
-  ]);
+  const [pg, { from }] = await Promise.all([importPg(), importCopy()]);
   /**
    * Sets the safe search path before the first statement. After a failure on this side, for example without a password,
    * it closes the connection, which would keep the process alive.
@@ -337,7 +343,3 @@ export async function loadPackages() {
 
 /** The result of {@link loadPackages}. */
 export type Packages = Awaited<ReturnType<typeof loadPackages>>;
-
-function missing(name: string, cause: unknown): never {
-  throw missingPackage("syncing to PostgreSQL", name, "pg pg-copy-streams", cause);
-}

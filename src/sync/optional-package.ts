@@ -1,0 +1,44 @@
+import { Code } from "@connectrpc/connect";
+import { FileError, RequestError } from "../errors/index.js";
+import { lazily } from "../input/lazy.js";
+
+/**
+ * Returns a function that loads an optional peer.
+ *
+ * @param load imports it
+ * @param use what needs the package
+ * @param name the package
+ * @param install what `npm install` has to install; by default the package
+ * @returns a function that loads it once
+ * @throws {@link RequestError} from that function, if the package is not installed
+ */
+export function optionalPackage<T>(
+  load: () => Promise<T>,
+  use: string,
+  name: string,
+  install = name,
+): () => Promise<T> {
+  const loaded = lazily(load);
+  return () =>
+    loaded().catch((reason: unknown): never => {
+      const isFull = reason instanceof FileError && reason.code === Code.ResourceExhausted;
+      throw isFull ? reason : missingPackage(use, name, install, reason instanceof FileError ? reason.cause : reason);
+    });
+}
+
+/**
+ * Returns the error of an optional peer that cannot be loaded.
+ *
+ * @param use what needs the package
+ * @param name the package
+ * @param install what `npm install` has to install
+ * @param cause the error of the import
+ * @returns the error
+ */
+function missingPackage(use: string, name: string, install: string, cause: unknown): RequestError {
+  return new RequestError(`${use} needs ${name}, which is not installed`, {
+    advice: `Run: npm install ${install}`,
+    cause,
+    errorCode: "TW_MISSING_PACKAGE",
+  });
+}
