@@ -4,7 +4,7 @@ import type { ErrorCode } from "../errors/error-codes.js";
 import { describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
-import { integer, isUnknownKey, objectSchema } from "../input/schemas.js";
+import { integer, isUnknownKey, objectSchema, strictObject } from "../input/schemas.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { profiles } from "../schema/profile.js";
 import {
@@ -84,7 +84,7 @@ export const proxyChoice = v.pipe(
     [
       v.literal(false),
       proxyUrl(PROXY_CHOICE),
-      v.strictObject({
+      strictObject({
         https: v.optional(proxyUrl(PROXY_FORM)),
         http: v.optional(proxyUrl(PROXY_FORM)),
         noProxy: v.optional(v.array(v.string())),
@@ -420,7 +420,8 @@ function describeIssues(
       // The issue is about the first of them.
       const known = new Set(keys.filter((key) => startsWith(key.path, parent)).map((key) => key.path[parent.length]));
       const others = Object.keys(Object(valueAt(input, parent))).filter((key) => !known.has(key));
-      return others.map((key) => unknownKey([...parent, key], keys, origins));
+      const unknown = others.length === 0 ? path.slice(-1) : others; // An inherited key is not among them.
+      return unknown.map((key) => unknownKey([...parent, key], keys, origins));
     }
     if (issue.type === "raw_check" && issue.path?.at(-1)?.origin === "key") {
       return [{ text: `${origins.at(parent)} ${issue.message}` }];

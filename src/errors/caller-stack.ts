@@ -14,11 +14,11 @@ const MAX_LINES = 80;
  */
 export function recordCaller(): Error {
   const limit = Error.stackTraceLimit;
-  Error.stackTraceLimit = FRAMES;
+  const isChanged = Reflect.set(Error, "stackTraceLimit", FRAMES); // Programs may have frozen it (SES, --frozen-intrinsics).
   try {
     return new Error();
   } finally {
-    Error.stackTraceLimit = limit;
+    isChanged && Reflect.set(Error, "stackTraceLimit", limit);
   }
 }
 

@@ -10,7 +10,7 @@ import { fileError, hasErrorCode, quotedPath, READ_ADVICE } from "../errors/node
 import { createFolder, type SavedFile, saveUnverified } from "../file/atomic-file.js";
 import { type Lock, STALE_MS, sweepLocks, takeLock } from "../file/lock-file.js";
 import { sweepTemporary, temporaryName } from "../file/temporary-files.js";
-import { wholeNumber } from "../input/schemas.js";
+import { jsonObject, wholeNumber } from "../input/schemas.js";
 import type { PartPlan, RangePart } from "./part-plan.js";
 
 /** Stores the parts of an export until they are joined. Disposing of it ends its use. */
@@ -260,7 +260,7 @@ const MAX_MANIFEST_BYTES = 1024 * 1024;
 const blockJson = v.pipe(v.string(), v.regex(/^\d{1,19}$/));
 const sha256Json = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 
-const manifestJson = v.object({
+const manifestJson = jsonObject({
   /** Version of the manifest's format and of the way in which ranges are split. */
   version: v.literal(1),
   chainId: v.string(),
@@ -268,7 +268,7 @@ const manifestJson = v.object({
   fromBlock: blockJson,
   toBlock: blockJson,
   parts: v.array(
-    v.object({
+    jsonObject({
       fromBlock: blockJson,
       toBlock: blockJson,
       segmentId: v.string(),
@@ -278,7 +278,7 @@ const manifestJson = v.object({
     }),
   ),
   /** The complete archive, once it was about to get its name. */
-  saved: v.optional(v.object({ path: v.string(), bytes: wholeNumber, sha256: sha256Json })),
+  saved: v.optional(jsonObject({ path: v.string(), bytes: wholeNumber, sha256: sha256Json })),
 });
 
 /** The parts in a folder. An entry counts only if the part's bytes have its checksum. */

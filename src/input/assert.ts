@@ -21,11 +21,24 @@ export function assertKnownKeys<T extends object>(
 ): void {
   assertObject(name, value);
   for (const key in value) {
-    if (value[key] !== undefined && known[key] !== true && !key.startsWith("$")) {
+    if (value[key] !== undefined && known[key] !== true && !key.startsWith("$") && !isOfEveryObject(value, key)) {
       throw unknownKeyError(name, key, Object.keys(known));
     }
   }
 }
+
+/**
+ * Returns whether a key of an object is there only because some package has added it to `Object.prototype`.
+ *
+ * @param value the object
+ * @param key an enumerable key of it
+ * @returns whether every object has it
+ */
+export function isOfEveryObject(value: object, key: string): boolean {
+  return key in EVERY_OBJECT && !Object.hasOwn(value, key);
+}
+
+const EVERY_OBJECT = {};
 
 /**
  * Returns the error of an unknown key.

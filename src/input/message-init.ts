@@ -2,7 +2,14 @@ import { type DescEnum, type DescField, type DescMessage, type DescOneof, Scalar
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { closestName, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { assertObject, invalidTypeError, invalidValueError, isIntegerIn, unknownKeyError } from "./assert.js";
+import {
+  assertObject,
+  invalidTypeError,
+  invalidValueError,
+  isIntegerIn,
+  isOfEveryObject,
+  unknownKeyError,
+} from "./assert.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
@@ -44,6 +51,9 @@ function parseFields<T extends object>(desc: DescMessage, init: T, at: Place | u
       continue;
     }
     const parse = known.get(name);
+    if (parse === undefined && isOfEveryObject(init, name)) {
+      continue;
+    }
     if (parse === undefined) {
       throw unknownField(desc, name, at);
     }
@@ -132,7 +142,7 @@ function oneofParser({ fields }: DescOneof): ParseValue {
       );
     }
     const { case: chosen, value, ...others }: { readonly case?: unknown; readonly value?: unknown } = choice;
-    for (const other in others) {
+    for (const other of Object.keys(others)) {
       throw unknownKeyError(pathOf(at, name), other, ["case", "value"]);
     }
     if (chosen === undefined) {

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { RequestError } from "../errors/index.js";
-import { formatValue, formatWrongType, kindOf, unknownKeyError } from "./assert.js";
+import { formatValue, formatWrongType, isOfEveryObject, kindOf, unknownKeyError } from "./assert.js";
 
 /**
  * Parses input by a schema.
@@ -52,9 +52,8 @@ export function objectSchema<const Entries extends v.ObjectEntries>(
   notAnObject: string,
   unknownKey: (key: string, known: readonly string[]) => string,
 ) {
-  // Without a prototype, so that `constructor` is a key like any other.
-  const own: Entries = Object.assign(Object.create(null), entries);
-  const object = v.strictObject(own, (issue) => {
+  const own = withoutPrototype(entries);
+  const object = strictObject(entries, (issue) => {
     const key = issue.path?.[0].key;
     if (typeof key !== "string") {
       return notAnObject;
@@ -95,6 +94,52 @@ export const integer = (min: number, max: number, message: string) =>
     v.check((value) => Number.isSafeInteger(value) && value >= min && value <= max, message),
     v.metadata({ min, max }),
   );
+
+/**
+ * Returns the schema of an object that may have no other keys, like Valibot's, which would also read the enumerable properties that
+ * other packages add to `Object.prototype`.
+ *
+ * @param entries the schema of each key
+ * @param message the messages of issues
+ * @returns the schema
+ */
+export function strictObject<const Entries extends v.ObjectEntries>(
+  entries: Entries,
+  message?: v.ErrorMessage<v.StrictObjectIssue>,
+): v.StrictObjectSchema<Entries, v.ErrorMessage<v.StrictObjectIssue> | undefined> {
+  const schema = v.strictObject(withoutPrototype(entries), message);
+  return {
+    ...schema,
+    "~run": (dataset, config) => schema["~run"]({ ...dataset, value: withoutShared(dataset.value) }, config),
+  };
+}
+
+/**
+ * Returns the schema of an object that may have other keys, which it leaves out. See {@link strictObject}.
+ *
+ * @param entries the schema of each key
+ * @returns the schema
+ */
+export const jsonObject = <const Entries extends v.ObjectEntries>(entries: Entries) =>
+  v.object(withoutPrototype(entries));
+
+/** Without a prototype, `constructor` is a key like any other. */
+const withoutPrototype = <Entries extends object>(entries: Entries): Entries =>
+  Object.assign(Object.create(null), entries);
+
+/** Returns an object without the keys that every object has, and any other value as it is. */
+function withoutShared(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) {
+    return value;
+  }
+  const own: Record<string, unknown> = Object.create(null);
+  for (const key in value) {
+    if (!isOfEveryObject(value, key)) {
+      own[key] = Reflect.get(value, key);
+    }
+  }
+  return own;
+}
 
 /** The schema of a whole number from 0, such as a count or a size in JSON. */
 export const wholeNumber = v.pipe(v.number(), v.safeInteger(), v.minValue(0));

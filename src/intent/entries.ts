@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { quoted } from "../errors/error-text.js";
 import { FileError } from "../errors/index.js";
+import { strictObject } from "../input/schemas.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 
 /** How an intent ended. It ends once. */
@@ -75,7 +76,7 @@ const evidence = v.picklist(["result", "records", "blocks", "absence"]);
 const maybeBlock = v.optional(block);
 
 const entrySchema = v.variant("kind", [
-  v.strictObject({
+  strictObject({
     kind: v.literal("intent"),
     version: v.literal(VERSION),
     command: bytes,
@@ -84,16 +85,16 @@ const entrySchema = v.variant("kind", [
     transaction: bytes,
     lastBlock: block,
   }),
-  v.strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
-  v.strictObject({ kind: v.literal("partial"), txHash, evidence, block: maybeBlock, reason: v.string() }),
-  v.strictObject({
+  strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
+  strictObject({ kind: v.literal("partial"), txHash, evidence, block: maybeBlock, reason: v.string() }),
+  strictObject({
     kind: v.literal("rejected"),
     txHash,
     evidence: v.union([evidence, v.literal("refusal")]),
     block: maybeBlock,
     reason: v.string(),
   }),
-  v.strictObject({ kind: v.literal("expired"), txHash, evidence, reason: v.string() }),
+  strictObject({ kind: v.literal("expired"), txHash, evidence, reason: v.string() }),
 ]);
 
 /**

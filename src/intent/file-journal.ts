@@ -10,7 +10,7 @@ import { syncFolder } from "../file/atomic-file.js";
 import { type Lock, takeLock } from "../file/lock-file.js";
 import { isMountPoint } from "../file/mount-point.js";
 import { assertText } from "../input/assert.js";
-import { wholeNumber } from "../input/schemas.js";
+import { strictObject, wholeNumber } from "../input/schemas.js";
 import type { Journal } from "./journal.js";
 
 /** The maximum number of intents in a file: the place of each is in memory, about 200 bytes. */
@@ -25,7 +25,7 @@ const LINE_START = Buffer.from('{"id":"');
 /** How many bytes are read together when a file is opened. */
 const READ_BYTES = 1024 * 1024;
 
-const lineSchema = v.strictObject({ id: v.string(), position: wholeNumber, isLast: v.boolean(), entry: v.string() });
+const lineSchema = strictObject({ id: v.string(), position: wholeNumber, isLast: v.boolean(), entry: v.string() });
 
 /** Where the lines of an intent are in the file. */
 interface Placed {

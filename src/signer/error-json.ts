@@ -10,6 +10,7 @@ import {
   RequestError,
   TradewireError,
 } from "../errors/index.js";
+import { jsonObject } from "../input/schemas.js";
 
 /** Maximum number of characters of each text of an error, and of its problems. */
 const MAX_TEXT = MAX_MESSAGE;
@@ -18,15 +19,15 @@ const MAX_PROBLEMS = 100;
 const text = v.pipe(v.string(), v.maxLength(MAX_TEXT + 1));
 
 /** An error as JSON: the arguments to create it again. */
-export const errorSchema = v.object({
+export const errorSchema = jsonObject({
   name: text,
   code: v.enum(Code),
   headline: text,
   advice: text,
   /** The signer may be of a newer release, which has additional codes. */
   errorCode: v.custom<ErrorCode>((code) => typeof code === "string" && /^TW_[A-Z_]{1,60}$/.test(code)),
-  policy: v.optional(v.object({ rule: text, limit: text, value: text, command: v.optional(text) })),
-  problems: v.optional(v.pipe(v.array(v.object({ path: text, message: text })), v.maxLength(MAX_PROBLEMS))),
+  policy: v.optional(jsonObject({ rule: text, limit: text, value: text, command: v.optional(text) })),
+  problems: v.optional(v.pipe(v.array(jsonObject({ path: text, message: text })), v.maxLength(MAX_PROBLEMS))),
 });
 
 /** See {@link errorSchema}. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { GUARD_MODES } from "../guard/policy.js";
-import { integer } from "../input/schemas.js";
+import { integer, jsonObject, strictObject } from "../input/schemas.js";
 
 // Programs and a signer process exchange JSON over HTTP/1.1 on a Unix socket. Both sides check what the other one sends.
 
@@ -36,30 +36,30 @@ const shareId = v.pipe(v.string(), v.regex(/^[0-9a-f-]{36}$/, "must be the ID of
 
 /** The bodies of requests. */
 export const requests = {
-  sign: v.strictObject({ publicKey, message: v.string() }),
-  shares: v.strictObject({
+  sign: strictObject({ publicKey, message: v.string() }),
+  shares: strictObject({
     publicKey,
     hash: v.pipe(v.string(), v.regex(/^[0-9a-fA-F]{64}$/, "must be a block hash of 64 hex digits")),
     height: v.pipe(v.string(), v.regex(/^\d{1,19}$/, "must be a block height as a string")),
   }),
-  returns: v.strictObject({ id: shareId }),
-  mode: v.strictObject({ mode }),
-  kill: v.strictObject({}),
+  returns: strictObject({ id: shareId }),
+  mode: strictObject({ mode }),
+  kill: strictObject({}),
 } as const;
 
 /** The bodies of responses. */
 export const responses = {
-  signer: v.object({ publicKey, chainId: v.pipe(v.string(), v.maxLength(50)), mode }),
-  sign: v.object({ signature: v.pipe(v.string(), v.regex(/^[0-9a-f]{128}$/)) }),
-  shares: v.object({
-    share: v.nullable(v.object({ id: shareId, count: integer(0, Number.MAX_SAFE_INTEGER, "must be a count") })),
+  signer: jsonObject({ publicKey, chainId: v.pipe(v.string(), v.maxLength(50)), mode }),
+  sign: jsonObject({ signature: v.pipe(v.string(), v.regex(/^[0-9a-f]{128}$/)) }),
+  shares: jsonObject({
+    share: v.nullable(jsonObject({ id: shareId, count: integer(0, Number.MAX_SAFE_INTEGER, "must be a count") })),
   }),
-  returns: v.object({}),
-  mode: v.object({ mode }),
-  kill: v.object({
-    report: v.object({
+  returns: jsonObject({}),
+  mode: jsonObject({ mode }),
+  kill: jsonObject({
+    report: jsonObject({
       isClear: v.boolean(),
-      cancellations: v.object({ sent: v.number(), executed: v.number() }),
+      cancellations: jsonObject({ sent: v.number(), executed: v.number() }),
       orders: v.optional(ids),
       stopOrders: v.optional(ids),
       unseen: v.number(),

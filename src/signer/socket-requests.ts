@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import * as v from "valibot";
 import { CanceledError, ConnectionError, ProtocolError, TradewireError } from "../errors/index.js";
 import { hasErrorCode, quotedPath } from "../errors/node-errors.js";
+import { jsonObject } from "../input/schemas.js";
 import { withEnding } from "../signal/ending.js";
 import { errorFromJson, errorSchema } from "./error-json.js";
 import { MAX_RESPONSE_BYTES } from "./signer-protocol.js";
@@ -176,7 +177,7 @@ function parseAnswer<S extends v.GenericSchema>(
     throw foreignAnswer(path, lost);
   }
   if (status === 422) {
-    const failure = v.safeParse(v.object({ error: errorSchema }), json);
+    const failure = v.safeParse(jsonObject({ error: errorSchema }), json);
     throw failure.success ? errorFromJson(failure.output.error) : foreignAnswer(path, lost);
   }
   if (status === 503) {

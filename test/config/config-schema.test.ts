@@ -87,6 +87,7 @@ describe("readConfig", () => {
     [{ grpc: null }, "grpc must be an object (got null)"],
     [{ grpc: GRPC, gprc: GRPC }, "gprc is not a known key"],
     [{ grpc: { ...GRPC, window: 1 } }, "grpc.window is not a known key"],
+    [Object.assign(Object.create({ inherited: 1 }), { grpc: GRPC }), "inherited is not a known key"],
     [{ grpc: GRPC, timeouts: { zzzzz: 1 } }, "timeouts.zzzzz is not a known key"],
     [
       { transport: "http", grpc: GRPC },

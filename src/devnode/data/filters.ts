@@ -158,7 +158,7 @@ export function isWanted<T>(wanted: T | undefined, value: T): boolean {
 export function withFields<T>(wanted: { readonly [Field in keyof T]?: T[Field] | undefined }): (record: T) => boolean {
   return (record) => {
     for (const field in wanted) {
-      if (!isWanted(wanted[field], record[field])) {
+      if (Object.hasOwn(wanted, field) && !isWanted(wanted[field], record[field])) {
         return false;
       }
     }

@@ -30,7 +30,7 @@ export type Rules<T> = { readonly [F in keyof T]?: Rule<T[F]> };
  */
 export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at: string): Generator<Problem> {
   for (const name in rules) {
-    const wrong = rules[name]?.(message[name]);
+    const wrong = Object.hasOwn(rules, name) ? rules[name]?.(message[name]) : undefined;
     if (wrong !== undefined) {
       yield { path: `${at}.${name}`, message: wrong };
     }

@@ -4,7 +4,7 @@ import * as v from "valibot";
 import { SinkError } from "../../../errors/index.js";
 import { hasErrorCode, quotedPath } from "../../../errors/node-errors.js";
 import type { BlockRange } from "../../../history/segments.js";
-import { wholeNumber } from "../../../input/schemas.js";
+import { jsonObject, wholeNumber } from "../../../input/schemas.js";
 import { tableNames } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 import { appendLines, onPath } from "./parquet-folder.js";
@@ -13,7 +13,7 @@ import { appendLines, onPath } from "./parquet-folder.js";
 const READ_SIZE = 1024 * 1024;
 
 /** The JSON schema of a ledger entry. All numbers are below 2^53, so that JSON holds them exactly. */
-export const entryJson = v.object({
+export const entryJson = jsonObject({
   chain_id: v.string(),
   table: v.picklist(tableNames),
   from_block: wholeNumber,
@@ -31,7 +31,7 @@ export const entryJson = v.object({
 export type EntryJson = v.InferOutput<typeof entryJson>;
 
 // The name `case` is part of the stored format.
-const lineJson = v.object({ case: v.picklist(["loaded", "removed"]), ...entryJson.entries });
+const lineJson = jsonObject({ case: v.picklist(["loaded", "removed"]), ...entryJson.entries });
 
 /** A line of a manifest. */
 interface Line {

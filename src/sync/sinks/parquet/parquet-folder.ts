@@ -6,6 +6,7 @@ import { SinkError, TradewireError } from "../../../errors/index.js";
 import { fileError, hasErrorCode } from "../../../errors/node-errors.js";
 import { writeAtomically } from "../../../file/atomic-file.js";
 import { sweepTemporary } from "../../../file/temporary-files.js";
+import { jsonObject } from "../../../input/schemas.js";
 import type { TableName } from "../../../schema/table-names.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
@@ -161,7 +162,7 @@ export async function syncFolder(folder: string): Promise<void> {
 /** The oldest supported version of a folder's format. */
 const MIN_FORMAT = 2;
 
-const aboutJson = v.object({ format: v.number(), chain_id: v.optional(v.string()) });
+const aboutJson = jsonObject({ format: v.number(), chain_id: v.optional(v.string()) });
 
 /**
  * Prepares the folder of a sink. It is created if it does not exist; its parent folder must exist.

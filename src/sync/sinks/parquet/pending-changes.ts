@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { SinkError } from "../../../errors/index.js";
 import { hasErrorCode } from "../../../errors/node-errors.js";
 import { type Lock, sweepLocks, takeLock } from "../../../file/lock-file.js";
+import { jsonObject } from "../../../input/schemas.js";
 import { randomUUID } from "../../../runtime/index.js";
 import type { TableName } from "../../../schema/table-names.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
@@ -12,7 +13,7 @@ import { entryJson, fromJson, type Manifest, toJson } from "./manifest.js";
 import { type FolderLayout, onPath, rangeName, syncFile, syncFolder, writeFileAtomically } from "./parquet-folder.js";
 
 /** The JSON schema of a committed change. Earlier releases derived the name of the part from the unit. */
-const changeJson = v.object({
+const changeJson = jsonObject({
   load: v.optional(entryJson),
   remove: v.array(entryJson),
   part: v.optional(v.string()),
