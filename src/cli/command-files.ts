@@ -2,13 +2,14 @@ import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import type { SavedArchive } from "../archive/index.js";
-import { FileError, ProtocolError } from "../errors/index.js";
+import { FileError, ProtocolError, RequestError } from "../errors/index.js";
 import { fileError, READ_ADVICE, shownPath } from "../errors/node-errors.js";
+import { refuseDevice } from "../file/device.js";
 import { type Extension, readTarget } from "../file/save-target.js";
 import { monotonicMs } from "../runtime/index.js";
 import { openPipe } from "../zip/archive-source.js";
 import { size } from "./formatting.js";
-import { type CommandContext, printable } from "./output.js";
+import { type CommandContext, type InputContext, printable } from "./output.js";
 import { type OutputFormat, printReport } from "./output-format.js";
 import { printTable } from "./table.js";
 
@@ -21,7 +22,7 @@ export const STANDARD = "-";
  * @param context the input stream and the signal
  * @returns the input stream
  */
-function standardInput({ in: input, signal }: CommandContext): Readable {
+function standardInput({ in: input, signal }: InputContext): Readable {
   return addAbortSignal(signal, input);
 }
 
@@ -32,7 +33,7 @@ function standardInput({ in: input, signal }: CommandContext): Readable {
  * @returns the bytes, in chunks
  * @throws {@link ProtocolError} if there are none
  */
-export async function* standardArchive(context: CommandContext): AsyncGenerator<Uint8Array> {
+export async function* standardArchive(context: InputContext): AsyncGenerator<Uint8Array> {
   let isEmpty = true;
   for await (const chunk of standardInput(context)) {
     isEmpty &&= chunk.length === 0;
@@ -51,11 +52,13 @@ export async function* standardArchive(context: CommandContext): AsyncGenerator<
  *
  * @param path path of the file
  * @throws {@link ProtocolError} if it is not a ZIP archive
- * @throws {@link FileError} if it cannot be read
+ * @throws {@link FileError} if it cannot be read, or is a device
  */
 export async function assertArchive(path: string): Promise<void> {
   try {
-    if (!(await stat(path)).isFile()) {
+    const stats = await stat(path);
+    refuseDevice(path, stats);
+    if (!stats.isFile()) {
       return;
     }
     await using file = await open(path);
@@ -69,7 +72,9 @@ export async function assertArchive(path: string): Promise<void> {
       });
     }
   } catch (reason) {
-    throw reason instanceof ProtocolError ? reason : fileError(reason, path, READ_ADVICE);
+    throw reason instanceof ProtocolError || reason instanceof FileError
+      ? reason
+      : fileError(reason, path, READ_ADVICE);
   }
 }
 
@@ -79,19 +84,50 @@ export async function assertArchive(path: string): Promise<void> {
  * @param file path of the file; `-` for standard input
  * @param context the input stream and the signal
  * @returns the bytes, in chunks
- * @throws {@link FileError} if the file cannot be read, or the signal is aborted while it is read
+ * @throws {@link FileError} if the file cannot be read or is a device, or the signal is aborted while it is read
  */
-export async function* readBytes(file: string, context: CommandContext): AsyncGenerator<Uint8Array> {
+export async function* readBytes(file: string, context: InputContext): AsyncGenerator<Uint8Array> {
   if (file === STANDARD) {
     yield* standardInput(context);
     return;
   }
   try {
-    const isPipe = (await stat(file)).isFIFO();
-    yield* isPipe ? addAbortSignal(context.signal, openPipe(file)) : createReadStream(file, { signal: context.signal });
+    const stats = await stat(file);
+    refuseDevice(file, stats);
+    yield* stats.isFIFO()
+      ? addAbortSignal(context.signal, openPipe(file))
+      : createReadStream(file, { signal: context.signal });
   } catch (reason) {
     throw reason instanceof FileError ? reason : fileError(reason, file, READ_ADVICE);
   }
+}
+
+/** The maximum size of a request or a command from a file or standard input, in bytes. */
+export const MAX_TEXT_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads a text from a file or standard input.
+ *
+ * @param file path of the file; `-` for standard input
+ * @param source its name in errors
+ * @param context the input stream and the signal
+ * @returns the text, without a byte order mark
+ * @throws {@link FileError} as {@link readBytes} does
+ * @throws {@link RequestError} if it is too large
+ */
+export async function readText(file: string, source: string, context: InputContext): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of readBytes(file, context)) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_TEXT_BYTES) {
+      throw new RequestError(`${source} exceeds the request limit of ${MAX_TEXT_BYTES} bytes`, {
+        advice: "Send less in one request.",
+      });
+    }
+  }
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 /**

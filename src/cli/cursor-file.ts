@@ -1,8 +1,9 @@
-import { access, constants, readFile } from "node:fs/promises";
+import { access, constants, readFile, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { RequestError } from "../errors/index.js";
+import { FileError, RequestError } from "../errors/index.js";
 import { fileError, hasErrorCode, READ_ADVICE, shownPath } from "../errors/node-errors.js";
 import { saveUnverified } from "../file/atomic-file.js";
+import { refuseToReplace } from "../file/device.js";
 import { readCursor } from "../live/follow-cursor.js";
 import { type StopTimer, startTimer } from "../runtime/index.js";
 import type { TableName } from "../schema/table-names.js";
@@ -79,9 +80,10 @@ export async function openCursorFile(path: string, table: TableName): Promise<Cu
 
 async function readCursorText(path: string): Promise<string | undefined> {
   try {
+    refuseToReplace(path, await stat(path));
     return (await readFile(path, "utf8")).trimEnd();
   } catch (reason) {
-    const error = fileError(reason, path, READ_ADVICE);
+    const error = reason instanceof FileError ? reason : fileError(reason, path, READ_ADVICE);
     if (hasErrorCode(reason, "ENOENT")) {
       return undefined;
     }

@@ -12,7 +12,10 @@ if (!["-V", "--version"].includes(args[0] ?? "") || !isWritten(`${version}\n`)) 
 /** Writes to standard output synchronously, and returns whether that was possible. */
 function isWritten(text: string): boolean {
   try {
-    writeSync(1, text);
+    const bytes = Buffer.from(text);
+    for (let taken = 0; taken < bytes.length; ) {
+      taken += writeSync(1, bytes, taken); // A disk that is almost full takes a part.
+    }
     return true;
   } catch {
     return false;

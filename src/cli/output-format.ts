@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { encodeCsv } from "../csv/index.js";
 import { isJsonObject, jsonReplacer } from "../json/json-values.js";
 import { choice, flag, type OptionSettings, type OptionValues } from "./declarations.js";
-import { type CommandContext, json } from "./output.js";
+import { type CommandContext, deliver, json, type OutputContext } from "./output.js";
 
 /** The formats in which records and results are printed. */
 export const outputFormats = ["table", "json", "jsonl", "csv"] as const;
@@ -112,29 +111,23 @@ export interface Report {
 export async function printReport(
   { table, object, records = () => [object()] }: Report,
   format: OutputFormat,
-  { out, signal }: Pick<CommandContext, "out" | "signal">,
+  context: OutputContext,
 ): Promise<void> {
-  // What a command has done is printed even if it is interrupted at that moment.
-  const write = async (part: string | Uint8Array) => {
-    if (!out.write(part)) {
-      await once(out, "drain", { signal });
-    }
-  };
   switch (format) {
     case "table":
       await table();
       break;
     case "json":
-      await write(json(object()));
+      await deliver(context, json(object()));
       break;
     case "jsonl":
       for (const record of records()) {
-        await write(json(record));
+        await deliver(context, json(record));
       }
       break;
     case "csv":
       for await (const part of csvOf(records())) {
-        await write(part);
+        await deliver(context, part);
       }
       break;
   }

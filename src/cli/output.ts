@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import { styleText } from "node:util";
@@ -26,8 +25,38 @@ export interface Streams {
   readonly onConfig: (loaded: LoadedConfig) => void;
 }
 
+/**
+ * What standard output is to a command. It decides what follows if it cannot be written:
+ *
+ * - `rows`: the output is the purpose. The command ends, with 0 if the reader has gone, and with 1 otherwise.
+ * - `answer`: the exit code is an answer, or the work goes on without a reader. The command continues, and keeps its exit code.
+ * - `response`: the output is the response to a call that may have changed something. The command continues, and exits with 3.
+ */
+export type OutputRole = "rows" | "answer" | "response";
+
+/** The state of a command's standard output. */
+export interface CommandOutput {
+  /** `rows` until the command sets another role, which it does before it sends or prints anything. */
+  role: OutputRole;
+  /** The first failure. Nothing that is written after it arrives. */
+  readonly failure: Error | undefined;
+  /**
+   * Takes note of a failure. Only the first one counts, and is reported.
+   *
+   * @param reason the stream's error
+   */
+  fail(reason: Error): void;
+}
+
+/** Standard input, and the signal that ends reading it. */
+export type InputContext = Pick<CommandContext, "in" | "signal">;
+
+/** Standard output, and the signal that ends waits for its reader. */
+export type OutputContext = Pick<CommandContext, "out" | "output" | "signal">;
+
 /** The streams and the signal that a command runs with. */
 export interface CommandContext extends Streams {
+  readonly output: CommandOutput;
   /** Standard input, for commands that read it. */
   readonly in: Readable;
   /** Aborted on Ctrl-C and on each other of the {@link ENDING_SIGNALS}, with an {@link Interruption}. */
@@ -84,40 +113,49 @@ export class Reported extends Error {
   }
 }
 
+/** Thrown when a command ends because its standard output cannot be written, which {@link CommandOutput.failure} describes. */
+export class OutputClosed extends Error {}
+
 /**
- * Writes a part of the output, and waits until the stream has capacity for more, so that the reader sets the pace.
+ * Writes a part of the output, and waits until the system has taken all of it, so that the reader sets the pace.
  *
  * @param context standard output, and the signal that ends the wait
  * @param part text or bytes
- * @throws the reason of the signal if it is aborted before the write, an `AbortError` if it is aborted during the wait
+ * @throws for rows only: the reason of the signal if it is aborted before the write, {@link CanceledError} if it is aborted
+ *   during the wait, and {@link OutputClosed} if the part cannot be written
  */
-export async function writeOut(
-  { out, signal }: Pick<CommandContext, "out" | "signal">,
-  part: string | Uint8Array,
-): Promise<void> {
-  signal.throwIfAborted();
-  if (!out.write(part)) {
-    await once(out, "drain", { signal });
+export async function writeOut(context: OutputContext, part: string | Uint8Array): Promise<void> {
+  if (context.output.role === "rows") {
+    context.signal.throwIfAborted();
   }
+  await deliver(context, part);
 }
 
 /**
- * Writes a part of the output, and waits until the process has flushed it.
+ * Writes a part of the output like {@link writeOut}, but also if the signal is already aborted: for what a command has done.
  *
  * @param context standard output, and the signal that ends the wait
  * @param part text or bytes
- * @throws the reason of the signal if it is aborted before the write, {@link CanceledError} if it is aborted during the
- *   wait, or the error of the stream
+ * @throws as {@link writeOut} does, except for a signal that is aborted before the write
  */
-export async function writeThrough(
-  { out, signal }: Pick<CommandContext, "out" | "signal">,
-  part: string | Uint8Array,
-): Promise<void> {
-  signal.throwIfAborted();
+export async function deliver({ out, output, signal }: OutputContext, part: string | Uint8Array): Promise<void> {
   const written = new Promise<void>((resolve, reject) => {
-    out.write(part, (error) => (error ? reject(error) : resolve()));
+    out.write(part, (reason) => {
+      if (reason instanceof Error) {
+        output.fail(reason);
+        reject(new OutputClosed());
+      } else {
+        resolve();
+      }
+    });
   });
-  await raceAbort(written, signal);
+  try {
+    await (signal.aborted ? Promise.race([written, undefined]) : raceAbort(written, signal));
+  } catch (reason) {
+    if (output.role === "rows") {
+      throw reason;
+    }
+  }
 }
 
 /** Characters that control a terminal, change the direction of text, end lines, or are invisible. */

@@ -5,7 +5,7 @@ import { ProtocolError, RequestError } from "../errors/index.js";
 import { wait } from "../signal/wait.js";
 import { checkColumnNames, columnsOption, unknownColumns } from "./columns.js";
 import { flag, type OptionValues, parsed, text } from "./declarations.js";
-import { type CommandContext, styled, writeOut } from "./output.js";
+import { type CommandContext, type OutputContext, styled, writeOut } from "./output.js";
 import type { OutputFormat } from "./output-format.js";
 import { parseInteger } from "./parsers.js";
 import { createRowFormat, type RowFormat } from "./row-format.js";
@@ -75,7 +75,7 @@ const WRITE_SIZE = 64 * 1024;
 export async function printRows(
   files: AsyncIterable<RowsFile>,
   options: PrintRowsOptions & { readonly format: OutputFormat },
-  context: Pick<CommandContext, "out" | "notes" | "environment" | "signal">,
+  context: OutputContext & Pick<CommandContext, "notes" | "environment">,
   allColumns?: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
   const { out, notes } = context;
@@ -102,7 +102,7 @@ export async function printRows(
   } catch (reason) {
     if (context.signal.aborted) {
       await writeBriefly(context.out, format.broken());
-    } else {
+    } else if (context.output.failure === undefined) {
       output.append(format.broken());
       await output.flush();
     }
@@ -124,7 +124,7 @@ interface BufferedOutput {
   flush(): Promise<void>;
 }
 
-function bufferedOutput(context: Pick<CommandContext, "out" | "signal">): BufferedOutput {
+function bufferedOutput(context: OutputContext): BufferedOutput {
   let buffered = "";
   return {
     append(text) {

@@ -1,45 +1,6 @@
-import { streamError } from "../errors/node-errors.js";
-import { startTimer } from "../runtime/index.js";
-import { ENDING_SIGNALS, EXIT, errorText, Interruption, interruptedCode } from "./output.js";
-import { runCommand } from "./program.js";
-
-/** How long a command may clean up after its output cannot be written, in milliseconds. */
-const CLEANUP_MS = 5000;
-
-/**
- * Ends the command like a signal does, with cleanup, when standard output cannot be written.
- *
- * @param interrupt interrupts the command
- * @returns a function that turns the exit code of the command into that of the process; call it when the command has ended
- */
-function endOnOutputError(interrupt: AbortController): (code: number) => number {
-  const { stdout: out, stderr: err, env: environment } = process;
-  let outputCode: number | undefined;
-  let hasEnded = false;
-  out.on("error", (error: NodeJS.ErrnoException) => {
-    const { signal } = interrupt;
-    if (!signal.aborted) {
-      // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
-      outputCode = error.code === "EPIPE" ? EXIT.ok : EXIT.failure;
-      if (outputCode === EXIT.failure) {
-        const failure = streamError(error, "standard output", "Redirect the output elsewhere, or free some space.");
-        err.write(errorText(failure, { to: { err, environment } }));
-      }
-    }
-    if (hasEnded) {
-      process.exitCode = outputCode === EXIT.failure ? outputCode : process.exitCode;
-      process.exit(); // With an argument, even `undefined`, it would forget the exit code.
-    }
-    const code = outputCode ?? interruptedCode(signal);
-    startTimer(() => process.exit(code), CLEANUP_MS, { ref: false });
-    interrupt.abort(new DOMException("cannot write to standard output", "AbortError"));
-  });
-  return (code) => {
-    hasEnded = true;
-    const isTruncated = code === EXIT.ok || code === interruptedCode(interrupt.signal);
-    return isTruncated ? (outputCode ?? code) : code;
-  };
-}
+import { ENDING_SIGNALS, EXIT, Interruption, interruptedCode } from "./output.js";
+import { runProgram } from "./program.js";
+import { finalExitCode, openStandardOutput, watchOutput } from "./standard-output.js";
 
 /**
  * Runs the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
@@ -50,11 +11,24 @@ function endOnOutputError(interrupt: AbortController): (code: number) => number 
 export async function runProcess(args: readonly string[], version: string): Promise<void> {
   process.noDeprecation = true; // Users of the command cannot act on deprecations in packages.
   const interrupt = new AbortController();
-  let isInterrupted = false;
-  const end = (signal: (typeof ENDING_SIGNALS)[number]) => {
-    if (!isInterrupted) {
-      isInterrupted = true;
-      interrupt.abort(new Interruption(signal));
+  const { signal } = interrupt;
+  const { stderr: err, env: environment } = process;
+  const out = openStandardOutput();
+  const output = watchOutput({ out, err, environment });
+  /** The exit code of the command, once it has ended. The reader may not have taken all of its output yet. */
+  let ended: number | undefined;
+  const settle = () => {
+    process.exitCode = ended === undefined ? undefined : finalExitCode(ended, output);
+  };
+  const end = (by: (typeof ENDING_SIGNALS)[number]) => {
+    if (!signal.aborted) {
+      interrupt.abort(new Interruption(by));
+      if (ended !== undefined) {
+        // The rest of the output is lost. An answer stays what it is.
+        ended = ended === EXIT.ok && output.role === "rows" ? interruptedCode(signal) : ended;
+        settle();
+        process.exit();
+      }
       return;
     }
     // A second signal of any kind ends the process at once. The listeners stay until it arrives, because Node drops a signal
@@ -62,29 +36,31 @@ export async function runProcess(args: readonly string[], version: string): Prom
     for (const each of ENDING_SIGNALS) {
       process.off(each, end);
     }
-    process.kill(process.pid, signal);
+    process.kill(process.pid, by);
   };
-  for (const signal of ENDING_SIGNALS) {
-    process.on(signal, end);
+  for (const each of ENDING_SIGNALS) {
+    process.on(each, end);
   }
-  const { stdout: out, stderr: err, env: environment } = process;
-  const exitCode = endOnOutputError(interrupt);
   // Notes to a closed terminal fail, and the command still cleans up.
   err.on("error", () => undefined);
-  const code = await runCommand({
-    args,
-    version,
-    get in() {
-      return process.stdin;
+  ended = await runProgram(
+    {
+      args,
+      version,
+      get in() {
+        return process.stdin;
+      },
+      out,
+      err,
+      environment,
+      signal,
     },
-    out,
-    err,
-    environment,
-    signal: interrupt.signal,
-  });
-  process.exitCode = exitCode(code);
-  if (interrupt.signal.aborted) {
+    output,
+  );
+  settle();
+  out.on("error", settle);
+  if (signal.aborted || output.failure !== undefined) {
     // A reader that has stopped reading would keep the rest of the output, and with it the process, waiting.
-    process.exit();
+    process.exit(); // With an argument, even `undefined`, it would forget the exit code.
   }
 }

@@ -9,16 +9,19 @@ import { finish, NO_COLOR } from "./finish.js";
 import { flagNames } from "./option-names.js";
 import {
   type CommandContext,
+  type CommandOutput,
   EXIT,
   errorJson,
   errorText,
   Interruption,
   interruptedCode,
+  OutputClosed,
   Reported,
   type Streams,
 } from "./output.js";
 import { isJsonRequested } from "./output-format.js";
 import { COMPLETE } from "./shells.js";
+import { finalExitCode, watchOutput } from "./standard-output.js";
 import { fullName, usageError } from "./usage-error.js";
 import { watchConfig } from "./used-config.js";
 
@@ -148,18 +151,18 @@ async function execute(args: readonly string[], { version, context, silence, adv
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
-    // A closed output does not change what the command has found.
-    if (reason instanceof Reported && !(signal.reason instanceof Interruption)) {
+    if (reason instanceof Reported) {
       return reason.exitCode;
+    }
+    if (reason instanceof OutputClosed) {
+      return EXIT.ok; // The failure of the output decides.
     }
     // An interruption must not hide that a transaction may have been submitted.
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);
     }
     const wording = reason instanceof TradewireError ? await wordingFor(reason, running, adviceOn) : undefined;
-    if (isJsonRequested(args)) {
-      out.write(errorJson(reason, wording));
-    } else {
+    const writeText = () =>
       err.write(
         errorText(reason, {
           wording,
@@ -167,6 +170,10 @@ async function execute(args: readonly string[], { version, context, silence, adv
           ...(running?.opts()["verbose"] === true && { namesExplanation: true }),
         }),
       );
+    if (isJsonRequested(args)) {
+      out.write(errorJson(reason, wording), (failure) => failure && writeText());
+    } else {
+      writeText();
     }
     if (reason instanceof OutcomeUnknownError) {
       return EXIT.unknown;
@@ -222,6 +229,18 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
  * @returns the exit code
  */
 export async function runCommand(run: CommandRun): Promise<number> {
+  const output = watchOutput(run);
+  return finalExitCode(await runProgram(run, output), output);
+}
+
+/**
+ * Runs the command `tradewire` like {@link runCommand}, but leaves standard output to the caller.
+ *
+ * @param run arguments, streams and environment, and the signal that interrupts the run
+ * @param output the state of standard output, which the caller watches
+ * @returns the exit code, unless the output failed or fails later: see {@link finalExitCode}
+ */
+export async function runProgram(run: CommandRun, output: CommandOutput): Promise<number> {
   const { version } = run;
   const environment = run.args.includes(NO_COLOR) ? { ...run.environment, NO_COLOR: "1" } : run.environment;
   const notes = createNotes(run.err);
@@ -237,6 +256,7 @@ export async function runCommand(run: CommandRun): Promise<number> {
       return run.in;
     },
     out: run.out,
+    output,
     err: run.err,
     get notes() {
       return notes.stream;

@@ -2,6 +2,7 @@ import { PassThrough } from "node:stream";
 import type { Command } from "commander";
 import type { CommandContext } from "./output.js";
 import { createProgram } from "./program.js";
+import { watchOutput } from "./standard-output.js";
 import { fullName } from "./usage-error.js";
 
 /** The width of the help in the reference, in characters: that of a narrow terminal. */
@@ -17,6 +18,7 @@ export async function commandReference(): Promise<string> {
   const streams = { in: new PassThrough(), out, err, notes: err };
   const context: CommandContext = {
     ...streams,
+    output: watchOutput({ out, err, environment: {} }),
     environment: {},
     onConfig: () => {},
     signal: new AbortController().signal,

@@ -1,6 +1,6 @@
 import stringWidth from "fast-string-width";
 import { yieldToEventLoop } from "../runtime/index.js";
-import { type CommandContext, type Streams, styled, writeOut } from "./output.js";
+import { type OutputContext, type Streams, styled, writeOut } from "./output.js";
 
 /** The minimum width of a shortened cell, in columns of the terminal. */
 const MIN_CELL = 20;
@@ -353,11 +353,7 @@ export interface Tables {
    * @param rows the cells of each row, safe for a terminal; they are iterated twice
    * @throws the errors of {@link writeOut}
    */
-  write(
-    context: Pick<CommandContext, "out" | "signal">,
-    header: readonly string[],
-    rows: Iterable<readonly string[]>,
-  ): Promise<void>;
+  write(context: OutputContext, header: readonly string[], rows: Iterable<readonly string[]>): Promise<void>;
   /** Prints a note about everything that did not fit. Call it once, at the end. */
   printOmissions(): void;
 }

@@ -1,4 +1,3 @@
-import { text as readText } from "node:stream/consumers";
 import {
   type DescMessage,
   fromJson,
@@ -16,7 +15,7 @@ import { connectSigner } from "../index.js";
 import { isJsonObject } from "../json/json-values.js";
 import { type CommandInit, type Signer, signerFromEnvironment, signerFromKeyFile } from "../transaction/index.js";
 import { checkFields } from "./api/request-fields.js";
-import { readBytes, STANDARD } from "./command-files.js";
+import { readText, STANDARD } from "./command-files.js";
 import { text } from "./declarations.js";
 import type { CommandContext, Streams } from "./output.js";
 
@@ -36,7 +35,7 @@ export type TransactionInput =
  */
 export async function readTransactionInput(path: string, context: CommandContext): Promise<TransactionInput> {
   const source = path === STANDARD ? "standard input" : quotedPath(path);
-  const content = await readText(readBytes(path, context));
+  const content = await readText(path, source, context);
   const json = parse(content, source);
   if ("tx" in json) {
     return { request: message(SubmitTransactionRequestSchema, json, source) };

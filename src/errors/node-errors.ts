@@ -144,6 +144,9 @@ function describe(errno: string): [Code, string, ErrorText] {
     case "ENOSPC":
     case "EDQUOT":
       return [Code.ResourceExhausted, "the disk is full", "Free some space, or choose a folder on another disk."];
+    case "EPIPE":
+    case "ECONNRESET":
+      return [Code.Unavailable, "the reader has gone", "Check the program that reads it."];
     case "EFBIG":
       return [Code.ResourceExhausted, "the file exceeds the system's size limit", "Raise the limit, or export less."];
     default:

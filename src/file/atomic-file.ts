@@ -1,7 +1,9 @@
+import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import type { TradewireError } from "../errors/index.js";
 import { fileError, hasErrorCode, isError } from "../errors/node-errors.js";
 import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
+import { refuseToReplace } from "./device.js";
 import { sweepTemporary, temporaryName } from "./temporary-files.js";
 
 /** How many bytes are buffered before they are written. */
@@ -73,7 +75,8 @@ const NO_VERIFICATION: FileVerification<void, void> = {
  * Saves a file atomically: completely, or not at all.
  *
  * The bytes go to a temporary file in the target's folder. It gets its name only after the bytes have ended without an
- * error and were verified. On failure it is removed. The temporary file of a killed process is removed when the next file
+ * error and were verified. A file that is replaced keeps its mode, owner and group if the system permits it, and a symbolic
+ * link keeps pointing to it. On failure the temporary file is removed. The temporary file of a killed process is removed when the next file
  * is saved to the folder by a process of the same machine, since its boot (on Linux).
  *
  * @param bytes the content, split anywhere; its errors are thrown unchanged
@@ -88,46 +91,142 @@ export async function saveAtomically<T, F>(
   verification: FileVerification<T, F>,
 ): Promise<SavedFile & { readonly found: F }> {
   const { folder, name } = await locateTarget(where);
-  await sweepTemporary(folder);
-  const temporary = nodePaths().join(folder, await temporaryName());
-  const file = await withFileErrors(folder, nodeFiles().promises.open(temporary, "wx"));
+  const located = name === undefined ? undefined : await placeOf(nodePaths().join(folder, name), where.force);
+  // Opened before the first byte is requested, so that a folder that cannot be written to is noticed in time.
+  let part = await openPart(located?.folder ?? folder);
   try {
-    let path: string | undefined;
-    const choosePath = async () => {
-      const chosen = nodePaths().join(folder, name ?? where.fileName());
-      if (!where.force && (await exists(chosen))) {
-        throw fileExists(chosen);
+    const start = async () => {
+      const place = located ?? (await placeOf(nodePaths().join(folder, where.fileName()), where.force));
+      if (!where.force && (await exists(place.path))) {
+        throw fileExists(place.path);
       }
-      return chosen;
+      if (place.real !== place.path && place.folder !== part.folder) {
+        // The name is a link to another folder, which may be on another disk.
+        await part.discard();
+        part = await openPart(place.folder);
+      }
+      return { place, writer: createWriter(part.file, part.folder) };
     };
-    const writer = createWriter(file, folder);
+    let begun: Awaited<ReturnType<typeof start>> | undefined;
     async function* writing(): AsyncGenerator<Uint8Array> {
       for await (const chunk of bytes) {
-        path ??= await choosePath();
-        if (writer.add(chunk) >= WRITE_SIZE) {
-          await writer.flush();
+        begun ??= await start();
+        if (begun.writer.add(chunk) >= WRITE_SIZE) {
+          await begun.writer.flush();
         }
         yield chunk;
       }
     }
     const consumed = await verification.consume(writing());
-    path ??= await choosePath(); // There were no bytes.
-    const content = await writer.finish();
-    await withFileErrors(folder, file.sync());
-    const found = await verification.verify(temporary, consumed);
+    begun ??= await start(); // There were no bytes.
+    const { path, real, before } = begun.place;
+    const content = await begun.writer.finish();
+    await withFileErrors(part.folder, keepAccess(part.file, before));
+    await withFileErrors(part.folder, part.file.sync());
+    const found = await verification.verify(part.path, consumed);
     await where.beforeNaming?.({ path, ...content });
     await (where.force
-      ? withFileErrors(path, nodeFiles().promises.rename(temporary, path))
-      : nameNewFile(temporary, path));
-    await syncFolder(folder);
+      ? withFileErrors(path, nodeFiles().promises.rename(part.path, real))
+      : nameNewFile(part.path, real));
+    await syncFolder(part.folder);
     return { path, ...content, found };
   } finally {
-    // Failures of the cleanup must not hide the first error.
-    await file.close().catch(() => undefined);
-    await nodeFiles()
-      .promises.rm(temporary)
-      .catch(() => undefined);
+    await part.discard();
   }
+}
+
+/** A temporary file that is being written. */
+interface Part {
+  readonly folder: string;
+  readonly path: string;
+  readonly file: FileHandle;
+  /** Closes it, and removes it unless it has got its name. Failures of this must not hide the first error. */
+  discard(): Promise<void>;
+}
+
+async function openPart(folder: string): Promise<Part> {
+  await sweepTemporary(folder);
+  const path = nodePaths().join(folder, await temporaryName());
+  const file = await withFileErrors(folder, nodeFiles().promises.open(path, "wx"));
+  return {
+    folder,
+    path,
+    file,
+    async discard() {
+      await file.close().catch(() => undefined);
+      await nodeFiles()
+        .promises.rm(path)
+        .catch(() => undefined);
+    },
+  };
+}
+
+/** Where a file is written. */
+interface Place {
+  /** The path that the user named. */
+  readonly path: string;
+  /** The path that it leads to, through symbolic links if a file is replaced, and its folder. */
+  readonly real: string;
+  readonly folder: string;
+  /** The status of the file that is replaced, if there is one. */
+  readonly before: Stats | undefined;
+}
+
+/** How many symbolic links Linux follows. */
+const MAX_LINKS = 40;
+
+/**
+ * Follows the symbolic links of a path whose file is replaced.
+ *
+ * @throws {@link FileError} if a link may not be followed, or it leads to something that is not a file
+ */
+async function placeOf(path: string, force: boolean): Promise<Place> {
+  if (!force) {
+    return { path, real: path, folder: nodePaths().dirname(path), before: undefined };
+  }
+  const { readlink, realpath, stat } = nodeFiles().promises;
+  // The system checks here whether the links may be followed. A link may lead nowhere yet.
+  const before = await stat(path).catch((reason: unknown) => {
+    if (!hasErrorCode(reason, "ENOENT")) {
+      throw fileError(reason, path);
+    }
+    return undefined;
+  });
+  if (before !== undefined) {
+    refuseToReplace(path, before);
+  }
+  let real = path;
+  for (let links = 0; links < MAX_LINKS; links += 1) {
+    const to = await readlink(real).catch(() => undefined);
+    if (to === undefined) {
+      break;
+    }
+    const folder = await withFileErrors(path, realpath(nodePaths().dirname(real)));
+    real = nodePaths().resolve(folder, to);
+  }
+  return { path, real, folder: nodePaths().dirname(real), before };
+}
+
+/** Permission bits. */
+const [ALL, GROUP, OTHERS] = [0o777, 0o070, 0o007];
+
+/** Gives a file the mode, owner and group of the one that it replaces, as far as the system permits. */
+async function keepAccess(file: FileHandle, before: Stats | undefined): Promise<void> {
+  if (before === undefined) {
+    return;
+  }
+  const { uid, gid, mode } = before;
+  const isKept = await file.chown(uid, gid).then(
+    () => true,
+    () =>
+      file.chown(-1, gid).then(
+        () => true,
+        () => false,
+      ),
+  );
+  const bits = mode & ALL;
+  // Another group than before gets no more than everyone.
+  await file.chmod(isKept ? bits : (bits & ~GROUP) | ((bits & OTHERS) << 3));
 }
 
 /**

@@ -1,6 +1,8 @@
 import { createReadStream } from "node:fs";
-import { RequestError } from "../errors/index.js";
+import { stat } from "node:fs/promises";
+import { FileError, RequestError } from "../errors/index.js";
 import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
+import { refuseDevice } from "./device.js";
 
 /**
  * Reads a file that a user named, and that must be neither empty nor too large.
@@ -9,7 +11,7 @@ import { fileError, quotedPath, READ_ADVICE } from "../errors/node-errors.js";
  * @param options `maxBytes`: the maximum size, in bytes; `kind`: what the file is, with its article, such as `an image`;
  *   `advice`: the advice of errors about its size; `signal` cancels reading
  * @returns the bytes
- * @throws {@link FileError} if the file cannot be read
+ * @throws {@link FileError} if the file cannot be read, or is a device
  * @throws {@link RequestError} if it is empty or larger than `maxBytes`
  */
 export async function readBoundedFile(
@@ -25,6 +27,7 @@ export async function readBoundedFile(
   const chunks: Buffer[] = [];
   let size = 0;
   try {
+    refuseDevice(path, await stat(path));
     for await (const chunk of createReadStream(path, { signal })) {
       chunks.push(chunk);
       size += chunk.length;
@@ -33,7 +36,7 @@ export async function readBoundedFile(
       }
     }
   } catch (reason) {
-    throw fileError(reason, path, READ_ADVICE);
+    throw reason instanceof FileError ? reason : fileError(reason, path, READ_ADVICE);
   }
   if (size === 0 || size > maxBytes) {
     const what = size === 0 ? "is empty" : `exceeds the limit of ${maxBytes} bytes for ${kind}`;

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip, cutEvery } from "../support/archives.js";
@@ -58,6 +59,19 @@ describe("tradewire assemble", () => {
       err: expect.stringContaining("exists"),
     });
     expect(await assembled(capture, "--out", "a.zip", "--force")).toMatchObject({ code: 0 });
+  });
+
+  it("accepts a byte order mark, however the capture is split", async () => {
+    const capture = Buffer.from(`\ufeff${bodies.map((body) => JSON.stringify(body)).join("\n")}`);
+    expect(await assembled(capture.toString())).toMatchObject({ code: 0, err: expect.any(String) });
+    for (const split of [1, 2, 3, 4]) {
+      const input = Readable.from([capture.subarray(0, split), capture.subarray(split)]);
+      const { stdout, ended } = startCommand(["assemble", "-", "--out", "-"], { input });
+      expect((await buffer(stdout)).equals(archive)).toBe(true);
+      expect(await ended).toMatchObject({ code: 0, err: "" });
+    }
+    const half = await run(["assemble", "-", "--out", "-"], { input: Buffer.from([0xef, 0xbb, 0x7b, 0x7d]) });
+    expect(half).toMatchObject({ code: 1, err: expect.stringContaining("at byte 2") });
   });
 
   it("reads standard input and writes standard output", async () => {

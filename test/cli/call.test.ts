@@ -261,6 +261,17 @@ it("call says when it is interrupted that the node may have taken what does more
   expect(await ended).toEqual({ code: 130, out: "", err });
 });
 
+it("call accepts a byte order mark before the request, as editors write it", async () => {
+  const request = '\ufeff{"filter": {"liveOnly": true}}';
+  const path = join(folder, "marked.json");
+  await writeFile(path, request);
+  expect(await call("ListStopOrders", `@${path}`)).toMatchObject({ code: 0, err: "" });
+  expect(received).toEqual({ filter: { liveOnly: true } });
+  const piped = await run(["call", "ListStopOrders", "-", ...over("grpc")], { input: request });
+  expect(piped).toMatchObject({ code: 0, err: "" });
+  expect(received).toEqual({ filter: { liveOnly: true } });
+});
+
 it("call takes the request from a file or from standard input", async () => {
   const path = join(folder, "request.json");
   await writeFile(path, '{"filter": {"live_only": true}}');

@@ -55,11 +55,14 @@ describe("a password", () => {
   it.each([
     "postgres://me:hush@h/d",
     "postgres://me@h/d?password=hush",
+    "postgres://me@h/d?sslmode=require&sslpassword=hush",
+    "postgres://me@h/d?PASSWORD=hush",
     "postgres://me:hu/sh@h/d",
     "postgre://me:hush@h/d",
   ])("is not taken from the arguments, and not shown: %s", async (to) => {
     const { code, out, err } = await sync("--to", to, "--dry-run");
     expect(code).toBe(2);
+    expect(err).toContain("\nOther users of this machine can read arguments.");
     expect(out + err).not.toMatch(/hush|hu\/sh/);
   });
 

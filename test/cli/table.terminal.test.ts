@@ -4,13 +4,15 @@ import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { createTables } from "../../src/cli/table.js";
 
+const output = { role: "rows", failure: undefined, fail: () => undefined } as const;
+
 test("a table of many rows is written no faster than it is read, and is the same as in one piece", async () => {
   const header = ["from", "to"];
   const rows = Array.from({ length: 100_000 }, (_, at) => [String(at * 1000 + 1), String((at + 1) * 1000)]);
   const out = new PassThrough();
   const { signal } = new AbortController();
   const tables = createTables({ out, notes: new PassThrough(), environment: {} });
-  const writing = tables.write({ out, signal }, header, rows);
+  const writing = tables.write({ out, output, signal }, header, rows);
   for (let count = 0; count < 100; count += 1) {
     await turn();
   }
@@ -27,7 +29,7 @@ test("a table of many rows ends with the signal", async () => {
   const abort = new AbortController();
   const rows = Array.from({ length: 100_000 }, (_, at) => [String(at)]);
   const writing = createTables({ out, notes: new PassThrough(), environment: {} }).write(
-    { out, signal: abort.signal },
+    { out, output, signal: abort.signal },
     ["n"],
     rows,
   );

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
@@ -6,7 +7,7 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { csv, fileFailure, fileMethods, saveInto } from "./saving.js";
 
-const { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } = fs;
+const { chmod, chown, link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } = fs;
 
 /** Whether the file system has links. There are such ones, but none that a test can mount. */
 let hasLinks: boolean;
@@ -77,22 +78,77 @@ describe("a name that is taken", () => {
     },
   );
 
-  it("may be a link that leads nowhere, which force replaces", async () => {
+  it("may be a link that leads nowhere, through which force writes", async () => {
     await symlink(join(folder, "elsewhere"), join(folder, "a.csv"));
     for (const target of [folder, join(folder, "a.csv")]) {
       expect((await fileFailure(save([csv], { target }))).code).toBe(Code.AlreadyExists);
     }
     await save([csv], { force: true });
-    expect((await lstat(join(folder, "a.csv"))).isFile()).toBe(true);
+    expect((await lstat(join(folder, "a.csv"))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(folder, "elsewhere"), "utf8")).toBe("a,b\n1,2\n");
+    expect((await readdir(folder)).sort()).toEqual(["a.csv", "elsewhere"]);
+  });
+
+  it.each(["folder", "path"])(
+    "may be a chain of links, through which force writes to their file (%s)",
+    async (kind) => {
+      const other = join(folder, "other");
+      await mkdir(other);
+      await writeFile(join(other, "real"), "theirs", { mode: 0o640 });
+      await symlink("real", join(other, "link"));
+      await symlink(join("other", "link"), join(folder, "a.csv"));
+      const target = kind === "folder" ? folder : join(folder, "a.csv");
+      expect(await save([csv], { target, force: true })).toMatchObject({ path: join(folder, "a.csv") });
+      expect((await lstat(join(folder, "a.csv"))).isSymbolicLink()).toBe(true);
+      expect((await lstat(join(other, "link"))).isSymbolicLink()).toBe(true);
+      expect(await readFile(join(other, "real"), "utf8")).toBe("a,b\n1,2\n");
+      expect([(await readdir(folder)).sort(), (await readdir(other)).sort()]).toEqual([
+        ["a.csv", "other"],
+        ["link", "real"],
+      ]);
+    },
+  );
+
+  it.each([0o600, 0o640, 0o666])("keeps its mode by force: %o", async (mode) => {
+    await writeFile(join(folder, "a.csv"), "mine");
+    await chmod(join(folder, "a.csv"), mode);
+    await save([csv], { force: true });
+    expect((await lstat(join(folder, "a.csv"))).mode & 0o777).toBe(mode);
+  });
+
+  // Only root may give a file to others.
+  (process.getuid?.() === 0 ? it : it.skip)("keeps its owner and group by force", async () => {
+    await writeFile(join(folder, "a.csv"), "mine");
+    await chown(join(folder, "a.csv"), 12_345, 54_321);
+    await chmod(join(folder, "a.csv"), 0o660);
+    await save([csv], { force: true });
+    expect(await lstat(join(folder, "a.csv"))).toMatchObject({ uid: 12_345, gid: 54_321, mode: 0o100660 });
+  });
+
+  it("grants another group no more than everyone where the group cannot be kept", async () => {
+    await writeFile(join(folder, "a.csv"), "mine");
+    await chmod(join(folder, "a.csv"), 0o664);
+    const refused = () => Promise.reject(Object.assign(new Error("EPERM"), { code: "EPERM" }));
+    jest.spyOn(await fileMethods(folder), "chown").mockImplementation(refused);
+    await save([csv], { force: true });
+    expect((await lstat(join(folder, "a.csv"))).mode & 0o777).toBe(0o644);
+  });
+
+  it.each(["folder", "path"])("is not replaced where it is a pipe, also by force (%s)", async (kind) => {
+    execFileSync("mkfifo", [join(folder, "a.csv")]);
+    const target = kind === "folder" ? folder : join(folder, "a.csv");
+    const error = await fileFailure(save([csv], { target, force: true }));
+    expect(error.summary).toBe(`${join(folder, "a.csv")}: a pipe, not a file`);
+    expect((await lstat(join(folder, "a.csv"))).isFIFO()).toBe(true);
     expect(await readdir(folder)).toEqual(["a.csv"]);
   });
 
-  it("may be a link to another file, which is left as it is", async () => {
-    await writeFile(join(folder, "elsewhere"), "theirs");
-    await symlink(join(folder, "elsewhere"), join(folder, "a.csv"));
-    await save([csv], { force: true });
-    expect((await lstat(join(folder, "a.csv"))).isFile()).toBe(true);
-    expect(await readFile(join(folder, "elsewhere"), "utf8")).toBe("theirs");
+  it("is not replaced where it is a device, also through a link", async () => {
+    await symlink("/dev/null", join(folder, "a.csv"));
+    const error = await fileFailure(save([csv], { force: true }));
+    expect(error.summary).toBe(`${join(folder, "a.csv")}: a device, not a file`);
+    expect((await lstat("/dev/null")).isCharacterDevice()).toBe(true);
+    expect(await readdir(folder)).toEqual(["a.csv"]);
   });
 
   it("is free where the file system has no links", async () => {

@@ -9,7 +9,7 @@ const program = resolve("dist/src/cli/program.js");
 if (!existsSync(program)) {
   throw new Error("the command is not built: run `npm run build`");
 }
-const { runCommand, Interruption }: typeof Program = await import(pathToFileURL(program).href);
+const { createProgram, runCommand, Interruption }: typeof Program = await import(pathToFileURL(program).href);
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
 /** The exit code and the output of a command that has ended. */
@@ -106,6 +106,28 @@ export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
   const terms = groups.flatMap((group) => [...group.matchAll(/^ {2}(\S+)(.*?)(?: {2}|$)/gm)]);
   const listed = terms.map(([, name = "", takes = ""]) => [name, takes.trim()] as const);
   return new Map(listed.filter(([name]) => name !== "help"));
+}
+
+/**
+ * List all commands and their subcommands by their declarations.
+ *
+ * @returns the full names, without `tradewire`
+ */
+export async function declaredCommands(): Promise<string[]> {
+  const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough(), notes: new PassThrough() };
+  const output = { role: "rows", failure: undefined, fail: () => undefined } as const;
+  const { signal } = new AbortController();
+  const program = await createProgram(
+    version,
+    { ...streams, output, environment: {}, onConfig: () => undefined, signal },
+    () => true,
+  );
+  const below = (command: typeof program, names: readonly string[]): string[] =>
+    command.commands.flatMap((each) => {
+      const full = [...names, each.name()];
+      return [full.join(" "), ...below(each, full)];
+    });
+  return below(program, []);
 }
 
 /** A stream that keeps what is written to it, and passes it on, however slow the reader is. */

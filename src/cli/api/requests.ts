@@ -2,12 +2,9 @@ import { type DescMessage, fromJson, type JsonValue, type MessageShape, type Reg
 import { RequestError } from "../../errors/index.js";
 import { quotedPath } from "../../errors/node-errors.js";
 import { isJsonObject } from "../../json/json-values.js";
-import { readBytes, STANDARD } from "../command-files.js";
-import type { CommandContext } from "../output.js";
+import { MAX_TEXT_BYTES, readBytes, readText, STANDARD } from "../command-files.js";
+import type { InputContext } from "../output.js";
 import { checkFields, setFields } from "./request-fields.js";
-
-/** The maximum size of a request from a file or standard input, in bytes. */
-export const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
 
 /** The input of a request, as the user wrote it. */
 export interface RequestInput {
@@ -32,10 +29,10 @@ export interface RequestInput {
 export async function readRequest<I extends DescMessage>(
   desc: I,
   input: RequestInput,
-  context: CommandContext,
+  context: InputContext,
 ): Promise<MessageShape<I>> {
   const origin = sourceOf(input.argument);
-  const text = origin === undefined ? (input.argument ?? "{}") : await textOf(origin, context);
+  const text = origin === undefined ? (input.argument ?? "{}") : await readText(origin.path, origin.source, context);
   return requestOf(desc, text, origin?.source ?? "the request", input);
 }
 
@@ -89,24 +86,6 @@ export function requestOf<I extends DescMessage>(
   }
 }
 
-async function textOf(
-  { path, source }: { readonly path: string; readonly source: string },
-  context: CommandContext,
-): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of readBytes(path, context)) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > MAX_REQUEST_BYTES) {
-      throw new RequestError(`${source} exceeds the request limit of ${MAX_REQUEST_BYTES} bytes`, {
-        advice: "Send less in one request.",
-      });
-    }
-  }
-  return Buffer.concat(chunks).toString();
-}
-
 function parse(text: string, source: string): JsonValue {
   try {
     return JSON.parse(text);
@@ -136,7 +115,7 @@ export interface RequestsInput extends RequestInput {
 export function readRequests<I extends DescMessage>(
   desc: I,
   { data, ...input }: RequestsInput,
-  context: CommandContext,
+  context: InputContext,
 ): AsyncIterable<MessageShape<I>> {
   const { argument } = input;
   const origin = sourceOf(argument);
@@ -172,8 +151,8 @@ async function* linesOf(bytes: AsyncIterable<Uint8Array>, source: string): Async
       yield open;
       open = line;
     }
-    if (open.length > MAX_REQUEST_BYTES) {
-      throw new RequestError(`a line of ${source} exceeds the request limit of ${MAX_REQUEST_BYTES} bytes`, {
+    if (open.length > MAX_TEXT_BYTES) {
+      throw new RequestError(`a line of ${source} exceeds the request limit of ${MAX_TEXT_BYTES} bytes`, {
         advice: "Put each request on a separate line.",
       });
     }

@@ -117,6 +117,9 @@ async function runCall(
     await printRecords(client, paging, call, options, context);
     return;
   }
+  if (isUnary(method) && !isReadOnly(method)) {
+    context.output.role = "response";
+  }
   const messages = responses(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
   if (options.out !== undefined) {
     await writeBody(messages, { ...options, out: options.out }, context);
@@ -150,7 +153,7 @@ interface PreparedCall {
 
 /** Creates the context of a call, whose signal is also aborted when the call ends. */
 function callScope(context: CommandContext): { readonly context: CommandContext } & Disposable {
-  const { out, err, notes, environment, onConfig, signal } = context;
+  const { out, output, err, notes, environment, onConfig, signal } = context;
   const end = new AbortController();
   return {
     context: {
@@ -158,6 +161,7 @@ function callScope(context: CommandContext): { readonly context: CommandContext 
         return context.in; // Not opened until it is read.
       },
       out,
+      output,
       err,
       notes,
       environment,

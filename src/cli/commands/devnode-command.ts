@@ -1,16 +1,15 @@
 import { once } from "node:events";
-import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { Code } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
 import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../config/load-config.js";
 import type { Genesis } from "../../devnode/index.js";
 import { ConnectionError, ProtocolError, RequestError } from "../../errors/index.js";
-import { fileError, READ_ADVICE } from "../../errors/node-errors.js";
 import { timeoutSignal } from "../../runtime/index.js";
 import { profiles } from "../../schema/profile.js";
 import { isTableName, tableNames } from "../../schema/table-names.js";
 import { chainIdPrefixOption } from "../client-options.js";
+import { readBytes } from "../command-files.js";
 import {
   type ArgumentDeclaration,
   addArguments,
@@ -24,7 +23,7 @@ import {
   text,
   withDefault,
 } from "../declarations.js";
-import { type CommandContext, json, printable } from "../output.js";
+import { type CommandContext, type InputContext, json, printable, writeOut } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseInteger, parseList } from "../parsers.js";
 
@@ -92,7 +91,7 @@ type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addDevnode(devnode: Command, context: CommandContext): void {
-  const { out, signal } = context;
+  const { signal } = context;
   addOptions(devnode, devnodeOptions)
     .allowExcessArguments()
     .action(async (commandOptions: DevnodeCommandOptions, { args: [unknown] }: Command) => {
@@ -106,7 +105,7 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       await using node = await startDevnode({
         ...options,
         adminNames,
-        genesis: await readGenesis(files, signal),
+        genesis: await readGenesis(files, context),
         signal,
         onFailure({ height, txHash, errors }) {
           context.notes.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
@@ -114,8 +113,8 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       });
       const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
       const report = {
-        table() {
-          out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+        async table() {
+          await writeOut(context, `gRPC ${grpcUrl}\nREST ${restUrl}\n`);
           context.notes.write(`Keys with balances, from the publicly known mnemonic "${mnemonic}":\n`);
           context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
         },
@@ -142,14 +141,11 @@ function genesisFile(
   return { ...files, [table]: path.join("=") };
 }
 
-async function readGenesis(files: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Genesis> {
+async function readGenesis(files: Readonly<Record<string, string>>, context: InputContext): Promise<Genesis> {
   const read: (readonly [table: string, bytes: Buffer])[] = [];
   for (const [table, path] of Object.entries(files)) {
     // One after the other, because each listens to the signal.
-    const bytes = await buffer(createReadStream(path, { signal })).catch((reason: unknown) => {
-      throw fileError(reason, path, READ_ADVICE);
-    });
-    read.push([table, bytes]);
+    read.push([table, await buffer(readBytes(path, context))]);
   }
   return Object.fromEntries(read);
 }

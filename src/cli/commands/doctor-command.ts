@@ -20,12 +20,14 @@ const doctorOptions = { ...recordsOutput, ...clientOptions };
  */
 export function addDoctor(command: Command, context: CommandContext): void {
   addOptions(command, doctorOptions).action(async (options: OptionValues<typeof doctorOptions>) => {
+    context.output.role = "answer";
     const findings = [
       checkNodeVersion(),
       await checkDiskSpace(),
       checkPackages(),
       ...(await checkConfiguration(options, context)),
     ];
+    context.signal.throwIfAborted(); // A check that was interrupted has failed, too.
     const report = {
       table: () => printFindings(findings, context),
       object: () => ({ checks: findings }),

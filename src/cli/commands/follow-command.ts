@@ -8,7 +8,7 @@ import { clientOptions, extensionsOption, tableOption } from "../client-options.
 import { type CursorFile, openCursorFile } from "../cursor-file.js";
 import { addOptions, choice, type OptionValues, parsed, required, text, withDefault } from "../declarations.js";
 import { grouped } from "../formatting.js";
-import { type CommandContext, isTerminated, printable, writeThrough } from "../output.js";
+import { type CommandContext, isTerminated, printable, writeOut } from "../output.js";
 import { OUTPUT } from "../output-format.js";
 import { parseBlockHeight, parseDuration, parseInteger } from "../parsers.js";
 import { maxRowBytesOption } from "../print-rows.js";
@@ -103,7 +103,7 @@ async function print(
   for await (const { rows, columns, cursorAfter } of items) {
     const wanted = rows.slice(0, left);
     const values = wanted.map((row) => columns.map((column) => row[column] ?? null));
-    await writeThrough(context, format.text(columns, values));
+    await writeOut(context, format.text(columns, values));
     left -= wanted.length;
     onPrinted(wanted.length);
     await file?.store(cursorAfter(wanted.length));

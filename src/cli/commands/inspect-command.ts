@@ -61,6 +61,7 @@ export function addInspect(command: Command, context: CommandContext): void {
 
 async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
   const { maxRowBytes } = options;
+  context.output.role = "answer";
   if (path !== STANDARD) {
     await assertArchive(path);
   }

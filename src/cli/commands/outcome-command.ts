@@ -6,7 +6,7 @@ import type { Outcome } from "../../index.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, type OptionValues, parsed, text } from "../declarations.js";
-import { type CommandContext, EXIT, printable, Reported } from "../output.js";
+import { type CommandContext, EXIT, type OutputContext, printable, Reported } from "../output.js";
 import { type OutputFormat, printReport, resultFormat, resultOutput } from "../output-format.js";
 import { parseDuration } from "../parsers.js";
 import { readTransactionInput } from "../transaction-input.js";
@@ -29,6 +29,7 @@ type OutcomeCommandOptions = OptionValues<typeof outcomeOptions>;
  */
 export function addOutcome(command: Command, context: CommandContext): void {
   addOptions(command, outcomeOptions).action(async (hash: string | undefined, options: OutcomeCommandOptions) => {
+    context.output.role = "answer";
     const sent = await sentTransaction(hash, options, context);
     await using client = commandClient(options, context);
     const outcome = await client.outcome(sent, { timeoutMs: options.wait, signal: context.signal });
@@ -68,7 +69,7 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
  */
 export async function printOutcome(
   outcome: Outcome,
-  context: Pick<CommandContext, "out" | "signal">,
+  context: OutputContext,
   { format, more = {} }: { readonly format: OutputFormat; readonly more?: object },
 ): Promise<void> {
   const report = {

@@ -59,7 +59,8 @@ export function addSigner(signer: Command, context: CommandContext): void {
 
 /** Serves a key until the command is interrupted. */
 async function runSigner(options: SignerOptions, context: CommandContext): Promise<void> {
-  const { signal, notes } = context;
+  const { output, signal, notes } = context;
+  output.role = "answer";
   const { policy: policyFile, listen, admin } = options;
   if (policyFile === undefined || listen === undefined) {
     throw new RequestError("a signer needs a policy and a socket", {
@@ -100,7 +101,7 @@ async function readPolicy(path: string): Promise<Policy> {
 
 /** Adds the commands for the operator, and for stopping all programs. */
 function addControls(signer: Command, context: CommandContext): void {
-  const { out, signal } = context;
+  const { out, output, signal } = context;
   const socket = { name: "<socket>", description: "path of the signer's socket" };
   const mode = signer
     .command("mode")
@@ -110,6 +111,7 @@ function addControls(signer: Command, context: CommandContext): void {
   const modes: readonly GuardMode[] = ["active", "reducing", "halted"];
   addArguments(mode, [socket, { name: "[mode]", description: "the new mode", choices: modes }]);
   addOptions(mode, resultOutput).action(async (path: string, next: GuardMode | undefined, options: ControlOptions) => {
+    output.role = "answer";
     await using remote = await connectSigner(path, { signal });
     if (next !== undefined) {
       await remote.setMode(next);
@@ -125,6 +127,7 @@ function addControls(signer: Command, context: CommandContext): void {
     .description("Halt a signer for all programs, and cancel all orders and stop orders of its key.");
   addArguments(kill, [socket]);
   addOptions(kill, resultOutput).action(async (path: string, options: ControlOptions) => {
+    output.role = "answer";
     await using remote = await connectSigner(path, { signal });
     const report = await remote.kill({ signal });
     const table = () => {

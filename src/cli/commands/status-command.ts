@@ -31,9 +31,10 @@ const statusOptions = {
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addStatus(command: Command, context: CommandContext): void {
-  const { signal } = context;
+  const { output, signal } = context;
   addOptions(command, statusOptions).action(async (options: OptionValues<typeof statusOptions>) => {
     const loaded = loadClientConfig(options, context);
+    output.role = options.watch === undefined ? "answer" : "rows";
     const watch = options.watch === undefined ? undefined : createWatchOutput(options, context);
     const { environment, onConfig, notes } = context;
     const clientContext = { notes: watch?.notes ?? notes, environment, onConfig };
@@ -45,6 +46,7 @@ export function addStatus(command: Command, context: CommandContext): void {
       await wait(options.watch, signal);
       nodes = await client.status({ signal });
     }
+    signal.throwIfAborted(); // A node whose call was interrupted counts as unreachable.
     await printNodes(nodes, format, context);
     if (!nodes.some(({ state }) => state === "usable" || state === "unchecked")) {
       if (format === "table" && nodes.every(({ state }) => state === "unreachable")) {

@@ -147,7 +147,8 @@ async function runSubmit(
   context: CommandContext,
   signingFlags: readonly string[],
 ): Promise<void> {
-  const { out, notes } = context;
+  const { out, output, notes } = context;
+  output.role = options.dryRun === true ? "rows" : "answer";
   const input = await readTransactionInput(file, context);
   if (input.request !== undefined && signingFlags.length > 0) {
     throw new RequestError(`the file is already signed, so ${signingFlags.join(", ")} cannot apply`, {

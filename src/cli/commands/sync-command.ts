@@ -76,6 +76,7 @@ export function addSync(sync: Command, context: CommandContext): void {
       if (unknown !== undefined) {
         sync.error(`error: unknown command '${unknown}'`);
       }
+      context.output.role = "answer";
       await (options.dryRun === true ? dryRun : runSync)(options, context);
     });
   addSyncStatus(sync, context);

@@ -39,7 +39,8 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
     .allowExcessArguments(false)
     .description("Show which segments are loaded, which are missing, and where the history diverges from the node's.");
   addOptions(command, statusOptions).action(async (options: StatusCommandOptions) => {
-    const { out, err } = context;
+    const { out, output, err } = context;
+    output.role = "answer";
     const format = resultFormat(options);
     const target = readTarget(options, context);
     const exists = await targetExists(target);

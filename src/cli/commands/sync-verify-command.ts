@@ -49,7 +49,8 @@ export function addSyncVerify(sync: Command, context: CommandContext): void {
 }
 
 async function runVerify(options: VerifyCommandOptions, context: CommandContext): Promise<void> {
-  const { out, err, notes, signal } = context;
+  const { out, output, err, notes, signal } = context;
+  output.role = "answer";
   const target = readTarget(options, context);
   const sink = sinkOf(target);
   const range = rangeOf(options);

@@ -47,7 +47,8 @@ export function addSyncWorker(sync: Command, context: CommandContext): void {
 }
 
 async function run(options: WorkerCommandOptions, context: CommandContext): Promise<void> {
-  const { out, signal } = context;
+  const { out, output, signal } = context;
+  output.role = "answer";
   const { parallel, unknownColumns, callsPerSecond, exportsPerNode } = options;
   const sink = postgresOf(readTarget(options, context), "sync worker");
   const state = createSyncState();

@@ -35,7 +35,8 @@ export function addVerify(command: Command, context: CommandContext): void {
 }
 
 async function runVerify(file: string, options: VerifyOptions, context: CommandContext): Promise<void> {
-  const { out } = context;
+  const { out, output } = context;
+  output.role = "answer";
   const { request } = await readTransactionInput(file, context);
   if (request?.tx === undefined) {
     throw new RequestError("the file contains no signed transaction", {

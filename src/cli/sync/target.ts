@@ -191,7 +191,7 @@ function postgresTarget(target: string, schema: string | undefined, inArguments:
   const url = URL.canParse(target) ? new URL(target) : undefined;
   // If a password is not percent-encoded, the URL cannot be parsed, or has an "@" after what looks like the host.
   const doubtful = url === undefined || `${url.pathname}${url.search}${url.hash}`.includes("@");
-  if (inArguments && (doubtful || url.password !== "" || url.searchParams.has("password"))) {
+  if (inArguments && (doubtful || url.password !== "" || hasSecretParameter(url))) {
     const what = doubtful ? "cannot be parsed and may contain a password" : "contains a password";
     throw new RequestError(`the URL of --to ${what}`, { advice: SECRET_ADVICE });
   }
@@ -204,6 +204,13 @@ function postgresTarget(target: string, schema: string | undefined, inArguments:
   url?.searchParams.delete("schema");
   // The sink refuses a URL that cannot be parsed, with an error that does not show it.
   return { kind: "postgres", place: inUrl === undefined ? target : String(url), schema: schema ?? inUrl };
+}
+
+/** The parameters of a URL of PostgreSQL that are secret: https://www.postgresql.org/docs/17/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
+const SECRET_PARAMETERS: ReadonlySet<string> = new Set(["password", "sslpassword", "oauth_client_secret"]);
+
+function hasSecretParameter({ searchParams }: URL): boolean {
+  return [...searchParams.keys()].some((name) => SECRET_PARAMETERS.has(name.toLowerCase()));
 }
 
 function unknownForm(target: string, scheme: string): RequestError {

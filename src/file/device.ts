@@ -1,0 +1,62 @@
+import type { Stats } from "node:fs";
+import { Code } from "@connectrpc/connect";
+import { FileError } from "../errors/index.js";
+import { shownPath } from "../errors/node-errors.js";
+import { nodeFiles, requireNode } from "../input/require-node.js";
+
+/** The device that is always empty. */
+const NULL_DEVICE = "/dev/null";
+
+/**
+ * Refuses a device in place of a file to read: `/dev/zero` has no end, and a disk is not meant. The null device and terminals
+ * are accepted, because `/dev/stdin` may lead to them.
+ *
+ * @param path the path that the user named
+ * @param stats the file's status, links followed
+ * @throws {@link FileError} if it is another device
+ */
+export function refuseDevice(path: string, stats: Stats): void {
+  if (stats.isBlockDevice() || (stats.isCharacterDevice() && !isNull(stats) && !isTerminal(path))) {
+    throw new FileError(`${shownPath(path)}: a device, not a file`, {
+      code: Code.InvalidArgument,
+      advice: "Use the path of a file, or - for standard input where it is accepted.",
+    });
+  }
+}
+
+/**
+ * Refuses what is not a file in place of a file to replace.
+ *
+ * @param path the path that the user named
+ * @param stats the status of what exists there, links followed
+ * @throws {@link FileError} if it is a device, a pipe or a socket
+ */
+export function refuseToReplace(path: string, stats: Stats): void {
+  if (!stats.isFile() && !stats.isDirectory()) {
+    const what = stats.isFIFO() ? "a pipe" : stats.isSocket() ? "a socket" : "a device";
+    throw new FileError(`${shownPath(path)}: ${what}, not a file`, {
+      code: Code.InvalidArgument,
+      advice: "Use the path of a file, or - for standard output where it is accepted.",
+    });
+  }
+}
+
+function isNull({ rdev }: Stats): boolean {
+  return nodeFiles().statSync(NULL_DEVICE, { throwIfNoEntry: false })?.rdev === rdev;
+}
+
+function isTerminal(path: string): boolean {
+  const { closeSync, constants, openSync } = nodeFiles();
+  const { O_NOCTTY = 0, O_NONBLOCK = 0, O_RDONLY } = constants;
+  try {
+    // Neither becomes the process's own terminal, nor waits for a modem.
+    const descriptor = openSync(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    try {
+      return requireNode("a file").getBuiltinModule("node:tty").isatty(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return false; // Whoever reads it gets the error.
+  }
+}
