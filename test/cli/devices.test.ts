@@ -34,7 +34,7 @@ describe("a device in place of a file is refused", () => {
   ])("%s %s %s", async (...args) => {
     const { code, out, err } = await run(args, { cwd: folder });
     expect({ code, out, err }).toMatchObject({ code: 1, out: "" });
-    expect(err).toMatch(/^tradewire: \/dev\/zero: a device, not a file\nUse the path of a file/);
+    expect(err).toMatch(/(^|\n)tradewire: \/dev\/zero: a device, not a file\nUse the path of a file/);
   });
 
   it.each([

@@ -355,6 +355,7 @@ beforeAll(async () => {
   found.set("SNAPSHOT", JSON.parse(await prepared("devnode", "snapshot", "--url", admin.restUrl)).id);
   signer = startProcess(["signer", "--policy", "policy.json", "--listen", "signer.sock", ...KEY, ...at(node)], folder);
   await signer.firstLine;
+  results = runAll();
 });
 afterAll(async () => {
   signer.child.kill("SIGTERM");
@@ -364,8 +365,9 @@ afterAll(async () => {
 });
 
 let runs = 0;
+let results: ReadonlyMap<Row, Promise<Results>>;
 
-function argumentsOf(row: Row, kind: Output): string[] {
+function argumentsOf(row: Row, kind: Output, id: number): string[] {
   const replaced: Readonly<Record<string, readonly string[]>> = {
     NODE: at(node),
     STILL: at(still),
@@ -373,11 +375,11 @@ function argumentsOf(row: Row, kind: Output): string[] {
     URL: ["--url", admin.restUrl],
     KEY,
     RANGE: ["--table", "trades", "--from-block", "1", "--to-block", "20"],
-    TIME: [`${2100 + runs}-01-01T00:00:00Z`],
+    TIME: [`${2100 + id}-01-01T00:00:00Z`],
   };
   return row.args.flatMap((arg) => {
     const text = arg
-      .replace("FRESH", `fresh-${runs}`)
+      .replace("FRESH", `fresh-${id}`)
       .replace("KIND", kind)
       .replace(/^\$(\w+)$/, (_, name: string) => found.get(name) ?? "");
     return replaced[text] ?? [text];
@@ -385,8 +387,8 @@ function argumentsOf(row: Row, kind: Output): string[] {
 }
 
 /** Opens an output. The file is the one that a working or almost full disk has. */
-function openOutput(kind: Output): { readonly fd: number; readonly file: string } {
-  const file = join(folder, `output-${runs}`);
+function openOutput(kind: Output, id: number): { readonly fd: number; readonly file: string } {
+  const file = join(folder, `output-${id}`);
   switch (kind) {
     case "works":
       return { fd: openSync(file, "w"), file };
@@ -416,10 +418,11 @@ interface Ended {
 /** Runs the built command in a process of its own, with an output of a kind. */
 async function runWith(kind: Output, row: Row): Promise<Ended> {
   runs += 1;
-  const { fd, file } = openOutput(kind);
+  const id = runs;
+  const { fd, file } = openOutput(kind, id);
   // A limit on the size of files cuts a write short like a disk that has little space left, and needs no rights to mount one.
   const limited = kind === "short" ? `ulimit -f ${LIMIT / 512}; exec "$@"` : 'exec "$@"';
-  const child = spawn("sh", ["-c", limited, "sh", process.execPath, main, ...argumentsOf(row, kind)], {
+  const child = spawn("sh", ["-c", limited, "sh", process.execPath, main, ...argumentsOf(row, kind, id)], {
     cwd: folder,
     stdio: ["ignore", fd, "pipe"],
   });
@@ -455,6 +458,43 @@ const SAID = {
   short: "tradewire: standard output: the file exceeds the system's size limit\n",
 };
 
+/** How many commands run at the same time. */
+const AT_ONCE = 6;
+
+type Results = readonly (readonly [Output, Ended])[];
+
+/** Runs all rows: those of a command and its subcommands, which may share files and sockets, one after the other. */
+function runAll(): ReadonlyMap<Row, Promise<Results>> {
+  const finish = new Map<Row, (results: Results | Promise<Results>) => void>();
+  const results = new Map(ROWS.map((row) => [row, new Promise<Results>((resolve) => finish.set(row, resolve))]));
+  const words = new Set(ROWS.map(firstWord));
+  const queue = Array.from(words, (word) => ROWS.filter((row) => firstWord(row) === word));
+  async function work(): Promise<void> {
+    for (let rows = queue.shift(); rows !== undefined; rows = queue.shift()) {
+      for (const row of rows) {
+        const running = runOne(row);
+        running.catch(() => undefined); // The test of the row reports it.
+        finish.get(row)?.(running);
+        await running.catch(() => undefined);
+      }
+    }
+  }
+  for (let count = 0; count < AT_ONCE; count += 1) {
+    void work();
+  }
+  return results;
+}
+
+const firstWord = ({ name }: Row) => name.split(" ")[0];
+
+async function runOne(row: Row): Promise<Results> {
+  const ended: (readonly [Output, Ended])[] = [];
+  for (const kind of outputs) {
+    ended.push([kind, await runWith(kind, row)]);
+  }
+  return ended;
+}
+
 /** The lines of the table on the page, as they were observed. */
 const observed = new Map<Row, string>();
 
@@ -462,10 +502,7 @@ describe("the exit code", () => {
   const label = ({ name, how }: Row) => `${name}${how === undefined ? "" : ` (${how})`}`;
 
   test.each(ROWS.map((row) => [label(row), row] as const))("of %s for each output", async (_, row) => {
-    const ended: (readonly [Output, Ended])[] = [];
-    for (const kind of outputs) {
-      ended.push([kind, await runWith(kind, row)]);
-    }
+    const ended = (await results.get(row)) ?? [];
     const codes = ended.map(([, { code }]) => code);
     expect({ codes, said: ended.map(([, { err }]) => err) }).toMatchObject({ codes: expectedCodes(row) });
     for (const [kind, { err, size }] of ended) {

@@ -1,11 +1,11 @@
-import type { ChildProcess } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip } from "../support/archives.js";
-import { main, type Running, start } from "../support/command-process.js";
+import { main, type Running, shell, start } from "../support/command-process.js";
 import { eventually } from "../support/eventually.js";
 import { type ExportServer, serveExport } from "../support/export-server.js";
 
@@ -94,11 +94,13 @@ async function closeOutput(child: ChildProcess): Promise<unknown> {
 }
 
 describe("a command whose output nobody reads any more", () => {
-  it("removes what it began, and succeeds", async () => {
-    const { child } = await startSlow("setTimeout(500)"); // Longer than the process takes to end by itself.
+  it("goes on where its output is a file, and removes what it began when it is interrupted", async () => {
+    const { child, removing } = await startSlow("setTimeout(500)"); // Longer than the process takes to end by itself.
     const exited = closeOutput(child);
     child.kill("SIGUSR2");
-    expect(await exited).toBe(0);
+    child.kill("SIGTERM");
+    await removing;
+    expect(await exited).toBe(143);
     expect(await parts()).toEqual([]);
   });
 
@@ -112,13 +114,33 @@ describe("a command whose output nobody reads any more", () => {
     expect(await parts()).toEqual([]);
   });
 
-  it("ends where cleaning up takes no end", async () => {
-    const { child, removing } = await startSlow("setTimeout(2 ** 31 - 1)");
-    const exited = closeOutput(child);
+  it("ends by a signal while its reader stalls", async () => {
+    const path = join(folder, "many.zip");
+    await writeFile(path, await csvZip(300_000)); // More than a pipe holds.
+    const child = spawn(process.execPath, [main, "rows", path], { stdio: ["ignore", "pipe", "pipe"] });
+    const exited = once(child, "exit");
+    await once(child.stdout, "readable"); // And nothing is read.
+    expect(child.exitCode).toBeNull();
     child.kill("SIGINT");
-    await removing;
-    child.kill("SIGUSR2");
-    expect(await exited).toBe(130);
-    expect(await parts()).toHaveLength(1);
+    expect((await exited)[0]).toBe(130);
   });
+});
+
+it("standard error that is closed or full changes nothing", async () => {
+  const path = join(folder, "a.zip");
+  await writeFile(path, await csvZip());
+  const key = join(folder, "key");
+  for (const [script, code] of [
+    [`rows ${path} --verbose`, 0],
+    [`rows ${path}.none`, 1],
+    [`inspect ${path} --verbose`, 0],
+    [`keys new ${key}-$at`, 0],
+    ["no-such-command", 2],
+  ] as const) {
+    for (const redirection of ["2> /dev/full", "2>&-"]) {
+      const at = redirection.replaceAll(/\W/g, "");
+      const outcome = await shell(`at=${at}; tradewire ${script} ${redirection}`, [], folder);
+      expect([script, redirection, outcome.code]).toEqual([script, redirection, code]);
+    }
+  }
 });
