@@ -24,7 +24,6 @@ describe("a device in place of a file is refused", () => {
     ["outcome", "--signed", zero, ...nowhere],
     ["call", "ListMarkets", `@${zero}`, ...nowhere],
     ["call", "ListMarkets", "--proto", zero, ...nowhere],
-    ["call", "CoreService/ObserveEventBus", `@${zero}`, ...nowhere],
     ["assemble", zero],
     ["rows", zero],
     ["inspect", zero],
