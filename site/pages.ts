@@ -39,7 +39,10 @@ export const sections: readonly Section[] = [
   {
     title: "Reference",
     groups: [
-      { title: "Reference", pages: docs("reference", "command", "call", "configuration", "errors", "exit-codes", "tables") },
+      {
+        title: "Reference",
+        pages: docs("reference", "command", "call", "configuration", "errors", "exit-codes", "tables"),
+      },
       { title: "The local node", pages: docs("devnode", "devnode-history") },
     ],
   },

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -70,6 +70,18 @@ describe("tradewire follow", () => {
     const before = await all(4);
     expect([...new Set(lines)].slice(0, before.length)).toEqual(before);
     expect(lines.length).toBeGreaterThan(before.length);
+  });
+
+  it("goes on after the rows that a disk took before it was full", async () => {
+    const cursor = join(folder, "full-cursor");
+    const options = ["--cursor-file", cursor, "--to-block", "40"];
+    // The limit on the size of files cuts a write short, like a disk with little space left.
+    const first = await shell('ulimit -f 8; tradewire "$@" > first', args(...options), folder);
+    expect(first).toMatchObject({ code: 1, err: expect.stringContaining("standard output: the file exceeds") });
+    const whole = linesOf(await readFile(join(folder, "first"), "utf8")); // Without the row that was cut.
+    const rest = await run(args(...options));
+    expect(rest.code).toBe(0);
+    expect([...new Set([...whole, ...linesOf(rest.out)])]).toEqual(await all(4));
   });
 
   it("ends with 0 where the pipe is closed", async () => {

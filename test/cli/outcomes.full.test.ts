@@ -26,7 +26,7 @@ test("submit --wait exits with 1 for a command that failed, also where nobody re
   const bad = await writePrivately(folder, "bad.json", JSON.stringify({ orderSubmission: expired }));
   const script = '(tradewire "$@"; echo "code $?" >&2) | true';
   const signing = ["--key-file", keyFile, "--transport", "rest", "--rest-url", node.restUrl];
-  const { err } = await shell(script, ["submit", bad, "--wait=30s", ...signing], folder);
+  const { err } = await shell(script, ["submit", bad, "--wait=300s", ...signing], folder);
   expect(err).toMatch(
     /^Submitting [0-9A-F]{64} to .*\ntradewire: standard output: the reader has gone\nThe command continues, .*\ncode 1\n$/,
   );
