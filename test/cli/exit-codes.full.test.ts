@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
   { name: "inspect", how: "sound", args: ["inspect", "a.zip"], ends: ["answer", 0] },
   { name: "inspect", how: "corrupt", args: ["inspect", "broken.zip", "--json"], ends: ["answer", 1] },
   { name: "merge", args: ["merge", "e1.zip", "e2.zip", "--out", "FRESH.zip"], ends: ["rows", 0] },
-  { name: "assemble", args: ["assemble", "capture.json", "--out", "-"], ends: ["rows", 0] },
+  { name: "assemble", args: ["assemble", "capture.json", "--profile", "deployed", "--out", "-"], ends: ["rows", 0] },
   { name: "markets", args: ["markets", "STILL"], ends: ["rows", 0] },
   {
     name: "markets",
