@@ -126,7 +126,7 @@ const ROWS: readonly Row[] = [
   { name: "params", args: ["params", "spam.*", "NODE"], ends: ["rows", 0] },
   { name: "stop-orders", args: ["stop-orders", "--limit", "2", "NODE"], ends: ["rows", 0] },
   { name: "stop-order", args: ["stop-order", "$STOP_ORDER", "NODE"], ends: ["rows", 0] },
-  { name: "ledger", args: ["ledger", "--party", "$PARTY", "--output", "csv", "NODE"], ends: ["rows", 0] },
+  { name: "ledger", args: ["ledger", "--party", "$PARTY", "--output", "csv", "STILL"], ends: ["rows", 0] },
   { name: "events", args: ["events", "--limit", "3", "NODE"], ends: ["rows", 0] },
   { name: "keys", args: ["keys", "--help"], ends: ["rows", 0] },
   { name: "keys new", args: ["keys", "new", "FRESH"], ends: ["rows", 0] },
@@ -136,19 +136,19 @@ const ROWS: readonly Row[] = [
   {
     name: "submit",
     how: "`--wait`, executed",
-    args: ["submit", "good.json", "--wait=60s", "KEY", "NODE"],
+    args: ["submit", "good.json", "--wait=300s", "KEY", "NODE"],
     ends: ["answer", 0],
   },
   {
     name: "submit",
     how: "`--wait`, failed",
-    args: ["submit", "bad.json", "--wait=60s", "--json", "KEY", "NODE"],
+    args: ["submit", "bad.json", "--wait=300s", "--json", "KEY", "NODE"],
     ends: ["answer", 1],
   },
   {
     name: "submit",
     how: "`--wait`, unknown",
-    args: ["submit", "good.json", "--wait=1s", "--json", "KEY", "ADMIN"],
+    args: ["submit", "good.json", "--wait=20s", "--json", "KEY", "ADMIN"],
     ends: ["answer", 3],
   },
   {
@@ -174,8 +174,12 @@ const ROWS: readonly Row[] = [
   },
   { name: "signer mode", args: ["signer", "mode", "signer.sock", "reducing"], ends: ["answer", 0] },
   { name: "signer kill", args: ["signer", "kill", "signer.sock"], ends: ["answer", 0] },
-  { name: "outcome", how: "executed", args: ["outcome", "$EXECUTED", "--json", "NODE"], ends: ["answer", 0] },
-  { name: "outcome", how: "failed", args: ["outcome", "$FAILED", "--json", "NODE"], ends: ["answer", 1] },
+  {
+    name: "outcome",
+    how: "executed",
+    args: ["outcome", "--signed", "executed.json", "--json", "NODE"],
+    ends: ["answer", 0],
+  },
   {
     name: "outcome",
     how: "unknown",
@@ -344,14 +348,14 @@ beforeAll(async () => {
   for (const kind of outputs) {
     await writeFile(join(folder, `request-${kind}.json`), await prepared("sign", "good.json", ...KEY, ...at(node)));
   }
-  const hashOf = async (file: string) =>
-    String(JSON.parse(await prepared("submit", file, "--wait=60s", "--json", ...KEY, ...at(node))).txHash);
-  found.set("EXECUTED", await hashOf("good.json"));
-  found.set("FAILED", await hashOf("bad.json"));
-  await hashOf("stop.json");
+  await writeFile(join(folder, "executed.json"), await prepared("sign", "good.json", ...KEY, ...at(node)));
+  for (const file of ["executed.json", "stop.json"]) {
+    const key = file === "stop.json" ? KEY : [];
+    await prepared("submit", file, "--wait=300s", ...key, ...at(node));
+  }
   const [stopOrder] = (await prepared("stop-orders", "--limit", "1", ...at(node))).split("\n");
   found.set("STOP_ORDER", JSON.parse(String(stopOrder)).stopOrder.id);
-  found.set("PARTY", String(node.keys[0]));
+  found.set("PARTY", String(still.keys[0]));
   found.set("SNAPSHOT", JSON.parse(await prepared("devnode", "snapshot", "--url", admin.restUrl)).id);
   signer = startProcess(["signer", "--policy", "policy.json", "--listen", "signer.sock", ...KEY, ...at(node)], folder);
   await signer.firstLine;
