@@ -249,7 +249,7 @@ const ROWS: readonly Row[] = [
 
 /** The largest file that a command may write if its disk is almost full, in bytes. Its output begins a few bytes below. */
 const LIMIT = 64 * 1024 * 1024;
-const LEFT = 3;
+const LEFT = 1;
 
 let node: Devnode;
 let still: Devnode;
