@@ -8,7 +8,7 @@ import { isError } from "../errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
 import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
-import { Bytes } from "../runtime/bytes.js";
+import { Bytes, isBytes } from "../runtime/bytes.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, inMemory, openFile, readSource, type Seekable } from "../zip/archive-source.js";
@@ -133,7 +133,7 @@ export function openArchive(source: ArchiveSource, options: ArchiveOptions = {})
 
 /** Whether a value is bytes, or a stream that may contain bytes. */
 function isReadable(source: object): boolean {
-  return source instanceof Uint8Array || Symbol.asyncIterator in source;
+  return isBytes(source) || Symbol.asyncIterator in source;
 }
 
 /**

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
+import { isBytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
@@ -115,7 +116,7 @@ const rateLimit = v.optional(
 /** Validates only the container: each row is validated when it is read. */
 const rows = v.optional(
   v.custom<Genesis[TableName]>(
-    (input) => typeof input === "string" || input instanceof Uint8Array || Array.isArray(input),
+    (input) => typeof input === "string" || isBytes(input) || Array.isArray(input),
     "must be an array of rows, each an object of values by column, or CSV with a header row",
   ),
 );

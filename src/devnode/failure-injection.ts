@@ -16,6 +16,7 @@ import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { closestName, type OptionNames, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
+import { isBytes } from "../runtime/bytes.js";
 import { startImmediate } from "../runtime/index.js";
 
 /** Makes calls of the node's servers fail. */
@@ -166,7 +167,7 @@ function interruptResponse(
   };
   const pass = (chunk: unknown, done: unknown) => {
     const onDone = typeof done === "function" ? () => done() : () => {};
-    const bytes = typeof chunk === "string" || chunk instanceof Uint8Array ? Buffer.from(chunk) : Buffer.alloc(0);
+    const bytes = typeof chunk === "string" || isBytes(chunk) ? Buffer.from(chunk) : Buffer.alloc(0);
     if (bytes.length === 0) {
       onDone();
       return true;

@@ -4,6 +4,7 @@ import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { invalidTypeError } from "../input/assert.js";
+import { isBytes } from "../runtime/bytes.js";
 import { withEnding } from "../signal/ending.js";
 import { wait } from "../signal/wait.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
@@ -88,7 +89,7 @@ export async function keepGuard(
       ledger.setMode(next);
     },
     async sign(message) {
-      if (!(message instanceof Uint8Array)) {
+      if (!isBytes(message)) {
         throw invalidTypeError("message", message, "the bytes to sign");
       }
       requireOpen(closing.signal);

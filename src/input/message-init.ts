@@ -2,6 +2,7 @@ import { type DescEnum, type DescField, type DescMessage, type DescOneof, Scalar
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { closestName, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { isBytes } from "../runtime/bytes.js";
 import {
   assertObject,
   invalidTypeError,
@@ -241,10 +242,10 @@ const trueOrFalse: ParseValue = (value, at, name) => {
 };
 
 const bytes: ParseValue = (value, at, name) => {
-  if (!(value instanceof Uint8Array) && !Array.isArray(value)) {
+  if (!isBytes(value) && !Array.isArray(value)) {
     throw invalidTypeError(pathOf(at, name), value, "a Uint8Array");
   }
-  return value;
+  return value instanceof Uint8Array || Array.isArray(value) ? value : Uint8Array.from(value); // protobuf-es knows its own realm.
 };
 
 const number: ParseValue = (value, at, name) => {

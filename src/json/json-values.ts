@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { Bytes } from "../runtime/bytes.js";
+import { Bytes, isBytes } from "../runtime/bytes.js";
 
 /** The maximum depth of JSON: that of a Protobuf message. */
 export const MAX_DEPTH = 100;
@@ -63,5 +63,5 @@ export function jsonReplacer(this: unknown, key: string, value: unknown): unknow
   }
   // For a Buffer, `value` is the result of its toJSON(), so the Buffer is read from the object.
   const held: unknown = typeof value === "object" && value !== null ? Reflect.get(Object(this), key) : undefined;
-  return held instanceof Uint8Array ? base64Encode(held) : value;
+  return isBytes(held) ? base64Encode(held) : value;
 }

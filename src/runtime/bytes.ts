@@ -13,6 +13,17 @@ export interface Bytes extends Uint8Array {
   writeBigUInt64LE(value: bigint, offset?: number): number;
 }
 
+/**
+ * Returns whether a value is bytes, including those of another realm: in Jest's environments and in contexts of `node:vm`, they are
+ * not instances of the local `Uint8Array`.
+ *
+ * @param value any value
+ * @returns whether it is a `Uint8Array`, such as a `Buffer`
+ */
+export function isBytes(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === "[object Uint8Array]";
+}
+
 /** How bytes are written as text. */
 type ByteEncoding = "ascii" | "base64" | "hex" | "latin1" | "utf8";
 
@@ -157,9 +168,7 @@ const webBytes: BytesFactory = {
     if (typeof source === "string") {
       return concat([encode(source, typeof second === "string" ? second : "utf8")]);
     }
-    return source instanceof Uint8Array
-      ? concat([source])
-      : new WebBytes(source, typeof second === "number" ? second : 0, length);
+    return isBytes(source) ? concat([source]) : new WebBytes(source, typeof second === "number" ? second : 0, length);
   },
   concat,
   byteLength: (text) => new TextEncoder().encode(text).length,

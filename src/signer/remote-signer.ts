@@ -2,7 +2,7 @@ import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
 import { assertKnownKeys, invalidTypeError, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
-import { Bytes } from "../runtime/bytes.js";
+import { Bytes, isBytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { decodeHex } from "../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
@@ -48,7 +48,7 @@ export async function openRemoteSigner(
     chainId,
 
     async sign(message: Uint8Array) {
-      if (!(message instanceof Uint8Array)) {
+      if (!isBytes(message)) {
         throw invalidTypeError("message", message, "the bytes to sign");
       }
       const body = { publicKey, message: Bytes.from(message).toString("base64") };

@@ -2,7 +2,7 @@ import { type Transaction, TxVersion } from "../../gen/client/vega/commands/v1/t
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { assertString, invalidTypeError } from "../input/assert.js";
-import { Bytes } from "../runtime/bytes.js";
+import { Bytes, isBytes } from "../runtime/bytes.js";
 import { decodeHex } from "./hex.js";
 import { sha3, verifyEd25519 } from "./node-crypto.js";
 
@@ -55,7 +55,7 @@ export function submittedPrefix(inputData: Uint8Array): string {
  * verifySignature(message, Buffer.from(await signer.sign(message)).toString("hex"), signer.publicKey) // true
  */
 export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
-  if (!(message instanceof Uint8Array)) {
+  if (!isBytes(message)) {
     throw invalidTypeError("message", message, "the bytes that were signed");
   }
   assertString("signature", signature);

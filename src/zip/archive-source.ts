@@ -2,7 +2,7 @@ import type { FileHandle } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../errors/node-errors.js";
 import { nodeFiles, requireNode } from "../input/require-node.js";
-import { Bytes } from "../runtime/bytes.js";
+import { Bytes, isBytes } from "../runtime/bytes.js";
 import { tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
@@ -61,7 +61,7 @@ export async function* readSource<T>(
   streamed: (stream: AsyncIterable<Uint8Array>) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
   if (typeof source !== "string") {
-    yield* source instanceof Uint8Array ? seekable(inMemory(source)) : streamed(source);
+    yield* isBytes(source) ? seekable(inMemory(source)) : streamed(source);
     return;
   }
   await using file = await openFile(source);

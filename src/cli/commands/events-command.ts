@@ -19,6 +19,7 @@ import { truncate } from "../../errors/error-text.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
 import { messageToJson } from "../../json/message-json.js";
 import { parseEventType } from "../../live/event-types.js";
+import { isBytes } from "../../runtime/bytes.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";
@@ -283,7 +284,7 @@ function fieldText(field: DescField, value: unknown): string {
   if (field.fieldKind === "enum" && typeof value === "number") {
     return value === 0 ? "" : valueName(field.enum, value);
   }
-  return field.fieldKind === "scalar" && value !== undefined && !(value instanceof Uint8Array) ? String(value) : "";
+  return field.fieldKind === "scalar" && value !== undefined && !isBytes(value) ? String(value) : "";
 }
 
 function priced({ size, price }: { readonly size: bigint | string; readonly price: string }): string[] {

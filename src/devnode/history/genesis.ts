@@ -3,6 +3,7 @@ import { csvLine } from "../../csv/encode-csv.js";
 import { quoted } from "../../errors/error-text.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
 import { formatValue, formatWrongType } from "../../input/assert.js";
+import { isBytes } from "../../runtime/bytes.js";
 import { isTableName, type TableName, tableNames } from "../../schema/table-names.js";
 import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { compareText } from "../tables/index.js";
@@ -65,7 +66,7 @@ function tableLines(
   );
   const segments = new Map<number, Row[]>();
   let number = 0;
-  for (const record of typeof input === "string" || input instanceof Uint8Array ? csvRecords(table, input) : input) {
+  for (const record of typeof input === "string" || isBytes(input) ? csvRecords(table, input) : input) {
     number += 1;
     const where = { table, number };
     if (!isRecord(record)) {

@@ -11,6 +11,7 @@ import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { TRUNCATED_RESPONSE, unexpectedContentType } from "../../errors/call-errors.js";
 import { decodeMessage } from "../../json/envelope.js";
+import { isBytes } from "../../runtime/bytes.js";
 import { addFacts, brokenAnswerError, CallError, toConnectError } from "../call-failure.js";
 import { foreignTypeOf } from "../grpc-content-type.js";
 import { limitInterimResponses } from "../http2-liveness.js";
@@ -355,7 +356,7 @@ function listen(stream: ClientHttp2Stream, listener: StreamListener): void {
     }
     // Node emits nothing of what it still holds of a lost stream, so that is read here.
     stream.off("data", onData);
-    for (let bytes: unknown = stream.read(); bytes instanceof Uint8Array; bytes = stream.read()) {
+    for (let bytes: unknown = stream.read(); isBytes(bytes); bytes = stream.read()) {
       listener.onData(bytes);
     }
     listener.onClose(reason);
