@@ -1,4 +1,3 @@
-// Slow, and worth it: an outcome is in doubt only while real blocks are made and connections are lost meanwhile.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { type CommandInit, createClient, type Outcome } from "tradewire";
@@ -18,6 +17,7 @@ import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, market, sender, stopOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const other = "0b".repeat(32);
 const derived = "0c".repeat(32);
@@ -63,6 +63,7 @@ interface Played {
 /** Sends a command to a node, and returns what the client makes of what the node plays. */
 async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome> {
   const { result, block = tied + 1n, blocks = 3, timeMs = (count) => count } = played;
+  using runtime = useVirtualRuntime({ io: true });
   let submit: (hash: string) => void = () => undefined;
   const submitted = new Promise<string>((resolve) => {
     submit = resolve;
@@ -111,7 +112,7 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
   );
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
   const options = { signer: sender, until: "executed", timeoutMs: 6000 } as const;
-  return (await client.sendCommand(command, options)).outcome;
+  return (await runtime.until(client.sendCommand(command, options))).outcome;
 }
 
 const done: Result = { status: true, statusDetail: 1, transaction: order };
