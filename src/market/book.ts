@@ -1,5 +1,3 @@
-import type { DescService } from "@bufbuild/protobuf";
-import type { Client as ConnectClient } from "@connectrpc/connect";
 import { Code } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveMarketsDepthUpdatesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
@@ -8,12 +6,13 @@ import { createEventReporter } from "../errors/observer.js";
 import { assertFunction, assertKnownKeys } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
 import { requireIdentifier } from "../live/events-request.js";
-import { type LiveCalls, observeCall } from "../live/live-call.js";
+import { observeCall } from "../live/live-call.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import { readAhead } from "../live/read-ahead.js";
 import { linkedController } from "../signal/abort.js";
 import { createFlag } from "../signal/flag.js";
 import { retryDelayMs, wait } from "../signal/wait.js";
+import type { MarketCalls } from "./market-calls.js";
 import { type BookGap, type BookView, createOrderBook, type LoadResult, type OrderBook } from "./order-book.js";
 import { untilAnswered } from "./until-answered.js";
 
@@ -55,19 +54,13 @@ const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
 /** The number of unusable books in a row after which the stream fails. */
 const MAX_UNUSABLE = 10;
 
-/** How order books call the node. */
-export interface BookCalls extends LiveCalls {
-  /** Creates a client of a service, whose methods throw the library's errors. */
-  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
-}
-
 /**
  * Creates the order books of a node.
  *
  * @param calls how to call the node
  * @returns the order books
  */
-export function createBooks(calls: BookCalls): Books {
+export function createBooks(calls: MarketCalls): Books {
   return {
     book(marketId, options = {}) {
       requireIdentifier(marketId, "marketId");
@@ -82,7 +75,7 @@ export function createBooks(calls: BookCalls): Books {
 
 /** Yields the latest state whenever it has changed. */
 async function* observeBook(
-  calls: BookCalls,
+  calls: MarketCalls,
   marketId: string,
   { onGap, ...options }: BookOptions,
   signal: AbortSignal,
@@ -144,7 +137,7 @@ async function* observeBook(
 
 /** Loads a book when it is needed, and compares it with the node's periodically. */
 function createLoader(
-  { service, retry }: BookCalls,
+  { service, retry }: MarketCalls,
   book: OrderBook,
   { marketId, options, onChange }: { readonly marketId: string; readonly options: CallOptions; onChange(): void },
   signal: AbortSignal,
@@ -193,12 +186,12 @@ function createLoader(
           const result = isConnected && connection === connections ? book.load(loaded, knownBefore) : "incomplete";
           onChange();
           unusable = result === "outdated" || result === "impossible" ? unusable + 1 : 0;
-          failures = result === "complete" ? 0 : failures + 1;
+          failures = result === "complete" || result === "doubtful" ? 0 : failures + 1;
           if (unusable === MAX_UNUSABLE) {
             throw unusableBook(marketId, result, book.sequenceNumber);
           }
+          isNeeded ||= result !== "complete";
           if (failures > 0) {
-            isNeeded = true;
             await wait(retryDelayMs(failures, retry), signal);
           } else if (isComparison) {
             comparisonMs = COMPARISON_MS;

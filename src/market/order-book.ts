@@ -32,8 +32,11 @@ export interface BookGap {
   readonly sequenceNumber: bigint;
 }
 
-/** The state of a loaded book: complete, without updates after it, older than the known one, or impossible. */
-export type LoadResult = "complete" | "incomplete" | "outdated" | "impossible";
+/**
+ * The state of a loaded book: complete, complete except perhaps for volume of AMMs, without updates after it, older than the
+ * known one, or impossible.
+ */
+export type LoadResult = "complete" | "doubtful" | "incomplete" | "outdated" | "impossible";
 
 /** An order book, built from the node's complete book and its updates. */
 export interface OrderBook {
@@ -107,18 +110,19 @@ export function createOrderBook(onGap: (gap: BookGap) => void): OrderBook {
       return { kind: "gap", reason: "contradiction" };
     }
     const wasCrossed = isCrossed(sides);
-    const touchesAmm = [...applyLevels(sides.buy, buy), ...applyLevels(sides.sell, sell)].includes(true);
+    const mayTouchAmm = [...applyLevels(sides.buy, buy), ...applyLevels(sides.sell, sell)].includes(true);
     sequenceNumber = update.sequenceNumber;
-    // A crossed book is normal in an auction, and wrong otherwise. Only volume of AMMs changes without a new number
-    // (v0.78.0, `onAMMTraded` in datanode/service/market_depth_amm.go). Both are compared with the node's book.
+    // A crossed book is normal in an auction, and wrong otherwise. Volume of AMMs changes without a change of orders
+    // (v0.78.0, `refreshAMM` in datanode/service/market_depth_amm.go). Both are compared with the node's book.
     const isDoubtful =
-      touchesAmm || previousSequenceNumber === update.sequenceNumber || (!wasCrossed && isCrossed(sides));
+      mayTouchAmm || previousSequenceNumber === update.sequenceNumber || (!wasCrossed && isCrossed(sides));
     return { kind: "applied", isDoubtful };
   }
 
-  /** Applies the waiting updates, and returns whether they continue the book without a gap. */
-  function applyWaiting(): boolean {
+  /** Applies the waiting updates. They may continue the book without a gap. */
+  function applyWaiting(): "complete" | "doubtful" | "incomplete" {
     const updates = waiting.take();
+    let isDoubtful = false;
     for (const [at, update] of updates?.entries() ?? []) {
       const applied = apply(update);
       if (applied.kind === "gap") {
@@ -126,10 +130,11 @@ export function createOrderBook(onGap: (gap: BookGap) => void): OrderBook {
         for (const later of updates?.slice(applied.reason === "sequence" ? at : at + 1) ?? []) {
           waiting.add(later);
         }
-        return false;
+        return "incomplete";
       }
+      isDoubtful ||= applied.isDoubtful;
     }
-    return updates !== undefined;
+    return updates === undefined ? "incomplete" : isDoubtful ? "doubtful" : "complete";
   }
 
   return {
@@ -168,7 +173,7 @@ export function createOrderBook(onGap: (gap: BookGap) => void): OrderBook {
 
     load(loaded, knownBefore) {
       if (phase !== "loading" && loaded.sequenceNumber < sequenceNumber) {
-        return phase === "live" && loaded.sequenceNumber >= knownBefore ? "complete" : "outdated";
+        return phase === "live" && loaded.sequenceNumber >= knownBefore ? "doubtful" : "outdated";
       }
       if (!isPossibleSide(loaded.buy) || !isPossibleSide(loaded.sell)) {
         return "impossible";
@@ -180,11 +185,9 @@ export function createOrderBook(onGap: (gap: BookGap) => void): OrderBook {
       sides = replaced;
       sequenceNumber = loaded.sequenceNumber;
       view = undefined;
-      if (!applyWaiting()) {
-        return "incomplete";
-      }
-      phase = "live";
-      return "complete";
+      const result = applyWaiting();
+      phase = result === "incomplete" ? phase : "live";
+      return result;
     },
   };
 }
@@ -212,14 +215,17 @@ function createWaitingUpdates() {
   };
 }
 
-/** Applies the levels of an update, and returns for each whether it concerns volume of AMMs, which updates do not carry. */
+/**
+ * Applies the levels of an update, and returns for each whether it may concern volume of AMMs, which updates do not carry.
+ * The node lists each level that an AMM changes (v0.78.0, `AddOrderUpdate` in datanode/entities/market_depth.go): so a level
+ * whose orders have not changed shows such a change, as does an empty level that the book lacks.
+ */
 function applyLevels(side: BookSide, levels: readonly PriceLevel[]): boolean[] {
   return levels.map((level) => {
-    const known = side.get(level.price);
-    const { ammVolume = 0n, ammVolumeEstimated = 0n } = known ?? {};
+    const { volume = 0n, numberOfOrders = 0n, ammVolume = 0n, ammVolumeEstimated = 0n } = side.get(level.price) ?? {};
     const updated = { ...level, ammVolume, ammVolumeEstimated };
     side.set(updated);
-    return hasAmmVolume(updated);
+    return hasAmmVolume(updated) || (level.volume === volume && level.numberOfOrders === numberOfOrders);
   });
 }
 

@@ -127,16 +127,16 @@ const prices = (levels: readonly { price?: string; volume?: bigint }[] = []) =>
 
 /** A node whose book and updates the test gives. Each connection has its own updates; a connection without any is quiet. */
 async function serveBook(
-  depth: (call: number) => Depth,
+  depth: (call: number) => Depth | Promise<Depth>,
   updates: (connection: number, loads: () => number) => AsyncIterable<Update>,
 ) {
   let loads = 0;
   let connections = 0;
   const server = await serveNode({
     getMarket: () => ({ market: { id: market } }),
-    getLatestMarketDepth() {
+    async getLatestMarketDepth() {
       loads += 1;
-      return { marketId: market, ...depth(loads - 1) };
+      return { marketId: market, ...(await depth(loads - 1)) };
     },
     async *observeMarketsDepthUpdates(_: unknown, { signal }: Pick<HandlerContext, "signal">) {
       connections += 1;
@@ -292,6 +292,57 @@ describe("the updates of an order book", () => {
       await eventually(() => book.last()?.sequenceNumber === 12n);
       expect(book.last()).toMatchObject({ state: "live", gaps: 0, buy: [{ price: "99", ammVolume: 30n }] });
     }
+  });
+});
+
+// v0.78.0, `refreshAMM` in datanode/service/market_depth_amm.go: an AMM that is submitted, amended or cancelled, or that trades,
+// is expanded into levels anew. `publishChanges` in market_depth.go lists these levels with their orders only: none, or as before.
+describe("the levels of an AMM", () => {
+  const withAmm: Depth = {
+    sequenceNumber: 11n,
+    buy: [{ ...level(99, 5n), ammVolume: 30n }, level(98), { ...level(97, 0n), ammVolume: 40n }],
+    sell: first.sell ?? [],
+  };
+
+  it.each<[string, Update]>([
+    ["as empty levels that the book lacks", { buy: [level(97, 0n)] }],
+    ["as levels whose orders have not changed", { buy: [level(99, 5n)] }],
+  ])("are loaded at once where an update has them %s", async (_, update) => {
+    using runtime = useVirtualRuntime({ io: true }); // No comparison is due while no time passes.
+    await using node = await serveBook(
+      (call) => (call === 0 ? first : withAmm),
+      (_connection, loads) => afterLoad(loads, { sequenceNumber: 11n, previousSequenceNumber: 10n, ...update }),
+    );
+    await using book = readBook(node.client, market);
+    await eventually(() => book.last()?.buy.some(({ ammVolume }) => ammVolume > 0n) === true);
+    expect(book.last()).toMatchObject({ state: "live", gaps: 0, sequenceNumber: 11n, buy: withAmm.buy });
+    expect(runtime.monotonicMs()).toBe(1000);
+  });
+
+  it("are loaded again where the book went on while it was loaded", async () => {
+    using runtime = useVirtualRuntime({ io: true });
+    let book: ReadBook | undefined;
+    await using node = await serveBook(
+      async (call) => {
+        if (call === 1) {
+          await eventually(() => book?.last()?.sequenceNumber === 12n);
+        }
+        const later = { ...withAmm, sequenceNumber: 12n, sell: [...(first.sell ?? []), level(103)] };
+        return [first, withAmm][call] ?? later;
+      },
+      (_, loads) =>
+        (async function* () {
+          await eventually(() => loads() === 1);
+          yield { sequenceNumber: 11n, previousSequenceNumber: 10n, buy: [level(97, 0n)] };
+          await eventually(() => loads() === 2);
+          yield { sequenceNumber: 12n, previousSequenceNumber: 11n, sell: [level(103)] };
+        })(),
+    );
+    await using reading = readBook(node.client, market);
+    book = reading;
+    await eventually(() => reading.last()?.buy.some(({ ammVolume }) => ammVolume > 0n) === true);
+    expect(reading.last()).toMatchObject({ state: "live", gaps: 0, sequenceNumber: 12n });
+    expect(runtime.monotonicMs()).toBe(1000);
   });
 });
 
