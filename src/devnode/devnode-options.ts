@@ -51,6 +51,11 @@ export interface DevnodeOptions {
    */
   readonly blockMs?: number | undefined;
   /**
+   * Milliseconds from the events of a block until its records are committed, so that listings have them; 0 by default. A deployed
+   * data node sends events before it commits, typically by 75 ms.
+   */
+  readonly commitDelayMs?: number | undefined;
+  /**
    * A folder that stores the blocks and the state after them, so that a node started with it again continues where it
    * stopped. Without it, everything is in memory only.
    */
@@ -148,6 +153,7 @@ const schema = optionsSchema(
       integer(0, MAX_TIMER_MS, "must be a whole number of milliseconds, or 0 to make no blocks"),
       1000,
     ),
+    commitDelayMs: v.optional(integer(0, MAX_TIMER_MS, "must be a whole number of milliseconds of at least 0"), 0),
     dataDir: v.optional(v.pipe(v.string(FOLDER), v.minLength(1, FOLDER))),
     chainIdPrefix: v.optional(oneOf(CHAIN_ID_PREFIXES)),
     rateLimit: v.optional(

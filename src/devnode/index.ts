@@ -86,6 +86,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const storage = parsed.dataDir === undefined ? undefined : await openStorage(parsed.dataDir, parsed);
     cleanups.add(() => storage?.close());
     const network = createLocalNetwork(parsed);
+    cleanups.add(network.close);
     const failures = createFailureInjector([...services, ...reflectionServices]);
     const { finish, ...controls } = createControls(network, failures, storage, cleanups.hasStarted);
     cleanups.addFirst(finish);

@@ -8,6 +8,7 @@ import {
 } from "../../gen/vega/events/v1/events_pb.js";
 import { Market_State } from "../../gen/vega/markets_pb.js";
 import { RequestError } from "../errors/index.js";
+import { type StopTimer, startTimer } from "../runtime/index.js";
 import type { Profile } from "../schema/profile.js";
 import type { ChainIdPrefix } from "../transaction/signature.js";
 import { activityCommands } from "./activity.js";
@@ -31,8 +32,7 @@ import { generateHistory } from "./generated-history/generated-history.js";
 import { validatorIds } from "./generated-history/generated-network.js";
 import { createHistory, type Genesis, type History, type HistoryState } from "./history/history.js";
 import type { Block, BlockEvent, Event } from "./world/block-event.js";
-import type { World } from "./world/world.js";
-import { createWorld, type WorldState } from "./world/world.js";
+import { createWorld, type World, type WorldState, type WorldStore } from "./world/world.js";
 
 const MICROSECOND = 1000n;
 const SECOND = 1_000_000_000n;
@@ -67,6 +67,8 @@ export interface LocalNetworkOptions {
   readonly fundedKeys?: readonly string[] | undefined;
   /** The initial balance of a party for each asset that it trades, in the asset's smallest unit. */
   readonly startingBalance: string;
+  /** Milliseconds from the events of a block until {@link LocalNetwork.committed} has it. */
+  readonly commitDelayMs: number;
   /** Called for each transaction that was accepted, but failed completely or in part. */
   readonly onFailure: (failure: TransactionFailure) => void;
 }
@@ -110,6 +112,8 @@ export interface LocalNetwork {
   readonly policies: SpamPolicies;
   readonly engine: Engine;
   readonly world: World;
+  /** The state that is committed. It follows {@link LocalNetwork.world} after a delay. */
+  readonly committed: World;
   readonly history: History;
   readonly streams: OpenStreams;
   /** Returns the counts of the last block; zeros for a block of the generated history. */
@@ -126,6 +130,8 @@ export interface LocalNetwork {
   save(): NetworkState;
   /** Restores a state of this network, or of one with the same options, any number of times. */
   restore(state: NetworkState): void;
+  /** Commits no further blocks. */
+  close(): void;
 }
 
 /**
@@ -141,6 +147,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   const { finalState: start } = generated;
   const state = createWorld(generated);
   const { world } = state;
+  const commits = createCommits(state, () => createWorld(generated), options.commitDelayMs);
   const history = createHistory({ ...options, generated });
   const rules = spamRules(start.parameters);
   const blocks = createBlocks(lastBlocks(generated, rules.pastBlocks), rules.pastBlocks);
@@ -180,6 +187,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     };
     history.record(block, events);
     streams.publish(block, events);
+    commits.add(block, events, isReplaying);
     return outcomes;
   }
 
@@ -197,6 +205,8 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
 
   return {
     ...{ chain, blocks, rules, policies, engine, world, history, streams },
+    committed: commits.world,
+    close: commits.stop,
     inLastBlock: () => last.inLastBlock,
 
     makeBlock(time) {
@@ -226,8 +236,57 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       chain.restore(saved.chain);
       engine.restore(saved.engine);
       state.restore(saved.world);
+      commits.restore(saved.world);
       history.restore(saved.history);
     },
+  };
+}
+
+/**
+ * Creates the committed state, which has each block some time after its events.
+ *
+ * @param current the current state
+ * @param create creates a state equal to the current one
+ * @param delayMs the time, in milliseconds; with 0, the committed state is the current one
+ */
+function createCommits(current: WorldStore, create: () => WorldStore, delayMs: number) {
+  if (delayMs === 0) {
+    return { world: current.world, add() {}, restore() {}, stop() {} };
+  }
+  const { world, begin, apply, restore } = create();
+  const timers = new Set<StopTimer>();
+  function stop(): void {
+    for (const stopTimer of timers) {
+      stopTimer();
+    }
+    timers.clear();
+  }
+  return {
+    world,
+    add(block: Block, events: readonly BlockEvent[], isImmediate: boolean): void {
+      const commit = () => {
+        begin(block);
+        events.forEach(apply);
+      };
+      if (isImmediate) {
+        commit();
+        return;
+      }
+      const timer = startTimer(
+        () => {
+          timers.delete(timer);
+          commit();
+        },
+        delayMs,
+        { ref: false },
+      );
+      timers.add(timer);
+    },
+    restore(saved: WorldState): void {
+      stop();
+      restore(saved);
+    },
+    stop,
   };
 }
 

@@ -125,6 +125,7 @@ const fits: { readonly [option in keyof Required<DevnodeOptions>]: (value: unkno
   fundedKeys: Array.isArray,
   activity: isWhole,
   blockMs: isWhole,
+  commitDelayMs: isWhole,
   dataDir: isText,
   chainIdPrefix: isText,
   rateLimit: (value) => typeof value === "boolean" || isObject(value),

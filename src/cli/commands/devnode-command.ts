@@ -59,6 +59,11 @@ const devnodeOptions = {
     "time between blocks; 0 makes no blocks automatically (default: 1000)",
     parseInteger,
   ),
+  commitDelayMs: parsed(
+    "<milliseconds>",
+    "time from a block's events until listings have its records (default: 0)",
+    parseInteger,
+  ),
   activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),
   fundedKeys: parsed(
     "<keys>",

@@ -23,6 +23,11 @@ export interface DataOptions extends EventBusOptions {
   readonly profile: Profile;
   /** The network's current state. It changes with each block, so each call reads it again. */
   readonly world: World;
+  /**
+   * The state that is committed to the database, which listings read. The data node keeps only the latest market data and the
+   * order books in memory (datanode/service/market_data.go and market_depth.go).
+   */
+  readonly committed: World;
   /** The order books. */
   readonly engine: Books;
 }
@@ -34,12 +39,12 @@ export interface DataOptions extends EventBusOptions {
  * @returns the implemented methods; all others are unimplemented
  */
 export function dataMethods(options: DataOptions): DataMethods {
-  const { world, engine, streams, profile } = options;
+  const { committed: world, engine, streams, profile } = options;
   return {
     ...networkMethods(world, streams),
     ...assetMethods(world),
     ...marketMethods(world),
-    ...marketDataMethods(world, streams),
+    ...marketDataMethods(options, streams),
     ...depthMethods(world, engine, streams),
     ...partyMethods(world),
     ...accountMethods(world, streams),

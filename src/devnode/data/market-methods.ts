@@ -70,11 +70,14 @@ export function marketMethods(world: World): DataMethods {
 /**
  * Implements the methods for market data.
  *
- * @param world the network's current state
+ * @param worlds the network's current state, which has the latest data, and the committed state, which has the history
  * @param streams the node's open streams
  * @returns the methods of the data service for the data of markets
  */
-export function marketDataMethods(world: World, streams: OpenStreams): DataMethods {
+export function marketDataMethods(
+  { world, committed }: { readonly world: World; readonly committed: World },
+  streams: OpenStreams,
+): DataMethods {
   return {
     async getLatestMarketData({ marketId }) {
       // Deployed nodes look up the latest data by the identifier as it is, without validating it.
@@ -99,7 +102,7 @@ export function marketDataMethods(world: World, streams: OpenStreams): DataMetho
         return isLatestOnly ? { size: 1, cursor: undefined, backwards: false, newestFirst: true } : page;
       },
       query: HISTORY,
-      from: () => inTime(world.marketDataHistory),
+      from: () => inTime(committed.marketDataHistory),
       where({ marketId, startTimestamp: start, endTimestamp: end }) {
         if (start !== undefined && end !== undefined && start > end) {
           throw queryError(HISTORY, "invalid date range, end date must be after start date");

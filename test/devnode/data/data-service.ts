@@ -44,7 +44,14 @@ export function serveData(start: WorldHistory): DataService {
   const transport = createRouterTransport(({ service }) => {
     service(
       TradingDataService,
-      dataMethods({ world: living.world, engine, streams, chainId: "test-chain", profile: "deployed" }),
+      dataMethods({
+        world: living.world,
+        committed: living.world,
+        engine,
+        streams,
+        chainId: "test-chain",
+        profile: "deployed",
+      }),
     );
   });
   return {
