@@ -50,8 +50,8 @@ const remote = await connectSigner(join(folder, "s.sock"));
 const renewals = [];
 const leases = client.leases({
   signer: await signerOf(4),
-  leaseMs: 3000,
-  renewEveryMs: 300,
+  leaseMs: 300_000,
+  renewEveryMs: 500,
   onEvent: (event) => renewals.push(event),
 });
 const { timeInForce: _, ...leased } = order().value;
