@@ -103,16 +103,11 @@ const uses = {
     const { status } = await orders.submit(order(), { id: "a" });
     if (status !== "executed") throw new Error(status);
   },
-  "an outcome": async () => {
-    const { status } = await client.outcome(txHash);
-    if (status !== "executed") throw new Error(status);
-  },
+  "an outcome": () => client.outcome(txHash, { timeoutMs: 2000 }),
   "a refused command": async () => {
-    const { outcome } = await client.sendCommand(order({ marketId: "ab".repeat(32) }), {
-      signer: plain,
-      until: "executed",
-    });
-    if (outcome.status === "executed") throw new Error(outcome.status);
+    const refused = client.sendCommand(order({ marketId: "ab".repeat(32) }), { signer: plain, until: "executed" });
+    const code = await refused.catch((error) => error.errorCode);
+    if (code !== "TW_TRANSACTION_REFUSED") throw new Error(String(code));
   },
   "an unknown outcome": async () => {
     const signal = AbortSignal.timeout(1);
