@@ -2,9 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { SinkError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
 import { monotonicMs } from "../runtime/index.js";
-import type { TableName } from "../schema/table-names.js";
+import { type TableName, tableNames } from "../schema/table-names.js";
 import type { MergedHistory } from "./node-history.js";
-import type { CoverageComparison, CoverageQuery, Divergence, Sink, TableSummary } from "./sink.js";
+import type { CoverageComparison, CoverageQuery, Divergence, Sink, TableRange, TableSummary } from "./sink.js";
 import type { LedgerEntry, MissingSegment, Segment } from "./unit.js";
 import { firstEndingAt, segmentEndingAt } from "./unit.js";
 
@@ -18,7 +18,9 @@ export type EntryRelation = "matching" | "before" | "after" | "overhanging" | "d
 export type LedgerMatch =
   | { readonly kind: "entry"; readonly entry: LedgerEntry; readonly relation: EntryRelation; readonly foreign: boolean }
   /** A segment within the range that no matching entry covers. */
-  | { readonly kind: "missing"; readonly segment: Segment };
+  | { readonly kind: "missing"; readonly segment: Segment }
+  /** Blocks within the range that no entry covers, and that are not in the segments. */
+  | { readonly kind: "gap"; readonly blocks: BlockRange };
 
 /**
  * Walks through the ledger of a table and the segments of a node in parallel. Memory does not grow with the ledger.
@@ -26,18 +28,26 @@ export type LedgerMatch =
  * @param entries the ledger of a table, in block order
  * @param segments the node's segments, oldest first, without gaps
  * @param range only segments within it can be missing
- * @param replaceFrom from this block on, entries that diverge from the history or end after it are foreign
- * @returns each entry and each missing segment, the missing ones in block order
+ * @param options `replaceFrom`: from this block on, entries that diverge from the history or end after it are foreign; `from`: the
+ *   first block that the table was asked for from, by default that of its first entry
+ * @returns each entry, each missing segment and each gap, those of a kind in block order
  * @throws {@link SinkError} if entries overlap or are out of order; errors of `entries` unchanged
  */
 export async function* matchLedger(
   entries: AsyncIterable<LedgerEntry>,
   segments: readonly Segment[],
   range: BlockRange,
-  replaceFrom?: bigint | undefined,
+  { replaceFrom, from }: { readonly replaceFrom?: bigint | undefined; readonly from?: bigint | undefined } = {},
 ): AsyncGenerator<LedgerMatch, void, undefined> {
   let next = 0;
   let before: LedgerEntry | undefined;
+  let covered = from === undefined ? undefined : from - 1n;
+  function* gapsUpTo(toBlock: bigint): Generator<LedgerMatch> {
+    if (covered !== undefined) {
+      const gaps = blocksBeyond({ fromBlock: covered + 1n, toBlock }, segments, range);
+      yield* gaps.map((blocks) => ({ kind: "gap", blocks }) as const);
+    }
+  }
   function* missingUpTo(end: number): Generator<LedgerMatch> {
     for (; next < end; next += 1) {
       const segment = segments[next];
@@ -58,9 +68,83 @@ export async function* matchLedger(
       yield* missingUpTo(firstEndingAt(segments, entry.fromBlock));
       next = Math.max(next, firstEndingAt(segments, entry.toBlock + 1n));
     }
+    if (!foreign) {
+      yield* gapsUpTo(entry.fromBlock - 1n);
+      covered = covered === undefined || entry.toBlock > covered ? entry.toBlock : covered;
+    }
     yield { kind: "entry", entry, relation, foreign };
   }
   yield* missingUpTo(segments.length);
+  const [first] = segments;
+  if (first !== undefined) {
+    yield* gapsUpTo(first.fromBlock - 1n);
+  }
+}
+
+/**
+ * Returns the parts of some blocks that lie within a range, and before the first or after the last of a node's segments.
+ *
+ * @param blocks the blocks, which may be none
+ * @param segments the node's segments, oldest first, without gaps
+ * @param range the range
+ * @returns at most two parts; all of the blocks within the range if there are no segments
+ */
+export function blocksBeyond(blocks: BlockRange, segments: readonly Segment[], range: BlockRange): BlockRange[] {
+  const [first, last] = [segments[0], segments.at(-1)];
+  const fromBlock = max(blocks.fromBlock, range.fromBlock);
+  const toBlock = min(blocks.toBlock, range.toBlock);
+  const parts =
+    first === undefined || last === undefined
+      ? [{ fromBlock, toBlock }]
+      : [
+          { fromBlock, toBlock: min(toBlock, first.fromBlock - 1n) },
+          { fromBlock: max(fromBlock, last.toBlock + 1n), toBlock },
+        ];
+  return parts.filter((part) => part.fromBlock <= part.toBlock);
+}
+
+/** The maximum number of gaps that are listed. */
+const MAX_GAPS = 1000;
+
+/**
+ * Sorts gaps of several tables by blocks, and limits their number.
+ *
+ * @param gaps the gaps, those of a block in the order of the tables
+ * @returns the oldest
+ */
+export function oldestGaps(gaps: readonly TableRange[]): readonly TableRange[] {
+  // Sorting is stable, so that tables keep their order.
+  return [...gaps].sort((a, b) => compare(a.fromBlock, b.fromBlock)).slice(0, MAX_GAPS);
+}
+
+/**
+ * Returns the tables that syncs were asked for: those that the sink remembers, and those with units.
+ *
+ * @param sink the sink, opened
+ * @returns the first block of each table, in the order of the tables
+ */
+export async function askedTables(sink: Pick<Sink, "entries" | "asked">): Promise<ReadonlyMap<TableName, bigint>> {
+  const asked = (await sink.asked?.()) ?? new Map<TableName, bigint>();
+  const found = new Map<TableName, bigint>();
+  for (const table of tableNames) {
+    const start = asked.get(table);
+    for await (const { fromBlock } of sink.entries(table)) {
+      found.set(table, start === undefined ? fromBlock : min(start, fromBlock));
+      break;
+    }
+    if (start !== undefined && !found.has(table)) {
+      found.set(table, start);
+    }
+  }
+  return found;
+}
+
+function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 /**
@@ -143,12 +227,14 @@ export function compareCoverage(
 export async function compareLedger(sink: Pick<Sink, "entries">, query: CoverageQuery): Promise<CoverageComparison> {
   const tables: TableSummary[] = [];
   let missing: MissingSegment[] = [];
+  let gaps: TableRange[] = [];
   let foreign: LedgerEntry[] = [];
   let divergence: Divergence | undefined;
   for (const table of query.tables) {
     const found = await compareTable(sink, table, query);
     tables.push(found.survey);
     missing = missing.concat(found.missing);
+    gaps = gaps.concat(found.gaps);
     foreign = foreign.concat(found.foreign);
     if (
       found.divergence !== undefined &&
@@ -163,6 +249,7 @@ export async function compareLedger(sink: Pick<Sink, "entries">, query: Coverage
   return {
     tables,
     missing: missing.slice(0, query.limit),
+    gaps: oldestGaps(gaps),
     foreign: foreign.slice(0, query.limit),
     ...(divergence && { divergence }),
   };
@@ -171,14 +258,25 @@ export async function compareLedger(sink: Pick<Sink, "entries">, query: Coverage
 async function compareTable(
   sink: Pick<Sink, "entries">,
   table: TableName,
-  { history: { segments }, range, limit, replaceFrom, behind }: CoverageQuery,
+  { history: { segments }, range, limit, replaceFrom, asked, behind }: CoverageQuery,
 ) {
   const missing: MissingSegment[] = [];
+  const gaps: TableRange[] = [];
   const foreign: LedgerEntry[] = [];
   let divergence: Divergence | undefined;
-  let [units, rows, bytes, absent] = [0n, 0n, 0n, 0n];
+  let [units, rows, bytes, absent, gapBlocks] = [0n, 0n, 0n, 0n, 0n];
   let [first, last]: (LedgerEntry | undefined)[] = [];
-  for await (const step of matchLedger(sink.entries(table, behind), segments, range, replaceFrom)) {
+  for await (const step of matchLedger(sink.entries(table, behind), segments, range, {
+    replaceFrom,
+    from: asked?.get(table),
+  })) {
+    if (step.kind === "gap") {
+      gapBlocks += step.blocks.toBlock - step.blocks.fromBlock + 1n;
+      if (gaps.length < MAX_GAPS) {
+        gaps.push({ table, ...step.blocks });
+      }
+      continue;
+    }
     if (step.kind === "missing") {
       absent += 1n;
       if (missing.length < limit) {
@@ -204,8 +302,9 @@ async function compareTable(
     ...(first && { fromBlock: first.fromBlock }),
     ...(last && { toBlock: last.toBlock }),
     missing: absent,
+    gapBlocks,
   };
-  return { survey, missing, foreign, divergence };
+  return { survey, missing, gaps, foreign, divergence };
 }
 
 function isBefore(a: LedgerEntry, b: LedgerEntry): boolean {
@@ -225,6 +324,7 @@ interface CompletePrefix {
   /** First block of the history that was compared. Older segments may appear later. */
   readonly fromBlock: bigint;
   readonly tables: ReadonlyMap<TableName, TableSummary>;
+  readonly gaps: readonly TableRange[];
   /** The identity of the sink. */
   readonly identity: string | undefined;
   /** When the whole ledger was compared. */
@@ -254,21 +354,29 @@ export function createIncrementalComparison(
     ) {
       settled = undefined;
     }
-    const found = await compareCoverage(sink, settled === undefined ? query : behind(query, settled.block));
+    const found = await compareCoverage(sink, settled === undefined ? query : behind(query, settled));
     const tables = found.tables.map((table) => sum(settled?.tables.get(table.table), table));
+    const gaps = [...(settled?.gaps ?? []), ...found.gaps].slice(0, MAX_GAPS);
     const complete = completeUpTo(query, found);
     if (complete !== undefined) {
       const byName = new Map(tables.map((table) => [table.table, table]));
-      settled = { block: complete, fromBlock, tables: byName, identity, wholeAt: settled?.wholeAt ?? now };
+      settled = { block: complete, fromBlock, tables: byName, gaps, identity, wholeAt: settled?.wholeAt ?? now };
     }
-    return { ...found, tables };
+    return { ...found, tables, gaps };
   };
 }
 
-function behind(query: CoverageQuery, block: bigint): CoverageQuery {
+function behind(query: CoverageQuery, { block, tables }: CompletePrefix): CoverageQuery {
   const { chainId, segments } = query.history;
   const left = segments.slice(firstEndingAt(segments, block + 1n));
-  return { ...query, history: { chainId, segments: left }, behind: block };
+  const asked = new Map<TableName, bigint>();
+  for (const table of query.tables) {
+    const start = query.asked?.get(table) ?? tables.get(table)?.fromBlock;
+    if (start !== undefined) {
+      asked.set(table, max(start, block + 1n));
+    }
+  }
+  return { ...query, history: { chainId, segments: left }, asked, behind: block };
 }
 
 /** Returns the block up to which nothing is missing and after which the tables are empty, if there is one. */
@@ -284,7 +392,7 @@ function completeUpTo({ history, replaceFrom, limit }: CoverageQuery, found: Cov
 }
 
 function sum(before: TableSummary | undefined, now: TableSummary): TableSummary {
-  if (before === undefined || before.units === 0n) {
+  if (before === undefined || (before.units === 0n && before.gapBlocks === 0n)) {
     return now;
   }
   return {
@@ -293,6 +401,7 @@ function sum(before: TableSummary | undefined, now: TableSummary): TableSummary 
     units: before.units + now.units,
     rows: before.rows + now.rows,
     bytes: before.bytes + now.bytes,
+    gapBlocks: before.gapBlocks + now.gapBlocks,
     ...(before.fromBlock !== undefined && { fromBlock: before.fromBlock }),
   };
 }

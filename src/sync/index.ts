@@ -35,6 +35,7 @@ export type {
   Sink,
   SinkOpening,
   TableCoverage,
+  TableRange,
   TableSummary,
   UnitCsv,
 } from "./sink.js";
@@ -51,5 +52,5 @@ export { type StatusOptions, type SyncStatus, syncStatus } from "./sync-status.j
 export type { LedgerEntry, Measures, MissingSegment, NodeHistory, Segment, Unit } from "./unit.js";
 export { unitsOf } from "./unit.js";
 export { createLoader, type LoadOptions, type UnitOutcome } from "./unit-loader.js";
-export { type TableRange, type Verification, type VerifyOptions, verifySync } from "./verify-sync.js";
+export { type Verification, type VerifyOptions, verifySync } from "./verify-sync.js";
 export * from "./watch/index.js";

@@ -2,10 +2,10 @@ import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/table-names.js";
 import { throwIfAborted } from "../signal/wait.js";
 import { retryWhileUnavailable } from "./availability.js";
-import { divergenceAt, matchLedger } from "./coverage.js";
+import { askedTables, divergenceAt, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { readHistory, reportNodes } from "./node-history.js";
-import { type Divergence, type Sink, withSink } from "./sink.js";
+import { type Divergence, type Sink, type TableRange, withSink } from "./sink.js";
 import { createReporter } from "./sync-events.js";
 import { parseClients, parseSyncOptions, type SyncClient, type SyncOptions } from "./sync-options.js";
 import { canJoin, type LedgerEntry, type Segment } from "./unit.js";
@@ -31,6 +31,8 @@ export interface HistoryPlan {
   /** Number of segments of the node. */
   readonly segments: number;
   readonly tables: readonly TablePlan[];
+  /** Blocks that the sink lacks and that no node has, so that a sync cannot load them. At most 1000, the oldest first. */
+  readonly gaps: readonly TableRange[];
   /** Where the histories diverge: a sync would stop there, and change nothing. */
   readonly divergence?: Divergence;
   /** With `replaceFrom`: how many units of another history would be replaced or removed. */
@@ -60,16 +62,25 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
     const sinkChain = await retryWhileUnavailable(() => sink.inspect(signal), retryContext);
     assertSameChain(sink.name, sinkChain, history.chainId);
     const { segments } = history;
+    const asked = sinkChain === undefined ? undefined : await askedTables(sink);
     const plans: TablePlan[] = [];
+    const gaps: TableRange[] = [];
     let divergence: Divergence | undefined;
     let foreign = 0n;
     for (const table of tables) {
       const counter = createCallCounter(segmentsPerExport);
       let [units, rows] = [0n, 0n];
-      for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range, replaceFrom)) {
+      for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range, {
+        replaceFrom,
+        from: asked?.get(table),
+      })) {
         throwIfAborted(signal);
         if (step.kind === "missing") {
           counter.add(step.segment);
+          continue;
+        }
+        if (step.kind === "gap") {
+          gaps.push({ table, ...step.blocks });
           continue;
         }
         [units, rows] = [units + 1n, rows + step.entry.rows];
@@ -86,6 +97,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
       ...(first && last && { blocks: { fromBlock: first.fromBlock, toBlock: last.toBlock } }),
       segments: segments.length,
       tables: plans,
+      gaps: oldestGaps(gaps),
       ...(divergence && { divergence }),
       foreign,
     };

@@ -1,10 +1,12 @@
+import type { BlockRange } from "../history/segments.js";
 import { monotonicMs } from "../runtime/index.js";
+import type { TableName } from "../schema/table-names.js";
 import { wait } from "../signal/wait.js";
 import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
-import { createIncrementalComparison, includeAvailable } from "./coverage.js";
+import { askedTables, createIncrementalComparison, includeAvailable } from "./coverage.js";
 import { divergenceError } from "./divergence.js";
 import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
-import type { CoverageComparison, Sink, TableSummary } from "./sink.js";
+import type { CoverageComparison, Sink, TableRange, TableSummary } from "./sink.js";
 import type { ParsedSyncOptions, SyncClient } from "./sync-options.js";
 import type { MissingSegment } from "./unit.js";
 import { type NodeHistory, type Unit, unitsOf } from "./unit.js";
@@ -53,7 +55,7 @@ export interface WorkSource {
   /** Returns the present state. Called before each step of the planner. */
   inspect(): Promise<WorkState>;
   /** Called with the result of each comparison. */
-  onCompared?(tables: readonly TableSummary[]): Promise<void>;
+  onCompared?(found: CoverageComparison): Promise<void>;
   /** Called before a divergence is thrown. */
   onDivergence?(): Promise<void>;
   /** Called after the history was read again while following: failed units may be planned again. */
@@ -70,6 +72,8 @@ export interface WorkSource {
 export interface PlanResult {
   readonly chainId: string;
   readonly tables: readonly TableSummary[];
+  /** Blocks that the sink lacks and that no node has. */
+  readonly gaps: readonly TableRange[];
 }
 
 /** The planner's knowledge of the units that the sink lacks. */
@@ -78,7 +82,7 @@ type Plan =
   | { readonly kind: "pending"; readonly backlog: readonly Unit[]; readonly isFullyListed: boolean }
   /** Units are missing, but no node has them now. */
   | { readonly kind: "unavailable"; readonly unit: Unit }
-  | { readonly kind: "complete"; readonly tables: readonly TableSummary[] };
+  | { readonly kind: "complete"; readonly found: CoverageComparison };
 
 /** The plan before the first comparison, and after each new history. */
 const UNPLANNED: Plan = { kind: "pending", backlog: [], isFullyListed: false };
@@ -104,6 +108,7 @@ export async function runPlanner(
   const source = await openSource(history);
   const compare = createComparison(options, history, source);
   const unitAvailability = createAvailability(retryContext.retryForMs);
+  const gapAvailability = createAvailability(retryContext.retryForMs);
 
   /** Waits until the plan may have to change, and returns the plan to continue with. */
   const nextPlan = async (current: Plan): Promise<Plan> => {
@@ -124,13 +129,33 @@ export async function runPlanner(
     return current.kind === "pending" ? { ...current, isFullyListed: false } : UNPLANNED;
   };
 
+  /** Waits for a node that does not answer, and may have blocks that the others lack. Returns whether there is one to wait for. */
+  const waitForNodes = async (): Promise<boolean> => {
+    const [offline] = history.current.unreachable;
+    if (offline === undefined) {
+      return false;
+    }
+    const againMs = gapAvailability.recordFailure(offline.error, true);
+    if (gapAvailability.state.kind === "unreachable" && gapAvailability.state.timedOut) {
+      return false;
+    }
+    retryContext.report({ kind: "waiting", error: offline.error, againMs });
+    await wait(againMs, retryContext.signal);
+    await history.refresh();
+    return true;
+  };
+
   for (let plan = UNPLANNED; ; plan = await nextPlan(plan)) {
     const state = await source.inspect();
     if (isComparisonDue(plan, state)) {
       plan = await compare(state);
     }
     if (plan.kind === "complete" && !follow) {
-      return { chainId: history.current.chainId, tables: plan.tables };
+      const { tables, gaps } = plan.found;
+      if (gaps.length === 0 || !(await waitForNodes())) {
+        return { chainId: history.current.chainId, tables, gaps };
+      }
+      plan = UNPLANNED;
     }
     if (plan.kind === "pending" && plan.backlog.length > 0 && state.capacity > 0) {
       unitAvailability.recordSuccess();
@@ -138,6 +163,17 @@ export async function runPlanner(
       plan = { ...plan, backlog: plan.backlog.slice(state.capacity) };
     }
   }
+}
+
+/**
+ * Returns the first block that a sync of a history asks for.
+ *
+ * @param history the history
+ * @param range the blocks to sync
+ * @returns the first block of the first segment within the range; `undefined` if there is none
+ */
+export function firstAskedBlock({ segments }: NodeHistory, { fromBlock, toBlock }: BlockRange): bigint | undefined {
+  return segments.find((segment) => fromBlock <= segment.fromBlock && segment.toBlock <= toBlock)?.fromBlock;
 }
 
 /**
@@ -190,12 +226,15 @@ function createComparison(
 ): (state: WorkState) => Promise<Plan> {
   const { sink, tables, range, replaceFrom, segmentsPerExport, retryContext } = options;
   const compareIncrementally = createIncrementalComparison(sink);
+  let asked: ReadonlyMap<TableName, bigint> | undefined;
 
   async function compare(limit: number): Promise<CoverageComparison> {
+    asked ??= await askedTables(sink);
     const query = {
       history: history.current,
       tables,
       range,
+      asked,
       limit,
       ...(replaceFrom !== undefined && { replaceFrom }),
     };
@@ -229,8 +268,8 @@ function createComparison(
     const limit = source.comparisonLimit + state.known * segmentsPerExport;
     const found = await retryWhileUnavailable(() => compare(limit), retryContext);
     const { chainId, segments, isAvailable } = history.current;
-    retryContext.report({ kind: "planned", history: { chainId, segments }, tables: found.tables });
-    await source.onCompared?.(found.tables);
+    retryContext.report({ kind: "planned", history: { chainId, segments }, tables: found.tables, gaps: found.gaps });
+    await source.onCompared?.(found);
     const removed = await retryWhileUnavailable(() => removeForeign(found), retryContext);
     const missing = found.missing.filter((segment) => !state.hasSegment(segment));
     const units = unitsOf(chainId, missing, segmentsPerExport, isAvailable);
@@ -239,6 +278,6 @@ function createComparison(
     if (backlog.length > 0 || removed || state.pending > 0) {
       return { kind: "pending", backlog, isFullyListed: found.missing.length < limit };
     }
-    return unit === undefined ? { kind: "complete", tables: found.tables } : { kind: "unavailable", unit };
+    return unit === undefined ? { kind: "complete", found } : { kind: "unavailable", unit };
   };
 }

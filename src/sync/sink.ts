@@ -41,6 +41,11 @@ export interface SinkOpening {
   readonly chainId: string;
   /** The tables to create if they are missing. Columns that this release has added are added to existing tables. */
   readonly tables: readonly TableName[];
+  /**
+   * The first block that the tables are asked for from. The sink remembers it for {@link Sink.asked}; absent if nothing is
+   * asked for.
+   */
+  readonly fromBlock?: bigint | undefined;
   /** Called for columns and enum values that this release does not know, because the node is newer. */
   readonly onUnknown: (unknown: UnknownPart) => void;
   /** Whether such columns are added as text, or fail the unit. */
@@ -65,8 +70,15 @@ export interface CoverageQuery {
    * divergence.
    */
   readonly replaceFrom?: bigint | undefined;
+  /** The first block that each table was asked for from; that of its first entry by default. */
+  readonly asked?: ReadonlyMap<TableName, bigint> | undefined;
   /** Only entries that begin after this block are compared; all by default. The history has no segments up to it. */
   readonly behind?: bigint | undefined;
+}
+
+/** Blocks of a table. */
+export interface TableRange extends BlockRange {
+  readonly table: TableName;
 }
 
 /** The coverage of a table in a sink. */
@@ -81,6 +93,8 @@ export interface TableSummary {
   readonly toBlock?: bigint;
   /** Number of the node's segments within the range that are missing. */
   readonly missing: bigint;
+  /** Number of blocks in {@link CoverageComparison.gaps}. */
+  readonly gapBlocks: bigint;
 }
 
 /** The place where the history of a sink diverges from the node's. */
@@ -96,6 +110,12 @@ export interface CoverageComparison {
   readonly tables: readonly TableSummary[];
   /** The oldest missing segments, in block order, then of the tables. */
   readonly missing: readonly MissingSegment[];
+  /**
+   * Blocks that the tables were asked for, that no unit covers, and that no node has, as far as they lie within the range:
+   * those before the node's first block, and those between units after its last block. Without segments of a node, these
+   * are all blocks that no unit covers up to the last unit. At most 1000, the oldest first.
+   */
+  readonly gaps: readonly TableRange[];
   /**
    * Where the histories diverge: the first entry within the node's blocks that does not match its segments. Entries
    * before or after all of the node's segments do not diverge, except that the entry directly before the node's first
@@ -145,6 +165,11 @@ export interface Sink extends AsyncDisposable {
    * @param behind the height of a block: entries that begin at or before it are skipped; by default, all are returned
    */
   entries(table: TableName, behind?: bigint): AsyncIterable<LedgerEntry>;
+  /**
+   * Returns the tables that syncs were asked for, each with the first block: the lowest `fromBlock` that the sink was opened
+   * with. Without it, these are the tables with units.
+   */
+  asked?(): Promise<ReadonlyMap<TableName, bigint>>;
   /**
    * Returns a text that changes when it may be another ledger, for example after a reconnect or a restored backup. The
    * whole ledger is then compared again.

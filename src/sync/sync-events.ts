@@ -2,13 +2,13 @@ import type { UnknownPart } from "../archive/typed-rows.js";
 import type { TradewireError } from "../errors/index.js";
 import { createEventReporter } from "../errors/observer.js";
 import type { DataNodeLag } from "../history/data-node-lag.js";
-import type { TableSummary } from "./sink.js";
+import type { CoverageComparison } from "./sink.js";
 import type { LedgerEntry, NodeHistory, Unit } from "./unit.js";
 
 /** An event of a sync. */
 export type SyncEvent =
   /** The node's history was compared with the sink. It is repeated with each new reading of the history. */
-  | { readonly kind: "planned"; readonly history: NodeHistory; readonly tables: readonly TableSummary[] }
+  | ({ readonly kind: "planned"; readonly history: NodeHistory } & Pick<CoverageComparison, "tables" | "gaps">)
   /** A unit is being fetched. */
   | { readonly kind: "began"; readonly unit: Unit; readonly node: string }
   /** Bytes of CSV have arrived: the total of the unit so far. */

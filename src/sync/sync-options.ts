@@ -15,7 +15,7 @@ import {
 } from "../input/assert.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { readTable, type TableName, tableNames } from "../schema/table-names.js";
-import type { Sink, TableSummary } from "./sink.js";
+import type { Sink, TableRange, TableSummary } from "./sink.js";
 import type { SyncHooks } from "./sync-events.js";
 import type { LedgerEntry, Unit } from "./unit.js";
 
@@ -86,6 +86,11 @@ export interface SyncSummary {
   /** Bytes of CSV. */
   readonly bytes: bigint;
   readonly failed: readonly FailedUnit[];
+  /**
+   * Blocks that the sink lacks and that no node has, so that they cannot be loaded: something is missing although the sync has
+   * ended. At most 1000, the oldest first.
+   */
+  readonly gaps: readonly TableRange[];
 }
 
 /** The result of verifying a unit against its rows and its source. */

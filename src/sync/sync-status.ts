@@ -1,12 +1,12 @@
 import { MAX_SEGMENTS } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import { assertKnownKeys, parsePositiveInteger, parseSignal } from "../input/assert.js";
-import type { TableName } from "../schema/table-names.js";
-import { compareCoverage, compareLedger } from "./coverage.js";
+import { type TableName, tableNames } from "../schema/table-names.js";
+import { askedTables, compareCoverage, compareLedger } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { type NodeLag, readHistory } from "./node-history.js";
 import { readLedger } from "./plan-history.js";
-import { type Divergence, type Sink, type TableSummary, withSink } from "./sink.js";
+import { type Divergence, type Sink, type TableRange, type TableSummary, withSink } from "./sink.js";
 import { parseBlockRange, parseClients, parseTables, type SyncClient, type SyncOptions } from "./sync-options.js";
 import type { MissingSegment, NodeHistory, Segment } from "./unit.js";
 
@@ -17,7 +17,7 @@ const MISSING_LISTED = 100;
 export interface StatusOptions {
   /** The node to compare with, or several nodes of one network. Without it, missing segments cannot be reported. */
   readonly clients?: SyncClient | readonly SyncClient[] | undefined;
-  /** All tables by default. */
+  /** By default, those that syncs into the sink were asked for; all tables before the first sync. */
   readonly tables?: readonly TableName[] | undefined;
   /** Only segments within it can be missing. */
   readonly range?: SyncOptions["range"];
@@ -39,6 +39,11 @@ export interface SyncStatus {
   readonly tables: readonly TableSummary[];
   /** The oldest missing segments. */
   readonly missing: readonly MissingSegment[];
+  /**
+   * Blocks that the sink lacks and that no node has, so that no sync can load them; without clients, all blocks between units
+   * that no unit covers. At most 1000, the oldest first.
+   */
+  readonly gaps: readonly TableRange[];
   /** Where the histories diverge. */
   readonly divergence?: Divergence;
 }
@@ -59,7 +64,7 @@ export interface SyncStatus {
 export function syncStatus(sink: Sink, options: StatusOptions = {}): Promise<SyncStatus> {
   return withSink(sink, async () => {
     assertKnownKeys("options", options, { clients: true, tables: true, range: true, limit: true, signal: true });
-    const tables = parseTables(options.tables);
+    const given = options.tables && parseTables(options.tables);
     const range = parseBlockRange(options.range);
     const signal = parseSignal(options.signal);
     const history = options.clients && (await readHistory(parseClients(options.clients), signal));
@@ -68,10 +73,12 @@ export function syncStatus(sink: Sink, options: StatusOptions = {}): Promise<Syn
       assertSameChain(sink.name, sinkChain, history.chainId);
     }
     const compared: NodeHistory = history ?? { chainId: sinkChain ?? "", segments: [] };
+    const asked = sinkChain === undefined ? undefined : await askedTables(sink);
     const query = {
       history: compared,
-      tables,
+      tables: given ?? (asked === undefined || asked.size === 0 ? tableNames : [...asked.keys()]),
       range,
+      asked,
       limit: parsePositiveInteger("limit", options.limit ?? MISSING_LISTED, MAX_SEGMENTS),
     };
     const { foreign: _, ...found } =

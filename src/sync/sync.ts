@@ -5,7 +5,7 @@ import { linkedController } from "../signal/abort.js";
 import { wait } from "../signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "./availability.js";
 import type { MergedHistory } from "./node-history.js";
-import { type PlannerHistory, runPlanner, type WorkSource } from "./planner.js";
+import { firstAskedBlock, type PlannerHistory, runPlanner, type WorkSource } from "./planner.js";
 import { type Sink, withSink } from "./sink.js";
 import { createReporter } from "./sync-events.js";
 import {
@@ -72,7 +72,7 @@ export async function syncHistory(
         openLocalWork(local, history),
       );
       const { failed, ...totals } = results;
-      return { chainId: "", tables: [], ...planned, ...totals, failed: [...failed.values()] };
+      return { chainId: "", tables: [], gaps: [], ...planned, ...totals, failed: [...failed.values()] };
     } catch (reason) {
       throw parsed.signal?.aborted === true ? new CanceledError({ cause: parsed.signal.reason }) : reason;
     } finally {
@@ -111,6 +111,7 @@ async function openLocalWork(local: LocalOptions, history: PlannerHistory): Prom
       sink.open({
         chainId: history.current.chainId,
         tables,
+        fromBlock: firstAskedBlock(history.current, options.range),
         unknownColumns: options.unknownColumns,
         onUnknown: (unknown) => report({ kind: "unknown", unknown }),
         onLost: idle.onLost,

@@ -3,14 +3,14 @@ import { RequestError, SinkError } from "../errors/index.js";
 import { isTransient } from "../errors/reaction.js";
 import type { BlockRange } from "../history/segments.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../input/assert.js";
-import type { TableName } from "../schema/table-names.js";
+import { type TableName, tableNames } from "../schema/table-names.js";
 import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
-import { divergenceAt, type EntryRelation, matchLedger } from "./coverage.js";
+import { askedTables, divergenceAt, type EntryRelation, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { type MergedHistory, readHistory } from "./node-history.js";
 import { readLedger } from "./plan-history.js";
-import { type Divergence, type Sink, type UnitCsv, withSink } from "./sink.js";
+import { type Divergence, type Sink, type TableRange, type UnitCsv, withSink } from "./sink.js";
 import {
   parseBlockRange,
   parseClients,
@@ -34,18 +34,13 @@ export interface VerifyOptions {
   readonly clients?: SyncClient | readonly SyncClient[] | undefined;
   /** Whether each unit is fetched again and compared, value by value; false by default. */
   readonly deep?: boolean | undefined;
-  /** All tables by default. */
+  /** By default, those that syncs into the sink were asked for. */
   readonly tables?: readonly TableName[] | undefined;
   /** Units that overlap it are verified; all by default. */
   readonly range?: SyncOptions["range"];
   readonly signal?: AbortSignal | undefined;
   /** Called for each unit. An error of it ends the verification. */
   readonly onVerified?: ((verified: Verified) => void) | undefined;
-}
-
-/** Blocks of a table. */
-export interface TableRange extends BlockRange {
-  readonly table: TableName;
 }
 
 /** The result of a verification. */
@@ -66,7 +61,10 @@ export interface Verification {
   readonly unsound: bigint;
   /** The first of them, at most 1000. */
   readonly listed: readonly Verified[];
-  /** Blocks of the range between units that no unit covers; the first 1000. Something has removed their units. */
+  /**
+   * Blocks of the range that the tables were asked for, and that no unit covers: up to the last unit or, with clients, those
+   * that no node has. At most 1000, the oldest first.
+   */
   readonly gaps: readonly TableRange[];
   /** With clients: number of missing segments of all tables. */
   readonly missing?: bigint;
@@ -84,6 +82,7 @@ interface VerifyContext {
   readonly onVerified: VerifyOptions["onVerified"];
   readonly history: MergedHistory | undefined;
   readonly sinkChain: string | undefined;
+  readonly asked: ReadonlyMap<TableName, bigint>;
 }
 
 /** The findings so far. */
@@ -117,7 +116,8 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
     assertOneOf("deep", options.deep, [true, false]);
     assertFunction("onVerified", options.onVerified);
     const { deep = false, onVerified } = options;
-    const [tables, range] = [parseTables(options.tables), parseBlockRange(options.range)];
+    const given = options.tables && parseTables(options.tables);
+    const range = parseBlockRange(options.range);
     const signal = parseSignal(options.signal);
     const clients = options.clients === undefined ? [] : parseClients(options.clients);
     if (deep && clients.length === 0) {
@@ -128,7 +128,8 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
     if (history !== undefined) {
       assertSameChain(sink.name, sinkChain, history.chainId);
     }
-    const context: VerifyContext = { sink, clients, deep, range, signal, onVerified, history, sinkChain };
+    const asked = sinkChain === undefined ? new Map<TableName, bigint>() : await askedTables(sink);
+    const context: VerifyContext = { sink, clients, deep, range, signal, onVerified, history, sinkChain, asked };
     const lists = { listed: [], gaps: [], uncompared: [] };
     const findings: Findings = {
       units: 0n,
@@ -139,13 +140,14 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
       divergence: undefined,
       ...lists,
     };
-    for (const table of tables) {
+    for (const table of given ?? (asked.size === 0 ? tableNames : asked.keys())) {
       await verifyTable(table, context, findings);
     }
-    const { missing, divergence, uncompared, ...found } = findings;
+    const { missing, divergence, uncompared, gaps, ...found } = findings;
     return {
       ...(sinkChain !== undefined && { chainId: sinkChain }),
       ...found,
+      gaps: oldestGaps(gaps),
       ...(deep && { uncompared }),
       ...(history && { missing }),
       ...(divergence && { divergence }),
@@ -154,13 +156,17 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
 }
 
 async function verifyTable(table: TableName, context: VerifyContext, findings: Findings): Promise<void> {
-  const { sink, range, signal, history, sinkChain, onVerified } = context;
+  const { sink, range, signal, history, sinkChain, asked, onVerified } = context;
   const segments = history?.segments ?? [];
-  let previousEnd: bigint | undefined;
-  for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range)) {
+  const from = asked.get(table);
+  for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range, { from })) {
     throwIfAborted(signal);
     if (step.kind === "missing") {
       findings.missing += 1n;
+      continue;
+    }
+    if (step.kind === "gap") {
+      findings.gaps.push({ table, ...step.blocks });
       continue;
     }
     const { entry, relation } = step;
@@ -168,8 +174,6 @@ async function verifyTable(table: TableName, context: VerifyContext, findings: F
     if (relation === "diverged" && isFirst) {
       findings.divergence = divergenceAt(entry, segments);
     }
-    addGap(findings.gaps, entry, range, previousEnd);
-    previousEnd = entry.toBlock;
     if (entry.toBlock >= range.fromBlock && entry.fromBlock <= range.toBlock) {
       const verified = await verifyEntry(entry, relation, context, findings);
       findings.units += 1n;
@@ -180,16 +184,6 @@ async function verifyTable(table: TableName, context: VerifyContext, findings: F
       }
       onVerified?.(verified);
     }
-  }
-}
-
-/** Adds the blocks between an entry and the end of the previous one, as far as they lie within the range. */
-function addGap(gaps: TableRange[], entry: LedgerEntry, range: BlockRange, previousEnd = entry.fromBlock - 1n): void {
-  const { table } = entry;
-  const fromBlock = max(range.fromBlock, previousEnd + 1n);
-  const toBlock = entry.fromBlock > range.toBlock ? range.toBlock : entry.fromBlock - 1n;
-  if (fromBlock <= toBlock && gaps.length < MAX_LISTED) {
-    gaps.push({ table, fromBlock, toBlock });
   }
 }
 

@@ -2,11 +2,13 @@
 import { mkdtemp, readdir, rm, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run, startCommand } from "../support/command.js";
 import { eventually } from "../support/eventually.js";
+import { startHistoryProxy } from "../support/history-proxy.js";
 
 let node: Devnode;
 let other: Devnode;
@@ -123,6 +125,92 @@ describe("tradewire sync", () => {
   });
 });
 
+describe("blocks that the node has dropped before they were loaded", () => {
+  it.each(["duckdb:pruned.duckdb", "parquet:pruned"])(
+    "are named everywhere, and loaded from another node: %s",
+    async (to) => {
+      await using proxy = await startHistoryProxy(node.grpcUrl);
+      const from = (name: string, ...args: string[]) =>
+        run(["sync", ...(name === "" ? [] : [name]), "--grpc-url", proxy.url, "--to", to, ...args], { cwd: folder });
+      proxy.list = (segments) => segments.filter(({ toHeight }) => toHeight <= 10n);
+      expect(await from("", ...two)).toMatchObject({ code: 0 });
+      const named = "  trades of blocks 11 to 20\n  blocks of blocks 11 to 20\n";
+      const gaps = ["trades", "blocks"].map((table) => ({ table, fromBlock: "11", toBlock: "20" }));
+
+      proxy.list = (segments) => segments.filter(({ fromHeight }) => fromHeight >= 21n);
+      const before = await from("status");
+      expect(before).toMatchObject({ code: 1, out: expect.stringContaining(named) });
+      expect(before.out).toContain("2 segments of tables are missing;");
+      const planned = await from("", ...two, "--dry-run");
+      expect(planned).toMatchObject({ code: 1, out: expect.stringContaining(named) });
+      const loaded = await from("", ...two);
+      expect(loaded).toMatchObject({ code: 1, err: expect.stringContaining(named) });
+      expect(loaded.err).not.toContain("100.0 %");
+      const events = await from("", ...two, "--json");
+      expect(events).toMatchObject({ code: 1, err: "" });
+      expect(lines(events.out).at(-1)).toMatchObject({ event: "summary", units: 0, gaps });
+
+      const status = await from("status");
+      expect(status).toMatchObject({ code: 1, out: expect.stringContaining(named) });
+      expect(status.out).not.toContain("Nothing is missing");
+      const counts = [
+        { table: "trades", missing: "0", gapBlocks: "10" },
+        { table: "blocks", missing: "0", gapBlocks: "10" },
+      ];
+      const inJson = await from("status", "--json");
+      expect(inJson.code).toBe(1);
+      const found = JSON.parse(inJson.out);
+      expect(found).toMatchObject({ tables: counts, missing: [], gaps });
+      expect(found.tables).toHaveLength(2);
+      for (const deep of [[], ["--deep"]]) {
+        expect(await from("verify", ...deep)).toMatchObject({ code: 1, out: expect.stringContaining(named) });
+        const verified = await from("verify", "--json", ...deep);
+        expect(verified.code).toBe(1);
+        expect(JSON.parse(verified.out)).toMatchObject({
+          gaps,
+          unsound: "0",
+          ...(deep.length > 0 && { missing: "0" }),
+        });
+      }
+
+      expect(await from("status", "--from-block", "21")).toMatchObject({ code: 0 });
+      const both = await from("", "--grpc-url", node.grpcUrl, ...two);
+      expect(both).toMatchObject({ code: 0, out: expect.stringContaining("from 2 exports") });
+      expect(await from("status")).toMatchObject({ code: 0, out: expect.stringContaining("Nothing is missing.") });
+      expect(await from("verify", "--deep")).toMatchObject({ code: 0 });
+    },
+  );
+
+  it("are named for a table that was asked for and never loaded", async () => {
+    await using proxy = await startHistoryProxy(node.grpcUrl);
+    const to = ["--grpc-url", proxy.url, "--to", "duckdb:asked.duckdb"];
+    proxy.list = (segments) => segments.filter(({ toHeight }) => toHeight <= 20n);
+    proxy.answer = () => {
+      throw new ConnectError("the disk is broken", Code.DataLoss);
+    };
+    expect((await run(["sync", ...to, "--table", "blocks"], { cwd: folder })).code).toBe(1);
+    proxy.list = (segments) => segments.filter(({ fromHeight }) => fromHeight >= 21n);
+    proxy.answer = (messages) => messages;
+    const after = await run(["sync", ...to, "--table", "blocks"], { cwd: folder });
+    expect(after).toMatchObject({ code: 1, err: expect.stringContaining("  blocks of blocks 1 to 20\n") });
+    expect(await run(["sync", "status", ...to], { cwd: folder })).toMatchObject({ code: 1 });
+  });
+});
+
+it("a node without any history fails, and says so", async () => {
+  await using proxy = await startHistoryProxy(node.grpcUrl);
+  proxy.list = () => [];
+  const args = ["sync", "--grpc-url", proxy.url, "--to", "duckdb:empty.duckdb"];
+  const text = await run(args, { cwd: folder });
+  expect(text).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("the node has no history yet. Nothing was loaded."),
+  });
+  const inJson = await run([...args, "--json"], { cwd: folder });
+  expect(inJson).toMatchObject({ code: 1, err: "" });
+  expect(lines(inJson.out).at(-1)).toMatchObject({ event: "summary", chainId: "", units: 0 });
+});
+
 describe("tradewire sync --dry-run", () => {
   it("shows what would be fetched, and makes nothing", async () => {
     const { code, out } = await sync("--to", "duckdb:dry.duckdb", ...two, "--dry-run", "--segments-per-export", "3");
@@ -193,11 +281,11 @@ describe("tradewire sync status and verify", () => {
     expect(beside.out).toContain("has the history of chain sync-1. The node has 3 segments, blocks 1 to 30.");
     expect(beside.out).toMatch(/^trades +2 +40 .* 1 +20 +1$/m);
     expect(beside.out).toMatch(/^blocks +0 +0 .* 3$/m);
-    expect(beside.out).toContain("4 segments of tables are missing.");
+    expect(beside.out).toContain("4 segments of tables are missing;");
     const args = ["--grpc-url", "http://127.0.0.1:1", "--to", "duckdb:status.duckdb"];
     const alone = await run(["sync", "status", ...args], { cwd: folder });
     expect(alone.code).toBe(0);
-    expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables are empty /);
+    expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n$/);
     expect(alone.err).toMatch(/^Not compared with a node: /);
     const terminal = { columns: 60, rows: 20 };
     const to = ["--grpc-url", node.grpcUrl, "--to", "duckdb:status.duckdb", ...two];

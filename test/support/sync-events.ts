@@ -36,8 +36,9 @@ export function planned(count: number, there: Partial<Record<TableName, number>>
     bytes: BigInt(units * 100),
     ...(units === 0 ? {} : { fromBlock: 1n, toBlock: BigInt(units * 1000) }),
     missing: BigInt(count - units),
+    gapBlocks: 0n,
   }));
-  return { kind: "planned", history: historyOf(count), tables };
+  return { kind: "planned", history: historyOf(count), tables, gaps: [] };
 }
 
 /** The unit of a table and a segment; the first segment is 0. */

@@ -84,7 +84,8 @@ it("finds what comparing the whole ledger finds, however history and ledger grow
             sink.load(table, first, first + size, fork);
           }
         }
-        const query = { history: historyTo(last, dropped + 1), tables: TABLES, range: blocks, limit };
+        const asked = new Map([["orders", 1n] as const]);
+        const query = { history: historyTo(last, dropped + 1), tables: TABLES, range: blocks, limit, asked };
         const whole = await compareLedger(sink, query);
         expect(await compare(query)).toEqual(whole);
         if (fill) {

@@ -52,16 +52,21 @@ const query = fc
   .record({
     ...{ first: fc.integer({ min: 1, max: 8 }), size: fc.nat(10), fork: fc.constantFrom(1000, 1000, 4) },
     ...{ from: block, to: block, limit: fc.constantFrom(0, 1, 3, 100), replaceFrom: fc.option(block) },
+    start: fc.option(block),
   })
-  .map(({ first, size, fork, from, to, limit, replaceFrom }): CoverageQuery => {
+  .map(({ first, size, fork, from, to, limit, replaceFrom, start }): CoverageQuery => {
     const segments = Array.from({ length: size }, (_, index) => segmentAt(first + index, fork));
     const range = { fromBlock: from, toBlock: to };
-    const common = { history: { chainId: "c", segments }, tables: TABLES, range, limit };
+    const asked = new Map(start === null ? [] : [["trades" as const, start]]);
+    const common = { history: { chainId: "c", segments }, tables: TABLES, range, limit, asked };
     return replaceFrom === null ? common : { ...common, replaceFrom };
   });
 
 /** What the documentation says, written out block by block and segment by segment. */
-function naive(entries: readonly LedgerEntry[], { history: { segments }, range, limit, replaceFrom }: CoverageQuery) {
+function naive(
+  entries: readonly LedgerEntry[],
+  { history: { segments }, range, limit, replaceFrom, asked }: CoverageQuery,
+) {
   const [first, last] = [segments[0], segments.at(-1)];
   const of = (entry: LedgerEntry) => {
     const inside = segments.filter((s) => s.fromBlock <= entry.toBlock && s.toBlock >= entry.fromBlock);
@@ -90,10 +95,31 @@ function naive(entries: readonly LedgerEntry[], { history: { segments }, range, 
       .filter((s) => !covering.some((e) => e.table === table && e.fromBlock <= s.fromBlock && e.toBlock >= s.toBlock))
       .map((segment) => ({ table, segment })),
   );
+  const gapsOf = (table: TableName) => {
+    const held = entries.filter((each) => each.table === table && !isForeign(each));
+    const start = asked?.get(table) ?? held[0]?.fromBlock;
+    const end = Math.max(Number(held.at(-1)?.toBlock ?? 0n), Number(first?.fromBlock ?? 1n) - 1);
+    const gaps: { table: TableName; fromBlock: bigint; toBlock: bigint }[] = [];
+    for (let at = start ?? BigInt(end) + 1n; at <= BigInt(end); at += 1n) {
+      const isListed = first !== undefined && last !== undefined && first.fromBlock <= at && at <= last.toBlock;
+      const isHeld = held.some(({ fromBlock, toBlock }) => fromBlock <= at && at <= toBlock);
+      const previous = gaps.at(-1);
+      if (isListed || isHeld || at < range.fromBlock || at > range.toBlock) {
+        continue;
+      }
+      if (previous !== undefined && previous.toBlock + 1n === at) {
+        gaps[gaps.length - 1] = { ...previous, toBlock: at };
+      } else {
+        gaps.push({ table, fromBlock: at, toBlock: at });
+      }
+    }
+    return gaps;
+  };
   const entry = entries.filter((each) => of(each) === "parted" && !isForeign(each)).sort(byBlock)[0];
   const segment = entry && segments.find(({ toBlock }) => toBlock === entry.toBlock);
   return {
     missing: missing.toSorted((a, b) => Number(a.segment.fromBlock - b.segment.fromBlock)).slice(0, limit),
+    gaps: TABLES.flatMap(gapsOf).sort((a, b) => Number(a.fromBlock - b.fromBlock)),
     foreign: entries.filter(isForeign).sort(byBlock).slice(0, limit),
     ...(entry && { divergence: { entry, ...(segment && { segment }) } }),
     tables: TABLES.map((table) => {
@@ -104,6 +130,7 @@ function naive(entries: readonly LedgerEntry[], { history: { segments }, range, 
         ...{ table, units: BigInt(own.length), rows: sum(({ rows }) => rows), bytes: sum(({ bytes }) => bytes) },
         ...(oldest && newest && { fromBlock: oldest.fromBlock, toBlock: newest.toBlock }),
         missing: BigInt(missing.filter((each) => each.table === table).length),
+        gapBlocks: gapsOf(table).reduce((all, { fromBlock, toBlock }) => all + toBlock - fromBlock + 1n, 0n),
       };
     }),
   };

@@ -39,6 +39,7 @@ import {
   startStatusServer,
   syncOptionsOf,
 } from "../sync/sync-options.js";
+import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, sinkOptions, targetOptions } from "../sync/target.js";
 import { createTables, type Tables } from "../table.js";
 import { addSyncCompact } from "./sync-compact-command.js";
@@ -260,7 +261,7 @@ function reportSummary(
   options: SyncCommandOptions,
   { out, err }: CommandContext,
 ): void {
-  const { units, rows, bytes, tables, failed } = summary;
+  const { chainId, units, rows, bytes, tables, failed, gaps } = summary;
   if (printsJsonLines(options)) {
     out.write(json(summaryObject(summary)));
   } else {
@@ -277,12 +278,18 @@ function reportSummary(
     }
     throw new Reported();
   }
-  if (failed.length > 0) {
+  if (chainId === "" || failed.length > 0 || gaps.length > 0) {
     if (!printsJsonLines(options)) {
-      err.write(failedText(failed));
+      err.write(chainId === "" ? "tradewire: the node has no history yet. Nothing was loaded.\n" : "");
+      err.write(failed.length === 0 ? "" : failedText(failed));
+      err.write(gaps.length === 0 ? "" : `tradewire: ${gapsText(gaps)}`);
     }
     throw new Reported();
   }
+}
+
+function gapsText(gaps: SyncSummary["gaps"]): string {
+  return rangesText(`${GAPS_HEADING.charAt(0).toLowerCase()}${GAPS_HEADING.slice(1)}`, gaps);
 }
 
 function failedText(failed: readonly FailedUnit[]): string {
@@ -316,8 +323,8 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
     out.write(planText(plan, sink.name, tables.format));
     tables.printOmissions();
   }
-  if (plan.divergence !== undefined) {
-    if (!printsJsonLines(options)) {
+  if (plan.divergence !== undefined || plan.gaps.length > 0) {
+    if (plan.divergence !== undefined && !printsJsonLines(options)) {
       err.write(errorText(divergenceError(sink.name, plan.divergence)));
     }
     throw new Reported();
@@ -325,7 +332,7 @@ async function dryRun(options: SyncCommandOptions, context: CommandContext): Pro
 }
 
 function planText(
-  { chainId, blocks, segments, tables, foreign }: HistoryPlan,
+  { chainId, blocks, segments, tables, gaps, foreign }: HistoryPlan,
   name: string,
   format: Tables["format"],
 ): string {
@@ -338,6 +345,7 @@ function planText(
     `The node's chain ${printable(chainId)} has ${grouped(segments)} segments${where}.\n\n`,
     format(["table", "units loaded", "rows loaded", "segments missing", "exports"], [...lines, totals]),
     `\n${replaced}${grouped(sum("calls"))} exports would load the missing segments into ${printable(name)}. Nothing was changed.\n`,
+    rangesText(GAPS_HEADING, gaps),
   ].join("");
 }
 

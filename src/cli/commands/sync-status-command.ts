@@ -8,7 +8,8 @@ import { addOptions, type OptionValues } from "../declarations.js";
 import { grouped, size } from "../formatting.js";
 import { type CommandContext, errorText, printable, Reported } from "../output.js";
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
-import { openClients, type RangeOptions, rangeOf, rangeOptions } from "../sync/sync-options.js";
+import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
+import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
 import { postgresOf, readTarget, type SyncTarget, sinkOf, targetExists, targetOptions } from "../sync/target.js";
 import { createTables, type Tables, wrapped } from "../table.js";
 
@@ -51,7 +52,7 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
     const report = {
       table() {
         const tables = createTables(context);
-        out.write(statusText(found, name, options, tables));
+        out.write(statusText(found, name, tables));
         out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
         tables.printOmissions();
         if (nodeError !== undefined) {
@@ -62,10 +63,11 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
       records: () => status.tables,
     };
     await printReport(report, format, context);
-    if (status.divergence !== undefined) {
-      if (format !== "json") {
-        err.write(errorText(divergenceError(name, status.divergence)));
-      }
+    const { divergence, gaps } = status;
+    if (divergence !== undefined && format !== "json") {
+      err.write(errorText(divergenceError(name, divergence)));
+    }
+    if (divergence !== undefined || (gaps.length > 0 && nodeError === undefined)) {
       throw new Reported();
     }
   });
@@ -109,21 +111,13 @@ async function findQueue(target: SyncTarget): Promise<QueueStatus | undefined> {
   }
 }
 
-/** Returns the tables to list: those that the options name, otherwise those with rows, otherwise all. */
-function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStatus["tables"] {
-  const filled = tables.filter(({ units }) => units > 0n);
-  return table !== undefined || filled.length === 0 ? tables : filled;
-}
-
 function statusText(
   { status, nodeError, exists }: StatusReport & { readonly exists: boolean },
   name: string,
-  options: RangeOptions,
   { format, width }: Tables,
 ): string {
-  const { chainId, blocks, segments, lags = [] } = status;
+  const { chainId, blocks, segments, lags = [], tables, gaps } = status;
   const compared = nodeError === undefined;
-  const tables = listedTables(status, options);
   const rows = tables.map(({ table, units, rows: count, bytes, fromBlock = "", toBlock = "", missing }) =>
     [table, units, count, size(Number(bytes)), fromBlock, toBlock, ...(compared ? [missing] : [])].map(String),
   );
@@ -137,17 +131,18 @@ function statusText(
       : ` The node has ${grouped(segments ?? 0)} segments, blocks ${blocks.fromBlock} to ${blocks.toBlock}.`;
   const lagging = lags.map(({ node: of, lag }) => printable(` The data node of ${of} ${describeLag(lag)}.`));
   const missing = tables.reduce((sum, each) => sum + each.missing, 0n);
-  const others = status.tables.length - tables.length;
-  const rest = [
-    ...(compared
-      ? [missing === 0n ? "Nothing is missing." : `${grouped(missing)} segments of tables are missing.`]
-      : []),
-    ...(others === 0 ? [] : [`${others} other tables are empty and not listed. To list them, use --table.`]),
-  ].join(" ");
+  const rest = !compared
+    ? ""
+    : missing > 0n
+      ? `${grouped(missing)} segments of tables are missing; \`tradewire sync\` loads them.`
+      : gaps.length === 0
+        ? "Nothing is missing."
+        : "";
+  const lost = rangesText(compared ? GAPS_HEADING : "Missing blocks between units", gaps);
   const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
   const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
   const sentences = wrapped(`${history}${node}${lagging.join("")}`, width).join("\n");
-  return `${sentences}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${wrapped(rest, width).join("\n")}\n`}`;
+  return `${sentences}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${wrapped(rest, width).join("\n")}\n`}${lost === "" ? "" : `\n${lost}`}`;
 }
 
 /** The header of the column that compares the sink with a node. */

@@ -1,14 +1,7 @@
 import type { Command } from "commander";
 import { monotonicMs } from "../../runtime/index.js";
 import { divergenceError } from "../../sync/divergence.js";
-import {
-  type Repaired,
-  repairSync,
-  type TableRange,
-  type Verification,
-  type Verified,
-  verifySync,
-} from "../../sync/index.js";
+import { type Repaired, repairSync, type Verification, type Verified, verifySync } from "../../sync/index.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, type OptionValues } from "../declarations.js";
 import { grouped } from "../formatting.js";
@@ -16,6 +9,7 @@ import { type CommandContext, errorText, printable, Reported } from "../output.j
 import { printReport, resultFormat, resultOutput } from "../output-format.js";
 import { createDisplay } from "../progress.js";
 import { openClients, rangeOf, rangeOptions } from "../sync/sync-options.js";
+import { GAPS_HEADING, rangesText } from "../sync/table-ranges.js";
 import { readTarget, sinkOf, targetOptions } from "../sync/target.js";
 
 const verifyOptions = {
@@ -99,7 +93,13 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
   };
   await printReport(report, resultFormat(options), context);
   const isRepaired = repaired !== undefined && repaired.failed.length === 0 && BigInt(repaired.units) === found.unsound;
-  if (found.chainId === undefined || (found.unsound > 0n && !isRepaired) || found.divergence !== undefined) {
+  const isIncomplete = found.gaps.length > 0 || (found.missing ?? 0n) > 0n;
+  if (
+    found.chainId === undefined ||
+    (found.unsound > 0n && !isRepaired) ||
+    found.divergence !== undefined ||
+    isIncomplete
+  ) {
     throw new Reported();
   }
 }
@@ -122,18 +122,15 @@ function foundText(
         : "Row counts match. To compare values, use --deep.\n"
       : `${grouped(unsound)} ${unsound === 1n ? "does" : "do"} not match:\n${lines.join("")}${further}To reload them, use --repair.\n`;
   const lacking =
-    missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
-  const missingUnits = rangesText("Gaps between units, which `tradewire sync` fills", gaps);
+    missing === undefined || missing === 0n
+      ? ""
+      : `${grouped(missing)} segments of tables are missing; \`tradewire sync\` loads them.\n`;
+  const gapsHeading = deep
+    ? GAPS_HEADING
+    : "Missing blocks between units; `tradewire sync` loads those that a node has";
+  const missingUnits = rangesText(gapsHeading, gaps);
   const counted = rangesText("Counted but not compared, because no node has them", uncompared);
   return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${counted}${missingUnits}${lacking}`;
-}
-
-function rangesText(what: string, ranges: readonly TableRange[]): string {
-  const lines = ranges
-    .slice(0, MAX_NAMED)
-    .map(({ table, fromBlock, toBlock }) => `  ${table} of blocks ${fromBlock} to ${toBlock}\n`);
-  const more = ranges.length > MAX_NAMED ? `  and ${ranges.length - MAX_NAMED} more\n` : "";
-  return ranges.length === 0 ? "" : `${what}:\n${lines.join("")}${more}`;
 }
 
 function repairedText({ units, rows, failed }: Repaired): string {

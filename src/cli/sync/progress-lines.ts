@@ -24,7 +24,8 @@ const ERROR_MS = 60_000;
  */
 export function progressLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {
   const { total, tables, secondsLeft } = snapshot;
-  const notes = [stateLine(snapshot), errorLine(snapshot)].filter((line) => line !== undefined);
+  const gaps = total.gapBlocks > 0n ? `${grouped(total.gapBlocks)} missing blocks of tables on no node.` : undefined;
+  const notes = [gaps, stateLine(snapshot), errorLine(snapshot)].filter((line) => line !== undefined);
   const capacity = Math.max(1, rows - 1);
   if (snapshot.history === undefined) {
     return notes.slice(0, capacity).map((line) => line.slice(0, columns - 1));
@@ -98,7 +99,9 @@ function stateLine({ phase, waiting, total, node, history }: SyncSnapshot): stri
       if (node !== undefined && history === undefined) {
         return `None of the node's segments, blocks ${node.fromBlock} to ${node.toBlock}, is within the range.`;
       }
-      return total.missing === 0 ? "Up to date. Waiting for new segments." : "Waiting for the next check.";
+      return total.missing === 0 && total.gapBlocks === 0n
+        ? "Up to date. Waiting for new segments."
+        : "Waiting for the next check.";
     case "syncing":
       return undefined;
   }

@@ -143,7 +143,15 @@ export function eventObject(event: SyncEvent): object | undefined {
     case "planned": {
       const { chainId, segments } = event.history;
       const [fromBlock, toBlock] = [segments[0]?.fromBlock, segments.at(-1)?.toBlock];
-      return { event: "planned", chainId, segments: segments.length, fromBlock, toBlock, tables: event.tables };
+      return {
+        event: "planned",
+        chainId,
+        segments: segments.length,
+        fromBlock,
+        toBlock,
+        tables: event.tables,
+        gaps: event.gaps,
+      };
     }
     case "loaded":
       return { event: "loaded", ...event.entry, ms: Math.round(event.ms) };
@@ -248,7 +256,8 @@ export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }
   // Rounded down, so that only a complete history has 100.0 %.
   const share = (Math.floor((total.done / total.segments) * 1000) / 10).toFixed(1);
   const parts = [
-    `${grouped(total.done)} of ${grouped(total.segments)} segments (${share} %)`,
+    `${grouped(total.done)} of ${grouped(total.segments)} segments${total.gapBlocks > 0n ? "" : ` (${share} %)`}`,
+    ...(total.gapBlocks > 0n ? [`${grouped(total.gapBlocks)} missing blocks of tables on no node`] : []),
     `${grouped(total.there.rows)} rows`,
     `${(total.rates.bytes / 1e6).toFixed(1)} MB/s`,
     ...(total.missing > 0 && secondsLeft !== undefined ? [`${span(secondsLeft)} left`] : []),

@@ -215,6 +215,7 @@ function* queries(): Generator<CoverageQuery> {
         const query = { ...common, range: { fromBlock: range[0] ?? 0n, toBlock: range[1] ?? 0n } };
         yield query;
         yield { ...query, replaceFrom: 31n };
+        yield { ...query, asked: new Map([["trades", 1n] as const, ["blocks", 25n] as const]) };
         yield { ...query, replaceFrom: 0n };
         yield { ...query, behind: BigInt(first - 1) * 10n };
       }

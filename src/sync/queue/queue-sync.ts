@@ -5,11 +5,11 @@ import { monotonicMs } from "../../runtime/index.js";
 import { throwIfAborted, wait } from "../../signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";
 import { assertSameChain } from "../divergence.js";
-import { type PlannerHistory, runPlanner, type WorkSource } from "../planner.js";
+import { firstAskedBlock, type PlannerHistory, runPlanner, type WorkSource } from "../planner.js";
 import { type TableSummary, withSink } from "../sink.js";
 import { createReporter, type ReportEvent } from "../sync-events.js";
 import { type FailedUnit, parseClients, type SyncClient, type SyncSummary } from "../sync-options.js";
-import type { Unit } from "../unit.js";
+import type { NodeHistory, Unit } from "../unit.js";
 import { expireClaimsInTurn } from "./claims.js";
 import type { DeadLetter } from "./dead-letter.js";
 import { jobOf, type RetryPolicy, UNIT_QUEUE } from "./jobs.js";
@@ -56,8 +56,8 @@ interface LeaderContext {
   readonly db: QueueDatabase;
   readonly clients: readonly SyncClient[];
   readonly sink: QueueOptions["sink"];
-  /** Opens the sink for a chain, unless it is open. */
-  readonly open: (chainId: string) => Promise<void>;
+  /** Opens the sink for a history, unless it is open. */
+  readonly open: (history: NodeHistory) => Promise<void>;
   readonly report: ReportEvent;
   readonly options: ParsedQueueOptions;
   readonly leadership: Leadership;
@@ -75,14 +75,16 @@ async function planWhileLeader(
   let openedChain: string | undefined;
 
   /** Opens the sink in the first term as leader. From then on, its tables exist and it accepts only this chain. */
-  async function open(chainId: string): Promise<void> {
+  async function open(history: NodeHistory): Promise<void> {
+    const { chainId } = history;
     if (openedChain !== undefined) {
       assertSameChain(sink.name, openedChain, chainId);
       return;
     }
     const { tables, unknownColumns } = options;
     const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => report({ kind: "unknown", unknown });
-    await sink.open({ chainId, tables, unknownColumns, onUnknown, signal });
+    const fromBlock = firstAskedBlock(history, options.range);
+    await sink.open({ chainId, tables, fromBlock, unknownColumns, onUnknown, signal });
     openedChain = chainId;
   }
 
@@ -137,7 +139,7 @@ async function planAsLeader(context: LeaderContext): Promise<SyncSummary> {
   );
   const tables = planned?.tables ?? [];
   const failed = results.deadLetters.map(failedUnit);
-  return { chainId: "", tables, ...planned, ...loadedSince(results.first ?? tables, tables), failed };
+  return { chainId: "", tables, gaps: [], ...planned, ...loadedSince(results.first ?? tables, tables), failed };
 }
 
 /** Opens the sink, and returns a work source whose units go into the queue. */
@@ -151,7 +153,7 @@ async function openQueueWork(
   const { chainId } = history.current;
   const retryContext = { retryForMs, report, signal };
   const retryPolicy = { replace: replaceFrom !== undefined, attempts, retrySeconds: timings.retrySeconds };
-  await retryWhileUnavailable(() => open(chainId), retryContext);
+  await retryWhileUnavailable(() => open(history.current), retryContext);
   await client.query(`UPDATE ${db.schema}.tradewire_queue SET chain_id = $1`, [chainId]);
   const maintain = createMaintenance(db, timings, retryContext);
   const reported = new Set<string>();
@@ -168,9 +170,9 @@ async function openQueueWork(
       const capacity = waiting < LOW_WATER_MARK ? HIGH_WATER_MARK - waiting : 0;
       return { pending, known: pending + deadLetters.length, capacity, hasSegment };
     },
-    async onCompared(tables) {
-      results.first ??= tables;
-      await storePlan(db, client, tables);
+    async onCompared(found) {
+      results.first ??= found.tables;
+      await storePlan(db, client, found);
     },
     onDivergence: () => db.boss.purgeQueue(UNIT_QUEUE), // These units were planned from a history that is not valid.
     accept: (units) => insertUnits(db, client, units, retryPolicy),

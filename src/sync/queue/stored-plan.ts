@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import { isTableName } from "../../schema/table-names.js";
 import { wait } from "../../signal/wait.js";
-import type { TableSummary } from "../sink.js";
+import type { CoverageComparison, TableRange, TableSummary } from "../sink.js";
 import type { ReportEvent } from "../sync-events.js";
 import type { NodeHistory } from "../unit.js";
 import type { QueueDatabase } from "./queue-database.js";
@@ -12,10 +12,16 @@ import { jittered, type QueueTimings } from "./queue-options.js";
  *
  * @param db the queue
  * @param client the connection that holds the leadership
- * @param tables the state of the tables
+ * @param found the result: the state of the tables, and the gaps
  */
-export async function storePlan(db: QueueDatabase, client: Client, tables: readonly TableSummary[]): Promise<void> {
-  const plan = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+export async function storePlan(
+  db: QueueDatabase,
+  client: Client,
+  { tables, gaps }: Pick<CoverageComparison, "tables" | "gaps">,
+): Promise<void> {
+  const plan = JSON.stringify({ tables, gaps }, (_, value: unknown) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
   await client.query(`UPDATE ${db.schema}.tradewire_queue SET plan = $1`, [plan]);
 }
 
@@ -46,7 +52,7 @@ export async function reportPlans(
       const [row] = await db.query<{ plan: string | null }>("reading the plan", sql);
       if (row?.plan != null && row.plan !== reported) {
         reported = row.plan;
-        report({ kind: "planned", history: history(), tables: parsePlan(reported) });
+        report({ kind: "planned", history: history(), ...parsePlan(reported) });
       }
       await wait(jittered(timings.listingMs), signal);
     } catch {
@@ -56,20 +62,38 @@ export async function reportPlans(
   }
 }
 
-/** Leaves out what is not a summary, as another program may have written it. */
-function parsePlan(text: string): TableSummary[] {
-  const plan: unknown = JSON.parse(text);
-  return Array.isArray(plan) ? plan.flatMap(parseSummary) : [];
+/** Leaves out what is neither a summary nor a gap, as another program may have written it. */
+function parsePlan(text: string): Pick<CoverageComparison, "tables" | "gaps"> {
+  const { fields } = parseFields(JSON.parse(text));
+  const list = (name: string) => {
+    const value = fields.get(name);
+    return Array.isArray(value) ? value : [];
+  };
+  return { tables: list("tables").flatMap(parseSummary), gaps: list("gaps").flatMap(parseGap) };
 }
 
-function parseSummary(given: unknown): TableSummary[] {
+function parseFields(given: unknown) {
   const fields = new Map<string, unknown>(typeof given === "object" && given !== null ? Object.entries(given) : []);
   const count = (name: string) => {
     const value = fields.get(name);
     return typeof value === "string" && /^\d{1,30}$/u.test(value) ? BigInt(value) : undefined;
   };
+  return { fields, count };
+}
+
+function parseGap(given: unknown): TableRange[] {
+  const { fields, count } = parseFields(given);
+  const [table, fromBlock, toBlock] = [fields.get("table"), count("fromBlock"), count("toBlock")];
+  return typeof table === "string" && isTableName(table) && fromBlock !== undefined && toBlock !== undefined
+    ? [{ table, fromBlock, toBlock }]
+    : [];
+}
+
+function parseSummary(given: unknown): TableSummary[] {
+  const { fields, count } = parseFields(given);
   const table = fields.get("table");
   const [units, rows, bytes, missing] = [count("units"), count("rows"), count("bytes"), count("missing")];
+  const gapBlocks = count("gapBlocks");
   const [fromBlock, toBlock] = [count("fromBlock"), count("toBlock")];
   if (
     typeof table !== "string" ||
@@ -77,10 +101,11 @@ function parseSummary(given: unknown): TableSummary[] {
     units === undefined ||
     rows === undefined ||
     bytes === undefined ||
-    missing === undefined
+    missing === undefined ||
+    gapBlocks === undefined
   ) {
     return [];
   }
   const ends = { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
-  return [{ table, units, rows, bytes, missing, ...ends }];
+  return [{ table, units, rows, bytes, missing, gapBlocks, ...ends }];
 }

@@ -65,6 +65,12 @@ const METRICS: readonly Metric[] = [
       perTable(({ missing }) => (missing === 0 && snapshot.waiting !== undefined ? undefined : missing))(snapshot),
   },
   {
+    name: "gap_blocks",
+    help: "Blocks that are missing in the sink and that no node has, so that they cannot be loaded.",
+    label: "table",
+    samples: perTable(({ gapBlocks }) => gapBlocks),
+  },
+  {
     name: "units_active",
     help: "Units that this process is fetching and loading, by node.",
     label: "node",

@@ -31,6 +31,8 @@ export interface Done {
   /** How many of them the sink has. */
   readonly done: number;
   readonly missing: number;
+  /** Blocks that the sink lacks and that no node has, so that they cannot be loaded. */
+  readonly gapBlocks: bigint;
   /** The coverage of the sink. */
   readonly there: Loaded;
   /** The total that this process has loaded. */

@@ -26,6 +26,7 @@ export function createTableProgress(table: TableName, now: () => number) {
   };
   let [segments, missing] = [0, 0];
   let [there, loaded] = [NOTHING, NOTHING];
+  let gapBlocks = 0n;
   let toBlock: bigint | undefined;
   const reach = (range: BlockRange) => {
     toBlock = toBlock === undefined || range.toBlock > toBlock ? range.toBlock : toBlock;
@@ -36,6 +37,7 @@ export function createTableProgress(table: TableName, now: () => number) {
       segments = segmentsOfNode;
       missing = Math.min(segments, Number(survey.missing));
       there = { units: survey.units, rows: survey.rows, bytes: survey.bytes };
+      gapBlocks = survey.gapBlocks;
       toBlock = survey.toBlock;
     },
     /** Starts the measurement of the rates. */
@@ -66,6 +68,7 @@ export function createTableProgress(table: TableName, now: () => number) {
         segments,
         done: segments - missing,
         missing,
+        gapBlocks,
         there,
         loaded,
         rates: {
@@ -91,6 +94,7 @@ export function totalOf(tables: readonly TableProgress[]): Done {
     segments: count(({ segments }) => segments),
     done: count(({ done }) => done),
     missing: count(({ missing }) => missing),
+    gapBlocks: tables.reduce((total, { gapBlocks }) => total + gapBlocks, 0n),
     there: tables.reduce((total, { there }) => addLoaded(total, there), NOTHING),
     loaded: tables.reduce((total, { loaded }) => addLoaded(total, loaded), NOTHING),
     rates: {

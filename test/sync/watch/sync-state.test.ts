@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "@jest/globals";
 import { ConnectionError } from "tradewire";
 import { createSyncState, SinkError, type SyncEvent, type SyncState } from "tradewire/sync";
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
+import { loadMetrics } from "./inside.js";
 
 let ms: number;
 let state: SyncState;
@@ -52,11 +53,19 @@ describe("progress", () => {
 
   test("counts segments within the range alone", () => {
     state = createSyncState({ tables: ["trades"], range: { fromBlock: 2500, toBlock: 9_999n }, now: () => ms });
-    take({ ...planned(10, { trades: 0 }), tables: [{ ...survey(), missing: 6n }] } as SyncEvent);
+    take({ ...planned(10, { trades: 0 }), tables: [{ ...survey(), missing: 6n, gapBlocks: 0n }] } as SyncEvent);
     expect(state.snapshot()).toMatchObject({
       history: { fromBlock: 3001n, toBlock: 9000n, segments: 6 },
       total: { segments: 6, done: 0 },
     });
+  });
+
+  test("counts the blocks that no node has, also in the metrics", async () => {
+    const tables = [{ ...survey(), missing: 0n, gapBlocks: 200n }];
+    take({ ...planned(10, { trades: 10 }), tables } as SyncEvent);
+    expect(state.snapshot()).toMatchObject({ total: { missing: 0, gapBlocks: 200n } });
+    const write = await loadMetrics();
+    expect(await write(state.snapshot())).toContain('tradewire_sync_gap_blocks{table="trades"} 200\n');
   });
 
   test("tells units under way, with the bytes that have arrived", () => {

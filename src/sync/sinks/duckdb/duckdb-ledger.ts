@@ -3,6 +3,7 @@ import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
 import { quoted } from "../../../errors/error-text.js";
 import { RequestError, SinkError } from "../../../errors/index.js";
 import { isTableName, type TableName } from "../../../schema/table-names.js";
+import type { SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 
 /** The version of the ledger's format. */
@@ -26,6 +27,8 @@ const LEDGER = `CREATE TABLE IF NOT EXISTS tradewire_ledger (
 )`;
 const SYNC = "CREATE TABLE IF NOT EXISTS tradewire_sync (format INTEGER NOT NULL, chain_id VARCHAR NOT NULL)";
 
+const ASKED = "CREATE TABLE IF NOT EXISTS tradewire_tables (table_name VARCHAR NOT NULL, from_block BIGINT NOT NULL)";
+
 const COLUMNS =
   "chain_id, table_name, from_block, to_block, segment_id, previous_segment_id, schema_version, rows, bytes, sha256, loaded_at";
 
@@ -34,18 +37,52 @@ const COLUMNS =
  *
  * @param connection the connection, in a transaction
  * @param name the sink's name, for errors
- * @param chainId the chain that the sink holds
+ * @param opening the chain that the sink holds, and the tables that are asked for
  * @throws {@link RequestError} if it holds another chain; {@link SinkError} if the ledger has an unsupported format
  */
-export async function createLedger(connection: DuckDBConnection, name: string, chainId: string): Promise<void> {
+export async function createLedger(
+  connection: DuckDBConnection,
+  name: string,
+  { chainId, tables, fromBlock }: Pick<SinkOpening, "chainId" | "tables" | "fromBlock">,
+): Promise<void> {
   await connection.run(SYNC);
   await connection.run(LEDGER);
+  await connection.run(ASKED);
   const held = await readLedgerChain(connection, name);
   if (held === undefined) {
     await connection.run("INSERT INTO tradewire_sync VALUES ($1, $2)", [LEDGER_FORMAT, chainId]);
   } else if (held !== chainId) {
     throw otherChainError(name, held, chainId);
   }
+  if (fromBlock !== undefined) {
+    const asked = await readAsked(connection);
+    for (const table of tables.filter((each) => fromBlock < (asked.get(each) ?? fromBlock + 1n))) {
+      await connection.run("DELETE FROM tradewire_tables WHERE table_name = $1", [table]);
+      await connection.run("INSERT INTO tradewire_tables VALUES ($1, $2)", [table, fromBlock]);
+    }
+  }
+}
+
+/**
+ * Reads the tables that syncs were asked for.
+ *
+ * @param connection the connection
+ * @returns the first block of each table; empty for a ledger of an older release
+ */
+export async function readAsked(connection: DuckDBConnection): Promise<Map<TableName, bigint>> {
+  if (!(await hasTable(connection, "tradewire_tables"))) {
+    return new Map();
+  }
+  const rows = (await connection.runAndReadAll("SELECT table_name, from_block FROM tradewire_tables")).getRows();
+  return new Map(rows.map(([table, fromBlock]) => [tableOf(table), BigInt(String(fromBlock))]));
+}
+
+async function hasTable(connection: DuckDBConnection, table: string): Promise<boolean> {
+  const tables = await connection.runAndReadAll(
+    "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = $1",
+    [table],
+  );
+  return tables.currentRowCount > 0;
 }
 
 /**
@@ -72,10 +109,7 @@ export function otherChainError(name: string, held: string, chainId: string): Re
  * @throws {@link SinkError} if the ledger has an unsupported format
  */
 export async function readLedgerChain(connection: DuckDBConnection, name: string): Promise<string | undefined> {
-  const tables = await connection.runAndReadAll(
-    "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = 'tradewire_sync'",
-  );
-  if (tables.currentRowCount === 0) {
+  if (!(await hasTable(connection, "tradewire_sync"))) {
     return undefined;
   }
   const [found] = (await connection.runAndReadAll("SELECT format, chain_id FROM tradewire_sync")).getRows();

@@ -20,6 +20,7 @@ import {
   createLedger,
   insertEntry,
   overlappingEntries,
+  readAsked,
   readEntries,
   readLedgerChain,
   removeOrphanRows,
@@ -101,7 +102,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       const file = await openDuckdbFile(path, name, { make: true, memoryLimit });
       state = file && { database: file, rules: settings };
       await database().write("creating the tables", async (connection) => {
-        await createLedger(connection, name, settings.chainId);
+        await createLedger(connection, name, settings);
         for (const table of settings.tables) {
           await createTable(connection, table);
           if (namedViews) {
@@ -118,6 +119,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     async *entries(table, behind) {
       yield* readEntries((use) => database().read("reading the ledger", use), table, behind);
     },
+    asked: () => database().read("reading the ledger", readAsked),
     async load(unit, fetch, { replace, signal }) {
       const { rules } = opened();
       if (rules === undefined) {

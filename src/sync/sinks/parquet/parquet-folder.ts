@@ -7,7 +7,7 @@ import { fileError, hasErrorCode } from "../../../errors/node-errors.js";
 import { writeAtomically } from "../../../file/atomic-file.js";
 import { sweepTemporary } from "../../../file/temporary-files.js";
 import { jsonObject } from "../../../input/schemas.js";
-import type { TableName } from "../../../schema/table-names.js";
+import { type TableName, tableNames } from "../../../schema/table-names.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { otherChainError } from "../duckdb/duckdb-ledger.js";
@@ -28,6 +28,8 @@ export interface FolderLayout {
   /** The folder of locks, of pending changes and of files that are being written. */
   readonly pending: string;
   readonly ledger: string;
+  /** The folder with a file for each table that syncs were asked for. */
+  readonly asked: string;
   /** The ledger of a table. */
   manifest(table: TableName): string;
   /** The folder of a table. */
@@ -58,6 +60,7 @@ export function layoutOf(folder: string, format: number = FORMAT): FolderLayout 
     about: join(own, "sync.json"),
     pending: join(own, "pending"),
     ledger,
+    asked: join(own, "tables"),
     manifest: (table) => join(ledger, `${table}.jsonl`),
     table: tableFolder,
     folder: folderOf,
@@ -176,7 +179,7 @@ const aboutJson = jsonObject({ format: v.number(), chain_id: v.optional(v.string
 export async function createFolder(
   path: string,
   name: string,
-  { chainId, tables }: SinkOpening,
+  { chainId, tables, fromBlock }: SinkOpening,
 ): Promise<FolderLayout> {
   await onPath(path, mkdir(path).catch(ignoreExisting));
   const place = await onPath(path, realpath(path));
@@ -193,7 +196,41 @@ export async function createFolder(
   for (const table of tables) {
     await onPath(path, mkdir(layout.table(table), { recursive: true }));
   }
+  if (fromBlock !== undefined) {
+    await rememberAsked(layout, tables, fromBlock);
+  }
   return layout;
+}
+
+const askedJson = jsonObject({ from_block: v.number() });
+
+async function rememberAsked({ asked }: FolderLayout, tables: readonly TableName[], fromBlock: bigint): Promise<void> {
+  await onPath(asked, mkdir(asked, { recursive: true }));
+  const known = await readAsked(asked);
+  for (const table of tables.filter((each) => fromBlock < (known.get(each) ?? fromBlock + 1n))) {
+    const json = JSON.stringify({ from_block: Number(fromBlock) });
+    await writeFileAtomically(join(asked, `${table}.json`), `${json}\n`, "replace");
+  }
+}
+
+/**
+ * Reads the tables that syncs were asked for.
+ *
+ * @param folder the folder with a file for each of them
+ * @returns the first block of each table; empty for a folder of an older release
+ */
+export async function readAsked(folder: string): Promise<Map<TableName, bigint>> {
+  const found = new Map<TableName, bigint>();
+  for (const table of tableNames) {
+    const path = join(folder, `${table}.json`);
+    const text = await readFile(path, "utf8").catch((reason: unknown) => {
+      return hasErrorCode(reason, "ENOENT") ? undefined : onPath(path, Promise.reject(reason));
+    });
+    if (text !== undefined) {
+      found.set(table, BigInt(v.parse(askedJson, JSON.parse(text)).from_block));
+    }
+  }
+  return found;
 }
 
 /** Ignores that a path exists: another sync may have created the folder. If it is not a folder, its first use fails. */

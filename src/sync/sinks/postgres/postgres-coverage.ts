@@ -2,8 +2,8 @@ import type { PoolClient } from "pg";
 import { RequestError } from "../../../errors/index.js";
 import type { BlockRange } from "../../../history/segments.js";
 import { isTableName, type TableName } from "../../../schema/table-names.js";
-import { divergenceAt } from "../../coverage.js";
-import type { CoverageComparison, CoverageQuery, TableCoverage, TableSummary } from "../../sink.js";
+import { blocksBeyond, divergenceAt, oldestGaps } from "../../coverage.js";
+import type { CoverageComparison, CoverageQuery, TableCoverage, TableRange, TableSummary } from "../../sink.js";
 import type { MissingSegment, Segment } from "../../unit.js";
 import type { Packages } from "./postgres-connections.js";
 import { ENTRY, entryOf, type LedgerRow } from "./postgres-ledger.js";
@@ -30,8 +30,8 @@ export function emptyCoverage({ history: { segments }, tables, range, limit }: C
     .slice(0, limit)
     .flatMap((segment) => tables.map((table) => ({ table, segment })))
     .slice(0, limit);
-  const none = { units: 0n, rows: 0n, bytes: 0n, missing: BigInt(absent.length) };
-  return { tables: tables.map((table) => ({ table, ...none })), missing, foreign: [] };
+  const none = { units: 0n, rows: 0n, bytes: 0n, missing: BigInt(absent.length), gapBlocks: 0n };
+  return { tables: tables.map((table) => ({ table, ...none })), missing, gaps: [], foreign: [] };
 }
 
 /**
@@ -65,12 +65,14 @@ export async function compareCoverageInSql(
     `SELECT table_name, count(*)::text AS units, sum(rows)::text AS rows, sum(bytes)::text AS bytes,
        min(from_block)::text AS from_block, max(to_block)::text AS to_block,
        coalesce(sum(greatest(0, least(last, ${range.high}) - greatest(first, ${range.low}) + 1)) FILTER (WHERE covers), 0)::text AS covered,
-       bool_or(diverged) AS diverged, bool_or(is_foreign) AS is_foreign
+       bool_or(diverged) AS diverged, bool_or(is_foreign) AS is_foreign, ${beyondSql(segments)} AS beyond
      FROM (${relation}) AS e GROUP BY table_name`,
     values,
   );
   const found = new Map(sums.rows.map((row) => [row.table_name, row]));
-  const summaries = tables.map((table) => tableSummary(table, found.get(table), BigInt(range.high - range.low + 1)));
+  const gaps = await readGaps(client, relation, query, values, found);
+  const wanted = BigInt(range.high - range.low + 1);
+  const summaries = tables.map((table) => tableSummary(table, found.get(table), wanted, gaps));
   const listed = (condition: string, max: number) =>
     client.query<LedgerRow>(
       `SELECT ${ENTRY} FROM (${relation}) AS e WHERE ${condition} ORDER BY e.from_block, array_position($1, e.table_name) LIMIT ${max}`,
@@ -95,7 +97,75 @@ export async function compareCoverageInSql(
             (await client.query<MissingRow>(missingSql(relation, range, limit), [...values, lacking])).rows,
           );
   const [entry] = diverged;
-  return { tables: summaries, missing, foreign, ...(entry && { divergence: divergenceAt(entry, segments) }) };
+  const divergence = entry && { divergence: divergenceAt(entry, segments) };
+  return { tables: summaries, missing, gaps: oldestGaps(gaps), foreign, ...divergence };
+}
+
+/**
+ * Returns the expression of how many blocks before and after the node's segments no entry covers, among the ledger's blocks. It
+ * costs nothing, and is 0 for most targets, which makes a search for these blocks unnecessary.
+ */
+function beyondSql(segments: readonly Segment[]): string {
+  const [first, last] = [segments[0], segments.at(-1)];
+  if (first === undefined || last === undefined) {
+    return "1::text"; // All blocks are searched.
+  }
+  const { fromBlock } = first;
+  const before = `greatest(0, ${fromBlock} - min(from_block) FILTER (WHERE NOT is_foreign))
+    - coalesce(sum(least(to_block + 1, ${fromBlock}) - from_block) FILTER (WHERE NOT is_foreign AND from_block < ${fromBlock}), 0)`;
+  const { toBlock } = last;
+  const after = `greatest(0, max(to_block) FILTER (WHERE NOT is_foreign) - ${toBlock})
+    - coalesce(sum(to_block - greatest(from_block - 1, ${toBlock})) FILTER (WHERE NOT is_foreign AND to_block > ${toBlock}), 0)`;
+  return `((${before}) + (${after}))::text`;
+}
+
+/** Reads the blocks that no entry covers and that are not in the node's segments, as `matchLedger` does. */
+async function readGaps(
+  client: PoolClient,
+  relation: string,
+  { history: { segments }, range, tables, asked }: CoverageQuery,
+  values: readonly unknown[],
+  found: ReadonlyMap<string, SumRow>,
+): Promise<TableRange[]> {
+  const [first, last] = [segments[0], segments.at(-1)];
+  const searched = tables.filter((table) => {
+    const [start, sums] = [asked?.get(table), found.get(table)];
+    const isBegun = start === undefined || (sums !== undefined && BigInt(sums.from_block) <= start);
+    return !isBegun || (sums !== undefined && sums.beyond !== "0");
+  });
+  if (searched.length === 0) {
+    return [];
+  }
+  const starts = searched.map((table) => asked?.get(table)?.toString() ?? null);
+  const tail = first === undefined ? "NULL" : String(first.fromBlock - 1n);
+  const beyond =
+    first === undefined || last === undefined ? "" : `AND (low < ${first.fromBlock} OR high > ${last.toBlock})`;
+  const { rows } = await client.query<GapRow>(
+    `WITH asked AS (
+       SELECT * FROM unnest($3::text[], $4::int8[]) AS a (name, start)
+     ), entries AS (
+       SELECT e.table_name, e.from_block, e.to_block, a.start FROM (${relation}) AS e JOIN asked AS a ON a.name = e.table_name
+       WHERE NOT e.is_foreign
+     )
+     SELECT table_name, low::text, high::text FROM (
+       SELECT table_name, from_block - 1 AS high,
+         greatest(coalesce(lag(to_block) OVER (PARTITION BY table_name ORDER BY from_block) + 1, start, from_block), start) AS low
+       FROM entries
+       UNION ALL
+       SELECT a.name, ${tail}::int8,
+         greatest((SELECT max(e.to_block) + 1 FROM entries AS e WHERE e.table_name = a.name), a.start)
+       FROM asked AS a
+     ) AS g WHERE low <= high ${beyond} ORDER BY array_position($1::text[], table_name), low`,
+    [...values, searched, starts],
+  );
+  return rows.flatMap(({ table_name: table, low, high }) =>
+    isTableName(table)
+      ? blocksBeyond({ fromBlock: BigInt(low), toBlock: BigInt(high) }, segments, range).map((blocks) => ({
+          table,
+          ...blocks,
+        }))
+      : [],
+  );
 }
 
 interface SumRow {
@@ -108,6 +178,8 @@ interface SumRow {
   readonly covered: string;
   readonly diverged: boolean;
   readonly is_foreign: boolean;
+  /** The number of blocks before and after the node's segments that may be gaps. */
+  readonly beyond: string;
 }
 
 interface MissingRow {
@@ -177,9 +249,15 @@ function indexesWithin(segments: readonly Segment[], { fromBlock, toBlock }: Cov
   return low < 0 || high < low ? { low: 0, high: -1 } : { low, high };
 }
 
-function tableSummary(table: TableName, sums: SumRow | undefined, wanted: bigint): TableSummary {
+function tableSummary(
+  table: TableName,
+  sums: SumRow | undefined,
+  wanted: bigint,
+  gaps: readonly TableRange[],
+): TableSummary {
+  const gapBlocks = gaps.reduce((sum, gap) => sum + (gap.table === table ? gap.toBlock - gap.fromBlock + 1n : 0n), 0n);
   return sums === undefined
-    ? { table, units: 0n, rows: 0n, bytes: 0n, missing: wanted }
+    ? { table, units: 0n, rows: 0n, bytes: 0n, missing: wanted, gapBlocks }
     : {
         table,
         units: BigInt(sums.units),
@@ -188,6 +266,7 @@ function tableSummary(table: TableName, sums: SumRow | undefined, wanted: bigint
         fromBlock: BigInt(sums.from_block),
         toBlock: BigInt(sums.to_block),
         missing: wanted - BigInt(sums.covered),
+        gapBlocks,
       };
 }
 

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
 import { quoted } from "../../../errors/error-text.js";
 import { RequestError, SinkError } from "../../../errors/index.js";
-import { isTableName } from "../../../schema/table-names.js";
+import { isTableName, type TableName } from "../../../schema/table-names.js";
 import type { LedgerEntry } from "../../unit.js";
 
 /** The version of the ledger's format. */
@@ -35,7 +35,62 @@ export const ledgerSql = (prefix: string) => [
   loaded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (table_name, from_block) INCLUDE (to_block)
 )`,
+  askedSql(prefix),
 ];
+
+/**
+ * Returns the statement that creates the list of the tables that syncs were asked for, which older ledgers lack.
+ *
+ * @param prefix the prefix of its name, such as `public.`
+ * @returns the statement
+ */
+export function askedSql(prefix: string): string {
+  return `CREATE TABLE ${prefix}tradewire_tables (
+  table_name text COLLATE "C" PRIMARY KEY,
+  from_block int8 NOT NULL
+)`;
+}
+
+/**
+ * Remembers that tables were asked for.
+ *
+ * @param client a client in a transaction
+ * @param within the schema, quoted for SQL
+ * @param tables the tables
+ * @param fromBlock the first block that they were asked for from
+ */
+export async function rememberAsked(
+  client: PoolClient,
+  within: string,
+  tables: readonly TableName[],
+  fromBlock: bigint,
+): Promise<void> {
+  await client.query(
+    `INSERT INTO ${within}.tradewire_tables AS t SELECT name, $2::int8 FROM unnest($1::text[]) AS name
+     ON CONFLICT (table_name) DO UPDATE SET from_block = excluded.from_block WHERE excluded.from_block < t.from_block`,
+    [[...tables].sort(), String(fromBlock)],
+  );
+}
+
+/**
+ * Reads the tables that syncs were asked for.
+ *
+ * @param client a client in a transaction
+ * @param within the schema, quoted for SQL
+ * @returns the first block of each table; empty for a ledger of an older release
+ */
+export async function readAsked(client: PoolClient, within: string): Promise<Map<TableName, bigint>> {
+  const there = await client.query("SELECT WHERE to_regclass($1) IS NOT NULL", [`${within}.tradewire_tables`]);
+  if (there.rowCount === 0) {
+    return new Map();
+  }
+  const { rows } = await client.query<{ table_name: string; from_block: string }>(
+    `SELECT table_name, from_block::text FROM ${within}.tradewire_tables`,
+  );
+  return new Map(
+    rows.flatMap(({ table_name: table, from_block }) => (isTableName(table) ? [[table, BigInt(from_block)]] : [])),
+  );
+}
 
 /** A row of the ledger, as {@link ENTRY} selects it. */
 export interface LedgerRow {

@@ -8,7 +8,15 @@ import { assertTrusted, readCatalog, schemaOid } from "./postgres-catalog.js";
 import { type Connections, openConnections } from "./postgres-connections.js";
 import { compareCoverageInSql, countCoveredBlocks, emptyCoverage } from "./postgres-coverage.js";
 import { isDuplicate } from "./postgres-errors.js";
-import { assertSupported, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./postgres-ledger.js";
+import {
+  assertSupported,
+  ENTRY,
+  entryOf,
+  type LedgerRow,
+  readAsked,
+  readChain,
+  readIdentity,
+} from "./postgres-ledger.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { createIndexes, createQueryIndexes, createTables, usedNames } from "./postgres-tables.js";
 import { parseTarget, type Target } from "./postgres-target.js";
@@ -146,9 +154,9 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       opening(
         how.signal,
         async (connections) => {
-          const { chainId, tables } = how;
+          const { chainId, tables, fromBlock } = how;
           const indexes = options.createIndexes !== "after";
-          const wanted = { ...place, chainId, tables, indexes, namedViews: options.namedViews === true };
+          const wanted = { ...place, chainId, tables, fromBlock, indexes, namedViews: options.namedViews === true };
           const schema = await connections.transaction("creating the tables", {}, async (client) => {
             await createTables(client, wanted);
             return schemaOid(client, place.schema);
@@ -176,6 +184,9 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
         yield* page.map(entryOf);
       } while (page.length === PAGE);
     },
+
+    asked: () =>
+      inTransaction("reading the ledger", (client) => readAsked(client, within), new Map<TableName, bigint>()),
 
     identity: () =>
       inTransaction("identifying the ledger", async (client) => `${losses} ${await readIdentity(client, within)}`, ""),

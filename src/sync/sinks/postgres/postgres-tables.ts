@@ -5,7 +5,7 @@ import { columnType, createTableSql, createTypesSql, namedViewSql } from "../../
 import type { TableName } from "../../../schema/table-names.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../sink-columns.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
-import { assertSupported, claimChain, ledgerSql } from "./postgres-ledger.js";
+import { askedSql, assertSupported, claimChain, ledgerSql, rememberAsked } from "./postgres-ledger.js";
 
 /** The required content of the schema. */
 export interface SchemaPlan {
@@ -15,6 +15,8 @@ export interface SchemaPlan {
   readonly trustedOwners: readonly string[];
   readonly chainId: string;
   readonly tables: readonly TableName[];
+  /** The first block that the tables are asked for from, if any. */
+  readonly fromBlock: bigint | undefined;
   /** Whether to create the primary keys and indexes now. */
   readonly indexes: boolean;
   readonly namedViews: boolean;
@@ -43,8 +45,13 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
   await assertTrusted(client, number, { ...wanted, names: usedNames(wanted.tables) });
   if (!catalog.tables.has("tradewire_sync")) {
     await runAll(client, ledgerSql(`${within}.`));
+  } else if (!catalog.tables.has("tradewire_tables")) {
+    await client.query(askedSql(`${within}.`));
   }
   await claimChain(client, within, wanted.chainId);
+  if (wanted.fromBlock !== undefined) {
+    await rememberAsked(client, within, wanted.tables, wanted.fromBlock);
+  }
   await runAll(client, typeChanges(within, wanted.tables, catalog));
   for (const table of wanted.tables) {
     await runAll(client, tableChanges(within, table, catalog));
@@ -150,6 +157,7 @@ export function usedNames(tables: readonly TableName[]): string[] {
   return [
     "tradewire_sync",
     "tradewire_ledger",
+    "tradewire_tables",
     ...tables,
     ...tables.map((table) => `${table}_named`),
     ...new Set(types),

@@ -40,7 +40,7 @@ const soft = (text) => element("div", "small soft", text);
 function showFigures({ total, lag, secondsLeft, phase }) {
   const { rates, there, loaded } = total;
   const busy = total.segments > 0;
-  figure("done", busy ? [percentText(total.done, total.segments).slice(0, -2), "%"] : ["–"],
+  figure("done", busy && Number(total.gapBlocks) === 0 ? [percentText(total.done, total.segments).slice(0, -2), "%"] : ["–"],
     busy ? whole.format(total.done) + " of " + whole.format(total.segments) + " segments of tables" : "no plan yet");
   byId("bar").firstElementChild.style.width = (busy ? (total.done / total.segments) * 100 : 0) + "%";
   const [speed, unit] = sizeText(rates.bytes);
@@ -51,7 +51,8 @@ function showFigures({ total, lag, secondsLeft, phase }) {
     lag === undefined ? (waits ? "not known while it waits" : "") : Number(lag.blocks) === 0 ? "nothing newer was seen" : "seen " + timeText(lag.seconds).join(" ") + " ago");
   const known = secondsLeft !== undefined && busy;
   figure("left", known ? (total.missing === 0 ? ["none"] : timeText(secondsLeft)) : ["–"],
-    total.missing > 0 ? whole.format(total.missing) + " missing" : busy ? "nothing is missing" : "");
+    (total.missing > 0 ? whole.format(total.missing) + " missing" : busy && Number(total.gapBlocks) === 0 ? "nothing is missing" : "")
+      + (Number(total.gapBlocks) > 0 ? (total.missing > 0 ? ", " : "") + short(total.gapBlocks) + " missing blocks on no node" : ""));
 }
 
 function showErrors(errors, errorCounts) {
@@ -70,7 +71,7 @@ function showErrors(errors, errorCounts) {
 function show(state) {
   const { chainId, history, nodes, phase, tables, underWay, unknown, waiting, queue, total } = state;
   byId("chain").textContent = chainId ?? "tradewire sync";
-  document.title = (total.segments > 0 ? percentText(total.done, total.segments) + " · " : "") + (chainId ?? "tradewire sync");
+  document.title = (total.segments > 0 && Number(total.gapBlocks) === 0 ? percentText(total.done, total.segments) + " · " : "") + (chainId ?? "tradewire sync");
   byId("about").textContent = history === undefined ? "tradewire sync"
     : "tradewire sync · blocks " + blocksText(history.fromBlock, history.toBlock) + " · " + count(history.segments, "segment")
       + " · " + (nodes.length === 1 ? nodes[0].name : count(nodes.length, "node"));
