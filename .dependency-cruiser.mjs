@@ -9,6 +9,8 @@ const modules = {
   json: ["errors", "input"],
   "http-server": [],
   schema: ["errors", "input"],
+  // What a sync and a journal check in PostgreSQL, and how they read its values.
+  postgres: ["errors"],
   "http-rule": ["errors", "input", "json", "file"],
   transport: ["config", "errors", "input", "json", "http-rule", "signal", "file"],
   // Its import loads little else of ours: of errors it knows their types, and how options are checked.
@@ -26,14 +28,14 @@ const modules = {
   ledger: ["errors", "input", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "input", "json", "signal", "file"],
   // An intent is a transaction whose outcome is followed until it has one.
-  intent: ["errors", "input", "signal", "file", "transaction", "live"],
+  intent: ["errors", "input", "signal", "file", "postgres", "transaction", "live"],
   // A policy is checked against the party's orders, positions and the markets' prices, before anything is signed.
   guard: ["errors", "input", "signal", "listing", "transaction", "live", "market"],
   // A process that signs for others, and what connects to it.
   signer: ["errors", "input", "json", "signal", "http-server", "file", "transaction", "guard"],
   // A lease is renewed by transactions, for the orders and positions that an account shows.
   lease: ["errors", "input", "signal", "transaction", "live", "market"],
-  sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
+  sync: ["errors", "input", "schema", "signal", "http-server", "zip", "csv", "file", "postgres", "archive", "history"],
   devnode: [
     "errors",
     "input",

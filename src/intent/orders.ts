@@ -218,8 +218,9 @@ async function resumed(id: string, settling: Promise<SettledIntent>): Promise<Re
 }
 
 function validateId(id: unknown): asserts id is string {
-  if (typeof id !== "string" || id.length === 0 || id.length > MAX_ID || /\p{Cc}/u.test(id)) {
-    throw invalidValueError("id", id, `1 to ${MAX_ID} characters, without control characters`);
+  // A lone surrogate has no form in UTF-8, so that several identifiers would become one.
+  if (typeof id !== "string" || id.length === 0 || id.length > MAX_ID || /[\p{Cc}\p{Cs}]/u.test(id)) {
+    throw invalidValueError("id", id, `1 to ${MAX_ID} characters, without control characters and lone surrogates`);
   }
 }
 

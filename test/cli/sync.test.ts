@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run, startCommand } from "../support/command.js";
 import { eventually } from "../support/eventually.js";
-import { startHistoryProxy } from "../support/history-proxy.js";
+import { cutShort, startHistoryProxy } from "../support/history-proxy.js";
 
 let node: Devnode;
 let other: Devnode;
@@ -185,9 +185,7 @@ describe("blocks that the node has dropped before they were loaded", () => {
     await using proxy = await startHistoryProxy(node.grpcUrl);
     const to = ["--grpc-url", proxy.url, "--to", "duckdb:asked.duckdb"];
     proxy.list = (segments) => segments.filter(({ toHeight }) => toHeight <= 20n);
-    proxy.answer = () => {
-      throw new ConnectError("the disk is broken", Code.DataLoss);
-    };
+    proxy.answer = (messages) => cutShort(messages, new ConnectError("the disk is broken", Code.DataLoss));
     expect((await run(["sync", ...to, "--table", "blocks"], { cwd: folder })).code).toBe(1);
     proxy.list = (segments) => segments.filter(({ fromHeight }) => fromHeight >= 21n);
     proxy.answer = (messages) => messages;

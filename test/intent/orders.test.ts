@@ -340,6 +340,7 @@ describe("an intent", () => {
 
   it.each([
     [{ id: "" }, "id"],
+    [{ id: "a\ud800" }, "id"], // In UTF-8, it would be the same as "a\udc00".
     [{ id: "a\nb" }, "id"],
     [{ id: "x".repeat(201) }, "id"],
     [{ id: "one", validForBlocks: 0 }, "validForBlocks"],

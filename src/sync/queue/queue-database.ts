@@ -58,7 +58,7 @@ const importBoss = optionalPackage(() => import("pg-boss"), "a queue", "pg-boss"
  * @throws {@link RequestError} if a package is missing
  */
 export async function openQueueDatabase(target: Target): Promise<QueueDatabase> {
-  const [{ makePool, Client: OwnClient }, { default: Boss }] = await Promise.all([loadPackages(), importBoss()]);
+  const [{ makePool, makeClient }, { default: Boss }] = await Promise.all([loadPackages(), importBoss()]);
   const config = configOf(target);
   const pool = makePool({ ...config, max: MAX_CONNECTIONS });
   const ignore = () => undefined;
@@ -118,7 +118,7 @@ export async function openQueueDatabase(target: Target): Promise<QueueDatabase> 
         return result;
       }),
     async connect(what, onLost) {
-      const client = new OwnClient(config);
+      const client = makeClient(config);
       client.on("error", ignore);
       client.once("end", onLost);
       try {

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
-import { quoted } from "../../../errors/error-text.js";
 import { SinkError } from "../../../errors/index.js";
+import { findUntrusted, type TrustedSchema } from "../../../postgres/untrusted-object.js";
 import type { TableName } from "../../../schema/table-names.js";
 
 /**
@@ -9,47 +9,6 @@ import type { TableName } from "../../../schema/table-names.js";
  * schema. Otherwise PostgreSQL would call another role's function in a schema of the path if its argument types match better.
  */
 export const SEARCH_PATH = "pg_catalog, pg_temp";
-
-/** A schema whose objects must belong to trusted roles. */
-export interface TrustedSchema {
-  readonly schema: string;
-  /** Roles that are trusted in addition to the connection's role and superusers. */
-  readonly trustedOwners: readonly string[];
-  /** Names of the relations and types to check, if they exist; all objects of the schema by default. */
-  readonly names?: readonly string[];
-}
-
-/**
- * Selects the first object that is not trusted: the schema, a relation or partition, a type, a function, a trigger or a rule.
- * `$1` is the schema's oid, `$2` the trusted roles, `$3` the names or NULL.
- */
-const FOREIGN = `
-  WITH RECURSIVE trusted AS (
-    SELECT oid FROM pg_catalog.pg_roles WHERE rolsuper OR rolname = current_user OR rolname = ANY ($2::text[])
-  ), relations AS (
-    SELECT c.oid FROM pg_catalog.pg_class c
-    WHERE c.relnamespace = $1::oid AND ($3::text[] IS NULL OR c.relname = ANY ($3::text[]))
-    UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN relations r ON r.oid = i.inhparent
-  ), owned AS (
-    SELECT 1 AS place, NULL::text AS name, CASE WHEN o.rolname = 'pg_database_owner'
-      THEN (SELECT datdba FROM pg_catalog.pg_database WHERE datname = current_database()) ELSE n.nspowner END AS owner,
-      NULL::text AS part
-    FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles o ON o.oid = n.nspowner WHERE n.oid = $1::oid
-    UNION ALL SELECT 2, c.relname, c.relowner, NULL FROM pg_catalog.pg_class c JOIN relations r ON r.oid = c.oid
-    UNION ALL SELECT 3, t.typname, t.typowner, NULL FROM pg_catalog.pg_type t
-      WHERE t.typnamespace = $1::oid AND ($3::text[] IS NULL OR t.typname = ANY ($3::text[]))
-    UNION ALL SELECT 4, p.proname, p.proowner, NULL FROM pg_catalog.pg_proc p
-      WHERE p.pronamespace = $1::oid AND $3::text[] IS NULL
-    UNION ALL SELECT 5, c.relname, p.proowner, t.tgname FROM pg_catalog.pg_trigger t
-      JOIN relations r ON r.oid = t.tgrelid JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
-      JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal
-    UNION ALL SELECT 6, c.relname, NULL, w.rulename FROM pg_catalog.pg_rewrite w
-      JOIN relations r ON r.oid = w.ev_class JOIN pg_catalog.pg_class c ON c.oid = w.ev_class
-      WHERE NOT (c.relkind IN ('v', 'm') AND w.rulename = '_RETURN')
-  )
-  SELECT w.place, w.name, w.part, coalesce(o.rolname, w.owner::text) AS owner
-  FROM owned w LEFT JOIN pg_catalog.pg_roles o ON o.oid = w.owner
-  WHERE w.owner IS NULL OR w.owner NOT IN (SELECT oid FROM trusted) ORDER BY w.place, w.name, w.part LIMIT 1`;
 
 /**
  * Asserts that all objects that a sync uses belong to trusted roles. The owner of a table, and anyone who can create a trigger on
@@ -63,35 +22,19 @@ const FOREIGN = `
 export async function assertTrusted(
   client: Pick<PoolClient, "query">,
   number: string,
-  { schema, trustedOwners, names }: TrustedSchema,
+  trusted: TrustedSchema,
 ): Promise<void> {
-  const { rows } = await client.query<{ place: number; name: string; part: string | null; owner: string | null }>(
-    FOREIGN,
-    [number, trustedOwners, names ?? null],
-  );
-  const [found] = rows;
+  const found = await findUntrusted((text, values) => client.query(text, [...values]), number, trusted);
   if (found === undefined) {
     return;
   }
-  const { place, name, part, owner } = found;
-  const within = `in the schema ${quoted(schema)}`;
-  const role = `the role ${quoted(owner ?? "")}`;
-  const what =
-    part === null
-      ? `${name === null ? `the schema ${quoted(schema)}` : `${name} ${within}`} belongs to ${role}`
-      : place === RULE
-        ? `the rule ${part} on ${name} ${within} changes the effect of statements`
-        : `the trigger ${part} on ${name} ${within} calls a function of ${role}`;
-  throw new SinkError(`${what}, so a sync could run code of another role with its own privileges`, {
+  throw new SinkError(`${found.what}, so a sync could run code of another role with its own privileges`, {
     code: Code.PermissionDenied,
-    advice:
-      place === RULE
-        ? "Drop the rule: the tables of a sync must not have rules."
-        : "Sync into a schema that your role created, or change the owner. If you fully trust the role, use --trust-owner (trustedOwners in the library).",
+    advice: found.isRule
+      ? "Drop the rule: the tables of a sync must not have rules."
+      : "Sync into a schema that your role created, or change the owner. If you fully trust the role, use --trust-owner (trustedOwners in the library).",
   });
 }
-
-const RULE = 6;
 
 /** The content of the sink's schema. */
 export interface Catalog {
@@ -116,13 +59,13 @@ const INDEXES = `
   FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
   WHERE t.relnamespace = $1::oid`;
 const PARTITIONED = `
-  SELECT c.relname AS table, array_agg(a.attname::text ORDER BY a.attnum) AS columns
+  SELECT c.relname AS table, json_agg(a.attname::text ORDER BY a.attnum) AS columns
   FROM pg_partitioned_table p JOIN pg_class c ON c.oid = p.partrelid
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (p.partattrs::int2[])
   WHERE c.relnamespace = $1::oid GROUP BY c.relname`;
 const TYPES = `
-  SELECT t.typname AS type, coalesce(array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
-    FILTER (WHERE e.enumlabel IS NOT NULL), '{}') AS values
+  SELECT t.typname AS type, coalesce(json_agg(e.enumlabel::text ORDER BY e.enumsortorder)
+    FILTER (WHERE e.enumlabel IS NOT NULL), '[]') AS values
   FROM pg_type t LEFT JOIN pg_enum e ON e.enumtypid = t.oid
   WHERE t.typnamespace = $1::oid AND t.typtype IN ('d', 'e') GROUP BY t.typname`;
 

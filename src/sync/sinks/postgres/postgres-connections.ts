@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import type { Client, Pool, PoolClient, PoolConfig } from "pg";
+import type { Client, ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig } from "pg";
 import { CanceledError, RequestError } from "../../../errors/index.js";
+import { valueTypes } from "../../../postgres/value-types.js";
 import { linkedController, onAbort } from "../../../signal/abort.js";
 import { optionalPackage } from "../../optional-package.js";
 import { SEARCH_PATH } from "./postgres-catalog.js";
@@ -131,8 +132,9 @@ async function inTransaction<T>(
   const leave = onAbort(signal, () => release(true));
   try {
     signal.throwIfAborted();
-    await client.query(begin);
-    const result = await use(client);
+    const own = withOwnTypes(client);
+    await own.query(begin);
+    const result = await use(own);
     signal.throwIfAborted();
     await client.query("COMMIT");
     return result;
@@ -146,6 +148,20 @@ async function inTransaction<T>(
     client.removeListener("error", onError);
     release(false);
   }
+}
+
+/** Returns a connection whose values are parsed as this library expects it, whatever the pool's are. */
+function withOwnTypes(client: PoolClient): PoolClient {
+  const query = (statement: string | QueryConfig | object, values?: unknown[]): unknown =>
+    typeof statement === "string"
+      ? client.query({ text: statement, ...(values && { values }), types: valueTypes })
+      : Reflect.apply(client.query, client, [statement, values]); // A COPY, which has no values.
+  return new Proxy(client, {
+    get(target, key) {
+      const value: unknown = key === "query" ? query : Reflect.get(target, key);
+      return typeof value === "function" && key !== "query" ? value.bind(target) : value;
+    },
+  });
 }
 
 /** Returns a connection of the pool. One that arrives after the abort is released. */
@@ -302,13 +318,23 @@ const importCopy = optionalPackage(
  */
 export async function loadPackages() {
   const [pg, { from }] = await Promise.all([importPg(), importCopy()]);
+  /** Verifies certificates unless the target says otherwise: Node's environment must not turn that off. */
+  class VerifyingClient extends pg.Client {
+    constructor(config?: string | ClientConfig) {
+      super(config);
+      const connection: unknown = Reflect.get(this, "connection");
+      if (typeof connection === "object" && connection !== null) {
+        Reflect.set(connection, "ssl", verified(Reflect.get(connection, "ssl")));
+      }
+    }
+  }
   /**
    * Sets the safe search path before the first statement. After a failure on this side, for example without a password,
    * it closes the connection, which would keep the process alive.
    */
-  class EndingClient extends pg.Client {
-    constructor(...options: ConstructorParameters<typeof pg.Client>) {
-      super(...options);
+  class EndingClient extends VerifyingClient {
+    constructor(config?: string | ClientConfig) {
+      super(config);
       // A connection can be lost before the pool listens to it, and an error without a listener would end the process.
       // Its statement fails, too.
       this.on("error", () => undefined);
@@ -337,8 +363,20 @@ export async function loadPackages() {
       return undefined;
     }
   }
-  const makePool = (config: PoolConfig): Pool => new pg.Pool({ ...config, Client: EndingClient });
-  return { makePool, Client: pg.Client, copyFrom: from };
+  const makePool = (config: PoolConfig): Pool => new pg.Pool({ ...config, types: valueTypes, Client: EndingClient });
+  const makeClient = (config: ClientConfig): Client => new VerifyingClient({ ...config, types: valueTypes });
+  return { makePool, makeClient, copyFrom: from };
+}
+
+/** Adds the verification of certificates to options of TLS that do not mention it. The key is not enumerable. */
+function verified(ssl: unknown): unknown {
+  if (ssl === true) {
+    return { rejectUnauthorized: true };
+  }
+  if (typeof ssl !== "object" || ssl === null || Reflect.get(ssl, "rejectUnauthorized") !== undefined) {
+    return ssl;
+  }
+  return Object.defineProperties({ rejectUnauthorized: true }, Object.getOwnPropertyDescriptors(ssl));
 }
 
 /** The result of {@link loadPackages}. */

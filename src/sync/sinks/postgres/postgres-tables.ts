@@ -82,6 +82,12 @@ export async function createIndexes(
   { number, within }: { readonly number: string; readonly within: string },
   tables: readonly TableName[],
 ): Promise<void> {
+  const isComplete = ({ keyed, indexes }: Catalog) =>
+    tables.every((table) => keyed.has(table) && indexes.has(unitIndex(table)));
+  if (isComplete(await readCatalog(client, number))) {
+    return;
+  }
+  await lockIndexes(client, within);
   const { keyed, indexes, partitioned } = await readCatalog(client, number);
   for (const table of tables) {
     if (!keyed.has(table)) {
@@ -91,6 +97,15 @@ export async function createIndexes(
       await client.query(unitIndexSql(table, `${within}.`));
     }
   }
+}
+
+/**
+ * Waits until no other sync creates indexes in the schema, however long that takes: PostgreSQL fails if two create the same one. The
+ * indexes themselves wait for loads, which also take longer than other locks may be awaited.
+ */
+async function lockIndexes(client: PoolClient, within: string): Promise<void> {
+  await client.query("SET LOCAL lock_timeout TO 0");
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire indexes ${within}`]);
 }
 
 /** The server's memory limit for the creation of an index. */
@@ -109,8 +124,15 @@ export async function createQueryIndexes(
   { number, within }: { readonly number: string; readonly within: string },
   table: TableName,
 ): Promise<number> {
-  const { indexes } = await readCatalog(client, number);
-  const missing = queryIndexes(table, `${within}.`).filter(({ name }) => !indexes.has(name));
+  const findMissing = async () => {
+    const { indexes } = await readCatalog(client, number);
+    return queryIndexes(table, `${within}.`).filter(({ name }) => !indexes.has(name));
+  };
+  if ((await findMissing()).length === 0) {
+    return 0;
+  }
+  await lockIndexes(client, within);
+  const missing = await findMissing();
   await client.query(`SET LOCAL maintenance_work_mem TO '${INDEX_MEMORY}'`);
   for (const { sql } of missing) {
     await client.query(sql);

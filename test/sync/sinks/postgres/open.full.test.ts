@@ -35,6 +35,18 @@ describe("opening a schema of PostgreSQL", () => {
     await Promise.all(sinks.map((sink) => sink[Symbol.asyncDispose]()));
   });
 
+  it("makes the keys and indexes once, however many make them at the same time", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const url = await server.createDatabase();
+      const sinks = [1, 2, 3, 4].map(() => postgresSink(url, { createIndexes: "after" }));
+      await Promise.all(sinks.map((sink) => sink.open(openingOf({ tables: ["trades", "orders"] }))));
+      await Promise.all(sinks.map((sink) => sink.createIndexes()));
+      const created = await Promise.all(sinks.map((sink) => sink.createQueryIndexes()));
+      expect(created.reduce((sum, each) => sum + each, 0)).toBe(6);
+      await Promise.all(sinks.map((sink) => sink[Symbol.asyncDispose]()));
+    }
+  });
+
   it("refuses another chain, and keeps chains apart by their schemas", async () => {
     await withSink(server, async (_sink, client, url) => {
       await using other = postgresSink(url);
