@@ -365,10 +365,10 @@ describe("tradewire sync status and verify", () => {
     instance.closeSync();
     const { code, out } = await below("verify", "--to", "duckdb:values.duckdb");
     expect({ code, out }).toEqual({
-      code: 0,
+      code: 1,
       out:
         "2 units with 40 rows in duckdb:values.duckdb. Row counts match. To compare values, use --deep.\n" +
-        "Gaps between units, which `tradewire sync` fills:\n  trades of blocks 11 to 20\n",
+        "Missing blocks between units; `tradewire sync` loads those that a node has:\n  trades of blocks 11 to 20\n",
     });
   });
 });
