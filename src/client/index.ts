@@ -331,7 +331,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createListings(dataService, listRecords, failing, requireOrder),
     ...createTransactionResults(live),
     ...createUnits(serviceClient, failing),
-    ...createAccounts(live),
+    ...createAccounts({ ...live, service: serviceClient }),
     ...createBooks({ ...live, service: serviceClient }),
     ...events,
     ...transactions,

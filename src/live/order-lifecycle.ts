@@ -8,6 +8,7 @@ import type { Gap } from "./event-gaps.js";
 import type { LiveEvent, LiveEventOf } from "./event-types.js";
 import type { ObserveOptions, ParsedEventsRequest } from "./events-request.js";
 import { isNotOffered, type LiveCalls } from "./live-call.js";
+import { isOlder } from "./record-age.js";
 
 /** How many live orders are remembered. Beyond that, the ones remembered longest are forgotten. */
 const MAX_REMEMBERED_ORDERS = 100_000;
@@ -176,14 +177,14 @@ function createLiveOrders(): LiveOrders {
     add(read) {
       for (const order of read ?? []) {
         const known = orders.get(order.id);
-        if (known === undefined || known.updatedAt <= order.updatedAt) {
+        if (known === undefined || !isOlder(order, known)) {
           remember(order);
         }
       }
       return read !== undefined;
     },
     update(order, block) {
-      if (isLive(order) && !(block === ended.block && ended.ids.has(order.id))) {
+      if (isLiveOrder(order) && !(block === ended.block && ended.ids.has(order.id))) {
         remember(order);
       } else {
         orders.delete(order.id);
@@ -201,8 +202,14 @@ function createLiveOrders(): LiveOrders {
   };
 }
 
-/** Returns whether an order can still end, by the data node's rule (v0.78.0, datanode/sqlstore/migrations, `archive_orders`). */
-function isLive({ status, type, timeInForce }: Order): boolean {
+/**
+ * Returns whether an order can still end, and is listed as live, by the data node's rule (v0.78.0, datanode/sqlstore/migrations,
+ * `archive_orders`).
+ *
+ * @param order the order
+ * @returns whether it can
+ */
+export function isLiveOrder({ status, type, timeInForce }: Order): boolean {
   const { IOC, FOK } = Order_TimeInForce;
   return (
     (status === Order_Status.ACTIVE || status === Order_Status.PARKED) &&

@@ -4,10 +4,19 @@ import {
   AccountBalanceSchema,
   TradingDataService,
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Order, Order_Status, OrderSchema, type Position, PositionSchema } from "../../gen/vega/vega_pb.js";
-import type { CallOptions } from "../input/call-options.js";
+import {
+  type Account,
+  type Order,
+  Order_Status,
+  OrderSchema,
+  type Position,
+  PositionSchema,
+} from "../../gen/vega/vega_pb.js";
+import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
-import type { LiveCalls } from "../live/live-call.js";
+import { isNotOffered } from "../live/live-call.js";
+import { isLiveOrder } from "../live/order-lifecycle.js";
+import { isOlder } from "../live/record-age.js";
 import { setBounded } from "../signal/collections.js";
 import {
   type AccountChange,
@@ -19,6 +28,8 @@ import {
   type RecordKind,
   type RecordRules,
 } from "./account-records.js";
+import { createAwaitedListings } from "./awaited-listings.js";
+import type { MarketCalls } from "./market-calls.js";
 
 /** The account of a party at a time. */
 export interface AccountView {
@@ -39,15 +50,18 @@ export interface AccountView {
   readonly gaps: number;
 }
 
+/** What listings are beside what is known: as new, perhaps without what events have shown, or older than they were before. */
+export type Listed = "current" | "behind" | "outdated";
+
 /**
- * Creates the account of a party: its records as the node lists them, and the events of its orders.
+ * Creates the account of a party: its records as the node lists them, and what its events have shown.
  *
  * @param calls how to call the node
  * @param partyId the party
  * @param options options of the listings
  * @returns the account, without records
  */
-export function createAccountState(calls: LiveCalls, partyId: string, options: CallOptions) {
+export function createAccountState(calls: MarketCalls, partyId: string, options: CallOptions) {
   const listings = createListings(calls, partyId, options);
   const sets = {
     order: createRecordSet("order", listings.order),
@@ -57,11 +71,13 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
   /** The latest versions of orders in events, and the statuses with which orders ended. */
   const seen = new Map<string, Order>();
   const ends = new Map<string, Order_Status>();
+  const awaited = createAwaitedListings();
   let state: AccountView["state"] = "live";
   let changes: AccountChange[] = [];
   let gaps = 0;
   let losses = 0;
-  let isConnected = true;
+  /** Whether a block began on the current connections. Events of earlier blocks may be missing. */
+  let hasBegun = false;
   let last: AccountView | undefined;
 
   const lastOrder = (order: Order): Order => {
@@ -69,40 +85,102 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     return { ...latest, status: ends.get(order.id) ?? latest.status };
   };
 
-  /** Returns whether a listing of orders is older than the events. */
+  /** Returns whether a listing of orders contradicts the events. */
   const isOutdated = (orders: readonly Order[]) =>
     orders.some((order) => {
       const latest = seen.get(order.id);
-      return ends.has(order.id) || (latest !== undefined && isOlderOrder(order, latest));
+      return ends.has(order.id) || (latest !== undefined && isOlder(order, latest));
     });
 
-  function observeOrder(order: Order): void {
+  function observeOrder(order: Order, block: bigint): void {
     setBounded(seen, order.id, order, MAX_RECORDS);
     if (order.status === Order_Status.ACTIVE || order.status === Order_Status.PARKED) {
       ends.delete(order.id);
     } else {
       setBounded(ends, order.id, order.status, MAX_RECORDS);
     }
+    if (isLiveOrder(order)) {
+      awaited.shown("order", order.id, block, (listed) => listed !== undefined && !isOlder(listed, order));
+    } else {
+      awaited.ended("order", order.id);
+    }
   }
 
-  /** Lists the records of a kind. Returns whether the listing is as new as what is known. */
-  async function refreshKind(kind: RecordKind): Promise<boolean> {
+  function observePosition(marketId: string, block: bigint): void {
+    awaited.shown(
+      "position",
+      marketId,
+      block,
+      (listed, time) => listed !== undefined && time !== undefined && !isOlder(listed, { updatedAt: time }),
+    );
+  }
+
+  function observeBalance(account: Account, block: bigint): void {
+    const { balance } = account;
+    awaited.shown("balance", balanceKey(account), block, (listed) => (listed?.balance ?? "0") === balance);
+  }
+
+  function endOrders(ids: readonly string[], status: Order_Status): void {
+    for (const id of ids) {
+      setBounded(ends, id, status, MAX_RECORDS);
+      awaited.ended("order", id);
+    }
+  }
+
+  function isBehind<K extends RecordKind>(
+    kind: K,
+    { keyOf }: RecordRules<AccountRecords[K]>,
+    listed: readonly AccountRecords[K][],
+    until: bigint | undefined,
+  ): boolean {
+    return awaited.isOlder(kind, new Map(listed.map((record) => [keyOf(record), record])), until);
+  }
+
+  /** Lists the records of a kind, and applies the listing if it is as new as what is known. */
+  async function refreshKind(kind: RecordKind, until: bigint | undefined): Promise<Listed> {
     let changed: readonly AccountChange[] | undefined;
     switch (kind) {
       case "order": {
         const orders = await listings.order.list();
-        changed = isOutdated(orders) ? undefined : sets.order.replace(orders, lastOrder);
+        if (isOutdated(orders)) {
+          return "outdated";
+        }
+        if (isBehind(kind, listings.order, orders, until)) {
+          return "behind";
+        }
+        changed = sets.order.replace(orders, lastOrder);
         break;
       }
-      case "position":
-        changed = sets.position.replace(await listings.position.list(), (position) => position);
+      case "position": {
+        const positions = await listings.position.list();
+        if (isBehind(kind, listings.position, positions, until)) {
+          return "behind";
+        }
+        changed = sets.position.replace(positions, (position) => position);
         break;
-      case "balance":
-        changed = sets.balance.replace(await listings.balance.list(), (balance) => balance);
+      }
+      case "balance": {
+        const balances = await listings.balance.list();
+        if (isBehind(kind, listings.balance, balances, until)) {
+          return "behind";
+        }
+        changed = sets.balance.replace(balances, (balance) => balance);
         break;
+      }
     }
     changes.push(...(changed ?? []));
-    return changed !== undefined;
+    return changed === undefined ? "outdated" : "current";
+  }
+
+  /** A block began on the current connections. */
+  function begin(block: bigint, time: bigint): void {
+    awaited.begun(block, time);
+    if (!hasBegun) {
+      hasBegun = true;
+      for (const kind of KINDS) {
+        awaited.changed(kind, block - 1n); // Its events came before the connection, and its records may not be listed yet.
+      }
+    }
   }
 
   return {
@@ -110,37 +188,68 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       gaps += state === "live" ? 1 : 0;
       losses += 1;
       state = "reloading";
-      isConnected = false;
+      hasBegun = false;
     },
 
-    connectionWorks(): void {
-      isConnected = true;
-    },
-
-    /** Applies the order events. */
-    observe(event: LiveEventOf<EventType>): void {
-      if (event.kind === "order") {
-        observeOrder(event.value);
-      } else if (event.kind === "cancelledOrders" || event.kind === "expiredOrders") {
-        const status = event.kind === "cancelledOrders" ? Order_Status.CANCELLED : Order_Status.EXPIRED;
-        for (const id of event.value.orderIds) {
-          setBounded(ends, id, status, MAX_RECORDS);
-        }
+    /** Applies an event. */
+    observe({ block, ...event }: LiveEventOf<EventType>): void {
+      switch (event.kind) {
+        case "beginBlock":
+          begin(block, event.value.timestamp);
+          break;
+        case "order":
+          observeOrder(event.value, block);
+          break;
+        case "cancelledOrders":
+          endOrders(event.value.orderIds, Order_Status.CANCELLED);
+          break;
+        case "expiredOrders":
+          endOrders(event.value.orderIds, Order_Status.EXPIRED);
+          break;
+        case "account":
+          observeBalance(event.value, block);
+          break;
+        case "settleDistressed":
+          awaited.changed("order", block);
+          observePosition(event.value.marketId, block);
+          break;
+        case "trade":
+        case "settlePosition":
+        case "lossSocialization":
+          observePosition(event.value.marketId, block);
+          break;
+        case "settleMarket":
+          awaited.changed("order", block);
+          awaited.changed("position", block);
+          break;
+        case "distressedOrders":
+          awaited.changed("order", block);
+          break;
+        case "distressedPositions":
+        case "fundingPayments":
+          awaited.changed("position", block);
+          break;
       }
     },
 
-    /** Lists records of these kinds. Returns whether the listings are as new as the known state. */
-    async refresh(kinds: readonly RecordKind[]): Promise<boolean> {
+    /** The kinds whose listings may lack what events have shown. */
+    awaited: awaited.kinds,
+
+    /**
+     * Lists records of these kinds.
+     *
+     * @param kinds the kinds
+     * @returns the worst of the listings
+     */
+    async refresh(kinds: readonly RecordKind[]): Promise<Listed> {
       const lossesBefore = losses;
-      const isComplete = isConnected && kinds.length === KINDS.length;
-      const current = await Promise.all(kinds.map(refreshKind));
-      if (current.includes(false)) {
-        return false;
-      }
-      if (isComplete && losses === lossesBefore) {
+      const until = awaited.kinds().length > 0 ? await listings.time() : undefined;
+      const listed = await Promise.all(kinds.map((kind) => refreshKind(kind, until)));
+      const isConfirmed = hasBegun && losses === lossesBefore && awaited.kinds().length === 0;
+      if (isConfirmed && listed.every((each) => each === "current")) {
         state = "live";
       }
-      return true;
+      return listed.find((each) => each === "outdated") ?? listed.find((each) => each === "behind") ?? "current";
     },
 
     /** Returns the account if it has changed since the last view. */
@@ -159,35 +268,51 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
 /** How the records of each kind are listed and compared. */
 type Listings = {
   readonly [K in RecordKind]: RecordRules<AccountRecords[K]> & { list(): Promise<AccountRecords[K][]> };
+} & {
+  /** The time of the last block that the data node has begun, in Unix nanoseconds. */
+  time(): Promise<bigint>;
 };
 
-function createListings({ records }: LiveCalls, partyId: string, options: CallOptions): Listings {
+/** The time where a node does not tell it: its listings then count as up to date with the last block. */
+const UNKNOWN_TIME = 2n ** 63n - 1n;
+
+function createListings({ records, service }: MarketCalls, partyId: string, options: CallOptions): Listings {
   const { listAccounts, listAllPositions, listOrders } = TradingDataService.method;
   const partyIds = [partyId];
   const pagination = { newestFirst: true };
   return {
+    async time() {
+      try {
+        return (await service(TradingDataService).getVegaTime({}, toConnectOptions(options))).timestamp;
+      } catch (reason) {
+        if (isNotOffered(reason)) {
+          return UNKNOWN_TIME;
+        }
+        throw reason;
+      }
+    },
     order: {
       list: () => collectRecords(records(listOrders, { filter: { partyIds, liveOnly: true }, pagination }, options)),
       keyOf: ({ id }) => id,
       isEqual: (a, b) => equals(OrderSchema, a, b),
-      isOlder: isOlderOrder,
+      isOlder,
     },
     position: {
       list: () => collectRecords(records(listAllPositions, { filter: { partyIds }, pagination }, options)),
       keyOf: ({ marketId }) => marketId,
       isEqual: (a, b) => equals(PositionSchema, a, b),
-      isOlder: (a, b) => a.updatedAt < b.updatedAt,
+      isOlder,
     },
     balance: {
       list: () => collectRecords(records(listAccounts, { filter: { partyIds }, pagination }, options)),
-      keyOf: ({ asset, marketId, type, owner }) => `${asset} ${marketId} ${type} ${owner}`,
+      keyOf: balanceKey,
       isEqual: (a, b) => equals(AccountBalanceSchema, a, b),
       isOlder: () => false, // Balances have neither a version nor a time.
     },
   };
 }
 
-/** Compares times in microseconds, as data nodes store them; events have nanoseconds. */
-function isOlderOrder(a: Order, b: Order): boolean {
-  return a.version < b.version || (a.version === b.version && a.updatedAt / 1000n < b.updatedAt / 1000n);
+/** Events name `!` as the market of a general account (v0.78.0, `noMarket` in core/collateral/engine.go). */
+function balanceKey({ asset, marketId, type, owner }: Pick<Account, "asset" | "marketId" | "type" | "owner">): string {
+  return `${asset} ${marketId === "!" ? "" : marketId} ${type} ${owner}`;
 }

@@ -5,7 +5,6 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/ca
 import { lazily } from "../input/lazy.js";
 import { type EventType, eventTypes } from "../live/event-types.js";
 import { requireIdentifier } from "../live/events-request.js";
-import type { LiveCalls } from "../live/live-call.js";
 import { createEvents } from "../live/live-events.js";
 import { readAhead } from "../live/read-ahead.js";
 import { monotonicMs, startTimer } from "../runtime/index.js";
@@ -14,6 +13,7 @@ import { createFlag } from "../signal/flag.js";
 import { retryDelayMs, wait } from "../signal/wait.js";
 import { KINDS, type RecordKind } from "./account-records.js";
 import type { AccountView } from "./account-state.js";
+import type { MarketCalls } from "./market-calls.js";
 import { untilAnswered } from "./until-answered.js";
 
 /** The accounts of parties. */
@@ -60,10 +60,10 @@ const PARTY_EVENTS: KindsOfEvents = {
 
 /**
  * Events without a party, which the bus drops where a party is given (v0.78.0, core/events/expired_orders.go and
- * datanode/sqlsubscribers/position.go). The end of each block shows that the connection works.
+ * datanode/sqlsubscribers/position.go). The beginning of each block shows that the connection works.
  */
 const NETWORK_EVENTS: KindsOfEvents = {
-  endBlock: [],
+  beginBlock: [],
   expiredOrders: ["order"],
   distressedOrders: ["order"],
   distressedPositions: ["position"],
@@ -86,7 +86,7 @@ const MAX_OUTDATED = 10;
  * @param calls how to call the node
  * @returns the accounts
  */
-export function createAccounts(calls: LiveCalls): Accounts {
+export function createAccounts(calls: MarketCalls): Accounts {
   return {
     account(partyId, options = {}) {
       requireIdentifier(partyId, "partyId");
@@ -106,7 +106,7 @@ export const loadAccountState = lazily(() => import("./account-state.js"));
 
 /** Yields the account whenever it has changed. */
 async function* observeAccount(
-  calls: LiveCalls,
+  calls: MarketCalls,
   partyId: string,
   options: CallOptions,
   signal: AbortSignal,
@@ -116,7 +116,6 @@ async function* observeAccount(
   const { createAccountState } = await loadAccountState();
   const account = createAccountState(calls, partyId, { ...options, signal: ending.signal });
   const due = new Set<RecordKind>(KINDS);
-  let isAfterLoss = true;
   let failure: { readonly reason: unknown } | undefined;
   let stopTimer = (): void => {};
 
@@ -136,9 +135,8 @@ async function* observeAccount(
     stopTimer = startTimer(compare, ms, { ref: false });
   }
 
-  const onRetry: LiveCalls["onRetry"] = (lost) => {
+  const onRetry: MarketCalls["onRetry"] = (lost) => {
     calls.onRetry(lost);
-    isAfterLoss = true;
     account.connectionLost();
     scheduleComparison(FIRST_COMPARISON_MS);
     changed.raise();
@@ -150,14 +148,10 @@ async function* observeAccount(
     const { headers, timeoutMs } = options;
     const observing = { reconnect: true, signal: ending.signal, headers, timeoutMs } as const;
     for await (const event of events({ types: eventTypes.filter((type) => type in kindsOf), ...filter }, observing)) {
-      if (isAfterLoss) {
-        isAfterLoss = false;
-        account.connectionWorks();
-        markDue(KINDS); // What happened before the node sent this event is in its listings.
-      }
       if (!("gap" in event)) {
         account.observe(event);
         markDue(kindsOf[event.kind] ?? []);
+        markDue(event.kind === "beginBlock" ? account.awaited() : []);
       }
     }
   }
@@ -173,7 +167,7 @@ async function* observeAccount(
     for (let outdated = 0; ; ) {
       const kinds = KINDS.filter((kind) => due.delete(kind));
       const listedAt = monotonicMs();
-      const isCurrent = await untilAnswered(() => account.refresh(kinds), calls.retry, ending.signal);
+      const listed = await untilAnswered(() => account.refresh(kinds), calls.retry, ending.signal);
       if (failure !== undefined) {
         throw failure.reason;
       }
@@ -181,11 +175,12 @@ async function* observeAccount(
       if (view !== undefined) {
         yield [view];
       }
-      outdated = isCurrent ? 0 : outdated + 1;
+      outdated = listed === "outdated" ? outdated + 1 : 0;
       if (outdated === MAX_OUTDATED) {
         throw outdatedListing(partyId);
       }
-      if (!isCurrent) {
+      markDue(account.awaited());
+      if (listed === "outdated") {
         markDue(kinds);
         await wait(retryDelayMs(outdated, calls.retry), ending.signal);
       }
