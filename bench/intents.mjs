@@ -262,14 +262,10 @@ async function main() {
       const entries = (await journal.read(nameOf(n))).map((entry) => JSON.parse(entry));
       const last = entries.at(-1);
       const orders = executed.get(nameOf(n)) ?? 0;
-      const why = last?.kind === "rejected" ? ` ${last.reason}` : "";
+      const why = last?.kind === "failed" ? ` ${last.reason}` : "";
       const kind = `${last?.kind} (${last?.evidence}${why}), ${entries.filter(({ transaction }) => transaction).length} signed`;
       endings[kind] = (endings[kind] ?? 0) + 1;
-      if (
-        orders > 1 ||
-        !["executed", "rejected", "expired"].includes(last?.kind) ||
-        (last.kind === "executed") !== (orders === 1)
-      ) {
+      if (orders > 1 || !["executed", "failed"].includes(last?.kind) || (last.kind === "executed") !== (orders === 1)) {
         wrong.push({ id: nameOf(n), orders, ending: last?.kind });
       }
     }

@@ -10,31 +10,23 @@ import type { Outcome } from "../live/transaction-outcome.js";
 
 /** How an intent ended. It ends once. */
 export type IntentEnding =
-  /** The network executed it, or, of a batch, a part of it (`partial`). */
+  /** The network executed it. */
   | {
-      readonly status: "executed" | "partial";
+      readonly status: "executed";
       readonly txHash: string;
       /** The height of the block that executed it; `undefined` if only records show it. */
       readonly block: bigint | undefined;
       readonly evidence: Evidence;
-      /** Why a part was not executed; `undefined` if everything was executed. */
-      readonly reason: string | undefined;
+      readonly reason: undefined;
     }
-  /** The network refused the transaction, or executed it without success. */
+  /** The network executed only a part of a batch (`partial`), or nothing of it, and it never will (`failed`). */
   | {
-      readonly status: "rejected";
+      readonly status: "partial" | "failed";
       readonly txHash: string;
       readonly block: bigint | undefined;
+      /** The evidence of the outcome, or `refusal`: a node refused the first submission. */
       readonly evidence: Evidence | "refusal";
       /** Why, in the network's words. */
-      readonly reason: string;
-    }
-  /** No block accepted it in time, and none can any more. */
-  | {
-      readonly status: "expired";
-      readonly txHash: string;
-      readonly block: undefined;
-      readonly evidence: Evidence;
       readonly reason: string;
     };
 
@@ -86,15 +78,13 @@ const entrySchema = v.variant("kind", [
     lastBlock: block,
   }),
   strictObject({ kind: v.literal("executed"), txHash, evidence, block: maybeBlock }),
-  strictObject({ kind: v.literal("partial"), txHash, evidence, block: maybeBlock, reason: v.string() }),
   strictObject({
-    kind: v.literal("rejected"),
+    kind: v.picklist(["partial", "failed"]),
     txHash,
     evidence: v.union([evidence, v.literal("refusal")]),
     block: maybeBlock,
     reason: v.string(),
   }),
-  strictObject({ kind: v.literal("expired"), txHash, evidence, reason: v.string() }),
 ]);
 
 /**
@@ -164,38 +154,11 @@ function withEntry(intent: Intent | undefined, entry: ReturnType<typeof parseEnt
   if (intent === undefined) {
     return undefined;
   }
-  switch (entry.kind) {
-    case "executed":
-      return { ...intent, ending: { status: entry.kind, ...endingOf(entry), reason: undefined } };
-    case "partial":
-    case "rejected":
-      return { ...intent, ending: endingWithReason(entry) };
-    case "expired": {
-      const { txHash: hash, evidence: seen, reason } = entry;
-      return { ...intent, ending: { status: "expired", txHash: hash, block: undefined, evidence: seen, reason } };
-    }
-  }
-}
-
-function endingOf<E>({
-  txHash: hash,
-  evidence: seen,
-  block: height,
-}: {
-  txHash: string;
-  evidence: E;
-  block?: bigint | undefined;
-}) {
-  return { txHash: hash, evidence: seen, block: height };
-}
-
-function endingWithReason(
-  entry: Extract<v.InferOutput<typeof entrySchema>, { readonly kind: "partial" | "rejected" }>,
-): IntentEnding {
-  const { reason } = entry;
-  return entry.kind === "partial"
-    ? { status: "partial", ...endingOf(entry), reason }
-    : { status: "rejected", ...endingOf(entry), reason };
+  const { txHash: hash, evidence: seen, block: height } = entry;
+  const known = { txHash: hash, block: height };
+  return entry.kind === "executed"
+    ? { ...intent, ending: { ...known, status: entry.kind, evidence: entry.evidence, reason: undefined } }
+    : { ...intent, ending: { ...known, status: entry.kind, evidence: seen, reason: entry.reason } };
 }
 
 function readSigned({

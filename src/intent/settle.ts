@@ -300,27 +300,16 @@ function asError(reason: unknown): TradewireError {
 function endingOf(step: Step): IntentEnding | undefined {
   if (step.kind === "refused") {
     const { error, txHash } = step;
-    return { status: "rejected", txHash, block: undefined, evidence: "refusal", reason: error.summary };
+    return { status: "failed", txHash, block: undefined, evidence: "refusal", reason: error.summary };
   }
   const { outcome } = step;
-  switch (outcome.status) {
-    case "unknown":
-      return undefined;
-    case "executed": {
-      const { status, txHash, block, evidence } = outcome;
-      return { status, txHash, block, evidence, reason: undefined };
-    }
-    case "partial": {
-      const { status, txHash, block, evidence, reason } = outcome;
-      return { status, txHash, block, evidence, reason };
-    }
-    case "failed": {
-      const { txHash, block, evidence, reason } = outcome;
-      return evidence === "blocks" || evidence === "absence"
-        ? { status: "expired", txHash, block: undefined, evidence, reason }
-        : { status: "rejected", txHash, block, evidence, reason };
-    }
+  if (outcome.status === "unknown") {
+    return undefined;
   }
+  const { txHash, block, evidence } = outcome;
+  return outcome.status === "executed"
+    ? { status: outcome.status, txHash, block, evidence, reason: undefined }
+    : { status: outcome.status, txHash, block, evidence, reason: outcome.reason };
 }
 
 async function leftOpen(services: IntentServices, wanted: WantedIntent, why: string): Promise<TradewireError> {
