@@ -11,7 +11,7 @@ import { TIMEOUT_MS } from "../transaction/transactions.js";
 import type { BlockWatch } from "./block-watch.js";
 import { CoreService, TradingDataService } from "./event-definitions.js";
 import { awaitResult, type Ending } from "./result-wait.js";
-import { ownerMismatch, resultMismatch, type Sent, sentTransaction } from "./sent-transaction.js";
+import { resultMismatch, type Sent, sentTransaction } from "./sent-transaction.js";
 import { commandParts, type Outcome, outcomeOfResult, partOutcome } from "./transaction-outcome.js";
 import { type StopOrderState, stopOrderState } from "./transaction-records.js";
 import {
@@ -310,22 +310,25 @@ export interface Determination {
  * @param determination the transaction
  * @param reason why its result did not arrive
  * @param mayBeAbsent whether the absence of records may prove that it was not executed
+ * @param seenIn the block that contains it, if one is known to
  * @returns the outcome that its records, or their absence, prove; otherwise `unknown`, with all places that were searched
  */
 async function outcomeByTraces(
   { services, sent, patience }: Determination,
   reason: string,
   mayBeAbsent: boolean,
+  seenIn?: bigint,
 ): Promise<Outcome> {
-  const traces = await (mayBeAbsent ? findEvidence(services, sent, patience) : findTraces(services, sent));
-  return traces === "absent" ? absentOutcome(sent) : outcomeOfTraces(traces, sent, reason);
+  const traces = await (mayBeAbsent ? findEvidence(services, sent, patience, seenIn) : findTraces(services, sent));
+  return traces === "absent" ? absentOutcome(sent, seenIn) : outcomeOfTraces(traces, sent, reason);
 }
 
-/** The outcome of a transaction that is proven to be absent. */
-function absentOutcome({ txHash, parts }: Sent): Outcome {
-  const reason = "the data node has all blocks that could contain it, and no record of it";
+/** The outcome of a transaction that is proven to have left no record. The network gives no reason. */
+function absentOutcome({ txHash, parts }: Sent, block?: bigint): Outcome {
+  const has = block === undefined ? "all blocks that could contain it" : `block ${block}, which contains it`;
+  const reason = `the data node has ${has}, and no record of it`;
   const failed = parts.map((part) => partOutcome(part, reason));
-  return { status: "failed", txHash, block: undefined, evidence: "absence", reason, parts: failed };
+  return { status: "failed", txHash, block, evidence: "absence", reason, parts: failed };
 }
 
 /**
@@ -473,19 +476,17 @@ async function outcomeOfSeenResult(
       if (part.brings !== "stop order" || part.status === "failed" || part.id === undefined) {
         return undefined;
       }
-      const event = stopOrders.get(part.id)?.stopOrder;
-      const sentPart = sentParts.find(({ id }) => id === part.id) ?? {};
-      const other = event && ownerMismatch(sent, sentPart, event);
-      return other === undefined
-        ? (stopOrderState(event) ?? readStopOrder(services, sent, part.id, sentPart))
-        : { kind: "unread", why: `the event of stop order ${part.id} ${other}` };
+      const sentPart = { ...sentParts.find(({ id }) => id === part.id), id: part.id };
+      return stopOrderState(sent, sentPart, stopOrders.get(part.id)) ?? readStopOrder(services, sent, sentPart);
     }),
   );
-  const unread = states.find((state) => state?.kind === "unread");
+  const other = states.find((state) => state?.kind === "other");
+  const unread = other ?? states.find((state) => state?.kind === "unread");
   if (unread !== undefined) {
-    return unknown(
-      `block ${block} executed it, but it is unknown whether its stop orders were accepted: ${unread.why}`,
-    );
+    const why = `block ${block} executed it, but it is unknown whether its stop orders were accepted: ${unread.why}`;
+    // The network reports that a stop order on an unknown market was executed, and does nothing (v0.78.0,
+    // `DeliverStopOrdersSubmission` in core/processor/abci.go).
+    return outcomeByTraces({ ...determination, sent: { ...sent, parts: sentParts } }, why, other === undefined, block);
   }
   const parts = outcome.parts.map((part, index) => {
     const state = states[index];

@@ -1,3 +1,4 @@
+import type { StopOrdersCancellation, StopOrdersSubmission } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import {
@@ -6,6 +7,7 @@ import {
   type StopOrderIdentifiers,
 } from "../transaction/command-identifiers.js";
 import { type BatchPart, failuresOf, MARGIN_MODE_KEY, STOP_CANCELLATIONS, UNCLEAR } from "./batch-failures.js";
+import type { SubmittedStopOrder } from "./stop-order-content.js";
 
 /** The outcome of a transaction. It is observed, never inferred: an outcome that could not be observed is `unknown`. */
 export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
@@ -13,7 +15,7 @@ export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
 interface KnownOutcome {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
-  /** The height of the block that executed it; `undefined` if only records show it, or if no block contains it. */
+  /** The height of the block that contains it; `undefined` if only records show it, or if no block is known to. */
   readonly block: bigint | undefined;
   /**
    * The evidence for the outcome:
@@ -21,7 +23,7 @@ interface KnownOutcome {
    * - `result`: the network's result for the transaction.
    * - `records`: records of it that the data node stores, such as its order.
    * - `blocks`: every block that could have contained it was observed, and none did.
-   * - `absence`: the data node has every block that could have contained it, and stores no record of it.
+   * - `absence`: the data node has every block that could have contained it, or the one that does, and stores no record of it.
    */
   readonly evidence: "result" | "records" | "blocks" | "absence";
   /**
@@ -79,7 +81,12 @@ export interface Trace {
 }
 
 /** A part of a command before its outcome is known. */
-export interface CommandPart extends BatchPart, Pick<OutcomePart, "path" | "id" | "brings"> {}
+export interface CommandPart extends BatchPart, Pick<OutcomePart, "path" | "id" | "brings"> {
+  /** The stop order that it submits; `undefined` for other parts. */
+  readonly stopOrder?: SubmittedStopOrder | undefined;
+  /** The identifier of the stop order that it cancels, in lower case; `undefined` for other parts, and if it cancels several. */
+  readonly cancelsStopOrder?: string | undefined;
+}
 
 /** The command of a transaction's result, or of its input data. */
 export type SentCommandValue = TransactionResult["transaction"] | InputData["command"];
@@ -98,6 +105,8 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
       return batchParts(command.value, ids);
     case "stopOrdersSubmission":
       return stopOrderParts(command.value, "", "", ids?.stopOrders[0]);
+    case "stopOrdersCancellation":
+      return [{ path: "", id: undefined, brings: undefined, errorKey: "", ...cancelledBy(command.value) }];
     default: {
       const brings = broughtBy(command.case);
       const marketId = command.case === "orderSubmission" ? command.value.marketId : undefined;
@@ -155,30 +164,42 @@ function batchParts(
     ...partsOf("cancellations", cancellations, keysFrom(0)),
     ...partsOf("amendments", amendments, keysFrom(cancellations.length)),
     ...partsOf("submissions", submissions, keysFrom(cancellations.length + amendments.length)),
-    ...partsOf(STOP_CANCELLATIONS, stopOrdersCancellation, keysFrom(0)),
+    ...partsOf(STOP_CANCELLATIONS, stopOrdersCancellation, keysFrom(0)).map((part, index) => ({
+      ...part,
+      ...cancelledBy(stopOrdersCancellation[index]),
+    })),
     ...stopOrdersSubmission.flatMap((pair, index) =>
       stopOrderParts(pair, `stopOrdersSubmission[${index}].`, stopOrderKey(index), ids?.stopOrders[index]),
     ),
   ];
 }
 
+function cancelledBy(cancellation: StopOrdersCancellation | undefined): Pick<CommandPart, "cancelsStopOrder"> {
+  const id = cancellation?.stopOrderId?.toLowerCase();
+  return id ? { cancelsStopOrder: id } : {};
+}
+
 function stopOrderParts(
-  pair: {
-    readonly [Half in (typeof STOP_ORDER_HALVES)[number]]?:
-      | { readonly orderSubmission?: { readonly marketId: string } | undefined }
-      | undefined;
-  },
+  pair: StopOrdersSubmission,
   prefix: string,
   errorKey: string,
   ids: StopOrderIdentifiers | undefined,
 ): readonly CommandPart[] {
-  return STOP_ORDER_HALVES.filter((half) => pair[half] !== undefined).map((half) => ({
-    path: `${prefix}${half}`,
-    id: ids?.[half],
-    brings: "stop order" as const,
-    errorKey,
-    marketId: pair[half]?.orderSubmission?.marketId,
-  }));
+  return STOP_ORDER_HALVES.flatMap((half): CommandPart[] => {
+    const setup = pair[half];
+    return setup === undefined
+      ? []
+      : [
+          {
+            path: `${prefix}${half}`,
+            id: ids?.[half],
+            brings: "stop order",
+            errorKey,
+            marketId: setup.orderSubmission?.marketId,
+            stopOrder: { half, setup },
+          },
+        ];
+  });
 }
 
 /**

@@ -1,22 +1,25 @@
 import { isMessage } from "@bufbuild/protobuf";
-import { type StopOrder, StopOrder_RejectionReason, StopOrder_Status } from "../../gen/client/vega/vega_pb.js";
+import { StopOrder_RejectionReason, StopOrder_Status } from "../../gen/client/vega/vega_pb.js";
 import type { ListEntitiesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import {
   BatchMarketInstructionsSchema,
   OrderAmendmentSchema,
   OrderCancellationSchema,
+  UpdateMarginModeSchema,
 } from "../../gen/vega/commands/v1/commands_pb.js";
-import { type Transfer, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
+import { type StopOrderEvent, type Transfer, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
 import { type Proposal, Proposal_State, ProposalError } from "../../gen/vega/governance_pb.js";
 import {
   LiquidityProvision_Status,
+  type MarginLevels,
   type Order,
   Order_Status,
   OrderError,
   type Withdrawal,
   Withdrawal_Status,
 } from "../../gen/vega/vega_pb.js";
-import { debitedParty, type Sent } from "./sent-transaction.js";
+import { debitedParty, ownerMismatch, type Sent } from "./sent-transaction.js";
+import { isSameNumber, stopOrderMismatch } from "./stop-order-content.js";
 import type { CommandPart } from "./transaction-outcome.js";
 
 /**
@@ -41,7 +44,7 @@ type Records = Omit<ListEntitiesResponse, "$typeName" | "$unknown">;
  * @returns what each record proves
  */
 export function recordStates(records: Records, sent: Pick<Sent, "command" | "publicKey" | "message">): RecordState[] {
-  const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations } = records;
+  const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations, marginLevels } = records;
   const { command, publicKey } = sent;
   const isOwn = (party: string, owner = publicKey) =>
     owner === undefined || party.toLowerCase() === owner.toLowerCase();
@@ -57,11 +60,12 @@ export function recordStates(records: Records, sent: Pick<Sent, "command" | "pub
     vote: votes.filter(({ partyId }) => isOwn(partyId)).map(() => EXECUTED),
     delegation: delegations.filter(({ party }) => isOwn(party)).map(() => EXECUTED),
   };
+  const levels = marginLevels.filter(({ partyId }) => isOwn(partyId)).flatMap((each) => marginState(each, sent));
   if (command === undefined) {
     return hasBatchRecords(records) ? [] : Object.values(states).flat();
   }
   const changed = records.orders.filter(({ partyId }) => isOwn(partyId)).flatMap((order) => changeState(order, sent));
-  return [...changed, ...(states[RECORDS_OF[command] ?? ""] ?? [])];
+  return [...changed, ...levels, ...(states[RECORDS_OF[command] ?? ""] ?? [])];
 }
 
 /**
@@ -143,6 +147,23 @@ function changeState(order: Order, { message }: Pick<Sent, "message">): readonly
   const isStopped = status === Order_Status.STOPPED && reason !== OrderError.SELF_TRADING && reason !== 0;
   const isOpen = isStopped || [Order_Status.UNSPECIFIED, Order_Status.REJECTED].includes(status) || version <= 1n;
   return [isOpen ? { status: "open", text } : stateOf(text, false)];
+}
+
+/**
+ * What margin levels say of the change of the margin mode under whose hash they are recorded: the network works them out in the
+ * new mode once it has accepted it (v0.78.0, `switchMarginMode` in `core/execution/future/market.go`). It does so only if the
+ * mode or its factor is another one than before.
+ */
+function marginState(
+  { marketId, marginMode, marginFactor }: MarginLevels,
+  { message }: Pick<Sent, "message">,
+): readonly RecordState[] {
+  return isMessage(message, UpdateMarginModeSchema) &&
+    marketId.toLowerCase() === message.marketId.toLowerCase() &&
+    Number(marginMode) === Number(message.mode) &&
+    isSameNumber(marginFactor, message.marginFactor)
+    ? [EXECUTED]
+    : [];
 }
 
 const EXECUTED: RecordState = { status: "executed", text: "recorded" };
@@ -302,27 +323,35 @@ export type StopOrderState =
   | { readonly kind: "accepted" }
   | { readonly kind: "rejected"; readonly reason: string }
   /** It could not be read. */
-  | { readonly kind: "unread"; readonly why: string };
+  | { readonly kind: "unread"; readonly why: string }
+  /** The record is that of another stop order. */
+  | { readonly kind: "other"; readonly why: string };
 
 /**
  * Reads whether the network accepted a stop order.
  *
- * @param stopOrder the stop order, at any time of its life
+ * @param sent the transaction that submitted it
+ * @param part the part of its command that did
+ * @param event the stop order under the identifier of the part, at any time of its life
  * @returns whether it was accepted; `undefined` if it is missing, or has no status
  */
 export function stopOrderState(
-  stopOrder: Pick<StopOrder, "status" | "rejectionReason"> | undefined,
-): Extract<StopOrderState, { readonly kind: "accepted" | "rejected" }> | undefined {
-  switch (stopOrder?.status) {
-    case undefined:
-    case StopOrder_Status.UNSPECIFIED:
-      return undefined;
-    case StopOrder_Status.REJECTED:
-      return {
-        kind: "rejected",
-        reason: `REJECTION_REASON_${StopOrder_RejectionReason[stopOrder.rejectionReason ?? 0] ?? stopOrder.rejectionReason}`,
-      };
-    default:
-      return { kind: "accepted" };
+  sent: Pick<Sent, "publicKey">,
+  part: Pick<CommandPart, "id" | "marketId" | "stopOrder">,
+  event: Pick<StopOrderEvent, "stopOrder" | "submission"> | undefined,
+): StopOrderState | undefined {
+  const stopOrder = event?.stopOrder;
+  if (stopOrder === undefined || stopOrder.status === StopOrder_Status.UNSPECIFIED) {
+    return undefined;
   }
+  const other =
+    ownerMismatch(sent, part, stopOrder) ??
+    (part.stopOrder && stopOrderMismatch(part.stopOrder, { ...event, stopOrder }));
+  if (other !== undefined) {
+    return { kind: "other", why: `stop order ${part.id} ${other}` };
+  }
+  const { status, rejectionReason = 0 } = stopOrder;
+  return status === StopOrder_Status.REJECTED
+    ? { kind: "rejected", reason: `REJECTION_REASON_${StopOrder_RejectionReason[rejectionReason] ?? rejectionReason}` }
+    : { kind: "accepted" };
 }

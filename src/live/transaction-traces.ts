@@ -1,6 +1,7 @@
 import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
 import { CanceledError, ConnectionError, NodeError, TradewireError } from "../errors/index.js";
 import { describeLag, measureLag } from "../history/data-node-lag.js";
 import { toConnectOptions } from "../input/call-options.js";
@@ -139,7 +140,17 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   }
 
   for (const part of sent.parts.slice(0, MAX_LOOKUPS)) {
-    const { id, brings } = part;
+    const { id, brings, cancelsStopOrder } = part;
+    if (cancelsStopOrder !== undefined) {
+      look("stop order", async (options) => {
+        const { order } = await services.data.getStopOrder({ orderId: cancelsStopOrder }, options);
+        const { status } = order?.stopOrder ?? {};
+        if (status === StopOrder_Status.PENDING) {
+          absentParts.add(part); // A cancellation would have ended it.
+        }
+        return `stop order ${cancelsStopOrder} is STATUS_${StopOrder_Status[status ?? 0]}`;
+      });
+    }
     if (id !== undefined && brings !== undefined) {
       look(brings, async (options) => {
         const found = await lookForPart(services, sent, { ...part, brings, id }, options).catch(undefinedIfNotFound);
@@ -192,19 +203,21 @@ const [EVIDENCE_POLL_MS, MAX_EVIDENCE_POLL_MS] = [1000, 10_000];
  *
  * @param services the node's services @param sent the known facts about the transaction
  * @param patience ends the wait for blocks; without it, there is one search
+ * @param seenIn the block that contains it; `undefined` if no block is known to, so that the network must not accept it any more
  * @returns `absent` if it is certain that it was not and will not be executed; otherwise its traces
  */
 export async function findEvidence(
   services: TraceServices,
   sent: Sent,
   patience?: AbortSignal,
+  seenIn?: bigint,
 ): Promise<Traces | "absent"> {
   for (let pauseMs = EVIDENCE_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_EVIDENCE_POLL_MS)) {
     const traces = await findTraces(services, sent);
     if (!traces.isWithoutRecords) {
       return traces;
     }
-    const absence = await absenceOf(services, sent);
+    const absence = await absenceOf(services, sent, seenIn);
     if (absence === "proven") {
       return "absent";
     }
@@ -219,18 +232,22 @@ export async function findEvidence(
  * Returns whether the absence of records proves that a transaction was not and will not be executed: now, perhaps after
  * more blocks, or never.
  */
-async function absenceOf(services: TraceServices, sent: Sent): Promise<"proven" | "open" | "unprovable"> {
+async function absenceOf(
+  services: TraceServices,
+  sent: Sent,
+  seenIn: bigint | undefined,
+): Promise<"proven" | "open" | "unprovable"> {
   const { blockHeight } = sent;
   if (blockHeight === undefined) {
     return "unprovable";
   }
   try {
     const { height, spamPowNumberOfPastBlocks: past } = await services.core.lastBlockHeight({}, lookOptions(services));
-    const age = height - blockHeight;
-    if (past === 0 || age > MAX_ABSENCE_BLOCKS) {
+    const last = seenIn ?? (past === 0 ? undefined : blockHeight + BigInt(past));
+    if (last === undefined || height - blockHeight > MAX_ABSENCE_BLOCKS) {
       return "unprovable";
     }
-    if (age <= BigInt(past) + ABSENCE_MARGIN) {
+    if (height <= last + ABSENCE_MARGIN) {
       return "open";
     }
     await dataNodeIsCurrent(services); // The records are read afterwards: then they are those of all these blocks.
@@ -354,15 +371,24 @@ function conclude(
 ): Omit<Traces, "lookedAt" | "isWithoutRecords"> {
   const { txHash, parts } = sent;
   const states = new Map(partRecords.map(({ part, state }) => [part, state]));
-  const isExecuted = records.kind === "found" && !records.isTooEarly;
+  const isRecorded = records.kind === "found" && !records.isTooEarly;
+  const isExecuted = isRecorded || partRecords.some(({ part, state }) => isStopOrder(part) && state.status !== "open");
   const doubt = doubtOf(sent, states, records);
   if (doubt !== undefined) {
     return { proof: undefined, doubt, isExecuted };
   }
-  const byHash = isExecuted ? records : { states: [], block: undefined };
+  const byHash = isRecorded ? records : { states: [], block: undefined };
   const block = partRecords.find((each) => each.block !== undefined)?.block ?? byHash.block;
   const proof = proofOf({ txHash, block, evidence: "records" }, parts, states, byHash.states);
   return { proof, doubt: isExecuted && proof === undefined ? undecided(parts, states) : undefined, isExecuted };
+}
+
+/**
+ * Whether a part submits a stop order. `ListEntities` lists none by the hash of a transaction (v0.78.0,
+ * `datanode/api/trading_data_v2.go`), so the hash leaves no doubt about one whose content is that of the command.
+ */
+function isStopOrder({ brings }: CommandPart): boolean {
+  return brings === "stop order";
 }
 
 /** Names the parts whose outcome no record shows, although a block has the transaction. */
@@ -380,7 +406,7 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
       ? "it may be a batch with a failed part, which leaves no record: use the signed transaction instead of the hash (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)"
       : undefined;
   }
-  const [first] = states;
+  const first = [...states].find(([part]) => !isStopOrder(part));
   const isTimeUp = records.kind === "unread" && records.isTimeUp;
   // The signature, and so the identifiers, do not depend on the proof of work, but the hash does.
   const isOfOther = records.kind === "none" || sent.isHashOfNode === true;
@@ -398,36 +424,30 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
  * Reads whether the network accepted a stop order.
  *
  * @param services the node's services @param sent the transaction that submitted it
- * @param id its identifier, 64 hex digits
  * @param part the part of the command that creates it
  * @returns whether it was accepted, or why that could not be read
  */
-export async function readStopOrder(
-  services: TraceServices,
-  sent: Sent,
-  id: string,
-  part: Pick<CommandPart, "marketId">,
-): Promise<StopOrderState> {
+export async function readStopOrder(services: TraceServices, sent: Sent, part: StopOrderPart): Promise<StopOrderState> {
   try {
-    const state = await askStopOrder(services.data, sent, { ...part, id }, lookOptions(services));
-    return state ?? { kind: "unread", why: `the data node does not have stop order ${id}` };
+    const found = await askStopOrder(services.data, sent, part, lookOptions(services));
+    return found?.state ?? { kind: "unread", why: `the data node does not have stop order ${part.id}` };
   } catch (reason) {
-    return { kind: "unread", why: `stop order ${id} ${failureText(reason)}` };
+    return { kind: "unread", why: `stop order ${part.id} ${failureText(reason)}` };
   }
 }
+
+type StopOrderPart = Pick<CommandPart, "marketId" | "stopOrder"> & { readonly id: string };
 
 async function askStopOrder(
   data: TraceServices["data"],
   sent: Sent,
-  { id, marketId }: Pick<CommandPart, "marketId"> & { readonly id: string },
+  part: StopOrderPart,
   options: CallOptions,
-): Promise<StopOrderState | undefined> {
-  const stopOrder = (await data.getStopOrder({ orderId: id }, options)).order?.stopOrder;
-  if (stopOrder?.id.toLowerCase() !== id) {
-    return undefined;
-  }
-  const other = ownerMismatch(sent, { marketId }, stopOrder);
-  return other === undefined ? stopOrderState(stopOrder) : { kind: "unread", why: `stop order ${id} ${other}` };
+): Promise<{ readonly state: StopOrderState; readonly time: bigint } | undefined> {
+  const { order: event } = await data.getStopOrder({ orderId: part.id }, options);
+  const stopOrder = event?.stopOrder;
+  const state = stopOrder?.id.toLowerCase() === part.id ? stopOrderState(sent, part, event) : undefined;
+  return state && { state, time: stopOrder?.createdAt ?? 0n };
 }
 
 /**
@@ -453,8 +473,8 @@ async function lookFor(
 ): Promise<{ readonly state: RecordState; readonly time?: bigint } | undefined> {
   const { brings, id } = part;
   if (brings === "stop order") {
-    const state = await askStopOrder(data, sent, part, options);
-    return state && { state: toRecord(state) };
+    const found = await askStopOrder(data, sent, part, options);
+    return found && { state: toRecord(found.state), time: found.time };
   }
   const found = await readRecord(data, brings, id, options);
   if (found?.id.toLowerCase() !== id) {
@@ -524,7 +544,7 @@ async function readRecord(
 }
 
 function toRecord(state: StopOrderState): RecordState {
-  if (state.kind === "unread") {
+  if (state.kind === "unread" || state.kind === "other") {
     return { status: "open", text: state.why };
   }
   const text = `${state.kind}${textOf(state)}`;

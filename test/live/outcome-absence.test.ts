@@ -2,8 +2,18 @@
 // `verifyWithLock` in core/pow/engine.go), and the data node keeps each version of an order with the hash of the
 // transaction that made it (`GetByTxHash` in datanode/sqlstore/orders.go). So where nothing is recorded by then, nothing
 // was executed.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "@jest/globals";
-import { type Client, type CommandInit, createClient, signerFromMnemonic, type Transaction } from "tradewire";
+import {
+  type Client,
+  type CommandInit,
+  createClient,
+  openFileJournal,
+  signerFromMnemonic,
+  type Transaction,
+} from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { openMarket } from "../support/devnode.js";
@@ -71,10 +81,58 @@ test("a command that leaves no record is not absent", async () => {
   });
 });
 
+test("the cancellation of a stop order has failed once none can take it and the stop order still waits", async () => {
+  await withSigned(submission, async ({ node, client, tx: first }) => {
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await client.submitTransaction({ tx: first }); // A party needs an order, or a position, to submit stop orders.
+    const tx = await client.signCommand(stopOrder("9000001"), { signer });
+    await client.submitTransaction({ tx });
+    await node.makeBlock();
+    const outcome = await client.outcome(tx);
+    const stopOrderId = (outcome.status === "executed" && outcome.parts[0]?.id) || "";
+    const cancellation: CommandInit = { case: "stopOrdersCancellation", value: { marketId: openMarket, stopOrderId } };
+    const [unsent, sent] = [
+      await client.signCommand(cancellation, { signer }),
+      await client.signCommand(cancellation, { signer }),
+    ];
+    await makeBlocks(node, 126);
+    expect(await client.outcome(unsent)).toMatchObject({ status: "failed", evidence: "absence" });
+    const later = await client.signCommand(cancellation, { signer });
+    await client.submitTransaction({ tx: later });
+    await makeBlocks(node, 126);
+    for (const each of [sent, later]) {
+      // Which of the two has canceled it, no record says.
+      expect(await client.outcome(each, { timeoutMs: 1000 })).toMatchObject({ status: "unknown" });
+    }
+  });
+});
+
 test("what was executed is not absent", async () => {
   await withSigned(submission, async ({ node, client, tx }) => {
     await client.submitTransaction({ tx });
     await makeBlocks(node, 130);
     expect(await client.outcome(tx)).toMatchObject({ status: "executed", evidence: "records" });
   });
+});
+
+// The network takes a stop order on an unknown market with code 0, reports success, and does nothing (v0.78.0,
+// `DeliverStopOrdersSubmission` in core/processor/abci.go returns no error).
+test("a stop order on an unknown market has failed, for all who ask", async () => {
+  await using node = await startDevnode({ blockMs: 30 });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const folder = await mkdtemp(join(tmpdir(), "tradewire-absence-"));
+  try {
+    await using journal = await openFileJournal(join(folder, "orders.journal"));
+    await using orders = client.orders({ signer, journal });
+    const command = stopOrder("9000001", "ab".repeat(32));
+    const { outcome, transaction } = await client.sendCommand(command, { signer, until: "executed" });
+    const failed = { status: "failed", evidence: "absence" };
+    expect(outcome).toMatchObject({ ...failed, block: expect.any(BigInt), parts: [{ status: "failed" }] });
+    expect(await orders.submit(command, { id: "one" })).toMatchObject({ ...failed, block: expect.any(BigInt) });
+    await makeBlocks(node, 126);
+    expect(await client.outcome(transaction)).toMatchObject({ ...failed, parts: [{ status: "failed" }] });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -11,6 +11,7 @@ import {
   type OrderSchema,
   Side,
   StopOrder_Status,
+  StopOrder_TriggerDirection,
   type StopOrderSchema,
 } from "tradewire/gen/vega/vega_pb.js";
 import { transactionHash } from "tradewire/transaction";
@@ -32,6 +33,7 @@ const value = {
 };
 const order: CommandInit = { case: "orderSubmission", value };
 const stop = stopOrder("9000001");
+const setup = stop.case === "stopOrdersSubmission" ? stop.value.risesAbove : undefined;
 
 /** The time of the first block after the submission, in Unix milliseconds. */
 const START_MS = 1_767_225_600_000n;
@@ -90,7 +92,10 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
         order: played.order && { size: 10n, remaining: 10n, ...played.order, id: orderId },
       }),
       getStopOrder: ({ orderId }) => ({
-        order: played.stopOrder && { stopOrder: { ...played.stopOrder, id: orderId } },
+        order: played.stopOrder && {
+          submission: setup?.orderSubmission,
+          stopOrder: { ...played.stopOrder, id: orderId },
+        },
       }),
       getTransfer: ({ transferId }) => ({
         transferNode: {
@@ -170,20 +175,31 @@ describe("records prove nothing if they name others", () => {
     expect(texts.some((text) => text.includes(`but ${words}, "${other}"`))).toBe(words !== undefined);
   });
 
+  const waiting = {
+    partyId: sender.publicKey,
+    marketId: market,
+    triggerDirection: StopOrder_TriggerDirection.RISES_ABOVE,
+    trigger: { case: "price", value: "9000001" },
+  } satisfies MessageInitShape<typeof StopOrderSchema>;
   test.each<[string, MessageInitShape<typeof StopOrderSchema>, string | undefined]>([
-    ["of the party and the market", { partyId: sender.publicKey, marketId: market }, undefined],
-    ["another party", { partyId: other, marketId: market }, "names another party"],
-    ["another market", { partyId: sender.publicKey, marketId: other }, "names another market"],
+    ["of the party, the market and the command", waiting, undefined],
+    ["another party", { ...waiting, partyId: other }, `names another party, "${other}"`],
+    ["another market", { ...waiting, marketId: other }, `names another market, "${other}"`],
+    ["another trigger", { ...waiting, trigger: { case: "price", value: "9000002" } }, "has another trigger"],
+    ["another direction", { ...waiting, triggerDirection: 2 }, "has another trigger"],
+    ["another expiry", { ...waiting, expiresAt: 1n }, "has another expiry"],
+    ["a size of the position", { ...waiting, sizeOverrideSetting: 2 }, "has another size"],
   ])("a stop order: %s", async (_, found, words) => {
     const result: Result = {
       status: true,
       statusDetail: 1,
       transaction: stop.case === "stopOrdersSubmission" ? stop : order,
     };
-    const outcome = await outcomeOf(stop, { result, stopOrder: { ...found, status: StopOrder_Status.REJECTED } });
+    const stopOrder = { ...found, status: StopOrder_Status.REJECTED };
+    const outcome = await outcomeOf(stop, { result, stopOrder });
     expect(outcome.status).toBe(words === undefined ? "failed" : "unknown");
     if (outcome.status === "unknown") {
-      expect(outcome.reason).toContain(`${words}, "${other}"`);
+      expect(outcome.reason).toContain(words);
     }
   });
 });
