@@ -15,6 +15,7 @@ import type { PartRetry } from "../history/save-in-parts.js";
 import { listSegments } from "../history/segments.js";
 import { assertDescriptor } from "../input/assert.js";
 import { type CallOptions, parseCallOptions, toConnectOptions } from "../input/call-options.js";
+import { snapshot, withSnapshots } from "../input/snapshot.js";
 import { createOrders, type Orders, type OrdersOptions } from "../intent/orders.js";
 import type { LeasesOptions } from "../lease/lease-options.js";
 import { createLeases, type Leases } from "../lease/leases.js";
@@ -214,8 +215,9 @@ function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestC
  * const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
  * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
  */
-export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
+export function createClient(config: ClientConfig, givenOptions: TransportOptions = {}): Client {
   const checked = readConfig(config);
+  const options = snapshot(givenOptions);
   const { onRetry, onNodeChange } = isolateHooks(options.hooks ?? {});
   let nodes: Nodes | undefined;
   const gateOf = (opened: readonly OpenNode[]) => {
@@ -267,7 +269,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     await Promise.all([transport.close(), watchTransport.close()]);
   };
 
-  const client: Client = {
+  const client: Client = withSnapshots<Client>({
     transport,
     service(service) {
       assertDescriptor(service, "service", "TradingDataService of tradewire/api");
@@ -368,6 +370,6 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
     close,
     [Symbol.asyncDispose]: close,
-  };
+  });
   return client;
 }

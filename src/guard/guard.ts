@@ -2,7 +2,7 @@ import { assertKnownKeys, assertObject, parseSignal } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
 import { loadSending } from "../live/outcomes.js";
 import { namedChain, requireChain } from "../transaction/signing-chain.js";
-import { requireSigner } from "../transaction/transaction.js";
+import { readSigner } from "../transaction/transaction.js";
 import type { Guard, GuardOptions, GuardServices } from "./guard-types.js";
 import { parsePolicy } from "./policy.js";
 
@@ -25,8 +25,7 @@ const loadGuarding = lazily(async () => {
 export async function createGuard(services: GuardServices, options: GuardOptions): Promise<Guard> {
   assertObject("options", options);
   assertKnownKeys("options", options, { signer: true, policy: true, chainId: true, signal: true });
-  const { signer } = options;
-  requireSigner(signer);
+  const signer = readSigner(options.signer);
   const policy = parsePolicy(options.policy);
   const signal = parseSignal(options.signal);
   const named = namedChain(options.chainId, services);

@@ -5,6 +5,7 @@ import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { invalidTypeError } from "../input/assert.js";
 import { isBytes } from "../runtime/bytes.js";
+import { snapshotData, withSnapshots } from "../input/snapshot.js";
 import { withEnding } from "../signal/ending.js";
 import { wait } from "../signal/wait.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
@@ -79,7 +80,7 @@ export async function keepGuard(
     return evaluate(command, { policy, rules, ...ledger.situation() });
   }
 
-  const guard: Guard = {
+  const guard: Guard = withSnapshots<Guard>({
     publicKey,
     get mode() {
       return ledger.mode;
@@ -110,7 +111,7 @@ export async function keepGuard(
     },
     ...(signer.takeShare !== undefined && { takeShare: (block) => signer.takeShare?.(block) }),
     async check(command) {
-      const { command: checked } = readCommand(command);
+      const { command: checked } = readCommand(snapshotData(command));
       judge(checked, await markets.rulesFor(checked, closing.signal));
     },
     async kill(options = {}) {
@@ -129,7 +130,7 @@ export async function keepGuard(
     },
     close,
     [Symbol.asyncDispose]: async () => close(),
-  };
+  });
 
   function close(): void {
     closing.abort(new DOMException("the guard was closed", "AbortError"));

@@ -15,6 +15,7 @@ import { mapStreamErrors, type ThrowCallError } from "../errors/call-errors.js";
 import { NodeError, type TypedObject } from "../errors/index.js";
 import { readTarget } from "../file/save-target.js";
 import { lazily, startLoading } from "../input/lazy.js";
+import { withSnapshots } from "../input/snapshot.js";
 import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
@@ -220,7 +221,7 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
     return rowOptions?.typed === true ? archive.rows(rowOptions) : archive.rows(rowOptions);
   }
 
-  return {
+  return withSnapshots<NetworkHistoryExport>({
     range: async () => {
       const { fromBlock, toBlock } = await range();
       return { fromBlock, toBlock };
@@ -242,7 +243,7 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
       const limits = { maxArchiveBytes, exported: expected, maxRowBytes, signal };
       return zipInMemory(namedItems(), limits).catch(calls.fail);
     },
-  };
+  });
 }
 
 /** Saves an export in parts, each of which is an export itself. */

@@ -2,6 +2,7 @@ import { withCaller } from "../errors/caller-stack.js";
 import { assertFunction, assertKnownKeys, assertObject, invalidValueError } from "../input/assert.js";
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { lazily, startLoading } from "../input/lazy.js";
+import { snapshotData, withSnapshots } from "../input/snapshot.js";
 import type { ObservedNode } from "../live/execution.js";
 import { followBlocks } from "../live/follow-blocks.js";
 import { loadSending } from "../live/outcomes.js";
@@ -10,7 +11,7 @@ import { linkedController, raceAbort } from "../signal/abort.js";
 import { withEnding } from "../signal/ending.js";
 import { throwIfAborted } from "../signal/wait.js";
 import type { CommandSource } from "../transaction/input-data.js";
-import { requireSigner } from "../transaction/transaction.js";
+import { readSigner } from "../transaction/transaction.js";
 import type { CommandPreparation, SignCommandOptions, Transactions } from "../transaction/transactions.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "../transaction/validity.js";
 import type { Journal } from "./journal.js";
@@ -122,8 +123,8 @@ const loadSettling = lazily(async () => {
 export function createOrders(services: OrdersServices, options: OrdersOptions): Orders {
   assertObject("options", options);
   assertKnownKeys("options", options, ORDERS_OPTIONS);
-  const { journal, ...signing } = options;
-  requireSigner(signing.signer);
+  const { journal, signer, ...form } = options;
+  const signing = { ...form, signer: readSigner(signer) };
   assertObject("journal", journal);
   for (const method of ["read", "append", "open"] as const) {
     assertFunction(`journal.${method}`, journal[method]);
@@ -163,9 +164,10 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     return settling;
   }
 
-  return {
-    submit: (command, submitOptions) =>
+  return withSnapshots<Orders>({
+    submit: (given, submitOptions) =>
       withCaller(async () => {
+        const command = snapshotData(given);
         assertKnownKeys("options", submitOptions, { ...SETTLE_OPTIONS, ...VALIDITY_OPTIONS, id: true });
         const { id, validForBlocks, validForMs, ...settleOptions } = submitOptions;
         validateId(id);
@@ -201,7 +203,7 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
 
     close,
     [Symbol.asyncDispose]: async () => close(),
-  };
+  });
 
   function close(): void {
     closing.abort(new DOMException("the orders were closed", "AbortError"));

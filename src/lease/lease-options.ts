@@ -11,7 +11,7 @@ import {
 } from "../input/assert.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
-import { requireSigner } from "../transaction/transaction.js";
+import { readSigner } from "../transaction/transaction.js";
 import type { SignCommandOptions } from "../transaction/transactions.js";
 
 /** How orders are leased, and how positions are handled when renewals stop. */
@@ -118,7 +118,6 @@ export function parseLeasesOptions(options: LeasesOptions): LeaseSettings {
   assertKnownKeys("options", options, LEASES_OPTIONS);
   const { leaseMs = LEASE_MS, marketIds, adopt, onEvent, signer, chainId, chainIdPrefix } = options;
   const { maxDifficulty, version } = options;
-  requireSigner(signer);
   assertFunction("onEvent", onEvent);
   assertOneOf("adopt", adopt, [true, false]);
   requireMs("leaseMs", leaseMs, MIN_MS, MAX_TIMER_MS);
@@ -130,7 +129,7 @@ export function parseLeasesOptions(options: LeasesOptions): LeaseSettings {
     flattenAfterMs: parseFlattenAfter(options.flattenAfterMs, leaseMs),
     marketIds: parseMarketIds(marketIds),
     adopt: adopt ?? false,
-    signing: { signer, chainId, chainIdPrefix, maxDifficulty, version },
+    signing: { signer: readSigner(signer), chainId, chainIdPrefix, maxDifficulty, version },
   };
 }
 

@@ -2,6 +2,7 @@ import { createEventReporter } from "../errors/observer.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
 import { type CallOptions, validateCallOptions } from "../input/call-options.js";
 import { lazily } from "../input/lazy.js";
+import { snapshotData, withSnapshots } from "../input/snapshot.js";
 import { requireIdentifier } from "../live/events-request.js";
 import { loadSending } from "../live/outcomes.js";
 import type { Outcome } from "../live/transaction-outcome.js";
@@ -141,8 +142,9 @@ export function createLeases(services: LeaseServices, options: LeasesOptions): L
     }
   }
 
-  return {
-    async submit(command, submitOptions = {}) {
+  return withSnapshots<Leases>({
+    async submit(given, submitOptions = {}) {
+      const command = snapshotData(given);
       assertKnownKeys("options", submitOptions, CALL_OPTIONS);
       validateCallOptions(submitOptions);
       throwIfAborted(closing.signal);
@@ -172,7 +174,7 @@ export function createLeases(services: LeaseServices, options: LeasesOptions): L
 
     close,
     [Symbol.asyncDispose]: async () => close(),
-  };
+  });
 
   function close(): void {
     closing.abort(new DOMException("the leases were closed", "AbortError"));

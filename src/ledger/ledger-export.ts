@@ -8,6 +8,7 @@ import { type SavedFile, saveAtomically } from "../file/atomic-file.js";
 import { readTarget, type SaveTarget } from "../file/save-target.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parsePositiveInteger } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/call-options.js";
+import { withSnapshots } from "../input/snapshot.js";
 import { assertDelimitedBody, createBodyValidator, mediaTypeOf } from "../json/http-body.js";
 import { linkedController } from "../signal/abort.js";
 import { type CheckedLedgerRequest, ledgerFileNameFor } from "./ledger-request.js";
@@ -151,7 +152,7 @@ export function createLedgerExport(parts: LedgerParts): LedgerExport {
     return { ...saved, ...found };
   }
 
-  return {
+  return withSnapshots<LedgerExport>({
     bytes: () => mapStreamErrors({ [Symbol.asyncIterator]: () => passedOn(body(), decoding) }, fail),
     rows: () => mapStreamErrors({ [Symbol.asyncIterator]: () => batchRecords(batches()) }, fail),
     batches: () => mapStreamErrors({ [Symbol.asyncIterator]: batches }, fail),
@@ -162,7 +163,7 @@ export function createLedgerExport(parts: LedgerParts): LedgerExport {
       const path = await readTarget(target, ".csv");
       return startingOver((contextValues) => save(path, force, contextValues)).catch(fail);
     },
-  };
+  });
 }
 
 /** One call of an export. */

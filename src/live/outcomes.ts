@@ -21,7 +21,7 @@ import {
 } from "../transaction/submission.js";
 import {
   type CommandPreparation,
-  requireSendable,
+  readSendable,
   type SendCommandOptions,
   type SentCommand,
   SIGN_OPTIONS,
@@ -163,12 +163,13 @@ export function createOutcomes(
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
-  async function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
-    if (!isExecute(options)) {
-      return await transactions.sendCommand(command, options);
+  async function sendCommand(given: CommandSource, givenOptions: ExecuteCommandOptions | SendCommandOptions) {
+    if (!isExecute(givenOptions)) {
+      return await transactions.sendCommand(given, givenOptions);
     }
     return await withCaller(async () => {
-      await requireSendable(command, options, EXECUTE_COMMAND_OPTIONS); // What is wrong is said before the node is asked.
+      // What is wrong is said before the node is asked.
+      const { command, options } = await readSendable(given, givenOptions, EXECUTE_COMMAND_OPTIONS);
       const { type } = options;
       const { execute } = await loadSending();
       return execute(node, options, async (signal) => {

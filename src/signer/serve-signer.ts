@@ -8,7 +8,7 @@ import {
   parseSignal,
 } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
-import { requireSigner } from "../transaction/transaction.js";
+import { readSigner } from "../transaction/transaction.js";
 import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
 
 /** Loads the server: few programs are signer processes. */
@@ -41,7 +41,7 @@ export async function serveSigner(options: ServeSignerOptions): Promise<SignerSe
   });
   const { guard, chainId, listen, admin, onEvent } = options;
   assertObject("guard", guard);
-  requireSigner(guard);
+  readSigner(guard);
   if (typeof guard.setMode !== "function" || typeof guard.kill !== "function") {
     throw invalidTypeError("guard", guard, "a result of client.guard()");
   }

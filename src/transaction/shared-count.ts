@@ -1,7 +1,8 @@
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, invalidValueError } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import type { SharedBlock, Signer, SignerShare } from "./signer.js";
-import { requireSigner } from "./transaction.js";
+import { readSigner } from "./transaction.js";
 
 /** The block from which transactions are counted. */
 export interface SharedCountOptions {
@@ -41,10 +42,11 @@ export function withSharedCount(
   signer: Signer,
   options: SharedCountOptions = {},
 ): Signer & Required<Pick<Signer, "takeShare">> {
-  requireSigner(signer);
-  assertKnownKeys("options", options, { afterBlock: true });
-  const { afterBlock = -1n } = options;
-  if (signer.takeShare !== undefined) {
+  const { publicKey, sign, takeShare } = readSigner(signer);
+  const read = snapshot(options);
+  assertKnownKeys("options", read, { afterBlock: true });
+  const { afterBlock = -1n } = read;
+  if (takeShare !== undefined) {
     throw new RequestError("the signer already counts the transactions of all clients", {
       advice: "Use this same signer in all clients.",
     });
@@ -73,8 +75,8 @@ export function withSharedCount(
   }
 
   return Object.freeze({
-    publicKey: signer.publicKey,
-    sign: (message: Uint8Array) => signer.sign(message),
+    publicKey,
+    sign,
     takeShare({ hash, height }: SharedBlock): SignerShare | undefined {
       const known = blocks.get(hash);
       if (known === undefined && height <= unknownUpTo) {

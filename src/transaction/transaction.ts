@@ -9,6 +9,7 @@ import {
   invalidTypeError,
   invalidValueError,
 } from "../input/assert.js";
+import { snapshot, snapshotData } from "../input/snapshot.js";
 import { randomBytes } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 import { loadCommandCode } from "./command-code.js";
@@ -77,19 +78,21 @@ export interface TransactionOptions extends TransactionForm {
  * const tx = await createTransaction({ case: "stopOrdersCancellation", value: {} }, { signer, block });
  */
 export async function createTransaction(command: CommandSource, options: TransactionOptions): Promise<Transaction> {
-  assertKnownKeys("options", options, { ...FORM_OPTIONS, signer: true, block: true, signal: true });
-  const { signer, block, signal, nonce } = options;
+  const given = snapshotData(command);
+  const read = snapshot(options);
+  assertKnownKeys("options", read, { ...FORM_OPTIONS, signer: true, block: true, signal: true });
+  const { block, signal, nonce } = read;
   assertObject("block", block);
-  const { version = "TX_VERSION_V3", chainIdPrefix = "signed-and-submitted" } = options;
-  const { tid = encodeHex(randomBytes(32)), maxDifficulty = MAX_DIFFICULTY } = options;
+  const { version = "TX_VERSION_V3", chainIdPrefix = "signed-and-submitted" } = read;
+  const { tid = encodeHex(randomBytes(32)), maxDifficulty = MAX_DIFFICULTY } = read;
   requireAffordable(block.difficulty, maxDifficulty);
-  requireSigner(signer);
+  const signer = readSigner(read.signer);
   requirePublicKey(signer.publicKey);
   if (version === "TX_VERSION_V3") {
     assertChainId("block.chainId", block.chainId);
   }
   const { encodeInputData } = await loadCommandCode();
-  const bare = encodeInputData(command, { blockHeight: block.height, nonce });
+  const bare = encodeInputData(given, { blockHeight: block.height, nonce });
   const prefix = version === "TX_VERSION_V3" ? chainIdPrefixOf(block.chainId) : new Uint8Array();
   const message = Uint8Array.from([...prefix, ...bare]);
   const signature = encodeHex(await raceAbort(signer.sign(message), signal));
@@ -110,13 +113,15 @@ export async function createTransaction(command: CommandSource, options: Transac
 }
 
 /**
- * Validates the signer.
+ * Reads a signer. Each of its properties is read once.
  *
  * @param signer the signer
+ * @returns a signer that calls it, with the key that it has now
  * @throws {@link RequestError} if it is not a signer
  */
-export function requireSigner(signer: Partial<Signer> | undefined): void {
-  if (typeof signer?.publicKey !== "string" || typeof signer.sign !== "function") {
+export function readSigner(signer: Partial<Signer> | undefined): Signer {
+  const { publicKey, sign, takeShare } = signer ?? {};
+  if (typeof publicKey !== "string" || typeof sign !== "function") {
     if (signer instanceof Promise) {
       throw invalidValueError(
         "signer",
@@ -127,7 +132,12 @@ export function requireSigner(signer: Partial<Signer> | undefined): void {
     }
     throw invalidTypeError("signer", signer, "a result of signerFromKeyFile(), or { publicKey, sign(message) }");
   }
-  assertFunction("signer.takeShare", signer.takeShare);
+  assertFunction("signer.takeShare", takeShare);
+  return {
+    publicKey,
+    sign: (message) => sign.call(signer, message),
+    ...(takeShare !== undefined && { takeShare: (block) => takeShare.call(signer, block) }),
+  };
 }
 
 function requirePublicKey(publicKey: string): void {

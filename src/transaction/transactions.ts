@@ -18,6 +18,7 @@ import {
   validateCallOptions,
 } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
+import { snapshotData } from "../input/snapshot.js";
 import { setBounded } from "../signal/collections.js";
 import { createBlockAllowance, type Share, type ShortestValidity } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
@@ -36,7 +37,7 @@ import {
   submissionTypes,
   submitOnce,
 } from "./submission.js";
-import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, requireSigner, type TransactionForm } from "./transaction.js";
+import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, readSigner, type TransactionForm } from "./transaction.js";
 import { VALIDITY_OPTIONS, type Validity, validateValidity } from "./validity.js";
 
 /** How to create a signed transaction from a command. */
@@ -204,28 +205,37 @@ export interface Transactions {
   spamStatistics(publicKey: string, options?: CallOptions): Promise<SpamStatistics | undefined>;
 }
 
+/** What a caller wants to sign, and how: nobody else can change it. */
+export interface Sendable<T> {
+  readonly command: CommandSource;
+  readonly options: T;
+}
+
 /**
- * Validates a command and its signer, without a request to the node.
+ * Reads a command and its signer, once and before anything is awaited, and checks them without a request to the node.
  *
- * @param command the command by its name and fields, or serialized input data
+ * @param given the command by its name and fields, or serialized input data
  * @param options the signer, the signal, and how to submit it
  * @param known the names of the valid options
+ * @returns a copy of the command, and the options with a signer that has been read
  * @throws {@link CommandError} if a field of the command is wrong, {@link RequestError} if something else is
  */
-export async function requireSendable<T extends SignCommandOptions>(
-  command: CommandSource,
+export async function readSendable<T extends SignCommandOptions>(
+  given: CommandSource,
   options: T,
   known: { readonly [Key in keyof Required<T>]: true },
-): Promise<void> {
+): Promise<Sendable<T>> {
+  const command = snapshotData(given);
   assertKnownKeys("options", options, known);
   validateCallOptions(options);
   validateValidity(options);
-  const { signer, type, throwOnRejection }: Partial<SendCommandOptions> = options;
-  requireSigner(signer);
+  const { type, throwOnRejection }: Partial<SendCommandOptions> = options;
+  const signer = readSigner(options.signer);
   assertOneOf("throwOnRejection", throwOnRejection, [true, false]);
   assertOneOf("type", type, ["sync", "async", "commit"]);
   const { readCommand } = await loadCommandCode();
   readCommand(command);
+  return { command, options: { ...options, signer } };
 }
 
 /** How many transactions are remembered, to explain the refusal of one that is submitted afterwards. */
@@ -332,8 +342,8 @@ export function createTransactions(
 
     submitTransaction: (request, options = {}) => submitOnce(service, request, options, { wasChecked: seen.submitted }),
 
-    async sendCommand(command, options) {
-      await requireSendable(command, options, SEND_OPTIONS);
+    async sendCommand(given, givenOptions) {
+      const { command, options } = await readSendable(given, givenOptions, SEND_OPTIONS);
       const { type, throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
       return withTimeout(timeoutMs, options.signal, async (signal) => {
         const { transaction, submit } = await prepare(command, options, signal);
@@ -341,8 +351,8 @@ export function createTransactions(
       });
     },
 
-    async signCommand(command, options) {
-      await requireSendable(command, options, SIGN_OPTIONS);
+    async signCommand(given, givenOptions) {
+      const { command, options } = await readSendable(given, givenOptions, SIGN_OPTIONS);
       const { timeoutMs = TIMEOUT_MS } = options;
       return withTimeout(
         timeoutMs,

@@ -6,6 +6,7 @@ import { RequestError } from "../errors/index.js";
 import { invalidTypeError } from "../input/assert.js";
 import { type ServiceCallOptions, validateServiceOptions } from "../input/call-options.js";
 import { parseMessageInit } from "../input/message-init.js";
+import { snapshot, snapshotData } from "../input/snapshot.js";
 import { linkedController } from "../signal/abort.js";
 import { repeatabilityKey } from "./call-context.js";
 import { throwingOurErrors } from "./layers/library-errors.js";
@@ -73,9 +74,10 @@ function isCall(call: unknown): call is Call {
 function withInputChecks(method: DescMethod, call: Call, failing: CallErrorMapper): Call {
   const { methodKind, input } = method;
   const hasSingleRequest = methodKind === "unary" || methodKind === "server_streaming";
-  const read = (request: unknown) => (request === undefined ? {} : parseMessageInit(input, request));
-  return (request, options) => {
+  const read = (request: unknown) => (request === undefined ? {} : parseMessageInit(input, snapshotData(request)));
+  return (request, givenOptions) => {
     try {
+      const options = snapshot(givenOptions);
       validateServiceOptions(options);
       return call(hasSingleRequest ? read(request) : readEach(request, read), withRepeatability(method, options));
     } catch (reason) {

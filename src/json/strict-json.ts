@@ -1,0 +1,95 @@
+import { type DescField, type DescMessage, type JsonValue, type Registry, ScalarType } from "@bufbuild/protobuf";
+import { quoted } from "../errors/error-text.js";
+import { RequestError } from "../errors/index.js";
+import { isJsonObject } from "./json-values.js";
+import { isDecimal, replaceValues } from "./protobuf-json.js";
+
+/**
+ * Parses JSON that a user has written, such as a command. `JSON.parse` would take the last of several members with one name.
+ *
+ * @param text the JSON
+ * @param source its name in errors, such as `the request`
+ * @returns the value
+ * @throws SyntaxError if it is not JSON
+ * @throws {@link RequestError} if an object has two members with one name
+ */
+export function parseStrictJson(text: string, source: string): JsonValue {
+  const value: JsonValue = JSON.parse(text);
+  const name = duplicateName(text);
+  if (name !== undefined) {
+    throw new RequestError(`${source}: the name ${quoted(name)} occurs twice in one object`, {
+      advice: "Remove one of the two: which of them counts is not defined.",
+    });
+  }
+  return value;
+}
+
+/** Finds a name that occurs twice in one object of valid JSON. */
+function duplicateName(text: string): string | undefined {
+  /** The names in each object around the place; of an array, `undefined`. */
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text[at]) {
+      case "{":
+        open.push(new Set());
+        break;
+      case "[":
+        open.push(undefined);
+        break;
+      case "}":
+      case "]":
+        open.pop();
+        break;
+      case '"': {
+        const end = endOfString(text, at);
+        const names = open.at(-1);
+        if (names !== undefined && isName(text, end)) {
+          const name = String(JSON.parse(text.slice(at, end + 1)));
+          if (names.has(name)) {
+            return name;
+          }
+          names.add(name);
+        }
+        at = end;
+      }
+    }
+  }
+  return undefined;
+}
+
+/** Returns the place of the quotation mark that ends a string. */
+function endOfString(text: string, start: number): number {
+  let end = start + 1;
+  while (text[end] !== '"') {
+    end += text[end] === "\\" ? 2 : 1;
+  }
+  return end;
+}
+
+/** Whether the string that ends at a place is a name: a colon follows it. */
+function isName(text: string, end: number): boolean {
+  const next = /[^\s]/g;
+  next.lastIndex = end + 1;
+  return next.exec(text)?.[0] === ":";
+}
+
+/**
+ * Requires that a message in JSON has each field once and its numbers in the form of JSON. protobuf-es takes the last of two
+ * names of a field, and any text that JavaScript can convert to a number, such as `"0x10"` or `" 5 "`.
+ *
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON
+ * @param registry the types that an `Any` may contain
+ * @throws {@link RequestError} naming the field
+ */
+export function assertStrictMessage(desc: DescMessage, json: JsonValue, registry: Registry): void {
+  const check = (value: JsonValue, field: DescField) => {
+    if (typeof value === "string" && !isDecimal(value, field.scalar)) {
+      throw new RequestError(`${field.jsonName} must be a decimal number (got ${quoted(value)})`, {
+        advice: "Write digits without spaces, such as 16 or \"16\".",
+      });
+    }
+    return value;
+  };
+  replaceValues(desc, structuredClone(json), registry, { longs: check, integers: check, floats: check, doubles: check });
+}

@@ -1,0 +1,386 @@
+// A program writes its next order into the same object, or passes objects with getters: what a call does is what its arguments were
+// when it was made.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import {
+  type Client,
+  createClient,
+  Order_TimeInForce,
+  Order_Type,
+  openFileJournal,
+  type SeedSigner,
+  Side,
+  signerFromMnemonic,
+} from "tradewire";
+import { TradingDataService } from "tradewire/api";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { CoreService, SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { changing, WAYS, type Way } from "../support/changing-arguments.js";
+import { openMarket } from "../support/devnode.js";
+import { type RecordingNode, startRecordingNode } from "../support/recording-node.js";
+
+let devnode: Devnode;
+let node: RecordingNode;
+let signer: SeedSigner;
+let other: SeedSigner;
+let folder: string;
+beforeAll(async () => {
+  devnode = await startDevnode({ blockMs: 30, segments: 2, blocksPerSegment: 50 });
+  node = await startRecordingNode(devnode.grpcUrl);
+  signer = await signerFromMnemonic(devnode.mnemonic);
+  other = await signerFromMnemonic(devnode.mnemonic, { index: 2 });
+  folder = await mkdtemp(join(tmpdir(), "tradewire-read-once-"));
+});
+afterAll(async () => {
+  await node.close();
+  await devnode.close();
+  await rm(folder, { recursive: true });
+});
+
+const limitOrder = (more: object = {}) => ({
+  case: "orderSubmission" as const,
+  value: {
+    marketId: openMarket,
+    size: 3n,
+    side: Side.BUY,
+    timeInForce: Order_TimeInForce.GTC,
+    type: Order_Type.LIMIT,
+    price: "100",
+    reference: "one",
+    ...more,
+  },
+});
+const leasedOrder = {
+  case: "orderSubmission" as const,
+  value: { marketId: openMarket, size: 3n, side: Side.BUY, type: Order_Type.LIMIT, price: "100" },
+};
+const stopOrders = {
+  case: "stopOrdersSubmission" as const,
+  value: {
+    risesAbove: {
+      trigger: { case: "price" as const, value: "9000000" },
+      orderSubmission: {
+        marketId: openMarket,
+        size: 1n,
+        side: Side.SELL,
+        timeInForce: Order_TimeInForce.IOC,
+        type: Order_Type.MARKET,
+        reduceOnly: true,
+      },
+    },
+  },
+};
+const batch = {
+  case: "batchMarketInstructions" as const,
+  value: { submissions: [limitOrder({ reference: "a" }).value, limitOrder({ reference: "b" }).value] },
+};
+const policy = {
+  maxOrdersPerMinute: 1000,
+  markets: { [openMarket]: { maxSize: "1000", maxNotional: "99999999999", maxPosition: "1000" } },
+};
+const headers = { "x-program": "one" };
+const timeoutMs = 60_000;
+const range = { startTimestamp: 1n, endTimestamp: 2_000_000_000_000_000_000n };
+const party = { partyIds: ["0a".repeat(32)], marketIds: [openMarket] };
+
+/** A public function, and arguments that it takes. */
+interface Door {
+  readonly run: (client: Client, way: Way | "as it was") => Promise<readonly string[]>;
+}
+
+/** Passes arguments to a function, changes them, and waits for what the function does. */
+function door<const A extends unknown[]>(
+  argumentsOf: () => A,
+  call: (client: Client, ...given: A) => Promise<unknown>,
+): Door {
+  return {
+    async run(client, way) {
+      if (way === "as it was") {
+        await call(client, ...argumentsOf());
+        return [];
+      }
+      const given = changing(argumentsOf(), way, new Map<unknown, unknown>([[signer, other]]));
+      node.onRequest = way === "a change while the call waits" ? given.change : () => undefined;
+      const running = call(client, ...given.value);
+      if (way === "a change after the call") {
+        given.change();
+      }
+      try {
+        await running;
+      } finally {
+        node.onRequest = () => undefined;
+      }
+      return given.readMoreThanOnce();
+    },
+  };
+}
+
+/** Reads the first message of a stream, and ends it. */
+async function first(messages: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of messages) {
+    return;
+  }
+}
+
+async function all(messages: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of messages);
+}
+
+/** Only journals of one intent: each run needs its own. */
+let journals = 0;
+const newJournal = () => {
+  journals += 1;
+  return openFileJournal(join(folder, `${journals}.journal`));
+};
+
+async function submitIntent(client: Client, command: typeof batch | typeof stopOrders | ReturnType<typeof limitOrder>) {
+  await using journal = await newJournal();
+  const orders = client.orders({ signer, journal });
+  try {
+    await orders.submit(command, { id: "one" });
+  } finally {
+    orders.close();
+  }
+}
+
+const options = () => ({ signer, timeoutMs, headers });
+
+/** The functions that sign and send. */
+const sending: Readonly<Record<string, Door>> = {
+  sendCommand: door(
+    () => [limitOrder(), options()],
+    (client, ...given) => client.sendCommand(...given),
+  ),
+  "sendCommand, all fields": door(
+    () => [
+      { ...limitOrder({ icebergOpts: { peakSize: 2n, minimumVisibleSize: 1n } }) },
+      { ...options(), type: "sync", version: "TX_VERSION_V3", tid: "a1".repeat(32), maxDifficulty: 25 },
+    ],
+    (client, command, { tid, ...rest }) => client.sendCommand(command, { ...rest, tid: tid.replace(/^../, nextTid()) }),
+  ),
+  "sendCommand, stop orders": door(
+    () => [stopOrders, options()],
+    (client, ...given) => client.sendCommand(...given),
+  ),
+  "sendCommand, a batch": door(
+    () => [batch, options()],
+    (client, ...given) => client.sendCommand(...given),
+  ),
+  "sendCommand until executed": door(
+    () => [limitOrder(), { ...options(), until: "executed" }],
+    (client, ...given) => client.sendCommand(...given),
+  ),
+  signCommand: door(
+    () => [limitOrder(), options()],
+    async (client, ...given) => client.submitTransaction({ tx: await client.signCommand(...given) }),
+  ),
+  "orders.submit": door(
+    () => [limitOrder()],
+    (client, command) => submitIntent(client, command),
+  ),
+  "orders.submit, a batch": door(
+    () => [batch],
+    (client, command) => submitIntent(client, command),
+  ),
+  orders: door(
+    () => [
+      { signer, chainId: devnode.chainId, maxDifficulty: 25 },
+      { id: "one", timeoutMs },
+    ],
+    async (client, ordersOptions, submitOptions) => {
+      await using journal = await newJournal();
+      await using orders = client.orders({ ...ordersOptions, journal });
+      await orders.submit(limitOrder(), submitOptions);
+    },
+  ),
+  "leases.submit": door(
+    () => [leasedOrder, { timeoutMs }],
+    async (client, ...given) => {
+      await using leases = client.leases({ signer, leaseMs: 30_000 });
+      const submitting = leases.submit(...given);
+      await submitting;
+    },
+  ),
+  guard: door(
+    () => [{ signer, policy, chainId: devnode.chainId }],
+    async (client, given) => {
+      const guarding = client.guard(given);
+      await using guard = await guarding;
+      await client.sendCommand(limitOrder(), { signer: guard });
+    },
+  ),
+  "guard.check": door(
+    () => [limitOrder()],
+    async (client, given) => {
+      await using guard = await guardOf(client);
+      await guard.check(given);
+    },
+  ),
+};
+
+let tids = 0;
+const nextTid = () => {
+  tids += 1;
+  return tids.toString(16).padStart(2, "0");
+};
+
+const guardOf = (client: Client) => client.guard({ signer, policy });
+
+/** The functions that read. */
+const reading: Readonly<Record<string, Door>> = {
+  "service, a method": door(
+    () => [
+      { filter: party, pagination: { first: 5, newestFirst: true } },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => client.service(TradingDataService).listOrders(...given),
+  ),
+  "service, a stream": door(
+    () => [{ marketIds: party.marketIds }, { headers, timeoutMs }],
+    (client, ...given) => first(client.service(TradingDataService).observeMarketsDepth(...given)),
+  ),
+  "transport.unary": door(
+    () => [{ partyId: "0a".repeat(32) }],
+    (client, message) =>
+      client.transport.unary(CoreService.method.getSpamStatistics, undefined, timeoutMs, headers, message),
+  ),
+  records: door(
+    () => [{ filter: party }, { headers, timeoutMs, pageSize: 3 }],
+    (client, ...given) => all(client.records(TradingDataService.method.listOrders, ...given)),
+  ),
+  pages: door(
+    () => [
+      { filter: party, pagination: { first: 3 } },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => all(client.pages(TradingDataService.method.listOrders, ...given)),
+  ),
+  listNetworkParameters: door(
+    () => [{ pagination: { first: 3 } }, { headers, timeoutMs }],
+    (client, ...given) => client.listNetworkParameters(...given),
+  ),
+  networkParameters: door(
+    () => [{ headers, timeoutMs, pageSize: 50 }],
+    (client, given) => all(client.networkParameters(given)),
+  ),
+  networkParameter: door(
+    () => ["market.margin.scalingFactors", { headers, timeoutMs }],
+    (client, ...given) => client.networkParameter(...given),
+  ),
+  listStopOrders: door(
+    () => [
+      {
+        pagination: { first: 3 },
+        filter: { ...party, statuses: ["STATUS_PENDING"] as const, dateRange: range, liveOnly: true },
+      },
+      { headers, timeoutMs },
+    ],
+    (client, ...given) => client.listStopOrders(...given),
+  ),
+  stopOrders: door(
+    () => [{ headers, timeoutMs, pageSize: 50, filter: { ...party, dateRange: range } }],
+    (client, given) => all(client.stopOrders(given)),
+  ),
+  listSegments: door(
+    () => [{ headers, timeoutMs }],
+    (client, given) => client.listSegments(given),
+  ),
+  "exportNetworkHistory.toZip": door(
+    () => [
+      { table: "trades", fromBlock: 1, toBlock: 100 },
+      { headers, timeoutMs, snap: true, check: true, extensions: "required", maxRowBytes: 100_000 },
+    ],
+    (client, ...given) => client.exportNetworkHistory(...given).toZip(),
+  ),
+  "exportNetworkHistory.rows": door(
+    () => [{ typed: true, table: "trades" }],
+    (client, given) =>
+      all(client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 100 }).rows({ ...given })),
+  ),
+  "exportNetworkHistory.saveTo": door(
+    () => [{ file: join(folder, "trades.zip") }, { force: true, verify: "content" }],
+    (client, ...given) => client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 100 }).saveTo(...given),
+  ),
+  exportLedgerEntries: door(
+    () => [
+      { partyId: devnode.keys[0] ?? "", dateRange: range },
+      { headers, timeoutMs, maxRowBytes: 9999 },
+    ],
+    (client, ...given) => all(client.exportLedgerEntries(...given).bytes()),
+  ),
+  "exportLedgerEntries.saveTo": door(
+    () => [{ file: join(folder, "ledger.csv") }, { force: true }],
+    (client, ...given) => client.exportLedgerEntries({ partyId: devnode.keys[0] ?? "" }).saveTo(...given),
+  ),
+  events: door(
+    () => [
+      { types: ["beginBlock", "endBlock"], batchSize: 3 },
+      { headers, timeoutMs, reconnect: true, maxWaiting: 50 },
+    ],
+    (client, ...given) => first(client.events(...given)),
+  ),
+  follow: door(
+    () => [
+      { table: "trades", fromBlock: 1, toBlock: 100 },
+      { headers, timeoutMs, extensions: "required" },
+    ],
+    (client, ...given) => first(client.follow(...given)),
+  ),
+  marketUnits: door(
+    () => [openMarket, { headers, timeoutMs }],
+    (client, ...given) => client.marketUnits(...given),
+  ),
+  book: door(
+    () => [openMarket, { headers, timeoutMs }],
+    (client, ...given) => first(client.book(...given)),
+  ),
+  account: door(
+    () => [devnode.keys[0] ?? "", { headers, timeoutMs }],
+    (client, ...given) => first(client.account(...given)),
+  ),
+  checkTransaction: door(
+    () => [{ headers, timeoutMs }],
+    async (client, given) => client.checkTransaction(await client.signCommand(limitOrder(), { signer }), given),
+  ),
+  submitTransaction: door(
+    () => [{ type: SubmitTransactionRequest_Type.SYNC }, { headers, timeoutMs, throwOnRejection: true }],
+    async (client, request, given) => {
+      const read = { ...request, tx: await client.signCommand(limitOrder(), { signer }) };
+      await client.submitTransaction(read, { ...given });
+    },
+  ),
+  lastBlockHeight: door(
+    () => [{ headers, timeoutMs }],
+    (client, given) => client.lastBlockHeight(given),
+  ),
+  spamStatistics: door(
+    () => ["0a".repeat(32), { headers, timeoutMs }],
+    (client, ...given) => client.spamStatistics(...given),
+  ),
+  outcome: door(
+    () => ["AB".repeat(32), { headers, timeoutMs: 300 }],
+    (client, ...given) => client.outcome(...given),
+  ),
+  dataNodeLag: door(
+    () => [{ headers, timeoutMs }],
+    (client, given) => client.dataNodeLag(given),
+  ),
+  status: door(
+    () => [{ timeoutMs }],
+    (client, given) => client.status(given),
+  ),
+};
+
+const clientOf = () => createClient({ grpc: { url: node.grpcUrl } });
+
+describe.each(WAYS)("with %s", (way) => {
+  it.each(Object.entries({ ...sending, ...reading }))("%s does what it was called with", async (_, { run }) => {
+    await using client = clientOf();
+    await run(client, "as it was");
+    const expected = node.takeRequests();
+    expect(await run(client, way)).toEqual([]);
+    expect(node.takeRequests()).toEqual(expected);
+  });
+});
