@@ -5,8 +5,9 @@
 //     [--grpc-url URL --market ID --seed HEX --restart-node COMMAND]
 //
 // A program submits orders as intents to the local node, or to a network's node with --grpc-url, through a proxy that loses
-// answers and cuts connections at random. Program and node are killed again and again, and started again. Afterwards the
-// node's orders are compared with the journal.
+// answers and cuts connections at random. Program and node are killed again and again, and started again. Each loop of the
+// program writes all its orders into one object, and every fifth intent is a stop order. Afterwards the node's orders and stop
+// orders are compared with the journal.
 // The exit code is 1 if an intent was executed twice, is not decided, or ended as the node's orders do not show.
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -47,6 +48,9 @@ const profile = given?.profile ?? (values["grpc-url"] === undefined ? "specifica
 const config = { transport: "grpc", profile };
 const run = given?.run ?? randomBytes(3).toString("hex"); // A network keeps the orders of other runs.
 const nameOf = (n) => `intent-${run}-${n}`;
+const isStopOrder = (n) => n % 5 === 4;
+/** Each order has a price of its own, so that one with the content of another shows. */
+const priceOf = (n) => String((isStopOrder(n) ? 900_000_000 : 1) + n);
 
 /** Submits all intents; what it did before it was killed, the journal knows. */
 async function runProgram({ url, path, seed, marketId, validForBlocks }) {
@@ -79,11 +83,26 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
   }
   let next = 0;
   const submitNext = async () => {
+    const order = { marketId, size: 1n, side: 1, timeInForce: 1, type: 1, price: "", reference: "" };
+    const closing = { marketId, size: 1n, side: 2, timeInForce: 3, type: 2, reduceOnly: true, reference: "" };
+    const trigger = { case: "price", value: "" };
+    const submission = { case: "orderSubmission", value: order };
+    const stopOrder = { case: "stopOrdersSubmission", value: { risesAbove: { trigger, orderSubmission: closing } } };
+    const options = { id: "", timeoutMs: 60_000, validForBlocks };
+    const write = (price, name) => {
+      order.price = price;
+      trigger.value = price;
+      order.reference = name;
+      closing.reference = name;
+      options.id = name;
+    };
     for (let n = next++; n < count; n = next++) {
-      const value = { marketId, size: 1n, side: 1, timeInForce: 1, type: 1, price: "1", reference: nameOf(n) };
-      const submit = () =>
-        orders.submit({ case: "orderSubmission", value }, { id: nameOf(n), timeoutMs: 60_000, validForBlocks });
-      await retried(submit);
+      await retried(() => {
+        write(priceOf(n), nameOf(n));
+        const submitting = orders.submit(isStopOrder(n) ? stopOrder : submission, options);
+        write("7", "of nobody"); // What it is after the call does not matter.
+        return submitting;
+      });
     }
   };
   await Promise.all(Array.from({ length: parallel }, submitNext));
@@ -250,10 +269,24 @@ async function main() {
     await Promise.all(stops.map((stop) => stop()));
     await sleep(5000); // Blocks that may still hold a transaction.
     const executed = new Map();
-    for await (const { node: record } of direct.records(TradingDataService.method.listOrders, {
-      filter: { marketIds: [marketId] },
-    })) {
-      executed.set(record.reference, (executed.get(record.reference) ?? 0) + 1);
+    const mixed = [];
+    const note = (reference, price) => {
+      executed.set(reference, (executed.get(reference) ?? 0) + 1);
+      const n = Number(new RegExp(`^intent-${run}-(\\d+)$`).exec(reference)?.[1] ?? Number.NaN);
+      if (reference === "of nobody" || (!Number.isNaN(n) && price !== priceOf(n))) {
+        mixed.push({ reference, price });
+      }
+    };
+    const filter = { marketIds: [marketId] };
+    for await (const { node: record } of direct.records(TradingDataService.method.listOrders, { filter })) {
+      if (record.type === 1) {
+        note(record.reference, record.price);
+      }
+    }
+    for await (const { node: record } of direct.records(TradingDataService.method.listStopOrders, { filter })) {
+      if (record.stopOrder.status !== 6) {
+        note(record.submission.reference, record.stopOrder.trigger.value); // It was not rejected.
+      }
     }
     const journal = await openFileJournal(path);
     const endings = {};
@@ -280,9 +313,9 @@ async function main() {
       seconds: Math.round((performance.now() - began) / 1000),
     });
     console.table(endings);
-    console.table({ intents: count, "executed twice": twice, undecided: open, wrong: wrong.length });
-    console.log(wrong.slice(0, 10));
-    process.exitCode = twice + open + wrong.length === 0 ? 0 : 1;
+    console.table({ intents: count, "executed twice": twice, open, wrong: wrong.length + mixed.length });
+    console.log([...wrong, ...mixed].slice(0, 10));
+    process.exitCode = twice + open + wrong.length + mixed.length === 0 ? 0 : 1;
     await journal[Symbol.asyncDispose]();
     await direct.close();
   } finally {

@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { createRowBuffer } from "../csv/csv-parser.js";
 import { decodeCsv } from "../csv/decode-csv.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
@@ -66,6 +67,9 @@ export async function mergeArchives(
   target: SaveTarget,
   options: MergeOptions = {},
 ): Promise<SavedArchive> {
+  sources = snapshot(sources);
+  target = snapshot(target);
+  options = snapshot(options);
   assertKnownKeys("options", options, { force: true, profile: true, maxRowBytes: true, signal: true });
   const { force = false, profile = "specification", ...reading } = options;
   assertOneOf("force", force, [true, false]);

@@ -12,7 +12,9 @@ import { SEED_VARIABLE } from "../config/config-sources.js";
 import { RequestError } from "../errors/index.js";
 import { quotedPath } from "../errors/node-errors.js";
 import { connectSigner } from "../index.js";
+import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/json-values.js";
+import { assertStrictMessage, parseStrictJson } from "../json/strict-json.js";
 import { type CommandInit, type Signer, signerFromEnvironment, signerFromKeyFile } from "../transaction/index.js";
 import { checkFields } from "./api/request-fields.js";
 import { readText, STANDARD } from "./command-files.js";
@@ -67,23 +69,19 @@ export function requestJson(request: SubmitTransactionRequest): JsonValue {
 }
 
 function parse(content: string, source: string): JsonObject {
-  let value: JsonValue;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    throw new RequestError(`${source}: not valid JSON`, {
+  const refused = (what: string) =>
+    new RequestError(`${source}: ${what}`, {
       advice: "Use one JSON object: a command, or the output of `tradewire sign`.",
     });
-  }
+  const value = parseStrictJson(content, source, () => refused("not valid JSON"));
   if (!isJsonObject(value)) {
-    throw new RequestError(`${source}: not a JSON object`, {
-      advice: "Use one JSON object: a command, or the output of `tradewire sign`.",
-    });
+    throw refused("not a JSON object");
   }
   return value;
 }
 
 function message<Desc extends DescMessage>(desc: Desc, json: JsonObject, source: string): MessageShape<Desc> {
+  assertStrictMessage(desc, json, knownTypes, source);
   try {
     return fromJson(desc, json);
   } catch (reason) {

@@ -215,9 +215,9 @@ function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestC
  * const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
  * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
  */
-export function createClient(config: ClientConfig, givenOptions: TransportOptions = {}): Client {
+export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
-  const options = snapshot(givenOptions);
+  options = snapshot(options);
   const { onRetry, onNodeChange } = isolateHooks(options.hooks ?? {});
   let nodes: Nodes | undefined;
   const gateOf = (opened: readonly OpenNode[]) => {

@@ -5,7 +5,6 @@ import { describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
 import { integer, isUnknownKey, objectSchema, strictObject } from "../input/schemas.js";
-import { integer, isUnknownKey, objectSchema } from "../input/schemas.js";
 import { snapshot } from "../input/snapshot.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { profiles } from "../schema/profile.js";
@@ -709,8 +708,8 @@ export function readConfig(config: unknown): Config {
  * @throws {@link RequestError} as `readConfig` does, with the source of each invalid value
  * @internal
  */
-export function parseConfig(given: unknown, origins: ConfigOrigins): Config {
-  const config = snapshot(given);
+export function parseConfig(config: unknown, origins: ConfigOrigins): Config {
+  config = snapshot(config);
   const result = v.safeParse(configSchema, config);
   const conflicts = result.success ? conflictsOf(result.output) : [];
   if (result.success && conflicts.length === 0) {

@@ -8,7 +8,7 @@ import {
   type DescMethodBiDiStreaming,
   type DescMethodServerStreaming,
   type DescService,
-  fromJsonString,
+  fromJson,
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
@@ -19,6 +19,7 @@ import { parseHttpCall } from "../http-rule/http-call.js";
 import { responsePart } from "../http-rule/http-rule.js";
 import { matchPath } from "../http-rule/path-template.js";
 import { knownTypes } from "../json/any.js";
+import { assertStrictMessage, parseStrictJson } from "../json/strict-json.js";
 import type { FailureInjector } from "./failure-injection.js";
 import { errorJson, gatewayRoutes, messageJson, TERSE_PATH } from "./gateway.js";
 
@@ -134,7 +135,9 @@ async function* parseRequests<I extends DescMessage>(
   for await (const [data] of frames) {
     let request: MessageShape<I>;
     try {
-      request = fromJsonString(input, String(data), { registry: knownTypes, ignoreUnknownFields: true });
+      const json = parseStrictJson(String(data), "the frame", () => new Error("it is not JSON"));
+      assertStrictMessage(input, json, knownTypes, "the frame");
+      request = fromJson(input, json, { registry: knownTypes, ignoreUnknownFields: true });
     } catch (reason) {
       const message = reason instanceof Error ? reason.message : String(reason);
       abort.abort(new ConnectError(`the frame is not a valid request: ${message}`, Code.InvalidArgument));

@@ -26,6 +26,7 @@ import { matchPath } from "../http-rule/path-template.js";
 import { anyToObject, knownTypes } from "../json/any.js";
 import { toErrorObject } from "../json/envelope.js";
 import { isJsonObject } from "../json/json-values.js";
+import { parseStrictJson } from "../json/strict-json.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import type { Profile } from "../schema/profile.js";
 
@@ -265,11 +266,8 @@ export async function readBody(request: IncomingMessage): Promise<Pick<HttpCall,
 }
 
 function parseBody(bytes: Buffer): JsonValue {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    throw new ConnectError("the body is not valid JSON", Code.InvalidArgument);
-  }
+  const invalid = () => new ConnectError("the body is not valid JSON", Code.InvalidArgument);
+  return parseStrictJson(bytes.toString(), "the body", invalid);
 }
 
 /**

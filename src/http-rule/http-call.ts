@@ -17,6 +17,7 @@ import { RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/json-values.js";
 import { requestToJson } from "../json/message-json.js";
+import { assertStrictMessage } from "../json/strict-json.js";
 import { type HttpBinding, type HttpCall, hasRawRequest } from "./http-rule.js";
 import { expandPath, matchPath } from "./path-template.js";
 import { assertKnownEnums, findField, setField, writeQuery } from "./request-fields.js";
@@ -202,6 +203,7 @@ export function parseHttpCall<I extends DescMessage>(
   if (knownEnums && !hasRawRequest(desc, rule)) {
     assertKnownEnums(desc, json);
   }
+  assertStrictMessage(desc, json, knownTypes, "the request");
   try {
     return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
   } catch (cause) {

@@ -1,4 +1,5 @@
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError, invalidValueError } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { valueTypes } from "../postgres/value-types.js";
 import type { Journal } from "./journal.js";
 import { assertJournalTable } from "./journal-table.js";
@@ -56,6 +57,7 @@ const TABLE_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
  * const journal = await openPostgresJournal(new pg.Pool({ connectionString }));
  */
 export async function openPostgresJournal(pool: JournalPool, options: PostgresJournalOptions = {}): Promise<Journal> {
+  options = snapshot(options);
   assertObject("pool", pool);
   if (typeof pool.connect !== "function") {
     throw invalidTypeError(

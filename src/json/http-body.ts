@@ -6,7 +6,7 @@ import { responseError, unexpectedContentType } from "../errors/call-errors.js";
 import { ProtocolError } from "../errors/index.js";
 import { anyFromObject, knownTypes } from "./any.js";
 import { decodeBase64, isJsonObject } from "./json-values.js";
-import { encodeUnknownEnumName, exactLong, replaceValues } from "./protobuf-json.js";
+import { encodeUnknownEnumName, exactInteger, replaceValues } from "./protobuf-json.js";
 
 /** The maximum number of consecutive chunks without data. Without it, a stream of empty chunks would never end. */
 const MAX_EMPTY_CHUNKS = 1000;
@@ -124,7 +124,11 @@ export function extension(json: JsonValue): Any {
   if (!isJsonObject(json) || typeof json["@type"] !== "string") {
     throw brokenBody("an extension of a chunk has no @type");
   }
-  replaceValues(AnySchema, json, knownTypes, { enums: encodeUnknownEnumName, longs: exactLong });
+  replaceValues(AnySchema, json, knownTypes, {
+    enums: encodeUnknownEnumName,
+    integers: exactInteger,
+    longs: exactInteger,
+  });
   return anyFromObject({ ...json, "@type": json["@type"] });
 }
 export function brokenBody(summary: string): ProtocolError {

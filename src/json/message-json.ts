@@ -21,7 +21,7 @@ import { isJsonObject } from "./json-values.js";
 import {
   decodeUnknownEnumName,
   encodeUnknownEnumName,
-  exactLong,
+  exactInteger,
   nearestFloat,
   replaceValues,
   signedZero,
@@ -77,7 +77,7 @@ export function parseResponseJson(bytes: Uint8Array): JsonValue {
 }
 
 /** The values of a response that protobuf-es would lose, round or reject. */
-const INCOMING = { enums: encodeUnknownEnumName, longs: exactLong, floats: nearestFloat };
+const INCOMING = { enums: encodeUnknownEnumName, integers: exactInteger, longs: exactInteger, floats: nearestFloat };
 /** The values that protobuf-es would format differently from their original. */
 const OUTGOING = { enums: decodeUnknownEnumName, floats: signedZero, doubles: signedZero };
 

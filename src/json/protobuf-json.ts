@@ -16,16 +16,25 @@ import { isJsonObject } from "./json-values.js";
 /** Functions that return the replacement of a value, by the kind of its field. Values of other kinds remain unchanged. */
 export interface Replacements {
   readonly enums?: (value: JsonValue, field: DescField, type: DescEnum) => JsonValue;
+  /** For integers of 32 bits. */
+  readonly integers?: (value: JsonValue, field: DescField) => JsonValue;
   /** For integers of 64 bits. */
   readonly longs?: (value: JsonValue, field: DescField) => JsonValue;
   readonly floats?: (value: JsonValue, field: DescField) => JsonValue;
   readonly doubles?: (value: JsonValue, field: DescField) => JsonValue;
-  /** Is called with the type of each message that has fields, at any depth. */
-  readonly onMessage?: (type: DescMessage) => void;
+  /** Is called with each message that has fields, at any depth. */
+  readonly onMessage?: (type: DescMessage, value: JsonObject) => void;
 }
 
+type NumberKind = "integers" | "longs" | "floats" | "doubles";
+
 /** The kinds of the scalars that can be replaced. */
-const KINDS: Partial<Record<ScalarType, "longs" | "floats" | "doubles">> = {
+const KINDS: Partial<Record<ScalarType, NumberKind>> = {
+  [ScalarType.INT32]: "integers",
+  [ScalarType.UINT32]: "integers",
+  [ScalarType.SINT32]: "integers",
+  [ScalarType.FIXED32]: "integers",
+  [ScalarType.SFIXED32]: "integers",
   [ScalarType.INT64]: "longs",
   [ScalarType.UINT64]: "longs",
   [ScalarType.SINT64]: "longs",
@@ -66,7 +75,7 @@ export function replaceValues(
     if (hasCustomJsonRepresentation(type)) {
       return value;
     }
-    replacements.onMessage?.(type);
+    replacements.onMessage?.(type, value);
     const fields = replaceable(type);
     for (const name of Object.keys(value)) {
       const each = fields.get(name);
@@ -140,7 +149,7 @@ function replaceable(type: DescMessage): ReadonlyMap<string, DescField> {
   return byName;
 }
 
-function kindOf(type: ScalarType | undefined): "longs" | "floats" | "doubles" | undefined {
+function kindOf(type: ScalarType | undefined): NumberKind | undefined {
   return type === undefined ? undefined : KINDS[type];
 }
 
@@ -234,14 +243,36 @@ function numberOfUnknown(name: string, field: DescField): number {
 }
 
 /**
- * Throws if a 64-bit integer was sent as a JSON number that JSON.parse may have rounded.
+ * Returns whether JavaScript converts a text to a number although it has not the form of one in JSON, such as `0x10` or ` 5 `.
+ *
+ * @param text the text of a field in Protobuf's JSON
+ * @param type the type of the field; integers of 64 bits have no exponent and no decimals
+ * @returns whether it is such a text
+ */
+export function isForeignNumber(text: string, type: ScalarType | undefined): boolean {
+  const form = kindOf(type) === "longs" ? INTEGER : NUMBER;
+  return !form.test(text) && Number.isFinite(Number(text));
+}
+
+const INTEGER = /^-?(0|[1-9]\d*)$/;
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+
+/**
+ * Throws if an integer was sent in another form than that of JSON, or one of 64 bits as a JSON number that JSON.parse may have
+ * rounded.
  *
  * @param value the value in Protobuf's JSON
  * @param field the field, for the error
  * @returns the value
- * @throws {@link ProtocolError} if it is a number beyond 2^53
+ * @throws {@link ProtocolError} if it is a number beyond 2^53, or a text that is no decimal number
  */
-export function exactLong(value: JsonValue, { name }: DescField): JsonValue {
+export function exactInteger(value: JsonValue, { name, scalar }: DescField): JsonValue {
+  if (typeof value === "string" && isForeignNumber(value, scalar)) {
+    throw new ProtocolError(`${name} must be a decimal integer (got ${JSON.stringify(value.slice(0, 40))})`, {
+      code: Code.Internal,
+      advice: "The node's response does not match its definition. Report this to the operator of the node.",
+    });
+  }
   if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
     throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which loses precision`, {
       code: Code.Internal,

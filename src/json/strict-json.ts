@@ -1,20 +1,25 @@
-import { type DescField, type DescMessage, type JsonValue, type Registry, ScalarType } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { isJsonObject } from "./json-values.js";
-import { isDecimal, replaceValues } from "./protobuf-json.js";
+import { isForeignNumber, replaceValues } from "./protobuf-json.js";
 
 /**
  * Parses JSON that a user has written, such as a command. `JSON.parse` would take the last of several members with one name.
  *
  * @param text the JSON
  * @param source its name in errors, such as `the request`
+ * @param invalid returns the error for text that is not JSON
  * @returns the value
- * @throws SyntaxError if it is not JSON
+ * @throws the error of `invalid`
  * @throws {@link RequestError} if an object has two members with one name
  */
-export function parseStrictJson(text: string, source: string): JsonValue {
-  const value: JsonValue = JSON.parse(text);
+export function parseStrictJson(text: string, source: string, invalid: () => Error): JsonValue {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw invalid();
+  }
   const name = duplicateName(text);
   if (name !== undefined) {
     throw new RequestError(`${source}: the name ${quoted(name)} occurs twice in one object`, {
@@ -80,16 +85,28 @@ function isName(text: string, end: number): boolean {
  * @param desc the message's descriptor
  * @param json the message in Protobuf's JSON
  * @param registry the types that an `Any` may contain
+ * @param source the name of the JSON in errors, such as `the request`
  * @throws {@link RequestError} naming the field
  */
-export function assertStrictMessage(desc: DescMessage, json: JsonValue, registry: Registry): void {
+export function assertStrictMessage(desc: DescMessage, json: JsonValue, registry: Registry, source: string): void {
   const check = (value: JsonValue, field: DescField) => {
-    if (typeof value === "string" && !isDecimal(value, field.scalar)) {
-      throw new RequestError(`${field.jsonName} must be a decimal number (got ${quoted(value)})`, {
-        advice: "Write digits without spaces, such as 16 or \"16\".",
+    if (typeof value === "string" && isForeignNumber(value, field.scalar)) {
+      throw new RequestError(`${source}: ${field.jsonName} must be a decimal number (got ${quoted(value)})`, {
+        advice: 'Write digits without spaces, such as 16 or "16".',
       });
     }
     return value;
   };
-  replaceValues(desc, structuredClone(json), registry, { longs: check, integers: check, floats: check, doubles: check });
+  const onMessage = ({ fields }: DescMessage, message: JsonObject) => {
+    const twice = fields.find(
+      ({ jsonName, name }) => jsonName !== name && Object.hasOwn(message, jsonName) && Object.hasOwn(message, name),
+    );
+    if (twice !== undefined) {
+      throw new RequestError(`${source}: ${twice.jsonName} and ${twice.name} are the same field`, {
+        advice: "Remove one of the two: which of them counts is not defined.",
+      });
+    }
+  };
+  const numbers = { integers: check, longs: check, floats: check, doubles: check };
+  replaceValues(desc, structuredClone(json), registry, { ...numbers, onMessage });
 }

@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { assertKnownKeys, assertText, parseSignal } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
 import type { ConnectSignerOptions, RemoteSigner } from "./signer-types.js";
@@ -24,6 +25,7 @@ const loadConnection = lazily(() => import("./remote-signer.js"));
  * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
  */
 export async function connectSigner(path: string, options: ConnectSignerOptions = {}): Promise<RemoteSigner> {
+  options = snapshot(options);
   assertText("the path of the socket", path, "/run/user/1000/tradewire.sock");
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });
   const signal = parseSignal(options.signal);

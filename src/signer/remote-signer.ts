@@ -1,3 +1,4 @@
+import { withSnapshots } from "../input/snapshot.js";
 import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
@@ -43,7 +44,7 @@ export async function openRemoteSigner(
   const { publicKey, chainId } = known;
   const disconnect = async () => close();
 
-  return Object.freeze({
+  const remote: RemoteSigner = withSnapshots<RemoteSigner>({
     publicKey,
     chainId,
 
@@ -97,6 +98,7 @@ export async function openRemoteSigner(
     close: disconnect,
     [Symbol.asyncDispose]: disconnect,
   });
+  return Object.freeze(remote);
 }
 
 function parseTimeout(timeoutMs: number): number {

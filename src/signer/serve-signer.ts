@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import {
   assertChainId,
   assertFunction,
@@ -31,6 +32,7 @@ const loadServer = lazily(() => import("./signer-server.js"));
  * await using server = await serveSigner({ guard, chainId: "chain-1", listen: "/run/user/1000/tradewire.sock" });
  */
 export async function serveSigner(options: ServeSignerOptions): Promise<SignerServer> {
+  options = snapshot(options);
   assertKnownKeys("options", options, {
     guard: true,
     chainId: true,

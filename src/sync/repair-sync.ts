@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { assertKnownKeys, parseSignal } from "../input/assert.js";
 import { throwIfAborted } from "../signal/wait.js";
 import { assertSameChain } from "./divergence.js";
@@ -45,6 +46,8 @@ export interface Repaired extends Pick<SyncSummary, "units" | "rows"> {
  * await repairSync(client, { sink: duckdbSink("history.duckdb"), units: listed.map(({ entry }) => entry) });
  */
 export function repairSync(clients: SyncClient | readonly SyncClient[], options: RepairOptions): Promise<Repaired> {
+  clients = snapshot(clients);
+  options = snapshot(options);
   const sink = options?.sink;
   return withSink(sink, async () => {
     assertKnownKeys("options", options, { sink: true, units: true, signal: true, hooks: true });

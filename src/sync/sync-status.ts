@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { MAX_SEGMENTS } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import { assertKnownKeys, parsePositiveInteger, parseSignal } from "../input/assert.js";
@@ -62,6 +63,7 @@ export interface SyncStatus {
  * const { tables, divergence } = await syncStatus(sink, { clients: client });
  */
 export function syncStatus(sink: Sink, options: StatusOptions = {}): Promise<SyncStatus> {
+  options = snapshot(options);
   return withSink(sink, async () => {
     assertKnownKeys("options", options, { clients: true, tables: true, range: true, limit: true, signal: true });
     const given = options.tables && parseTables(options.tables);

@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import { CanceledError, SinkError } from "../errors/index.js";
 import type { TableName } from "../schema/table-names.js";
@@ -52,6 +53,8 @@ export async function syncHistory(
   clients: SyncClient | readonly SyncClient[],
   options: SyncOptions,
 ): Promise<SyncSummary> {
+  clients = snapshot(clients);
+  options = snapshot(options);
   return withSink(options?.sink, async () => {
     const parsed = parseSyncOptions(options);
     const nodes = parseClients(clients);

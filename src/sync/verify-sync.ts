@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import { RequestError, SinkError } from "../errors/index.js";
 import { isTransient } from "../errors/reaction.js";
@@ -111,6 +112,7 @@ interface Findings {
  * const { unsound } = await verifySync(sink, { clients: client, deep: true });
  */
 export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Verification> {
+  options = snapshot(options);
   return withSink(sink, async () => {
     assertKnownKeys("options", options, OPTIONS);
     assertOneOf("deep", options.deep, [true, false]);

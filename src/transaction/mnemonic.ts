@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertString, invalidValueError } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
@@ -31,6 +32,7 @@ const loadBip39 = lazily(() => Promise.all([import("@scure/bip39"), import("@scu
  * using signer = await signerFromMnemonic(words, { index: 2 });
  */
 export async function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = {}): Promise<SeedSigner> {
+  options = snapshot(options);
   const [{ mnemonicToSeed, validateMnemonic }, { wordlist }] = await loadBip39();
   await loadCurve();
   assertString("the mnemonic", mnemonic);

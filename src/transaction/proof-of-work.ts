@@ -1,3 +1,4 @@
+import { snapshot } from "../input/snapshot.js";
 import { CanceledError, RequestError } from "../errors/index.js";
 import { assertObject, invalidValueError } from "../input/assert.js";
 import { encodeHex } from "./hex.js";
@@ -95,6 +96,7 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
  * const { nonce } = await solveProofOfWork({ blockHash, tid, difficulty: 15, signal: AbortSignal.timeout(10_000) });
  */
 export async function solve(options: SolveOptions): Promise<ProofOfWork> {
+  options = snapshot(options);
   assertObject("options", options);
   const { difficulty, signal, threads = availableParallelism(), startNonce = 0n, maxDifficulty = 256 } = options;
   const prefix = messagePrefix(options);

@@ -158,6 +158,8 @@ function requirePublicKey(publicKey: string): void {
  * const { inputData, problems } = await openTransaction(tx, { chainId: "chain-1" });
  */
 export async function openTransaction(tx: Transaction, chain: Chain): Promise<OpenedTransaction> {
+  const given = snapshotData(tx);
+  const namedChain = snapshot(chain);
   const { openTransactionSync } = await loadCommandCode();
-  return openTransactionSync(tx, chain);
+  return openTransactionSync(given, namedChain);
 }

@@ -19,6 +19,7 @@ import { RequestError, TradewireError } from "../errors/index.js";
 import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-rules.js";
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../input/assert.js";
 import { lazily, startLoading } from "../input/lazy.js";
+import { snapshot, snapshotData } from "../input/snapshot.js";
 import { knownTypes } from "../json/any.js";
 import { createLazyController } from "../signal/abort.js";
 import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
@@ -222,8 +223,13 @@ export function createTransport(
   const transport = withRequestErrors(withDeadline);
   // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
   const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
-  const closable = closing(observed, endpoint.name, createLazyController);
-  return httpRules === undefined ? closable : withHttpRules(closable, httpRules);
+  const { unary, ...closable } = closing(observed, endpoint.name, createLazyController);
+  const reading: ClosableTransport = {
+    ...closable,
+    unary: (method, signal, timeoutMs, header, message, contextValues) =>
+      unary(method, signal, timeoutMs, snapshot(header), snapshotData(message), contextValues),
+  };
+  return httpRules === undefined ? reading : withHttpRules(reading, httpRules);
 }
 
 /** Makes each call by the HTTP rule that replaces its method's, around all that asks whether a method is read-only. */

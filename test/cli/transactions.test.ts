@@ -207,6 +207,12 @@ test.each([
     'unknown field "stopOrders" in vega.commands.v1.InputData\nDid you mean stopOrdersSubmission?',
   ],
   ['{"nonce": "1", "stopOrdersCancellation": {}}', "blockHeight and nonce are not part of a command"],
+  ['{"orderSubmission": {"size": "0x10"}}', 'size must be a decimal number (got "0x10")'],
+  ['{"orderSubmission": {"size": "0b11"}}', "size must be a decimal number"],
+  ['{"orderSubmission": {"size": " 5 "}}', "size must be a decimal number"],
+  ['{"orderSubmission": {"size": "1", "size": "100"}}', 'the name "size" occurs twice'],
+  ['{"orderSubmission": {"marketId": "a", "market_id": "b"}}', "marketId and market_id are the same field"],
+  ['{"tx": {"pow": {"nonce": "0x10"}}}', "nonce must be a decimal number"],
   ['{"stopOrdersSubmission": {}}', "stopOrdersSubmission must contain risesAbove, fallsBelow or"],
 ])("a file of %s is refused: %s", async (content, reason) => {
   const outcome = await run(["submit", await write("wrong.json", content), ...over("rest")]);

@@ -105,6 +105,10 @@ describe("httpBodyFromJson", () => {
       "value is a JSON number beyond 2^53, near 9007199254740992, which loses precision",
       { extensions: [{ "@type": "type.googleapis.com/google.protobuf.Int64Value", value: 2 ** 53 }] },
     ],
+    [
+      'value must be a decimal integer (got "0x10")',
+      { extensions: [{ "@type": "type.googleapis.com/google.protobuf.Int64Value", value: "0x10" }] },
+    ],
   ])("refuses: %s", (summary, json) => {
     expect(() => httpBodyFromJson(json)).toThrow(expect.objectContaining({ name: "ProtocolError", summary }));
   });

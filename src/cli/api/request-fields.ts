@@ -10,6 +10,7 @@ import { closestName, quoted, suggestNames } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
 import { findField } from "../../http-rule/request-fields.js";
 import { isJsonObject } from "../../json/json-values.js";
+import { parseStrictJson } from "../../json/strict-json.js";
 
 /**
  * Applies the values of `--set` to the JSON of a message.
@@ -148,13 +149,11 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
 }
 
 function parsed(text: string, where: string): JsonValue {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new RequestError(`${where}: a message field must be JSON (got ${quoted(text)})`, {
+  const invalid = () =>
+    new RequestError(`${where}: a message field must be JSON (got ${quoted(text)})`, {
       advice: "Write JSON, or set the fields of the message one by one, with dots in the path.",
     });
-  }
+  return parseStrictJson(text, where, invalid);
 }
 
 const named = (...names: string[]): ReadonlySet<string> => new Set(names.map((name) => `google.protobuf.${name}`));

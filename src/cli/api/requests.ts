@@ -2,6 +2,7 @@ import { type DescMessage, fromJson, type JsonValue, type MessageShape, type Reg
 import { RequestError } from "../../errors/index.js";
 import { quotedPath } from "../../errors/node-errors.js";
 import { isJsonObject } from "../../json/json-values.js";
+import { assertStrictMessage, parseStrictJson } from "../../json/strict-json.js";
 import { MAX_TEXT_BYTES, readBytes, readText, STANDARD } from "../command-files.js";
 import type { InputContext } from "../output.js";
 import { checkFields, setFields } from "./request-fields.js";
@@ -76,6 +77,7 @@ export function requestOf<I extends DescMessage>(
     setFields(desc, json, settings);
   }
   checkFields(desc, json, source);
+  assertStrictMessage(desc, json, registry, source);
   try {
     return fromJson(desc, json, { registry });
   } catch (cause) {
@@ -87,13 +89,11 @@ export function requestOf<I extends DescMessage>(
 }
 
 function parse(text: string, source: string): JsonValue {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new RequestError(`${source} is not valid JSON`, {
+  const invalid = () =>
+    new RequestError(`${source} is not valid JSON`, {
       advice: 'Use Protobuf JSON, such as \'{"pagination": {"first": 5}}\', or @FILE, or - for standard input.',
     });
-  }
+  return parseStrictJson(text, source, invalid);
 }
 
 /** The input of a call that streams its requests. */

@@ -13,6 +13,7 @@ import {
   serveSigner,
   withSharedCount,
 } from "../../index.js";
+import { parseStrictJson } from "../../json/strict-json.js";
 import { namedChain, requireChain } from "../../transaction/signing-chain.js";
 import { commandClient } from "../client.js";
 import { chainIdOption, clientConfig, clientOptions } from "../client-options.js";
@@ -88,15 +89,11 @@ async function runSigner(options: SignerOptions, context: CommandContext): Promi
 
 async function readPolicy(path: string): Promise<Policy> {
   const content = await readTrustedFile(path, { kind: "a policy", maxBytes: MAX_POLICY_BYTES });
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    throw new RequestError(`${shownPath(path)}: not valid JSON`, {
+  const invalid = () =>
+    new RequestError(`${shownPath(path)}: not valid JSON`, {
       advice: "Write a policy as described in docs/guards.md.",
     });
-  }
-  return parsePolicy(value, path);
+  return parsePolicy(parseStrictJson(content, shownPath(path), invalid), path);
 }
 
 /** Adds the commands for the operator, and for stopping all programs. */

@@ -1,3 +1,4 @@
+import { snapshot } from "../../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
 import { SinkError } from "../../errors/index.js";
@@ -40,6 +41,8 @@ import { storePlan } from "./stored-plan.js";
  * const { failed } = await queueSync(client, { sink: postgresSink("postgres://me@db.example/history") });
  */
 export function queueSync(clients: SyncClient | readonly SyncClient[], options: QueueOptions): Promise<SyncSummary> {
+  clients = snapshot(clients);
+  options = snapshot(options);
   const sink = options?.sink;
   return withSink(sink, async () => {
     const parsed = parseQueueOptions(options);

@@ -1,3 +1,4 @@
+import { snapshot } from "../../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../errors/index.js";
 import { monotonicMs, randomUUID } from "../../runtime/index.js";
@@ -49,6 +50,8 @@ export interface WorkerSummary {
  * await runWorker(client, { sink: postgresSink("postgres://me@db.example/history"), signal });
  */
 export function runWorker(clients: SyncClient | readonly SyncClient[], options: WorkerOptions): Promise<WorkerSummary> {
+  clients = snapshot(clients);
+  options = snapshot(options);
   const sink = options?.sink;
   return withSink(sink, async () => {
     const checked = parseWorkerOptions(options);

@@ -6,6 +6,7 @@ import {
   TradingDataService,
 } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
+import { snapshotData } from "../../input/snapshot.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { beforeSendKey } from "../call-context.js";
 import { streamOf } from "../message-streams.js";
@@ -68,7 +69,7 @@ export function withRequestChecks(
       if (check === undefined) {
         return transport.unary(method, signal, timeoutMs, header, message, contextValues);
       }
-      const request = create(method.input, message);
+      const request = create(method.input, snapshotData(message));
       const startedAt = monotonicMs();
       for (;;) {
         const isLimited = timeoutMs !== undefined && timeoutMs > 0;

@@ -1,3 +1,4 @@
+import { snapshot } from "../../../input/snapshot.js";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
@@ -68,6 +69,7 @@ interface CompactionContext {
  * const { joined, files } = await compactParquet("history", { rowsPerFile: 1_000_000 });
  */
 export async function compactParquet(folder: string, options: CompactOptions = {}): Promise<Compacted> {
+  options = snapshot(options);
   assertKnownKeys("options", options, { tables: true, rowsPerFile: true, memoryLimit: true, signal: true });
   const { memoryLimit = MEMORY_LIMIT } = options;
   assertText("the folder of Parquet files", folder, "history");
