@@ -1,9 +1,9 @@
-import { snapshot } from "../input/snapshot.js";
 import { createRowBuffer } from "../csv/csv-parser.js";
 import { decodeCsv } from "../csv/decode-csv.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { readTarget, type SaveTarget } from "../file/save-target.js";
 import { assertArray, assertKnownKeys, assertOneOf, assertText } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { Bytes } from "../runtime/bytes.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { inMemory, type OpenFile, openFile } from "../zip/archive-source.js";

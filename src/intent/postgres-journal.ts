@@ -1,6 +1,7 @@
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError, invalidValueError } from "../input/assert.js";
 import { snapshot } from "../input/snapshot.js";
 import { valueTypes } from "../postgres/value-types.js";
+
 import type { Journal } from "./journal.js";
 import { assertJournalTable } from "./journal-table.js";
 

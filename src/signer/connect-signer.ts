@@ -1,6 +1,6 @@
-import { snapshot } from "../input/snapshot.js";
 import { assertKnownKeys, assertText, parseSignal } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
+import { snapshot } from "../input/snapshot.js";
 import type { ConnectSignerOptions, RemoteSigner } from "./signer-types.js";
 
 /** The time for a response of the signer, in milliseconds. */

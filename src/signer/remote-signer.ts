@@ -1,8 +1,8 @@
-import { withSnapshots } from "../input/snapshot.js";
 import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
 import { assertKnownKeys, invalidTypeError, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
+import { withSnapshots } from "../input/snapshot.js";
 import { Bytes, isBytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { decodeHex } from "../transaction/hex.js";

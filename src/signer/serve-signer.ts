@@ -1,4 +1,3 @@
-import { snapshot } from "../input/snapshot.js";
 import {
   assertChainId,
   assertFunction,
@@ -9,6 +8,7 @@ import {
   parseSignal,
 } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
+import { snapshot } from "../input/snapshot.js";
 import { readSigner } from "../transaction/transaction.js";
 import type { ServeSignerOptions, SignerServer } from "./signer-types.js";
 

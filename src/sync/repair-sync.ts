@@ -1,5 +1,5 @@
-import { snapshot } from "../input/snapshot.js";
 import { assertKnownKeys, parseSignal } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { throwIfAborted } from "../signal/wait.js";
 import { assertSameChain } from "./divergence.js";
 import { readHistory } from "./node-history.js";

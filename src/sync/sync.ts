@@ -1,6 +1,6 @@
-import { snapshot } from "../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import { CanceledError, SinkError } from "../errors/index.js";
+import { snapshot } from "../input/snapshot.js";
 import type { TableName } from "../schema/table-names.js";
 import { linkedController } from "../signal/abort.js";
 import { wait } from "../signal/wait.js";

@@ -1,6 +1,6 @@
-import { snapshot } from "../input/snapshot.js";
 import { CanceledError, RequestError } from "../errors/index.js";
 import { assertObject, invalidValueError } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { encodeHex } from "./hex.js";
 import { sha3 } from "./node-crypto.js";
 import {

@@ -1,7 +1,7 @@
-import { snapshot } from "../../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
 import { SinkError } from "../../errors/index.js";
+import { snapshot } from "../../input/snapshot.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { throwIfAborted, wait } from "../../signal/wait.js";
 import { type RetryContext, retryWhileUnavailable } from "../availability.js";

@@ -1,6 +1,6 @@
-import { snapshot } from "../../input/snapshot.js";
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../errors/index.js";
+import { snapshot } from "../../input/snapshot.js";
 import { monotonicMs, randomUUID } from "../../runtime/index.js";
 import { linkedController } from "../../signal/abort.js";
 import { wait } from "../../signal/wait.js";

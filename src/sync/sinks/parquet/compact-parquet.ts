@@ -1,10 +1,10 @@
-import { snapshot } from "../../../input/snapshot.js";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { SinkError } from "../../../errors/index.js";
 import { assertKnownKeys, assertText, parsePositiveInteger, parseSignal } from "../../../input/assert.js";
+import { snapshot } from "../../../input/snapshot.js";
 import { unixMs } from "../../../runtime/index.js";
 import type { TableName } from "../../../schema/table-names.js";
 import { throwIfAborted } from "../../../signal/wait.js";
