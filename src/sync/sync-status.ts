@@ -1,14 +1,9 @@
 import { MAX_SEGMENTS } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import { assertKnownKeys, parsePositiveInteger, parseSignal } from "../input/assert.js";
-<<<<<<< HEAD
+import { snapshot } from "../input/snapshot.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
 import { askedTables, compareCoverage, compareLedger } from "./coverage.js";
-=======
-import { snapshot } from "../input/snapshot.js";
-import type { TableName } from "../schema/table-names.js";
-import { compareCoverage, compareLedger } from "./coverage.js";
->>>>>>> 8d0d286b (Read the options of offline functions and syncs once, when they are called)
 import { assertSameChain } from "./divergence.js";
 import { type NodeLag, readHistory } from "./node-history.js";
 import { readLedger } from "./plan-history.js";

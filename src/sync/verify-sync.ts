@@ -3,12 +3,8 @@ import { RequestError, SinkError } from "../errors/index.js";
 import { isTransient } from "../errors/reaction.js";
 import type { BlockRange } from "../history/segments.js";
 import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../input/assert.js";
-<<<<<<< HEAD
-import { type TableName, tableNames } from "../schema/table-names.js";
-=======
 import { snapshot } from "../input/snapshot.js";
-import type { TableName } from "../schema/table-names.js";
->>>>>>> 8d0d286b (Read the options of offline functions and syncs once, when they are called)
+import { type TableName, tableNames } from "../schema/table-names.js";
 import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
 import { askedTables, divergenceAt, type EntryRelation, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
