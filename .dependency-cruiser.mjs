@@ -78,7 +78,7 @@ const innerModulesOfCommand = {
   // It saves, prints and compares as the methods of the client do, with progress, and over any method.
   archive: ["open-archive", "save-archive"],
   csv: ["csv-format", "encode-csv"],
-  file: ["atomic-file", "bounded-file", "save-target", "trusted-file"],
+  file: ["atomic-file", "bounded-file", "device", "save-target", "trusted-file"],
   history: ["data-node-lag", "export-request", "segments"],
   listing: ["paging-method"],
   live: ["event-types", "follow-cursor", "reconnect"],

@@ -184,8 +184,10 @@ export function createOutcomes(
   function submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   async function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
     if (!isExecute(options)) {
-      await loadSending();
-      return await transactions.submitTransaction(request, options);
+      return await withCaller(async () => {
+        await loadSending();
+        return transactions.submitTransaction(request, options);
+      });
     }
     return await withCaller(async () => {
       assertKnownKeys("options", options, EXECUTE_OPTIONS);
