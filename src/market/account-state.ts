@@ -50,7 +50,7 @@ export interface AccountView {
   readonly gaps: number;
 }
 
-/** What listings are beside what is known: as new, perhaps without what events have shown, or older than they were before. */
+/** What listings are compared with what is known: as new, perhaps without what events have shown, or older than they were before. */
 export type Listed = "current" | "behind" | "outdated";
 
 /**

@@ -212,7 +212,7 @@ function createSocketServer(answer: (url: string, body: unknown) => Promise<Answ
   const active = new Set<ServerResponse>();
   const urgent = new Set<ServerResponse>();
 
-  /** Counts a complete POST as in progress until it is answered. Returns whether there is room for it. */
+  /** Counts a complete POST as in progress until it is answered. Returns whether it may be. */
   function begin(url: string, response: ServerResponse): boolean {
     const isUrgent = url === PATHS.kill || url === PATHS.mode;
     if (!isUrgent && active.size >= MAX_ACTIVE) {

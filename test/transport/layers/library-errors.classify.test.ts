@@ -225,7 +225,7 @@ describe("a failure of the network", () => {
     const error = errorFor(connect(message));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
-      summary: `the server reset the call (HTTP/2 error code ${http2Code}) ${WHERE}`,
+      summary: `${http2Code === 11 ? "the call was reset because a limit was exceeded" : "the server reset the call"} (HTTP/2 error code ${http2Code}) ${WHERE}`,
       code,
       connected: true,
     });
