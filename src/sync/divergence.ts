@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { type ErrorText, quoted } from "../errors/error-text.js";
 import { RequestError, TradewireError } from "../errors/index.js";
-import type { Divergence } from "./sink.js";
-import type { Segment, Unit } from "./unit.js";
+import type { Divergence, HistoryMark } from "./sink.js";
+import { firstEndingAt, type Segment, type Unit } from "./unit.js";
 
 /**
  * The histories of a sink and a node diverge, or the history of a node has changed. Nothing was changed in the sink.
@@ -71,6 +71,24 @@ export function unitDivergenceError(node: string, unit: Unit, segment: Segment):
   return new DivergenceError(
     `the histories diverge: ${planned}, but ${node} has ${segmentText(segment)}`,
     "Check that the nodes of the worker and of the planner belong to the same network. Nothing was changed, and the unit was returned to the queue.",
+  );
+}
+
+/**
+ * Creates the error of a sink into which another history is loaded.
+ *
+ * @param sinkName the name of the sink
+ * @param mark a segment of that history
+ * @param segments the node's segments
+ * @returns the error, which names both sides
+ */
+export function historyMarkedError(sinkName: string, mark: HistoryMark, segments: readonly Segment[]): DivergenceError {
+  const segment = segments[firstEndingAt(segments, mark.toBlock)];
+  const node = segment === undefined ? "no segment there" : segmentText(segment);
+  return new DivergenceError(
+    `the histories diverge: a sync loads another history of this chain into ${sinkName}, in which segment ${shown(mark.segmentId)} ends with block ${mark.toBlock}, but the node has ${node}`,
+    (nameOf) =>
+      `Check that the node belongs to the same network, or sync into another target. To replace the history with the node's from there, sync with ${nameOf("replaceFrom", "replaceFrom (--replace-from)")} ${segment?.fromBlock ?? mark.toBlock}. Nothing was changed.`,
   );
 }
 

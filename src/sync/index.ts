@@ -31,6 +31,7 @@ export type {
   CoverageQuery,
   Divergence,
   FetchUnit,
+  HistoryMark,
   LoadResult,
   Sink,
   SinkOpening,

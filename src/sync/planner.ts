@@ -5,6 +5,7 @@ import { wait } from "../signal/wait.js";
 import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
 import { askedTables, createIncrementalComparison, includeAvailable } from "./coverage.js";
 import { divergenceError } from "./divergence.js";
+import { markHistory } from "./history-marks.js";
 import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
 import type { CoverageComparison, Sink, TableRange, TableSummary } from "./sink.js";
 import type { ParsedSyncOptions, SyncClient } from "./sync-options.js";
@@ -243,6 +244,7 @@ function createComparison(
       await source.onDivergence?.();
       throw divergenceError(sink.name, found.divergence);
     }
+    await markHistory(sink, history.current, options);
     return includeAvailable(sink, query, found);
   }
 

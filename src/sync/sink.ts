@@ -105,6 +105,12 @@ export interface Divergence {
   readonly segment?: Segment;
 }
 
+/** A segment of the history that is loaded into a sink. */
+export interface HistoryMark {
+  readonly toBlock: bigint;
+  readonly segmentId: string;
+}
+
 /** The coverage of a history in a sink. */
 export interface CoverageComparison {
   readonly tables: readonly TableSummary[];
@@ -170,6 +176,15 @@ export interface Sink extends AsyncDisposable {
    * with. Without it, these are the tables with units.
    */
   asked?(): Promise<ReadonlyMap<TableName, bigint>>;
+  /**
+   * Changes the marks of the history that is loaded, of which a new sink has none, while no other sync does so. A sync calls this
+   * before it loads units. Without it, two syncs with different histories that start into an empty sink at the same time leave
+   * units of both.
+   *
+   * @param next returns the marks to store in place of the present ones; `undefined` if nothing changes. If it throws, nothing
+   *   is changed, and its error is thrown unchanged
+   */
+  markHistory?(next: (marks: readonly HistoryMark[]) => readonly HistoryMark[] | undefined): Promise<void>;
   /**
    * Returns a text that changes when it may be another ledger, for example after a reconnect or a restored backup. The
    * whole ledger is then compared again.

@@ -3,7 +3,7 @@ import type { DuckDBConnection, DuckDBValue } from "@duckdb/node-api";
 import { quoted } from "../../../errors/error-text.js";
 import { RequestError, SinkError } from "../../../errors/index.js";
 import { isTableName, type TableName } from "../../../schema/table-names.js";
-import type { SinkOpening } from "../../sink.js";
+import type { Sink, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 
 /** The version of the ledger's format. */
@@ -29,6 +29,8 @@ const SYNC = "CREATE TABLE IF NOT EXISTS tradewire_sync (format INTEGER NOT NULL
 
 const ASKED = "CREATE TABLE IF NOT EXISTS tradewire_tables (table_name VARCHAR NOT NULL, from_block BIGINT NOT NULL)";
 
+const MARKS = "CREATE TABLE IF NOT EXISTS tradewire_history (to_block BIGINT NOT NULL, segment_id VARCHAR NOT NULL)";
+
 const COLUMNS =
   "chain_id, table_name, from_block, to_block, segment_id, previous_segment_id, schema_version, rows, bytes, sha256, loaded_at";
 
@@ -48,6 +50,7 @@ export async function createLedger(
   await connection.run(SYNC);
   await connection.run(LEDGER);
   await connection.run(ASKED);
+  await connection.run(MARKS);
   const held = await readLedgerChain(connection, name);
   if (held === undefined) {
     await connection.run("INSERT INTO tradewire_sync VALUES ($1, $2)", [LEDGER_FORMAT, chainId]);
@@ -75,6 +78,26 @@ export async function readAsked(connection: DuckDBConnection): Promise<Map<Table
   }
   const rows = (await connection.runAndReadAll("SELECT table_name, from_block FROM tradewire_tables")).getRows();
   return new Map(rows.map(([table, fromBlock]) => [tableOf(table), BigInt(String(fromBlock))]));
+}
+
+/**
+ * Changes the marks of the history.
+ *
+ * @param connection the connection, in a transaction while nobody else writes
+ * @param next returns the new marks, or `undefined` if nothing changes
+ */
+export async function changeMarks(
+  connection: DuckDBConnection,
+  next: Parameters<NonNullable<Sink["markHistory"]>>[0],
+): Promise<void> {
+  const rows = (await connection.runAndReadAll("SELECT to_block, segment_id FROM tradewire_history")).getRows();
+  const marks = next(rows.map(([toBlock, id]) => ({ toBlock: BigInt(String(toBlock)), segmentId: String(id) })));
+  if (marks !== undefined) {
+    await connection.run("DELETE FROM tradewire_history");
+    for (const { toBlock, segmentId } of marks) {
+      await connection.run("INSERT INTO tradewire_history VALUES ($1, $2)", [toBlock, segmentId]);
+    }
+  }
 }
 
 async function hasTable(connection: DuckDBConnection, table: string): Promise<boolean> {

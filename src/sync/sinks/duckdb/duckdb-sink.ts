@@ -17,6 +17,7 @@ import {
 } from "./csv-columns.js";
 import { type DuckdbFile, notOpenError, openDuckdbFile } from "./duckdb-file.js";
 import {
+  changeMarks,
   createLedger,
   insertEntry,
   overlappingEntries,
@@ -118,6 +119,9 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
     },
     async *entries(table, behind) {
       yield* readEntries((use) => database().read("reading the ledger", use), table, behind);
+    },
+    async markHistory(next) {
+      await database().write("marking the history", (connection) => changeMarks(connection, next));
     },
     asked: () => database().read("reading the ledger", readAsked),
     async load(unit, fetch, { replace, signal }) {

@@ -5,10 +5,12 @@ import * as v from "valibot";
 import { SinkError, TradewireError } from "../../../errors/index.js";
 import { fileError, hasErrorCode } from "../../../errors/node-errors.js";
 import { writeAtomically } from "../../../file/atomic-file.js";
+import { takeLock } from "../../../file/lock-file.js";
 import { sweepTemporary } from "../../../file/temporary-files.js";
-import { jsonObject } from "../../../input/schemas.js";
+import { jsonObject, wholeNumber } from "../../../input/schemas.js";
 import { type TableName, tableNames } from "../../../schema/table-names.js";
-import type { SinkOpening } from "../../sink.js";
+import { wait } from "../../../signal/wait.js";
+import type { Sink, SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { otherChainError } from "../duckdb/duckdb-ledger.js";
 
@@ -30,6 +32,8 @@ export interface FolderLayout {
   readonly ledger: string;
   /** The folder with a file for each table that syncs were asked for. */
   readonly asked: string;
+  /** The file with the marks of the history. */
+  readonly marks: string;
   /** The ledger of a table. */
   manifest(table: TableName): string;
   /** The folder of a table. */
@@ -61,6 +65,7 @@ export function layoutOf(folder: string, format: number = FORMAT): FolderLayout 
     pending: join(own, "pending"),
     ledger,
     asked: join(own, "tables"),
+    marks: join(own, "history.json"),
     manifest: (table) => join(ledger, `${table}.jsonl`),
     table: tableFolder,
     folder: folderOf,
@@ -222,15 +227,51 @@ async function rememberAsked({ asked }: FolderLayout, tables: readonly TableName
 export async function readAsked(folder: string): Promise<Map<TableName, bigint>> {
   const found = new Map<TableName, bigint>();
   for (const table of tableNames) {
-    const path = join(folder, `${table}.json`);
-    const text = await readFile(path, "utf8").catch((reason: unknown) => {
-      return hasErrorCode(reason, "ENOENT") ? undefined : onPath(path, Promise.reject(reason));
-    });
+    const text = await readIfExists(join(folder, `${table}.json`));
     if (text !== undefined) {
       found.set(table, BigInt(v.parse(askedJson, JSON.parse(text)).from_block));
     }
   }
   return found;
+}
+
+const marksJson = v.array(jsonObject({ to_block: wholeNumber, segment_id: v.string() }));
+
+/** The time between attempts to get the lock of the marks, in milliseconds. It is held for two operations on a file. */
+const MARKS_LOCK_MS = 20;
+
+/**
+ * Changes the marks of the history while no other sync does so.
+ *
+ * @param layout the paths in the folder
+ * @param next returns the new marks, or `undefined` if nothing changes
+ */
+export async function changeMarks(
+  { marks: path, pending }: FolderLayout,
+  next: Parameters<NonNullable<Sink["markHistory"]>>[0],
+): Promise<void> {
+  const lockPath = join(pending, "history.lock");
+  let lock = await onPath(lockPath, takeLock(lockPath));
+  while (!lock.held) {
+    await wait(MARKS_LOCK_MS);
+    lock = await onPath(lockPath, takeLock(lockPath));
+  }
+  try {
+    const known = v.parse(marksJson, JSON.parse((await readIfExists(path)) ?? "[]"));
+    const marks = next(known.map((mark) => ({ toBlock: BigInt(mark.to_block), segmentId: mark.segment_id })));
+    if (marks !== undefined) {
+      const json = marks.map(({ toBlock, segmentId }) => ({ to_block: Number(toBlock), segment_id: segmentId }));
+      await writeFileAtomically(path, `${JSON.stringify(json)}\n`, "replace");
+    }
+  } finally {
+    await onPath(lockPath, Promise.resolve(lock[Symbol.asyncDispose]()));
+  }
+}
+
+function readIfExists(path: string): Promise<string | undefined> {
+  return readFile(path, "utf8").catch((reason: unknown) => {
+    return hasErrorCode(reason, "ENOENT") ? undefined : onPath(path, Promise.reject(reason));
+  });
 }
 
 /** Ignores that a path exists: another sync may have created the folder. If it is not a folder, its first use fails. */

@@ -11,7 +11,7 @@ import { loadDuckdb } from "../duckdb/duckdb-package.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
 import { isEntryOf, unitClaimedError } from "../duckdb/duckdb-tables.js";
 import { type Manifest, manifestOf } from "./manifest.js";
-import { createFolder, type FolderLayout, readAsked, readFolder } from "./parquet-folder.js";
+import { changeMarks, createFolder, type FolderLayout, readAsked, readFolder } from "./parquet-folder.js";
 import { compareUnit, countUnit, engineIn, type WriterContext, writeUnit } from "./parquet-writer.js";
 import { applyChange, claimUnit, isChanging, type PendingChange, recoverChanges } from "./pending-changes.js";
 
@@ -106,6 +106,7 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
     async *entries(table, behind) {
       yield* await manifest(table).entries(behind);
     },
+    markHistory: (next) => changeMarks(opened().layout, next),
     asked: () => readAsked(opened().layout.asked),
     async load(unit, fetch, { replace, signal }) {
       if (signal.aborted) {

@@ -3,6 +3,7 @@ import type { PoolClient } from "pg";
 import { quoted } from "../../../errors/error-text.js";
 import { RequestError, SinkError } from "../../../errors/index.js";
 import { isTableName, type TableName } from "../../../schema/table-names.js";
+import type { Sink } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
 
 /** The version of the ledger's format. */
@@ -36,6 +37,7 @@ export const ledgerSql = (prefix: string) => [
   PRIMARY KEY (table_name, from_block) INCLUDE (to_block)
 )`,
   askedSql(prefix),
+  marksSql(prefix),
 ];
 
 /**
@@ -49,6 +51,45 @@ export function askedSql(prefix: string): string {
   table_name text COLLATE "C" PRIMARY KEY,
   from_block int8 NOT NULL
 )`;
+}
+
+/**
+ * Returns the statement that creates the list of the marks of the history, which older ledgers lack.
+ *
+ * @param prefix the prefix of its name, such as `public.`
+ * @returns the statement
+ */
+export function marksSql(prefix: string): string {
+  return `CREATE TABLE ${prefix}tradewire_history (
+  to_block int8 PRIMARY KEY,
+  segment_id text COLLATE "C" NOT NULL
+)`;
+}
+
+/**
+ * Changes the marks of the history while no other sync does so.
+ *
+ * @param client a client in a transaction
+ * @param within the schema, quoted for SQL
+ * @param next returns the new marks, or `undefined` if nothing changes
+ */
+export async function changeMarks(
+  client: PoolClient,
+  within: string,
+  next: Parameters<NonNullable<Sink["markHistory"]>>[0],
+): Promise<void> {
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire history ${within}`]);
+  const { rows } = await client.query<{ to_block: string; segment_id: string }>(
+    `SELECT to_block::text, segment_id FROM ${within}.tradewire_history ORDER BY to_block`,
+  );
+  const marks = next(rows.map((row) => ({ toBlock: BigInt(row.to_block), segmentId: row.segment_id })));
+  if (marks !== undefined) {
+    await client.query(`DELETE FROM ${within}.tradewire_history`);
+    await client.query(`INSERT INTO ${within}.tradewire_history SELECT * FROM unnest($1::int8[], $2::text[])`, [
+      marks.map(({ toBlock }) => String(toBlock)),
+      marks.map(({ segmentId }) => segmentId),
+    ]);
+  }
 }
 
 /**

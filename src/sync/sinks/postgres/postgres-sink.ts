@@ -10,6 +10,7 @@ import { compareCoverageInSql, countCoveredBlocks, emptyCoverage } from "./postg
 import { isDuplicate } from "./postgres-errors.js";
 import {
   assertSupported,
+  changeMarks,
   ENTRY,
   entryOf,
   type LedgerRow,
@@ -187,6 +188,9 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     asked: () =>
       inTransaction("reading the ledger", (client) => readAsked(client, within), new Map<TableName, bigint>()),
+
+    markHistory: (next) =>
+      inTransaction("marking the history", (client) => changeMarks(client, within, next), undefined),
 
     identity: () =>
       inTransaction("identifying the ledger", async (client) => `${losses} ${await readIdentity(client, within)}`, ""),

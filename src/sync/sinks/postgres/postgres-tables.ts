@@ -5,7 +5,7 @@ import { columnType, createTableSql, createTypesSql, namedViewSql } from "../../
 import type { TableName } from "../../../schema/table-names.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../sink-columns.js";
 import { assertTrusted, type Catalog, readCatalog, schemaOid, unitIndex } from "./postgres-catalog.js";
-import { askedSql, assertSupported, claimChain, ledgerSql, rememberAsked } from "./postgres-ledger.js";
+import { askedSql, assertSupported, claimChain, ledgerSql, marksSql, rememberAsked } from "./postgres-ledger.js";
 
 /** The required content of the schema. */
 export interface SchemaPlan {
@@ -45,8 +45,11 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
   await assertTrusted(client, number, { ...wanted, names: usedNames(wanted.tables) });
   if (!catalog.tables.has("tradewire_sync")) {
     await runAll(client, ledgerSql(`${within}.`));
-  } else if (!catalog.tables.has("tradewire_tables")) {
-    await client.query(askedSql(`${within}.`));
+  } else {
+    await runAll(client, [
+      ...(catalog.tables.has("tradewire_tables") ? [] : [askedSql(`${within}.`)]),
+      ...(catalog.tables.has("tradewire_history") ? [] : [marksSql(`${within}.`)]),
+    ]);
   }
   await claimChain(client, within, wanted.chainId);
   if (wanted.fromBlock !== undefined) {
@@ -180,6 +183,7 @@ export function usedNames(tables: readonly TableName[]): string[] {
     "tradewire_sync",
     "tradewire_ledger",
     "tradewire_tables",
+    "tradewire_history",
     ...tables,
     ...tables.map((table) => `${table}_named`),
     ...new Set(types),
