@@ -430,3 +430,83 @@ export async function includeAvailable(
   const { missing } = await compareCoverage(sink, { ...query, range: { ...range, fromBlock } });
   return { ...found, missing: [...missing, ...found.missing.slice(0, 1)] };
 }
+
+/**
+ * Finds the blocks of gaps that a node has which ends before the others begin. Its segments cannot be compared with theirs, but they
+ * belong to the same history if they continue the unit before the gap.
+ *
+ * @param sink the sink, opened
+ * @param gaps the blocks that the tables lack and that are not in the segments of the history
+ * @param history the merged history of the nodes
+ * @param range the blocks within which segments can be missing
+ * @returns the missing segments, and the gaps that remain
+ */
+export async function fillGaps(
+  sink: Pick<Sink, "entries">,
+  gaps: readonly TableRange[],
+  { earlier }: Pick<MergedHistory, "earlier">,
+  range: BlockRange,
+): Promise<{ readonly missing: readonly MissingSegment[]; readonly gaps: readonly TableRange[] }> {
+  const missing: MissingSegment[] = [];
+  const remaining: TableRange[] = [];
+  const before = earlier.length === 0 ? new Map<string, string>() : await segmentsBefore(sink, gaps);
+  for (const gap of gaps) {
+    let previous = { toBlock: gap.fromBlock - 1n, id: before.get(keyOf(gap)) };
+    for (const segment of earlier.flat().sort((a, b) => compare(a.fromBlock, b.fromBlock))) {
+      const isNext = segment.fromBlock === previous.toBlock + 1n && segment.previousId === previous.id;
+      if (isNext && segment.toBlock <= gap.toBlock && segment.toBlock <= range.toBlock) {
+        missing.push({ table: gap.table, segment });
+        previous = segment;
+      }
+    }
+    if (previous.toBlock < gap.toBlock) {
+      remaining.push({ ...gap, fromBlock: previous.toBlock + 1n });
+    }
+  }
+  missing.sort((a, b) => compare(a.segment.fromBlock, b.segment.fromBlock));
+  return { missing, gaps: remaining };
+}
+
+/** Returns the identifiers of the last segments of the units directly before gaps. */
+async function segmentsBefore(sink: Pick<Sink, "entries">, gaps: readonly TableRange[]): Promise<Map<string, string>> {
+  const starts = new Set(gaps.map(keyOf));
+  const found = new Map<string, string>();
+  for (const table of new Set(gaps.map((gap) => gap.table))) {
+    for await (const { toBlock, segmentId } of sink.entries(table)) {
+      const key = keyOf({ table, fromBlock: toBlock + 1n });
+      if (starts.has(key)) {
+        found.set(key, segmentId);
+      }
+    }
+  }
+  return found;
+}
+
+function keyOf({ table, fromBlock }: Pick<TableRange, "table" | "fromBlock">): string {
+  return `${table} ${fromBlock}`;
+}
+
+/**
+ * Does the same as {@link fillGaps} with a comparison: the segments of such nodes are missing, and no gaps.
+ *
+ * @param sink the sink, opened
+ * @param query the query, with the merged history of the nodes
+ * @param found the result of the query
+ * @returns the result; with all missing segments of these nodes, whatever the limit
+ */
+export async function includeEarlier<T extends Pick<CoverageComparison, "tables" | "missing" | "gaps">>(
+  sink: Pick<Sink, "entries">,
+  { history, range }: { readonly history: Pick<MergedHistory, "earlier">; readonly range: BlockRange },
+  found: T,
+): Promise<T> {
+  const { missing, gaps } = await fillGaps(sink, found.gaps, history, range);
+  if (missing.length === 0) {
+    return found;
+  }
+  const tables = found.tables.map((summary) => {
+    const own = missing.flatMap(({ table, segment }) => (table === summary.table ? [segment] : []));
+    const blocks = own.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1n, 0n);
+    return { ...summary, missing: summary.missing + BigInt(own.length), gapBlocks: summary.gapBlocks - blocks };
+  });
+  return { ...found, tables, gaps, missing: [...missing, ...found.missing] };
+}

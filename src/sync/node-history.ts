@@ -131,13 +131,20 @@ export interface NodeLag {
   readonly lag: DataNodeLag;
 }
 
+type Segments = readonly Segment[];
+
 /** The history that the nodes agree on. */
 export interface MergedHistory extends NodeHistory {
   /** The nodes that did not answer. */
   readonly unreachable: readonly UnreachableNode[];
-  /** The first block that any node has. An unreachable node may have segments before it. */
+  /** Segments of nodes that end before a gap, so that they cannot be compared with `segments`; each list without gaps. */
+  readonly earlier: readonly Segments[];
+  /** The first block of the nodes that have `segments`. An unreachable node may have segments before it. */
   readonly availableFrom: bigint;
-  /** Returns whether a node has listed all segments of a unit, and they were compared with those of the others. */
+  /**
+   * Returns whether a node has listed all segments of a unit, and they were compared with those of the others, unless it ends
+   * before a gap.
+   */
   has(client: SyncClient, unit: Unit): boolean;
   /** Returns whether any node has a unit. */
   isAvailable(unit: Unit): boolean;
@@ -145,13 +152,11 @@ export interface MergedHistory extends NodeHistory {
   availablePart<T extends Unit>(unit: T): T | undefined;
 }
 
-type Segments = readonly Segment[];
-
 /**
  * Merges the histories of nodes after checking that they are the same where they overlap.
  *
  * The result is everything that the nodes have together, without a gap, up to the newest segment. A node whose history ends
- * before all of these blocks cannot be compared, and counts as one without segments. The known history is retained after the
+ * before all of these blocks cannot be compared; its segments are listed apart. The known history is retained after the
  * nodes' newest segment, because a node may have to catch up; before their oldest one it is retained only while a node is
  * unreachable, because nodes drop old segments.
  *
@@ -177,7 +182,8 @@ export function mergeHistories(
   if (one !== undefined && known.chainId !== "" && known.chainId !== one.chainId) {
     throw historyChangedError(one.node, `its chain changed from ${quoted(known.chainId)} to ${quoted(one.chainId)}`);
   }
-  const { segments, holders } = compared(reported);
+  const [newest, ...earlier] = compared(reported);
+  const { segments, holders } = newest ?? { segments: [], holders: [] };
   const whole = continued(known.segments, segments, (was, is) => {
     const { node } = ownerOf(holders, is ?? was) ?? holders[0] ?? { node: "the node" };
     return historyChangedError(node, `it had ${factsOf(was)}, and now has ${factsOf(is)}`);
@@ -186,12 +192,13 @@ export function mergeHistories(
   const isCompared = first !== undefined && last !== undefined && segmentEndingAt(whole, first.toBlock) !== undefined;
   const isOld = ({ toBlock }: Segment) => isCompared && unreachable.length === 0 && toBlock < first.fromBlock;
   const agreed = whole[0] && isOld(whole[0]) ? whole.filter((segment) => !isOld(segment)) : whole;
-  const bringing = new Map(isCompared ? holders.map((holder) => [holder.client, holder.segments]) : []);
+  const listed = [...(isCompared ? holders : []), ...earlier.flatMap((part) => part.holders)];
+  const bringing = new Map(listed.map((holder) => [holder.client, holder.segments]));
 
   function has(client: SyncClient, { fromBlock, toBlock, segmentId }: Unit): boolean {
-    const listed = bringing.get(client);
-    const from = listed?.[0]?.fromBlock;
-    return from !== undefined && from <= fromBlock && segmentEndingAt(listed ?? [], toBlock)?.id === segmentId;
+    const own = bringing.get(client) ?? [];
+    const from = own[0]?.fromBlock;
+    return from !== undefined && from <= fromBlock && segmentEndingAt(own, toBlock)?.id === segmentId;
   }
 
   const isAvailable = (unit: Unit) => listings.some(({ client }) => has(client, unit));
@@ -214,6 +221,7 @@ export function mergeHistories(
     chainId: one?.chainId ?? known.chainId,
     segments: agreed,
     unreachable,
+    earlier: earlier.map((part) => part.segments),
     availableFrom: segments[0]?.fromBlock ?? 0n,
     has,
     isAvailable,
@@ -221,24 +229,28 @@ export function mergeHistories(
   };
 }
 
-/** Compares the nodes and merges their segments, from the newest back to a gap. */
-function compared(reported: readonly NodeListing[]): {
+/** Segments without gaps, and the nodes that have some of them. */
+interface Part {
   readonly segments: Segments;
   readonly holders: readonly NodeListing[];
-} {
-  let segments: Segments = [];
-  const holders: NodeListing[] = [];
+}
+
+/** Compares the nodes and merges their segments; those on either side of a gap are different parts, the newest first. */
+function compared(reported: readonly NodeListing[]): Part[] {
+  const parts: Part[] = [];
   for (const listing of [...reported].sort((a, b) => compareBlocks(lastBlockOf(b), lastBlockOf(a)))) {
-    if (segments.length > 0 && !isNextTo(listing.segments, segments)) {
-      break; // The other nodes end before the gap.
+    const part = parts.at(-1);
+    if (part === undefined || !isNextTo(listing.segments, part.segments)) {
+      parts.push({ segments: listing.segments, holders: [listing] });
+      continue;
     }
-    segments = union(listing.segments, segments, (ours, theirs) => {
-      const owner = ownerOf(holders, theirs ?? ours);
+    const segments = union(listing.segments, part.segments, (ours, theirs) => {
+      const owner = ownerOf(part.holders, theirs ?? ours);
       return nodesDifferError(`${owner?.node} lists ${factsOf(theirs)}, but ${listing.node} lists ${factsOf(ours)}`);
     });
-    holders.push(listing);
+    parts[parts.length - 1] = { segments, holders: [...part.holders, listing] };
   }
-  return { segments, holders };
+  return parts;
 }
 
 /** Creates the error of two different segments in the same place, that of the older history first. */

@@ -2,7 +2,7 @@ import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/table-names.js";
 import { throwIfAborted } from "../signal/wait.js";
 import { retryWhileUnavailable } from "./availability.js";
-import { askedTables, divergenceAt, matchLedger, oldestGaps } from "./coverage.js";
+import { askedTables, divergenceAt, fillGaps, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { readHistory, reportNodes } from "./node-history.js";
 import { type Divergence, type Sink, type TableRange, withSink } from "./sink.js";
@@ -69,6 +69,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
     let foreign = 0n;
     for (const table of tables) {
       const counter = createCallCounter(segmentsPerExport);
+      const found: TableRange[] = [];
       let [units, rows] = [0n, 0n];
       for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range, {
         replaceFrom,
@@ -80,7 +81,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
           continue;
         }
         if (step.kind === "gap") {
-          gaps.push({ table, ...step.blocks });
+          found.push({ table, ...step.blocks });
           continue;
         }
         [units, rows] = [units + 1n, rows + step.entry.rows];
@@ -89,6 +90,11 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
           divergence = divergenceAt(step.entry, segments);
         }
       }
+      const filled = await fillGaps({ entries: () => readLedger(sink, table, sinkChain) }, found, history, range);
+      for (const { segment } of filled.missing) {
+        counter.add(segment);
+      }
+      gaps.push(...filled.gaps);
       plans.push({ table, units, rows, ...counter.counts() });
     }
     const [first, last] = [segments[0], segments.at(-1)];

@@ -3,7 +3,7 @@ import { monotonicMs } from "../runtime/index.js";
 import type { TableName } from "../schema/table-names.js";
 import { wait } from "../signal/wait.js";
 import { createAvailability, type RetryContext, retryWhileUnavailable, waitAfterFailure } from "./availability.js";
-import { askedTables, createIncrementalComparison, includeAvailable } from "./coverage.js";
+import { askedTables, createIncrementalComparison, includeAvailable, includeEarlier } from "./coverage.js";
 import { divergenceError } from "./divergence.js";
 import { markHistory } from "./history-marks.js";
 import { type MergedHistory, readHistory, reportNodes } from "./node-history.js";
@@ -226,7 +226,7 @@ function createComparison(
   source: WorkSource,
 ): (state: WorkState) => Promise<Plan> {
   const { sink, tables, range, replaceFrom, segmentsPerExport, retryContext } = options;
-  const compareIncrementally = createIncrementalComparison(sink);
+  let compareIncrementally = createIncrementalComparison(sink);
   let asked: ReadonlyMap<TableName, bigint> | undefined;
 
   async function compare(limit: number): Promise<CoverageComparison> {
@@ -245,7 +245,12 @@ function createComparison(
       throw divergenceError(sink.name, found.divergence);
     }
     await markHistory(sink, history.current, options);
-    return includeAvailable(sink, query, found);
+    const available = await includeAvailable(sink, query, found);
+    const whole = await includeEarlier(sink, query, available);
+    if (whole !== available) {
+      compareIncrementally = createIncrementalComparison(sink); // Its gaps are about to be filled.
+    }
+    return whole;
   }
 
   /** Removes units of another history that no unit of the nodes' history replaces. Returns whether there were any. */

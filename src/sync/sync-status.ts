@@ -3,7 +3,7 @@ import type { BlockRange } from "../history/segments.js";
 import { assertKnownKeys, parsePositiveInteger, parseSignal } from "../input/assert.js";
 import { snapshot } from "../input/snapshot.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
-import { askedTables, compareCoverage, compareLedger } from "./coverage.js";
+import { askedTables, compareCoverage, compareLedger, includeEarlier } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { type NodeLag, readHistory } from "./node-history.js";
 import { readLedger } from "./plan-history.js";
@@ -74,20 +74,22 @@ export function syncStatus(sink: Sink, options: StatusOptions = {}): Promise<Syn
     if (history !== undefined) {
       assertSameChain(sink.name, sinkChain, history.chainId);
     }
-    const compared: NodeHistory = history ?? { chainId: sinkChain ?? "", segments: [] };
+    const nodes: NodeHistory = history ?? { chainId: sinkChain ?? "", segments: [] };
     const asked = sinkChain === undefined ? undefined : await askedTables(sink);
     const query = {
-      history: compared,
+      history: nodes,
       tables: given ?? (asked === undefined || asked.size === 0 ? tableNames : [...asked.keys()]),
       range,
       asked,
       limit: parsePositiveInteger("limit", options.limit ?? MISSING_LISTED, MAX_SEGMENTS),
     };
-    const { foreign: _, ...found } =
+    const { foreign: _, ...compared } =
       sinkChain === undefined
         ? await compareLedger({ entries: (table) => readLedger(sink, table, sinkChain) }, query)
         : await compareCoverage(sink, query);
-    const [first, last] = [compared.segments[0], compared.segments.at(-1)];
+    const whole = history && (await includeEarlier(sink, { history, range }, compared));
+    const found = { ...compared, ...whole, missing: (whole ?? compared).missing.slice(0, query.limit) };
+    const [first, last] = [nodes.segments[0], nodes.segments.at(-1)];
     return {
       ...(sinkChain !== undefined && { chainId: sinkChain }),
       ...(first && last && { blocks: { fromBlock: first.fromBlock, toBlock: last.toBlock } }),

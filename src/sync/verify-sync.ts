@@ -6,7 +6,7 @@ import { assertFunction, assertKnownKeys, assertOneOf, parseSignal } from "../in
 import { snapshot } from "../input/snapshot.js";
 import { type TableName, tableNames } from "../schema/table-names.js";
 import { backoffMs, throwIfAborted, wait } from "../signal/wait.js";
-import { askedTables, divergenceAt, type EntryRelation, matchLedger, oldestGaps } from "./coverage.js";
+import { askedTables, divergenceAt, type EntryRelation, fillGaps, matchLedger, oldestGaps } from "./coverage.js";
 import { assertSameChain } from "./divergence.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { type MergedHistory, readHistory } from "./node-history.js";
@@ -161,6 +161,7 @@ async function verifyTable(table: TableName, context: VerifyContext, findings: F
   const { sink, range, signal, history, sinkChain, asked, onVerified } = context;
   const segments = history?.segments ?? [];
   const from = asked.get(table);
+  const gaps: TableRange[] = [];
   for await (const step of matchLedger(readLedger(sink, table, sinkChain), segments, range, { from })) {
     throwIfAborted(signal);
     if (step.kind === "missing") {
@@ -168,7 +169,7 @@ async function verifyTable(table: TableName, context: VerifyContext, findings: F
       continue;
     }
     if (step.kind === "gap") {
-      findings.gaps.push({ table, ...step.blocks });
+      gaps.push({ table, ...step.blocks });
       continue;
     }
     const { entry, relation } = step;
@@ -187,6 +188,10 @@ async function verifyTable(table: TableName, context: VerifyContext, findings: F
       onVerified?.(verified);
     }
   }
+  const ledger = { entries: () => readLedger(sink, table, sinkChain) };
+  const filled = await fillGaps(ledger, gaps, { earlier: history?.earlier ?? [] }, range);
+  findings.missing += BigInt(filled.missing.length);
+  findings.gaps.push(...filled.gaps);
 }
 
 /** Adds a range, and merges it with the previous one if they are adjacent. */

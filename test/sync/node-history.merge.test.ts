@@ -63,7 +63,15 @@ describe("agreeOn", () => {
         [3, 4],
       ],
     ],
-    ["a gap", [segments(1, 2), segments(5, 6)], [5, 6], [[], [5, 6]]],
+    [
+      "a gap",
+      [segments(1, 2), segments(5, 6)],
+      [5, 6],
+      [
+        [1, 2],
+        [5, 6],
+      ],
+    ],
     [
       "a gap that a third one fills",
       [segments(1, 2), segments(5, 6), segments(2, 5)],

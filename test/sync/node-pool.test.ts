@@ -1,7 +1,16 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { ConnectionError, type HistorySegment, NodeError, ProtocolError } from "tradewire";
-import { DivergenceError, SinkError, type SyncClient, type SyncEvent } from "tradewire/sync";
+import {
+  DivergenceError,
+  planHistory,
+  SinkError,
+  type SyncClient,
+  type SyncEvent,
+  syncStatus,
+  verifySync,
+} from "tradewire/sync";
+import { jsonLinesSink } from "../support/json-lines-sink.js";
 import { kinds, type Syncing, startSyncing } from "../support/syncing.js";
 
 let syncing: Syncing;
@@ -176,6 +185,35 @@ it("waits for units that no node has for the moment, and asks for them once one 
   expect(await done).toMatchObject({ units: 8, failed: [] });
   expect(kinds(events)).toContain("waiting");
   await syncing.expectAll("trades");
+});
+
+it("fetches what a node has that ends before a gap, if it continues what is there, and names the rest", async () => {
+  const sink = () => jsonLinesSink(syncing.folder);
+  const tables = ["trades", "blocks"] as const;
+  const gapsOf = (fromBlock: bigint, toBlock: bigint) => tables.map((table) => ({ table, fromBlock, toBlock }));
+  const old = nodeOf("old", (segments) => segments.slice(0, 2));
+  const late = nodeOf("late", (segments) => segments.slice(3));
+  const stranger = nodeOf("stranger", (segments) =>
+    segments.slice(1, 2).map((segment) => ({ ...segment, previousHistorySegmentId: "other" })),
+  );
+  await syncing.sync({ range: { toBlock: 10 } }, [old]).done;
+  const clients = [stranger, late];
+  expect(await syncing.sync({}, clients).done).toMatchObject({ units: 2, gaps: gapsOf(11n, 30n) });
+  expect(await syncStatus(sink(), { clients })).toMatchObject({ missing: [], gaps: gapsOf(11n, 30n) });
+
+  const both = [old, late];
+  const missing = tables.map((table) => ({ table, missing: 1n }));
+  expect(await syncStatus(sink(), { clients: both })).toMatchObject({
+    tables: missing.map((table) => ({ ...table, gapBlocks: 10n })),
+    missing: tables.map((table) => ({ table, segment: { fromBlock: 11n, toBlock: 20n } })),
+    gaps: gapsOf(21n, 30n),
+  });
+  expect(await planHistory(both, { sink: sink(), tables })).toMatchObject({ tables: missing, gaps: gapsOf(21n, 30n) });
+  expect(await verifySync(sink(), { clients: both })).toMatchObject({ missing: 2n, gaps: gapsOf(21n, 30n) });
+  const { done, events } = syncing.sync({}, both);
+  expect(await done).toMatchObject({ units: 2, failed: [], gaps: gapsOf(21n, 30n) });
+  expect(askedOf(events)).toEqual({ old: [20, 20] });
+  expect(await verifySync(sink(), { clients: both })).toMatchObject({ units: 6n, missing: 0n, gaps: gapsOf(21n, 30n) });
 });
 
 it("gives up after its patience where no node has what is missing", async () => {
