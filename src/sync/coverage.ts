@@ -356,7 +356,7 @@ export function createIncrementalComparison(
     }
     const found = await compareCoverage(sink, settled === undefined ? query : behind(query, settled));
     const tables = found.tables.map((table) => sum(settled?.tables.get(table.table), table));
-    const gaps = [...(settled?.gaps ?? []), ...found.gaps].slice(0, MAX_GAPS);
+    const gaps = joined(settled?.gaps ?? [], found.gaps);
     const complete = completeUpTo(query, found);
     if (complete !== undefined) {
       const byName = new Map(tables.map((table) => [table.table, table]));
@@ -364,6 +364,21 @@ export function createIncrementalComparison(
     }
     return { ...found, tables, gaps };
   };
+}
+
+/** Joins gaps that end where later ones begin. */
+function joined(before: readonly TableRange[], later: readonly TableRange[]): readonly TableRange[] {
+  const gaps = [...before];
+  for (const gap of later) {
+    const at = gaps.findIndex(({ table, toBlock }) => table === gap.table && toBlock + 1n === gap.fromBlock);
+    const earlier = gaps[at];
+    if (earlier === undefined) {
+      gaps.push(gap);
+    } else {
+      gaps[at] = { ...earlier, toBlock: gap.toBlock };
+    }
+  }
+  return oldestGaps(gaps);
 }
 
 function behind(query: CoverageQuery, { block, tables }: CompletePrefix): CoverageQuery {

@@ -96,7 +96,21 @@ it("finds what comparing the whole ledger finds, however history and ledger grow
         }
       }
     }),
-    { numRuns: runs(500) },
+    {
+      numRuns: runs(500),
+      // Gaps that are found one after the other, and adjacent.
+      examples: [
+        [
+          [
+            { grown: 2, dropped: 0, limit: 0, loads: [], fill: false },
+            { grown: 4, dropped: 2, limit: 1000, loads: [], fill: false },
+            { grown: 0, dropped: 5, limit: 0, loads: [], fill: false },
+            { grown: 0, dropped: 0, limit: 0, loads: [], fill: false },
+          ],
+          { fromBlock: 0n, toBlock: 2n ** 63n - 1n },
+        ],
+      ],
+    },
   );
 });
 
