@@ -148,12 +148,12 @@ it("removes what is left of a lock whose process was killed while it released it
   await withFolder(async (folder) => {
     const child = spawn(process.execPath, ["--version"], { stdio: "ignore" });
     await once(child, "exit");
-    const mark = /\.tradewire-([0-9a-f]{16})-\d+-(\d+)-/.exec(await temporaryName());
+    const mark = /\.tradewire-([0-9a-f]{16})-\d+-\d+-(\d+)-/.exec(await temporaryName());
     const { pending } = layoutOf(join(folder, "out"));
     await mkdir(pending, { recursive: true });
     await writeFile(
       join(pending, `blocks.0000000001-0000000010.lock.${"0".repeat(32)}`),
-      `${mark?.[1]}-${child.pid}-${mark?.[2]} x`,
+      `${mark?.[1]}-${child.pid}-${child.pid}-${mark?.[2]} x`,
     );
     await using sink = parquetSink(join(folder, "out"));
     await sink.open(opening(["blocks"]));
