@@ -1,4 +1,5 @@
 import type { UnknownPart } from "../archive/typed-rows.js";
+import { withCaller } from "../errors/caller-stack.js";
 import { RequestError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/table-names.js";
@@ -250,18 +251,20 @@ const METHODS = [
  * @returns the result of `use`
  * @throws {@link RequestError} if it is not a sink; errors of `use`
  */
-export async function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T> {
-  assertSink(sink);
-  let result: T;
-  try {
-    await loadZip(); // The first segment may come much later.
-    result = await use();
-  } catch (reason) {
-    await closed(sink).catch(() => undefined);
-    throw reason;
-  }
-  await closed(sink);
-  return result;
+export function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T> {
+  return withCaller(async () => {
+    assertSink(sink);
+    let result: T;
+    try {
+      await loadZip(); // The first segment may come much later.
+      result = await use();
+    } catch (reason) {
+      await closed(sink).catch(() => undefined);
+      throw reason;
+    }
+    await closed(sink);
+    return result;
+  });
 }
 
 async function closed(sink: Sink): Promise<void> {
