@@ -65,10 +65,11 @@ function copyOf(value: unknown, depth: number, isKept: (value: object) => boolea
   if (kind === "Uint8Array" && ArrayBuffer.isView(value)) {
     return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice();
   }
-  if (value instanceof Date) {
+  if (kind === "Date" && value instanceof Date) {
     return new Date(value);
   }
-  if (value instanceof Headers) {
+  // Node loads its own HTTP client when the class is named.
+  if (kind === "Headers" && value instanceof Headers) {
     return new Headers(value);
   }
   // The methods of the argument itself are its options.

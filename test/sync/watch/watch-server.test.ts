@@ -65,6 +65,7 @@ describe("/metrics", () => {
         ...['bytes_total{table="trades"} 100', 'bytes_total{table="orders"} 0'],
         'errors_total{kind="ConnectionError UNAVAILABLE"} 1',
         ...['units_missing{table="trades"} 2', 'units_missing{table="orders"} 0'],
+        ...['gap_blocks{table="trades"} 0', 'gap_blocks{table="orders"} 0'],
         'units_active{node="node-a"} 0',
         "units_failed 1",
         "segments 4",
@@ -201,7 +202,7 @@ describe("requests", () => {
     const { url } = await watching();
     const { hostname, port } = new URL(url);
     let closed = 0;
-    const sockets = Array.from({ length: 80 }, () => connect(Number(port), hostname));
+    const sockets = Array.from({ length: 144 }, () => connect(Number(port), hostname));
     await new Promise<void>((resolve) => {
       for (const socket of sockets) {
         socket
@@ -212,7 +213,7 @@ describe("requests", () => {
           });
       }
     });
-    sockets[79]?.destroy();
+    sockets[143]?.destroy();
     for (const socket of sockets) {
       socket.destroy();
     }

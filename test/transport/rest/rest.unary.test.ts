@@ -63,7 +63,7 @@ describe("unary calls over REST", () => {
 
   it.each<[string, string, string | Uint8Array, Record<string, string>, Code]>([
     [
-      'unexpected response with content type text/html; it starts with "<html>"',
+      'unexpected response with content type text/html; charset=utf-8; it starts with "<html>"',
       "200 OK",
       "<html>",
       { "content-type": "text/html; charset=utf-8" },
