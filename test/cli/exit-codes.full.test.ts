@@ -39,8 +39,8 @@ interface Row {
   readonly until?: RegExp | "printed";
 }
 
-// In the arguments: NODE for a node that makes blocks, STILL and ADMIN for ones that make none, FRESH for a path of the run's
-// own, KIND for the output, TIME for a later time than before, and $NAME for what the preparation found out.
+// In the arguments: NODE for a node that makes blocks, STILL for one that makes none, URL for one that the command controls,
+// FRESH for a path of the run's own, KIND for the output, TIME for a later time than before, and $NAME for what the preparation found out.
 const ROWS: readonly Row[] = [
   { name: "export", how: "rows", args: ["export", "RANGE", "--output", "csv", "STILL"], ends: ["rows", 0] },
   { name: "export", how: "archive", args: ["export", "RANGE", "--out", "-", "STILL"], ends: ["rows", 0] },
@@ -148,7 +148,7 @@ const ROWS: readonly Row[] = [
   {
     name: "submit",
     how: "`--wait`, unknown",
-    args: ["submit", "good.json", "--wait=20s", "--json", "KEY", "ADMIN"],
+    args: ["submit", "good.json", "--wait=20s", "--json", "--key-file", "key-KIND", "STILL"],
     ends: ["answer", 3],
   },
   {
@@ -199,7 +199,7 @@ const ROWS: readonly Row[] = [
   {
     name: "call",
     how: "that may change something",
-    args: ["call", "SubmitTransaction", "@request-KIND.json", "NODE"],
+    args: ["call", "SubmitTransaction", "@request-KIND.json", "STILL"],
     ends: ["response", 0],
   },
   { name: "methods", args: ["methods"], ends: ["rows", 0] },
@@ -298,13 +298,17 @@ async function prepared(...args: readonly string[]): Promise<string> {
 beforeAll(async () => {
   const history = { segments: 2, blocksPerSegment: 10, activity: 1 };
   [node, still, admin, server] = await Promise.all([
-    startDevnode({ ...history, blockMs: 100 }),
+    startDevnode({ ...history, blockMs: 500 }),
     startDevnode({ ...history, blockMs: 0, admin: true }),
     startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0, admin: true }),
     startPostgres(),
   ]);
   folder = await mkdtemp(join(tmpdir(), "tradewire-codes-"));
-  await writePrivately(folder, "key", `${seed}\n`);
+  // What a key sends must not change what another command finds: `signer kill` cancels all of its orders, and a node that
+  // makes no blocks takes only a few of its transactions.
+  for (const [index, name] of ["key", "key-signer", ...outputs.map((kind) => `key-${kind}`)].entries()) {
+    await writePrivately(folder, name, `${seed.slice(0, -1)}${index}\n`);
+  }
   const policy = { mode: "active", maxOrdersPerMinute: 100, markets: {} };
   await writePrivately(folder, "policy.json", JSON.stringify(policy));
   for (const [name, content] of Object.entries({ good: { orderSubmission: order }, bad, stop })) {
@@ -346,7 +350,10 @@ beforeAll(async () => {
   forged.tx.signature.value = "00".repeat(64);
   await writeFile(join(folder, "forged.json"), JSON.stringify(forged));
   for (const kind of outputs) {
-    await writeFile(join(folder, `request-${kind}.json`), await prepared("sign", "good.json", ...KEY, ...at(node)));
+    await writeFile(
+      join(folder, `request-${kind}.json`),
+      await prepared("sign", "good.json", "--key-file", `key-${kind}`, ...at(still)),
+    );
   }
   await writeFile(join(folder, "executed.json"), await prepared("sign", "good.json", ...KEY, ...at(node)));
   for (const file of ["executed.json", "stop.json"]) {
@@ -357,7 +364,10 @@ beforeAll(async () => {
   found.set("STOP_ORDER", JSON.parse(String(stopOrder)).stopOrder.id);
   found.set("PARTY", String(still.keys[0]));
   found.set("SNAPSHOT", JSON.parse(await prepared("devnode", "snapshot", "--url", admin.restUrl)).id);
-  signer = startProcess(["signer", "--policy", "policy.json", "--listen", "signer.sock", ...KEY, ...at(node)], folder);
+  signer = startProcess(
+    ["signer", "--policy", "policy.json", "--listen", "signer.sock", "--key-file", "key-signer", ...at(node)],
+    folder,
+  );
   await signer.firstLine;
   results = runAll();
 });
@@ -375,7 +385,6 @@ function argumentsOf(row: Row, kind: Output, id: number): string[] {
   const replaced: Readonly<Record<string, readonly string[]>> = {
     NODE: at(node),
     STILL: at(still),
-    ADMIN: at(admin),
     URL: ["--url", admin.restUrl],
     KEY,
     RANGE: ["--table", "trades", "--from-block", "1", "--to-block", "20"],
