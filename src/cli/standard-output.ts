@@ -14,7 +14,8 @@ const STDOUT = 1;
  * @returns the stream
  */
 export function openStandardOutput(): Streams["out"] {
-  const stats = fstatSync(STDOUT);
+  // With numbers, Node would keep that it saw a pipe, and then not follow the links of packages that it loads.
+  const stats = fstatSync(STDOUT, { bigint: true });
   return stats.isFIFO() || stats.isSocket() || isatty(STDOUT) ? process.stdout : new FileOutput();
 }
 

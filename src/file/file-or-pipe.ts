@@ -24,7 +24,7 @@ export function readFileOrPipe(path: string): Buffer {
   // Without O_NONBLOCK, opening a pipe waits for a writer, and nothing can interrupt the wait.
   const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
-    const stats = fstatSync(descriptor);
+    const stats = fstatSync(descriptor, { bigint: true }); // As of standard output.
     if (!stats.isFile() && !stats.isFIFO() && !stats.isDirectory()) {
       throw pipeError(path, "is neither a file nor a pipe"); // Reading from a terminal would wait for its user.
     }
