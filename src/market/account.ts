@@ -12,7 +12,7 @@ import { linkedController } from "../signal/abort.js";
 import { createFlag } from "../signal/flag.js";
 import { retryDelayMs, wait } from "../signal/wait.js";
 import { KINDS, type RecordKind } from "./account-records.js";
-import type { AccountView } from "./account-state.js";
+import type { AccountView, Listed } from "./account-state.js";
 import type { MarketCalls } from "./market-calls.js";
 import { untilAnswered } from "./until-answered.js";
 
@@ -113,6 +113,8 @@ async function* observeAccount(
 ): AsyncGenerator<readonly AccountView[]> {
   const ending = linkedController(signal);
   const changed = createFlag();
+  /** Raised by an answer of the node, a lost connection and a failure. */
+  const news = createFlag();
   const { createAccountState } = await loadAccountState();
   const account = createAccountState(calls, partyId, { ...options, signal: ending.signal });
   const due = new Set<RecordKind>(KINDS);
@@ -138,6 +140,7 @@ async function* observeAccount(
   const onRetry: MarketCalls["onRetry"] = (lost) => {
     calls.onRetry(lost);
     account.connectionLost();
+    news.raise();
     scheduleComparison(FIRST_COMPARISON_MS);
     changed.raise();
   };
@@ -160,6 +163,7 @@ async function* observeAccount(
     (reason: unknown) => {
       failure = { reason };
       changed.raise();
+      news.raise();
     },
   );
   scheduleComparison(FIRST_COMPARISON_MS);
@@ -167,14 +171,29 @@ async function* observeAccount(
     for (let outdated = 0; ; ) {
       const kinds = KINDS.filter((kind) => due.delete(kind));
       const listedAt = monotonicMs();
-      const listed = await untilAnswered(() => account.refresh(kinds), calls.retry, ending.signal);
-      if (failure !== undefined) {
-        throw failure.reason;
+      const answer: { listed?: Listed } = {};
+      untilAnswered(() => account.refresh(kinds), calls.retry, ending.signal)
+        .then(
+          (listed) => {
+            answer.listed = listed;
+          },
+          (reason: unknown) => {
+            failure ??= { reason };
+          },
+        )
+        .finally(news.raise);
+      // A lost connection is told at once: listings may wait long for a node that is down.
+      while (answer.listed === undefined) {
+        await news.lowered();
+        if (failure !== undefined) {
+          throw failure.reason;
+        }
+        const view = account.takeView();
+        if (view !== undefined) {
+          yield [view];
+        }
       }
-      const view = account.takeView();
-      if (view !== undefined) {
-        yield [view];
-      }
+      const { listed } = answer;
       outdated = listed === "outdated" ? outdated + 1 : 0;
       if (outdated === MAX_OUTDATED) {
         throw outdatedListing(partyId);
