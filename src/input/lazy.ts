@@ -13,9 +13,6 @@ const MAX_OPEN = 32;
  * @param load loads the code with `import()`
  * @returns a function that returns the code
  * @throws {@link FileError} from that function, if the code cannot be loaded
- *
- * @example
- * const loadExecution = lazily(() => import("./execution.js"));
  */
 export function lazily<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
