@@ -182,7 +182,7 @@ async function* observeAccount(
           },
         )
         .finally(news.raise);
-      // A lost connection is told at once: listings may wait long for a node that is down.
+      // Report a lost connection at once: listings may wait long for a node that is down.
       while (answer.listed === undefined) {
         await news.lowered();
         if (failure !== undefined) {

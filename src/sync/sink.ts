@@ -178,7 +178,7 @@ export interface Sink extends AsyncDisposable {
    */
   asked?(): Promise<ReadonlyMap<TableName, bigint>>;
   /**
-   * Changes the marks of the history that is loaded, of which a new sink has none, while no other sync does so. A sync calls this
+   * Changes the marks of the loaded history while no other sync does so. A new sink has none. A sync calls this
    * before it loads units. Without it, two syncs with different histories that start into an empty sink at the same time leave
    * units of both.
    *
