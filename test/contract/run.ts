@@ -57,7 +57,12 @@ async function take(
 ): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-contract-"));
   const delays: number[] = [];
-  const config = { retry: { tries: 1 }, ...one.config, ...transport.config(node.endpoints(operation)) };
+  const config = {
+    retry: { tries: 1 },
+    ...one.config,
+    timeouts: { connectMs: 60_000, ...one.config?.timeouts }, // On a loaded machine, many handshakes at once take long.
+    ...transport.config(node.endpoints(operation)),
+  };
   const abort = new AbortController();
   if (one.abort === "before") {
     abort.abort();

@@ -33,7 +33,7 @@ it.each(["grpc", "rest"] as const)(
     });
     expect(listed.orders.length).toBeGreaterThan(0);
     expect(textOfChanges(account.changes())).toEqual(listed); // Each change continues the one before.
-    expect(account.last()?.gaps).toBeGreaterThan(10);
+    expect(account.last()?.gaps).toBeGreaterThan(0); // Cuts of a connection that is not open yet again make no gap.
   },
   240_000,
 );
