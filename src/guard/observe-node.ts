@@ -38,7 +38,10 @@ export interface Look {
   readonly pastBlocks: number;
   /** Effects that no longer need to be counted: the listed state has them, or they can never be executed. */
   readonly settled: ReadonlySet<UnseenPart>;
-  /** Transactions that no block can contain any more, and whose effects are all listed. */
+  /**
+   * Transactions that no block can contain any more, and whose effects are all listed: the data node has begun a later block, and it
+   * commits a block before it begins the next one (v0.78.0, `processBlock` in datanode/broker/sqlstore_broker.go).
+   */
   readonly over: ReadonlySet<SignedTransaction>;
 }
 
@@ -71,7 +74,7 @@ export async function lookAtNode(
   const settled = new Set<UnseenPart>();
   const over = new Set<SignedTransaction>();
   for (const { transaction, parts: waiting } of parts) {
-    if (transaction.overSince !== undefined && transaction.overSince <= listedUntil) {
+    if (transaction.overSince !== undefined && transaction.overSince < listedUntil) {
       over.add(transaction);
       for (const part of waiting) {
         settled.add(part);

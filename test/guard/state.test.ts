@@ -11,13 +11,14 @@ import {
   SubmitTransactionRequest_Type,
 } from "tradewire";
 import { TradingDataService } from "tradewire/api";
+import { startDevnode } from "tradewire/devnode";
 import { GetOrderRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_Status, StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
 import { clientOfChangedMarkets } from "../support/changed-markets.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
-import { marketRules, order, policyOf, refusal, useGuardedNode } from "../support/guarded-node.js";
+import { marketRules, order, policyOf, refusal, signingAlone, useGuardedNode } from "../support/guarded-node.js";
 import { clientOf, limitOrder, trade, volumeOf } from "../support/leases.js";
 import { startStallingProxy } from "../support/stalling-proxy.js";
 import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
@@ -146,12 +147,38 @@ describe("a guard that counts", () => {
       rule: "maxNotional",
     });
   });
+
+  // A data node sends the time of a block, and its events, before it commits the block's records, and begins the next block after
+  // that: v0.78.0, `processBlock` in datanode/broker/sqlstore_broker.go. So the time of a block says that it has the blocks before.
+  it("a signed order until the node has begun a block after the last one that may contain the order", async () => {
+    const { one } = started;
+    using signer = await newSigner();
+    await using node = await startDevnode({ profile: "deployed", blockMs: 0, segments: 1, blocksPerSegment: 120 });
+    let looks = 0;
+    await using client = clientThat((name) => {
+      looks += name === "ListLatestMarketData" ? 1 : 0;
+    }, node);
+    const nextLook = async () => {
+      const before = looks;
+      await eventually(() => looks >= before + 2); // The second one ends after the first one was applied.
+    };
+    await using guard = await client.guard({ signer, policy: policyOf() });
+    const { chainId, height, spamPowNumberOfPastBlocks: past } = await client.lastBlockHeight();
+    const DELAY_BLOCKS = 2; // A market may delay a transaction: see `createLedger`.
+    const tied = height + 1n - BigInt(past + DELAY_BLOCKS);
+    await signingAlone(guard, chainId)(order(10n * one), tied);
+    expect(await node.makeBlock()).toBe(height + 1n);
+    await nextLook();
+    expect(await refusal(guard, order(3n * one))).toMatchObject({ rule: "maxPosition", value: "13" });
+    await node.makeBlock();
+    await eventually(async () => (await refusal(guard, order(3n * one))) === undefined);
+  });
 });
 
 /** Creates a client that waits for a function after each call, before its response is used. */
-const clientThat = (afterCall: (name: string, request: unknown) => Promise<void> | void) =>
+const clientThat = (afterCall: (name: string, request: unknown) => Promise<void> | void, node = started.node) =>
   createClient(
-    { profile: "deployed", grpc: { url: started.node.grpcUrl } },
+    { profile: "deployed", grpc: { url: node.grpcUrl } },
     {
       interceptors: [
         (next) => async (request) => {
