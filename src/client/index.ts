@@ -269,6 +269,12 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     await Promise.all([transport.close(), watchTransport.close()]);
   };
 
+  const { sendUrgently, ...outcomes } = createOutcomes(
+    { ...transactions, prepare, lastHeight },
+    { watch, service: serviceClient },
+    checked.chainId,
+  );
+
   const client: Client = withSnapshots<Client>({
     transport,
     service(service) {
@@ -337,7 +343,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createBooks({ ...live, service: serviceClient }),
     ...events,
     ...transactions,
-    ...createOutcomes({ ...transactions, prepare, lastHeight }, { watch, service: serviceClient }, checked.chainId),
+    ...outcomes,
 
     orders: (ordersOptions) =>
       createOrders(
@@ -359,7 +365,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       createGuard(
         {
           transactions,
-          sendCommand: client.sendCommand,
+          sendUrgently,
           marketUnits: client.marketUnits,
           records: paging.records,
           service: serviceClient,

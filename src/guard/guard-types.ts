@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Client as ConnectClient } from "@connectrpc/connect";
 import { assertOneOf, invalidValueError } from "../input/assert.js";
 import type { Paging } from "../listing/paging.js";
-import type { Outcomes } from "../live/outcomes.js";
+import type { OutcomeOperations } from "../live/outcomes.js";
 import type { Units } from "../market/market-units.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import type { Signer } from "../transaction/signer.js";
@@ -102,7 +102,7 @@ export interface Guard extends Signer, AsyncDisposable {
 /** The services that a guard uses. */
 export interface GuardServices extends ChainSettings {
   readonly transactions: Pick<Transactions, "lastBlockHeight">;
-  readonly sendCommand: Outcomes["sendCommand"];
+  readonly sendUrgently: OutcomeOperations["sendUrgently"];
   readonly marketUnits: Units["marketUnits"];
   readonly records: Paging["records"];
   readonly service: <S extends DescService>(service: S) => ConnectClient<S>;

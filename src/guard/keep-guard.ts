@@ -120,7 +120,7 @@ export async function keepGuard(
       return killSwitch({
         options,
         closing: closing.signal,
-        cancel: (command, signal) => services.sendCommand(command, { signer, chainId, signal, until: "executed" }),
+        cancel: (command, signal) => services.sendUrgently(command, { signer, chainId, signal, until: "executed" }),
         records: services.records,
         publicKey,
         look: lookAgain,

@@ -49,7 +49,7 @@ export async function sendBatch(
     return await execute(node, options, async (signal) => {
       const time = await readTime(signal);
       const command = { case: "batchMarketInstructions", value: build(time) } as const;
-      const prepared = await transactions.prepare(command, { ...signing, aboutMs: leaseMs }, signal);
+      const prepared = await transactions.prepare(command, { ...signing, aboutMs: leaseMs, isUrgent: true }, signal);
       onSigned(sentTransaction(prepared.transaction).parts, time);
       isSigned = true;
       return {

@@ -113,6 +113,12 @@ export interface Outcomes {
   outcome(sent: string | Transaction | OutcomeUnknownError, options?: OutcomeOptions): Promise<Outcome>;
 }
 
+/** {@link Outcomes}, and what this library itself sends. */
+export interface OutcomeOperations extends Outcomes {
+  /** Like `sendCommand`, but at once, though other transactions of the key wait for their turn. */
+  sendUrgently(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
+}
+
 /** How long the result of a transaction that was sent earlier is waited for, in milliseconds. */
 const OUTCOME_TIMEOUT_MS = 30_000;
 
@@ -140,7 +146,7 @@ export function createOutcomes(
   transactions: Transactions & CommandPreparation,
   node: ObservedNode,
   chainId: string | undefined,
-): Outcomes {
+): OutcomeOperations {
   /** The node is asked only if the chain is not configured. */
   const chainOf = (options: CallOptions) => async () =>
     chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
@@ -167,16 +173,18 @@ export function createOutcomes(
     if (!isExecute(givenOptions)) {
       return await transactions.sendCommand(given, givenOptions);
     }
-    return await withCaller(async () => {
-      // What is wrong is said before the node is asked.
-      const { command, options } = await readSendable(given, givenOptions, EXECUTE_COMMAND_OPTIONS);
-      const { type } = options;
-      const { execute } = await loadSending();
-      return execute(node, options, async (signal) => {
-        const { submit, ...prepared } = await transactions.prepare(command, options, signal);
-        const isNew = true; // It was made just now, so no block has it yet.
-        return { ...prepared, isNew, isChecked: true, submit: (ending) => submit({ type, signal: ending }) };
-      });
+    return await withCaller(() => executeCommand(given, givenOptions, false));
+  }
+
+  async function executeCommand(given: CommandSource, givenOptions: ExecuteCommandOptions, isUrgent: boolean) {
+    // What is wrong is said before the node is asked.
+    const { command, options } = await readSendable(given, givenOptions, EXECUTE_COMMAND_OPTIONS);
+    const { type } = options;
+    const { execute } = await loadSending();
+    return execute(node, options, async (signal) => {
+      const { submit, ...prepared } = await transactions.prepare(command, { ...options, isUrgent }, signal);
+      const isNew = true; // It was made just now, so no block has it yet.
+      return { ...prepared, isNew, isChecked: true, submit: (ending) => submit({ type, signal: ending }) };
     });
   }
 
@@ -214,6 +222,7 @@ export function createOutcomes(
 
   return {
     sendCommand,
+    sendUrgently: (command, options) => executeCommand(command, options, true),
     submitTransaction,
 
     async outcome(given, options = {}) {

@@ -20,6 +20,7 @@ import {
 import { parseMessageInit } from "../input/message-init.js";
 import { snapshotData } from "../input/snapshot.js";
 import { setBounded } from "../signal/collections.js";
+import { createTurns } from "../signal/turns.js";
 import { createBlockAllowance, type Share, type ShortestValidity } from "./block-allowance.js";
 import { loadCommandCode } from "./command-code.js";
 import { withTimeout } from "./deadline.js";
@@ -90,7 +91,11 @@ export interface PreparedCommand extends Share {
 }
 
 /** How to create a transaction that is submitted later. */
-export type PrepareOptions = Omit<SignCommandOptions, keyof Validity> & (Validity | ShortestValidity);
+export type PrepareOptions = Omit<SignCommandOptions, keyof Validity> &
+  (Validity | ShortestValidity) & {
+    /** Whether it is created at once, though others of the key wait for their turn. */
+    readonly isUrgent?: boolean;
+  };
 
 /** Creates and sends transactions in two steps. */
 export interface CommandPreparation {
@@ -238,6 +243,12 @@ export async function readSendable<T extends SignCommandOptions>(
   return { command, options: { ...options, signer } };
 }
 
+/**
+ * How many transactions of a key are created at a time. Once one is tied to a block its time runs out, so the others wait until
+ * it is on its way.
+ */
+const MAX_IN_MAKING = 8;
+
 /** How many transactions are remembered, to explain the refusal of one that is submitted afterwards. */
 const MAX_REMEMBERED = 10_000;
 
@@ -278,6 +289,7 @@ export function createTransactions(
     },
 ): Transactions & CommandPreparation {
   const allowance = createBlockAllowance(service, settings.recentBlocks);
+  const turns = createTurns(MAX_IN_MAKING);
   const seen = createSeenTids();
 
   async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {
@@ -304,13 +316,17 @@ export function createTransactions(
         : { validForBlocks: options.validForBlocks, validForMs: options.validForMs };
     const { publicKey } = signer;
     const takeShare = signer.takeShare?.bind(signer);
-    const share = await allowance.take({ publicKey, takeShare, chainId, maxDifficulty, headers, signal, ...validity });
-    const transaction = await createTransaction(command, { ...form, block: share.block, signal }).catch(
-      (reason: unknown) => {
+    const taking = { publicKey, takeShare, chainId, maxDifficulty, headers, signal, ...validity };
+    const make = async () => {
+      const share = await allowance.take(taking);
+      try {
+        return { share, transaction: await createTransaction(command, { ...form, block: share.block, signal }) };
+      } catch (reason) {
         share.giveBack();
         throw reason;
-      },
-    );
+      }
+    };
+    const { share, transaction } = await (options.isUrgent === true ? make() : turns.run(publicKey, signal, make));
     return {
       ...share,
       transaction,

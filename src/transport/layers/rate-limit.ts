@@ -69,6 +69,9 @@ const CAUTIOUS_AFTER_MS = 1000;
 /** While nothing is known about the node's limit, {@link CAUTIOUS_CALLS} more are sent each time: the node may be slow. */
 const CAUTIOUS_STEP_MS = 200;
 
+/** Goes before calls of other methods: a transaction is tied to a block, and expires while it waits. */
+const SUBMIT = "vega.api.v1.CoreService/SubmitTransaction";
+
 /** The burst of calls that deployed nodes accept from a new address. */
 const USUAL_BURST = 100;
 
@@ -171,7 +174,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
           const id = callId(contextValues);
           onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
         }
-        await queue.wait(signal, timeoutMs, contextValues.get(isUrgentKey));
+        await queue.wait(signal, timeoutMs, contextValues.get(isUrgentKey) || methodName(method) === SUBMIT);
       } else {
         onSend();
       }
@@ -247,8 +250,8 @@ function nodeLimitAfter(
 interface CallQueue {
   length(): number;
   /**
-   * Waits until it is the call's turn: after the others, or before them if it is urgent. Throws the signal's reason, or an
-   * error if the time limit is reached.
+   * Waits until it is the call's turn: after the others, or before those that are not urgent. Throws the signal's reason, or
+   * an error if the time limit is reached.
    */
   wait(signal: AbortSignal | undefined, timeoutMs: number | undefined, isUrgent: boolean): Promise<void>;
   /** Sends the calls whose turn has come, and sets a timer for the others. */
@@ -257,6 +260,7 @@ interface CallQueue {
 }
 
 interface WaitingCall {
+  readonly isUrgent: boolean;
   send(): void;
   fail(reason: unknown): void;
 }
@@ -313,6 +317,7 @@ function createCallQueue({
           stopTimeout?.();
         };
         const call: WaitingCall = {
+          isUrgent,
           send() {
             end();
             resolve();
@@ -322,11 +327,8 @@ function createCallQueue({
             reject(reason);
           },
         };
-        if (isUrgent) {
-          waiting.unshift(call);
-        } else {
-          waiting.push(call);
-        }
+        const at = isUrgent ? waiting.findIndex((other) => !other.isUrgent) : -1;
+        waiting.splice(at < 0 ? waiting.length : at, 0, call);
         sendNext();
       }),
     sendNext,

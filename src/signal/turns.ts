@@ -1,0 +1,76 @@
+import { onAbort } from "./abort.js";
+import { throwIfAborted } from "./wait.js";
+
+/** Tasks that wait for their turn, in a line of its own for each key. */
+export interface Turns {
+  /**
+   * Runs a task when it is its turn.
+   *
+   * @param key the line
+   * @param signal ends the wait
+   * @param task the task, which is called at once if there is room
+   * @returns the result of the task
+   * @throws {@link CanceledError} if the signal is aborted before the turn, and what the task throws
+   */
+  run<T>(key: string, signal: AbortSignal, task: () => Promise<T>): Promise<T>;
+}
+
+interface Line {
+  running: number;
+  /** The tasks that wait, in their order; each function starts one. */
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Creates lines in which no task waits.
+ *
+ * @param max how many tasks of a line run at a time
+ * @returns the lines
+ */
+export function createTurns(max: number): Turns {
+  const lines = new Map<string, Line>();
+
+  function leave(key: string, line: Line): void {
+    const [next] = line.waiting;
+    if (next !== undefined) {
+      next(); // In the place of the one that leaves.
+      return;
+    }
+    line.running -= 1;
+    if (line.running === 0) {
+      lines.delete(key);
+    }
+  }
+
+  return {
+    async run(key, signal, task) {
+      throwIfAborted(signal);
+      const line = lines.get(key) ?? { running: 0, waiting: new Set() };
+      lines.set(key, line);
+      if (line.running < max) {
+        line.running += 1;
+      } else if (!(await hasTurn(line, signal))) {
+        throwIfAborted(signal);
+      }
+      try {
+        return await task();
+      } finally {
+        leave(key, line);
+      }
+    },
+  };
+}
+
+/** Waits for a turn; returns whether it came before the signal was aborted. */
+function hasTurn({ waiting }: Line, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isTurn: boolean) => {
+      stopListening();
+      waiting.delete(start);
+      resolve(isTurn);
+    };
+    const start = () => end(true);
+    const stopListening = onAbort(signal, () => end(false));
+    waiting.add(start);
+  });
+}
