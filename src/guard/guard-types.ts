@@ -42,8 +42,8 @@ export interface KillOptions {
 /** The result of {@link Guard.kill}. */
 export interface KillReport {
   /**
-   * Whether the node listed no live order and no pending stop order at the end, and no signed transaction can create
-   * one.
+   * Whether the cancellations were executed, the node listed no live order and no pending stop order after the blocks of the
+   * cancellations, and no signed transaction can create one.
    */
   readonly isClear: boolean;
   /** How many cancellations were sent, and how many of them were provably executed. */

@@ -126,6 +126,8 @@ export async function keepGuard(
         look: lookAgain,
         seenTime: () => ledger.time,
         unseen: () => ledger.unseen().filter(({ kind }) => kind !== "amendment").length,
+        coreTime: async (signal) => (await calls.core.getVegaTime({}, { signal })).timestamp,
+        dataNodeTime: async (signal) => (await calls.data.getVegaTime({}, { signal })).timestamp,
       });
     },
     close,

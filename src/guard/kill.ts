@@ -31,6 +31,10 @@ export interface KillServices {
   seenTime(): bigint;
   /** The number of signed orders that the node does not show and that may still be executed. */
   unseen(): number;
+  /** Returns the time of the core's last block, in Unix nanoseconds. */
+  coreTime(signal: AbortSignal): Promise<bigint>;
+  /** Returns the time of the last block that the data node has begun, in Unix nanoseconds. */
+  dataNodeTime(signal: AbortSignal): Promise<bigint>;
 }
 
 /** The listed records; `undefined` if the node has not answered yet. */
@@ -40,7 +44,7 @@ type Listed = Pick<KillReport, "orders" | "positions" | "stopOrders">;
 type Found = Listed & Pick<KillReport, "isClear" | "unseen">;
 
 /** Adds a failure to the report. */
-type ReportProblem = (reason: unknown) => void;
+type ReportProblem = (reason: unknown) => undefined;
 
 /** Without fields, they are for all markets (v0.78.0, `CancelOrder` and `CancelStopOrders` in core/execution/engine.go). */
 const CANCELLATIONS = [
@@ -69,6 +73,7 @@ async function cancelUntilClear(services: KillServices, signal: AbortSignal): Pr
   const report: ReportProblem = (reason) => {
     problems.push(reason instanceof TradewireError ? reason.summary : "a call failed");
     problems.splice(0, problems.length - MAX_PROBLEMS);
+    return undefined;
   };
   const cancellations = { sent: 0, executed: 0 };
   let stopOrdersUntil = 0n;
@@ -85,12 +90,14 @@ async function cancelUntilClear(services: KillServices, signal: AbortSignal): Pr
   };
   const unlisted: Listed = { orders: undefined, stopOrders: undefined, positions: undefined };
   let found: Found = { isClear: false, unseen: services.unseen(), ...unlisted };
-  for (let wasExecuted = false; !(signal.aborted || (wasExecuted && found.isClear)); ) {
+  let executedBy: bigint | undefined;
+  for (let wasExecuted = false; !(signal.aborted || found.isClear); ) {
     const ended = await Promise.all(CANCELLATIONS.map((command) => cancel(command).catch(report)));
     wasExecuted ||= ended.every((each) => each === true);
     const looks = wasExecuted ? LOOKS.executed : LOOKS.other;
     for (let look = 0; look < looks && !signal.aborted; look += 1) {
-      found = await findOrders(services, signal, { before: found, stopOrdersUntil, report });
+      executedBy ??= wasExecuted ? await services.coreTime(signal).catch(report) : undefined;
+      found = await findOrders(services, signal, { before: found, executedBy, stopOrdersUntil, report });
       if (found.isClear) {
         break;
       }
@@ -102,22 +109,33 @@ async function cancelUntilClear(services: KillServices, signal: AbortSignal): Pr
 
 /**
  * Finds the orders that are left. Signed orders that are not seen are counted before the live ones are listed: an order that
- * becomes live between the two counts as not seen.
+ * becomes live between the two counts as not seen. Only a listing that has the blocks of the cancellations can be clear: a data node
+ * commits a block before it begins the next one (v0.78.0, `processBlock` in datanode/broker/sqlstore_broker.go).
  */
 async function findOrders(
   services: KillServices,
   signal: AbortSignal,
   {
     before,
+    executedBy,
     stopOrdersUntil,
     report,
-  }: { readonly before: Listed; readonly stopOrdersUntil: bigint; readonly report: ReportProblem },
+  }: {
+    readonly before: Listed;
+    /** A time of the core after the cancellations were executed; `undefined` if they were not, or it is unknown. */
+    readonly executedBy: bigint | undefined;
+    readonly stopOrdersUntil: bigint;
+    readonly report: ReportProblem;
+  },
 ): Promise<Found> {
   await services.look(signal);
   const unseen = services.unseen();
   try {
+    const begun = await services.dataNodeTime(signal);
     const listed = await list(services, stopOrdersUntil, signal);
-    return { isClear: unseen === 0 && listed.orders.length === 0 && listed.stopOrders.length === 0, unseen, ...listed };
+    const hasCancellations = executedBy !== undefined && executedBy < begun;
+    const isNoneLeft = unseen === 0 && listed.orders.length === 0 && listed.stopOrders.length === 0;
+    return { isClear: hasCancellations && isNoneLeft, unseen, ...listed };
   } catch (reason) {
     report(reason);
     return { ...before, isClear: false, unseen };

@@ -12,7 +12,7 @@ import {
 } from "tradewire";
 import { TradingDataService } from "tradewire/api";
 import { startDevnode } from "tradewire/devnode";
-import { GetOrderRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { GetOrderRequestSchema, ListOrdersResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_Status, StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
 import { clientOfChangedMarkets } from "../support/changed-markets.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
@@ -176,17 +176,21 @@ describe("a guard that counts", () => {
 });
 
 /** Creates a client that waits for a function after each call, before its response is used. */
-const clientThat = (afterCall: (name: string, request: unknown) => Promise<void> | void, node = started.node) =>
+const clientThat = (
+  afterCall: (name: string, request: unknown, answer?: unknown) => Promise<void> | void,
+  node = started.node,
+) =>
   createClient(
     { profile: "deployed", grpc: { url: node.grpcUrl } },
     {
       interceptors: [
         (next) => async (request) => {
-          try {
-            return await next(request);
-          } finally {
+          const answer = await next(request).catch(async (reason: unknown) => {
             await afterCall(request.method.name, request.message);
-          }
+            throw reason;
+          });
+          await afterCall(request.method.name, request.message, answer.message);
+          return answer;
         },
       ],
     },
@@ -288,6 +292,47 @@ describe("the kill switch", () => {
     const report = await guard.kill();
     expect([isSent, await liveOrders(signer)]).toEqual([true, []]);
     expect(report).toMatchObject({ isClear: true, orders: [], stopOrders: [], unseen: 0 });
+  });
+
+  // A data node commits a block after it has told the block's time and sent its events, and before it begins the next one: v0.78.0,
+  // `processBlock` in datanode/broker/sqlstore_broker.go.
+  it("is not clear while the node may not list what follows the cancellations in their block", async () => {
+    const { one } = started;
+    using signer = await newSigner();
+    await using node = await startDevnode({ profile: "deployed", blockMs: 0, segments: 1, blocksPerSegment: 20 });
+    let [submissions, looks] = [0, 0];
+    let isUncommitted = false;
+    await using client = clientThat((name, _, answer) => {
+      submissions += name === "SubmitTransaction" ? 1 : 0;
+      looks += name === "ListLatestMarketData" ? 1 : 0;
+      if (isUncommitted && isMessage(answer, ListOrdersResponseSchema)) {
+        answer.orders?.edges.splice(0);
+      }
+    }, node);
+    await using other = clientOf(node.grpcUrl);
+    await using guard = await client.guard({ signer, policy: policyOf() });
+    let isExecuted = false;
+    const first = client.sendCommand(cancellation, { signer, until: "executed" }).finally(() => {
+      isExecuted = true; // So the client follows the blocks, and commands need none to be sent.
+    });
+    await eventually(async () => (await node.makeBlock()) > 0n && isExecuted);
+    await first;
+    submissions = 0;
+    let isOver = false;
+    const killing = guard.kill().finally(() => {
+      isOver = true;
+    });
+    await eventually(() => submissions === 2);
+    await other.sendCommand(order(one), { signer });
+    isUncommitted = true;
+    await node.makeBlock();
+    const before = looks;
+    await eventually(() => isOver || looks >= before + 3);
+    isUncommitted = false;
+    await eventually(async () => (await node.makeBlock()) > 0n && isOver);
+    expect(await killing).toMatchObject({ isClear: true, orders: [], unseen: 0 });
+    const filter = { partyIds: [signer.publicKey], liveOnly: true };
+    expect((await other.service(TradingDataService).listOrders({ filter })).orders?.edges).toEqual([]);
   });
 
   // v0.78.0, `submitStopOrders` in core/execution/future/market.go: without a position, the stop order ends without an event.
