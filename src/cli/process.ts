@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from "../runtime/index.js";
 import { ENDING_SIGNALS, EXIT, Interruption, interruptedCode } from "./output.js";
 import { runProgram } from "./program.js";
 import { finalExitCode, openStandardOutput, watchOutput } from "./standard-output.js";
@@ -60,6 +61,7 @@ export async function runProcess(args: readonly string[], version: string): Prom
   settle();
   out.on("error", settle);
   if (signal.aborted || output.failure !== undefined) {
+    await yieldToEventLoop(); // A write that has just failed reports it in a later turn of the event loop.
     // A reader that has stopped reading would keep the rest of the output, and with it the process, waiting.
     process.exit(); // With an argument, even `undefined`, it would forget the exit code.
   }
