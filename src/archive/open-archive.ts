@@ -8,6 +8,7 @@ import { isError } from "../errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
 import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
+import { snapshot } from "../input/snapshot.js";
 import { Bytes, isBytes } from "../runtime/bytes.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
@@ -124,6 +125,7 @@ const ROW_OPTIONS = { columns: true, typed: true, table: true, onUnknown: true }
  * for await (const trade of openArchive("chain-1-trades-1-3000.zip").rows()) console.log(trade["price"]);
  */
 export function openArchive(source: ArchiveSource, options: ArchiveOptions = {}): Archive {
+  options = snapshot(options);
   assertObject("options", options);
   if (typeof source !== "string" && (typeof source !== "object" || source === null || !isReadable(source))) {
     throw invalidValueError("source", source, "the path of a file, the archive's bytes, or a stream of them");
@@ -164,6 +166,7 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
   function rows(rowOptions?: RowOptions): AsyncIterable<CsvRecord>;
   function rows<Table extends TableName>(rowOptions: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
   function rows(rowOptions: RowOptions | TypedRowOptions = {}): AsyncIterable<TypedRecord> {
+    rowOptions = snapshot(rowOptions);
     assertKnownKeys("options", rowOptions, ROW_OPTIONS);
     assertOneOf("columns", rowOptions.columns, ["own", "union"]);
     assertOneOf("typed", rowOptions.typed, [true, false]);

@@ -217,8 +217,10 @@ function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestC
  */
 export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
-  options = snapshot(options);
-  const { onRetry, onNodeChange } = isolateHooks(options.hooks ?? {});
+  const read = snapshot(options);
+  const hooks = isolateHooks(read.hooks ?? {});
+  const { onRetry, onNodeChange } = hooks;
+  options = { ...read, hooks };
   let nodes: Nodes | undefined;
   const gateOf = (opened: readonly OpenNode[]) => {
     nodes ??= watchNodes(opened, checked, { ...(onNodeChange && { onNodeChange }) });

@@ -1,5 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertOneOf, assertString } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { type Config, transportsOf } from "./client-config.js";
 import {
   CONFIG_FILE,
@@ -105,6 +106,7 @@ export interface LoadedConfig {
  * await using client = createClient(config);
  */
 export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
+  options = snapshot(options);
   assertKnownKeys("options", options, {
     file: true,
     use: true,

@@ -1,5 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { assertArray, assertIterable, assertObject, invalidTypeError, invalidValueError } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { Bytes } from "../runtime/bytes.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./csv-format.js";
 
@@ -32,11 +33,12 @@ export type CsvRows = AsyncIterable<Readonly<CsvRow>> | Iterable<Readonly<CsvRow
  * @example
  * await pipeline(encodeCsv(["id", "price"], [["1", null]]), createWriteStream("trades.csv"));
  */
-export async function* encodeCsv(
+export function encodeCsv(
   columns: readonly string[],
   rows: CsvRows,
   options: CsvFormat = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  columns = snapshot(columns);
   assertObject("options", options);
   assertArray("columns", columns, "an array of column names");
   assertIterable("rows", rows, "an iterable of rows, each an array of values");
@@ -46,6 +48,14 @@ export async function* encodeCsv(
       advice: "Pass at least one column, each with a different name.",
     });
   }
+  return encode(columns, rows, nullString);
+}
+
+async function* encode(
+  columns: readonly string[],
+  rows: CsvRows,
+  nullString: string,
+): AsyncGenerator<Uint8Array, void, undefined> {
   let text = csvLine(columns, nullString, 1);
   let number = 1;
   for await (const row of rows) {

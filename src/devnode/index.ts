@@ -12,6 +12,7 @@ import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { withCaller } from "../errors/caller-stack.js";
 import { CanceledError } from "../errors/index.js";
 import { hostCheck } from "../http-server/hardening.js";
+import { snapshot } from "../input/snapshot.js";
 import { knownTypes } from "../json/any.js";
 import { startInterval } from "../runtime/index.js";
 import { withAdmin } from "./admin.js";
@@ -72,7 +73,7 @@ const services = [TradingDataService, CoreService, CoreStateService];
  * const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
  */
 export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnode> {
-  const parsed = parseDevnodeOptions(options);
+  const parsed = parseDevnodeOptions(snapshot(options));
   const { host, chainId, signal } = parsed;
   throwIfAborted(signal);
   const servers = createServers();

@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { type ErrorObject, NodeError, ProtocolError, type TypedObject } from "../errors/index.js";
 import { assertIterable, assertKnownKeys } from "../input/assert.js";
+import { snapshot } from "../input/snapshot.js";
 import { anyToObject, isTypeUrl } from "../json/any.js";
 import { parseEnvelope } from "../json/envelope.js";
 import { createErrorTail } from "../json/error-tail.js";
@@ -133,13 +134,14 @@ export interface AssembleOptions {
  * @example
  * for await (const { data } of assemble(chunks, { extensions: "required" })) file.write(data);
  */
-export async function* assemble(
-  chunks: AsyncIterable<ExportChunk>,
-  options: AssembleOptions,
-): AsyncGenerator<ExportResult> {
+export function assemble(chunks: AsyncIterable<ExportChunk>, options: AssembleOptions): AsyncGenerator<ExportResult> {
+  options = snapshot(options);
   assertIterable("chunks", chunks, "a result of exportChunks() or capturedChunks()");
   assertKnownKeys("options", options, { extensions: true });
-  const assembly = createAssembly(options);
+  return assembled(chunks, createAssembly(options));
+}
+
+async function* assembled(chunks: AsyncIterable<ExportChunk>, assembly: Assembly): AsyncGenerator<ExportResult> {
   for await (const { result, error } of chunks) {
     if (error !== undefined) {
       throw new NodeError(error);

@@ -123,12 +123,9 @@ const loadSettling = lazily(async () => {
 export function createOrders(services: OrdersServices, options: OrdersOptions): Orders {
   assertObject("options", options);
   assertKnownKeys("options", options, ORDERS_OPTIONS);
-  const { journal, signer, ...form } = options;
+  const { journal: given, signer, ...form } = options;
   const signing = { ...form, signer: readSigner(signer) };
-  assertObject("journal", journal);
-  for (const method of ["read", "append", "open"] as const) {
-    assertFunction(`journal.${method}`, journal[method]);
-  }
+  const journal = readJournal(given);
   const intentServices = { ...services, journal, signing };
   const closing = new AbortController();
   const running = new Map<string, Promise<unknown>>();
@@ -209,6 +206,20 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
     closing.abort(new DOMException("the orders were closed", "AbortError"));
     unfollow();
   }
+}
+
+/** Reads the methods of a journal, once: nobody can exchange them later. */
+function readJournal(journal: Journal): Pick<Journal, "read" | "append" | "open"> {
+  assertObject("journal", journal);
+  const { read, append, open } = journal;
+  for (const [name, method] of Object.entries({ read, append, open })) {
+    assertFunction(`journal.${name}`, method);
+  }
+  return {
+    read: (...given) => read.apply(journal, given),
+    append: (...given) => append.apply(journal, given),
+    open: (...given) => open.apply(journal, given),
+  };
 }
 
 async function resumed(id: string, settling: Promise<SettledIntent>): Promise<ResumedIntent> {

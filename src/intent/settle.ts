@@ -32,7 +32,7 @@ export type SettledIntent = IntentEnding & { readonly id: string };
 export interface IntentServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "read" | "append">;
   /** The signer, and the form of its transactions. */
   readonly signing: Pick<SignCommandOptions, "signer" | "chainId" | "chainIdPrefix" | "maxDifficulty" | "version">;
 }

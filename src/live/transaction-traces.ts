@@ -177,6 +177,7 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
     isWithoutRecords:
       sent.isHashOfNode !== true &&
       sent.parts.length > 0 &&
+      partRecords.length === 0 && // What it would have created may be of a transaction with another proof of work.
       sent.parts.every((part) => absentParts.has(part) || (records.kind === "none" && leavesRecord(sent, part))),
   };
 }

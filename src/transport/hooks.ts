@@ -103,6 +103,9 @@ export const HOOKS = {
   onNodeChange: true,
 } as const;
 
+/** The hooks that {@link isolateHooks} has returned. */
+const isolated = new WeakSet<Hooks>();
+
 /**
  * Returns hooks that never throw. An error that a hook throws or rejects with becomes a process warning, once for each
  * kind of hook.
@@ -111,6 +114,9 @@ export const HOOKS = {
  * @returns the same hooks, without errors
  */
 export function isolateHooks(hooks: Hooks): Hooks {
+  if (isolated.has(hooks)) {
+    return hooks;
+  }
   const warned = new Set<keyof Hooks>();
 
   function isolate(kind: keyof Hooks, hook: () => unknown): void {
@@ -129,7 +135,7 @@ export function isolateHooks(hooks: Hooks): Hooks {
   }
 
   const { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback, onNodeChange } = hooks;
-  return {
+  const harmless: Hooks = {
     ...(onCallStart && { onCallStart: (call) => isolate("onCallStart", () => onCallStart.call(hooks, call)) }),
     ...(onBytes && { onBytes: (call, bytes) => isolate("onBytes", () => onBytes.call(hooks, call, bytes)) }),
     ...(onCallEnd && { onCallEnd: (call, end) => isolate("onCallEnd", () => onCallEnd.call(hooks, call, end)) }),
@@ -138,6 +144,8 @@ export function isolateHooks(hooks: Hooks): Hooks {
     ...(onFallback && { onFallback: (info) => isolate("onFallback", () => onFallback.call(hooks, info)) }),
     ...(onNodeChange && { onNodeChange: (change) => isolate("onNodeChange", () => onNodeChange.call(hooks, change)) }),
   };
+  isolated.add(harmless);
+  return harmless;
 }
 
 /**
@@ -149,10 +157,10 @@ export function isolateHooks(hooks: Hooks): Hooks {
  * @returns the transport; closing it closes `transport`
  */
 export function withHooks(transport: AnyTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
-  const isolated = isolateHooks(hooks);
+  const reported = isolateHooks(hooks);
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues = createContextValues()) {
-      const call = reportCall(isolated, endpoint, method, signal, contextValues);
+      const call = reportCall(reported, endpoint, method, signal, contextValues);
       const response = await transport
         .unary(method, signal, timeoutMs, header, message, contextValues)
         .catch(call.fail);
@@ -162,7 +170,7 @@ export function withHooks(transport: AnyTransport, endpoint: Endpoint, hooks: Ho
     },
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
-      const call = reportCall(isolated, endpoint, method, signal, contextValues);
+      const call = reportCall(reported, endpoint, method, signal, contextValues);
       const response = await transport.stream(method, signal, timeoutMs, header, input, contextValues).catch(call.fail);
       const message = handleStream(response.message, {
         onMessage: call.receive,

@@ -388,6 +388,7 @@ export function createGrpcJsTransport(options: GrpcJsTransportOptions): Closable
 
 /** Splits the options of a transport into those of the configuration, those of the observers, and its endpoint's. */
 function splitOptions<T extends SharedOptions>(options: T) {
+  options = snapshot(options);
   assertObject("options", options);
   const { timeouts, limits, retry, proxy, interceptors, hooks, registry, httpRules, ...endpoint } = options;
   return {

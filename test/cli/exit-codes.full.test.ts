@@ -138,7 +138,7 @@ const ROWS: readonly Row[] = [
   {
     name: "submit",
     how: "`--wait`, unknown",
-    args: ["submit", "good.json", "--wait=5s", "--json", "KEY", "LOSING"],
+    args: ["submit", "good.json", "--wait=30s", "--json", "KEY", "LOSING"],
     ends: ["answer", 3],
   },
   {
@@ -282,7 +282,12 @@ const at = ({ grpcUrl }: Devnode) => ["--grpc-url", grpcUrl];
 /** Runs a command that prepares the test, and returns its output. */
 async function prepared(...args: readonly string[]): Promise<string> {
   const { code, out, err } = await run(args, { cwd: folder });
-  expect({ args, code, err: code === null ? err : "" }).toEqual({ args, code: expect.any(Number), err: "" });
+  expect({ args, code, out: code === 0 ? "" : out, err: code === 0 ? "" : err }).toEqual({
+    args,
+    code: 0,
+    out: "",
+    err: "",
+  });
   return out;
 }
 

@@ -12,6 +12,7 @@ import {
   createClient,
   openFileJournal,
   signerFromMnemonic,
+  solveProofOfWork,
   type Transaction,
 } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
@@ -112,6 +113,32 @@ test("what was executed is not absent", async () => {
     await client.submitTransaction({ tx });
     await makeBlocks(node, 130);
     expect(await client.outcome(tx)).toMatchObject({ status: "executed", evidence: "records" });
+  });
+});
+
+test("what was executed is not absent after a hundred blocks full of trades", async () => {
+  await using node = await startDevnode({ blockMs: 0, activity: 5 });
+  await using client = createClient({ grpc: { url: node.grpcUrl } });
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const { transaction } = await client.sendCommand(submission, { signer });
+  await makeBlocks(node, 150);
+  expect(await client.outcome(transaction)).toMatchObject({ status: "executed", evidence: "records" });
+});
+
+// The identifier of an order is derived from the signature alone (v0.78.0, `DeterministicID` in core/processor/abci.go), so the
+// same order may come by another proof of work, and then has another hash.
+test("an order that the data node has is not absent, although it has another hash", async () => {
+  await withSigned(submission, async ({ node, client, tx }) => {
+    const { hash: blockHash, spamPowDifficulty: difficulty } = await client.lastBlockHeight();
+    const { tid = "", nonce = 0n } = tx.pow ?? {};
+    const other = await solveProofOfWork({ blockHash, tid, difficulty, startNonce: nonce + 1n });
+    const { $typeName } = tx.pow ?? { $typeName: "vega.commands.v1.ProofOfWork" };
+    await client.submitTransaction({ tx: { ...tx, pow: { $typeName, tid, nonce: other.nonce } } });
+    await makeBlocks(node, 130);
+    expect(await client.outcome(tx, { timeoutMs: 1500 })).toMatchObject({
+      status: "unknown",
+      reason: expect.stringContaining("is STATUS_ACTIVE, but no record has the hash"),
+    });
   });
 });
 

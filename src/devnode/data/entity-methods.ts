@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type AccountBalance,
   AccountBalanceSchema,
@@ -34,7 +35,11 @@ export function entityMethods({ transactions }: Pick<World, "transactions">): Da
       if (!isIdentifier(transactionHash)) {
         throw invalidArgument("not a valid transaction hash");
       }
-      const { events, opened } = transactions.find(transactionHash.toLowerCase()) ?? { events: [], opened: [] };
+      const stored = transactions.find(transactionHash.toLowerCase()) ?? { events: [], opened: [] };
+      if (stored === "dropped") {
+        throw new ConnectError("this local node stores the records of its latest transactions only", Code.OutOfRange);
+      }
+      const { events, opened } = stored;
       // As on deployed nodes, the accounts that a transaction opened are listed without balances.
       const accounts = opened.map((account) => ({ ...account, balance: "" }));
       const found = create(ListEntitiesResponseSchema, { accounts });

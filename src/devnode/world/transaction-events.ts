@@ -1,6 +1,7 @@
 import type { Account } from "../../../gen/vega/vega_pb.js";
+import { setBounded } from "../../signal/collections.js";
 import type { BlockEvent, Event } from "./block-event.js";
-import { copyOnWriteMap, type Snapshotable } from "./copy-on-write.js";
+import { copyOnWrite, type Snapshotable } from "./copy-on-write.js";
 
 /** The events of a transaction. Events of a block itself are stored under the block's hash. */
 export interface TransactionEvents {
@@ -16,9 +17,9 @@ export interface TransactionEventIndex {
    * Returns the events of a transaction.
    *
    * @param txHash 64 hex digits in lower case
-   * @returns its events, or `undefined` if none are stored
+   * @returns its events; `undefined` if it has none; `dropped` if they may be among those that are not stored any more
    */
-  find(txHash: string): TransactionEvents | undefined;
+  find(txHash: string): TransactionEvents | "dropped" | undefined;
 }
 
 /** An index of transaction events that new blocks extend. */
@@ -30,12 +31,23 @@ export interface TransactionEventStore extends TransactionEventIndex, Snapshotab
    * @param opensAccount whether it is the first event of an account
    */
   apply(blockEvent: BlockEvent, opensAccount: boolean): void;
-  save(): Map<string, TransactionEvents> | undefined;
-  restore(saved: Map<string, TransactionEvents> | undefined): void;
+  save(): StoredEvents | undefined;
+  restore(saved: StoredEvents | undefined): void;
 }
 
-/** Maximum number of stored events, about 20 MB. The oldest transactions are dropped first. */
-const MAX_EVENTS = 20_000;
+/** The stored events, by hash. */
+interface StoredEvents {
+  readonly transactions: Map<string, TransactionEvents>;
+  readonly blocks: Map<string, TransactionEvents>;
+  /** The number of events of transactions. */
+  count: number;
+  hasDropped: boolean;
+}
+
+/** Maximum number of stored events of transactions, about 100 MB. The oldest transactions are dropped first. */
+const MAX_EVENTS = 100_000;
+/** How many blocks' own events are stored: those of the latest blocks. */
+const MAX_BLOCKS = 100;
 
 /**
  * Creates a store of transaction events.
@@ -43,11 +55,14 @@ const MAX_EVENTS = 20_000;
  * @returns the empty store
  */
 export function createTransactionEventStore(): TransactionEventStore {
-  const stored = copyOnWriteMap<string, TransactionEvents>(() => []);
+  const stored = copyOnWrite<StoredEvents>(
+    () => ({ transactions: new Map(), blocks: new Map(), count: 0, hasDropped: false }),
+    (value) => ({ ...value, transactions: new Map(value.transactions), blocks: new Map(value.blocks) }),
+  );
   let latest = new Map<string, BlockEvent>();
   let opened: { readonly txHash: string; readonly account: Account }[] = [];
 
-  function endBlock(): void {
+  function endBlock(blockHash: string): void {
     const all = stored.change();
     const brought = new Map<string, { events: Event[]; opened: Account[] }>();
     const of = (hash: string) => {
@@ -62,27 +77,35 @@ export function createTransactionEventStore(): TransactionEventStore {
       of(txHash).opened.push(account);
     }
     for (const [hash, found] of brought) {
-      all.set(hash, found);
+      if (hash === blockHash) {
+        setBounded(all.blocks, hash, found, MAX_BLOCKS);
+      } else {
+        all.transactions.set(hash, found);
+        all.count += found.events.length;
+      }
     }
-    let count = [...all.values()].reduce((sum, { events }) => sum + events.length, 0);
-    for (const [hash, { events }] of all) {
-      if (count <= MAX_EVENTS) {
+    for (const [hash, { events }] of all.transactions) {
+      if (all.count <= MAX_EVENTS) {
         break;
       }
-      all.delete(hash);
-      count -= events.length;
+      all.transactions.delete(hash);
+      all.count -= events.length;
+      all.hasDropped = true;
     }
     latest = new Map();
     opened = [];
   }
 
   return {
-    find: (txHash) => stored.value.get(txHash),
+    find(txHash) {
+      const { transactions, blocks, hasDropped } = stored.value;
+      return transactions.get(txHash) ?? blocks.get(txHash) ?? (hasDropped ? "dropped" : undefined);
+    },
 
     apply(blockEvent, opensAccount) {
       const { event, txHash, sequence } = blockEvent;
       if (event.case === "endBlock") {
-        endBlock();
+        endBlock(txHash);
         return;
       }
       const key = recordKey(event, sequence);

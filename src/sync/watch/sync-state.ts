@@ -1,4 +1,5 @@
 import type { BlockRange } from "../../history/segments.js";
+import { snapshot } from "../../input/snapshot.js";
 import { monotonicMs, unixMs } from "../../runtime/index.js";
 import { type TableName, tableNames } from "../../schema/table-names.js";
 import { setBounded } from "../../signal/collections.js";
@@ -108,11 +109,8 @@ interface Tracker {
  * await syncHistory(client, { sink, tables: ["trades", "orders"], hooks: { onEvent: state.take } });
  * clearInterval(timer);
  */
-export function createSyncState({
-  tables = tableNames,
-  range,
-  now = () => monotonicMs(),
-}: SyncStateOptions = {}): SyncState {
+export function createSyncState(options: SyncStateOptions = {}): SyncState {
+  const { tables = tableNames, range, now = () => monotonicMs() } = snapshot(options);
   const startedAt = now();
   const tracker: Tracker = {
     now,

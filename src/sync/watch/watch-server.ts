@@ -7,6 +7,7 @@ import { quoted } from "../../errors/error-text.js";
 import { CanceledError, ConnectionError, RequestError } from "../../errors/index.js";
 import { hasBody, hostCheck, limitWaiting } from "../../http-server/hardening.js";
 import { assertKnownKeys, invalidTypeError } from "../../input/assert.js";
+import { snapshot as snapshotOf } from "../../input/snapshot.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
 import { createQueueCounts, loadMetrics, METRICS_TYPE, type QueueCounts } from "./metrics.js";
@@ -70,6 +71,7 @@ export interface Watch extends AsyncDisposable {
  * await syncHistory(client, { sink, follow: true, hooks: { onEvent: state.take } });
  */
 export async function startWatch(options: WatchOptions): Promise<Watch> {
+  options = snapshotOf(options);
   assertKnownKeys("options", options, {
     listen: true,
     state: true,

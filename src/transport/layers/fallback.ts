@@ -13,6 +13,7 @@ import {
 } from "../../errors/index.js";
 import { failureKind, reactionTo, wasNeverSent } from "../../errors/reaction.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../input/assert.js";
+import { snapshot } from "../../input/snapshot.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { callId, failedTransportsKey, maxWaitKey, remainingMs } from "../call-context.js";
 import { toConnectError } from "../call-failure.js";
@@ -88,6 +89,8 @@ interface Candidate {
  * ]);
  */
 export function fallback(members: readonly FallbackMember[], options: FallbackOptions = {}): ClosableTransport {
+  members = snapshot(members);
+  options = snapshot(options);
   assertKnownKeys("options", options, { strategy: true, pauseMs: true, maxPauseMs: true, hooks: true });
   assertOneOf("strategy", options.strategy, ["first", "round-robin"]);
   assertArray("members", members, "an array of { name, transport }");

@@ -11,6 +11,12 @@ const balance = (number: number, amount: string): Event => ({
   value: { ...account(number), balance: amount },
 });
 
+/** The stored events of a transaction. */
+function eventsOf({ world }: ReturnType<typeof createWorld>, hash: string) {
+  const found = world.transactions.find(hash);
+  return found === "dropped" ? undefined : found;
+}
+
 /** Makes a block of the events of several transactions. */
 function makeBlock({ begin, apply, world }: ReturnType<typeof createWorld>, ...events: readonly [string, Event][]) {
   const block = blockAt(world.block.height + 1n);
@@ -32,8 +38,7 @@ test("a record's last version in a block belongs to the transaction that brought
     [second, balance(7, "5")],
     [second, orderEvent(3, FILLED)],
   );
-  const { transactions } = living.world;
-  const [before, after] = [transactions.find(first), transactions.find(second)];
+  const [before, after] = [eventsOf(living, first), eventsOf(living, second)];
   expect(before?.events).toEqual([balance(1, "10"), orderEvent(3, ACTIVE)]);
   expect(after?.events).toEqual([balance(7, "5"), orderEvent(3, FILLED)]);
   // Account 1 is of the history; account 7 was opened by the transaction that named it first.
@@ -47,5 +52,14 @@ test("what a transaction brought is dropped with the state that is taken back", 
   makeBlock(living, [second, balance(7, "21")]);
   living.restore(saved);
   expect(living.world.transactions.find(second)).toBeUndefined();
-  expect(living.world.transactions.find(first)?.events).toEqual([balance(7, "20")]);
+  expect(eventsOf(living, first)?.events).toEqual([balance(7, "20")]);
+});
+
+test("a transaction that may have been dropped is told from one that there never was", () => {
+  const living = createWorld(history());
+  makeBlock(living, [first, orderEvent(3, ACTIVE)]);
+  expect(living.world.transactions.find(second)).toBeUndefined();
+  makeBlock(living, ...Array.from({ length: 100_000 }, (): [string, Event] => [second, orderEvent(4, ACTIVE)]));
+  expect(living.world.transactions.find(first)).toBe("dropped");
+  expect(eventsOf(living, second)?.events).toHaveLength(100_000);
 });

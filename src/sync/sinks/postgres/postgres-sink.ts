@@ -1,6 +1,7 @@
 import type { PoolClient } from "pg";
 import { RequestError } from "../../../errors/index.js";
 import { assertArray, assertKnownKeys, assertOneOf } from "../../../input/assert.js";
+import { snapshot } from "../../../input/snapshot.js";
 import { type TableName, tableNames } from "../../../schema/table-names.js";
 import type { Sink } from "../../sink.js";
 import { FROM_BLOCK } from "../sink-columns.js";
@@ -96,6 +97,7 @@ interface Opened {
  * await syncHistory(client, { sink });
  */
 export function postgresSink(target: string | PostgresPool, options: PostgresSinkOptions = {}): PostgresSink {
+  options = snapshot(options);
   assertKnownKeys("options", options, { schema: true, createIndexes: true, namedViews: true, trustedOwners: true });
   assertOneOf("createIndexes", options.createIndexes, ["with", "after"]);
   assertOneOf("namedViews", options.namedViews, [true, false]);
