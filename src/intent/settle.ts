@@ -12,7 +12,7 @@ import {
   TransactionError,
 } from "../errors/index.js";
 import { isTransient } from "../errors/reaction.js";
-import { execute, findOutcome, type ObservedNode } from "../live/execution.js";
+import { areRecordsComplete, execute, findOutcome, type ObservedNode } from "../live/execution.js";
 import { sentTransaction } from "../live/sent-transaction.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 import { linkedController, onAbort } from "../signal/abort.js";
@@ -48,14 +48,14 @@ export interface WantedIntent {
 /** The maximum time of one look for what became of a transaction that cannot be taken any more, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/** Number of searches for the outcome of such a transaction before it is left open: a data node may lag. */
+/** After how many looks at complete records, which prove nothing, such a transaction is left open. */
 const MAX_LOOKS = 6;
 
 /** The result of one attempt. */
 type Step =
   | { readonly kind: "waited"; readonly outcome: Outcome }
-  /** No block can contain the transaction any more. */
-  | { readonly kind: "over"; readonly outcome: Outcome }
+  /** No block can contain the transaction any more. If the records are complete, no later look shows more. */
+  | { readonly kind: "over"; readonly outcome: Outcome; readonly isComplete: boolean }
   /** The network refused the transaction, which was not sent before. */
   | { readonly kind: "refused"; readonly error: TransactionError; readonly txHash: string };
 
@@ -108,7 +108,7 @@ export async function settleIntent(
       ) {
         return { id, ...ending };
       }
-      looks += step.kind === "over" && ending === undefined ? 1 : 0;
+      looks += step.kind === "over" && step.isComplete ? 1 : 0;
       why =
         step.kind === "refused" || step.outcome.status !== "unknown"
           ? "another process is settling it"
@@ -218,7 +218,8 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
   const sent = sentTransaction(transaction);
   const height = await transactions.lastHeight(intent.chainId, signal);
   if (height >= lastBlock) {
-    return { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }) };
+    const isComplete = await areRecordsComplete(node, lastBlock, { signal });
+    return { kind: "over", outcome: await findOutcome(node, sent, LOOK_MS, { signal }), isComplete };
   }
   const { outcome } = await execute(node, { signal }, async () => ({
     transaction,

@@ -17,6 +17,7 @@ import { type StopOrderState, stopOrderState } from "./transaction-records.js";
 import {
   findEvidence,
   findTraces,
+  hasAllRecords,
   readLastBlock,
   readStopOrder,
   resultWaitMs,
@@ -238,6 +239,22 @@ export async function findOutcome(
       searchAndWait(node, services, sent, signal, options.signal),
     );
   });
+}
+
+/**
+ * Returns whether records that are read from now on are those of all blocks up to one.
+ *
+ * @param node the node
+ * @param last the block
+ * @param options the caller's signal and headers
+ * @returns whether they are; false if the node does not say so within seconds
+ */
+export function areRecordsComplete(
+  node: ObservedNode,
+  last: bigint,
+  options: CallOptions & { readonly signal: AbortSignal },
+): Promise<boolean> {
+  return hasAllRecords(servicesOf(node, options, options.signal), last).catch(() => false);
 }
 
 async function searchAndWait(

@@ -248,14 +248,30 @@ async function absenceOf(
     if (last === undefined || height - blockHeight > MAX_ABSENCE_BLOCKS) {
       return "unprovable";
     }
-    if (height <= last + ABSENCE_MARGIN) {
+    if (!(await hasAllRecords(services, last))) {
       return "open";
     }
-    await dataNodeIsCurrent(services); // The records are read afterwards: then they are those of all these blocks.
-    return (await findTraces(services, sent)).isWithoutRecords ? "proven" : "open";
+    return (await findTraces(services, sent)).isWithoutRecords ? "proven" : "open"; // These are the records of all these blocks.
   } catch {
     return "open"; // The node did not respond.
   }
+}
+
+/**
+ * Returns whether records that are read from now on are those of all blocks up to one, whichever data node they come from.
+ *
+ * @param services the node's services
+ * @param last the block
+ * @returns whether they are
+ * @throws the errors of the calls, and {@link ConnectionError} if the data node lags its core
+ */
+export async function hasAllRecords(services: TraceServices, last: bigint): Promise<boolean> {
+  const { height } = await services.core.lastBlockHeight({}, lookOptions(services));
+  if (height <= last + ABSENCE_MARGIN) {
+    return false;
+  }
+  await dataNodeIsCurrent(services);
+  return true;
 }
 
 /** Waits until the data node has the block that is the core's last one now. */

@@ -17,14 +17,20 @@ import {
   signerFromMnemonic,
 } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { LastBlockHeightResponseSchema, SubmitTransactionResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { GetVegaTimeResponseSchema, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import {
+  LastBlockHeightResponseSchema,
+  SubmitTransactionRequestSchema,
+  SubmitTransactionResponseSchema,
+} from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { StopOrdersSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { Order_TimeInForce, Order_Type, Side, StopOrder_ExpiryStrategy } from "tradewire/gen/vega/vega_pb.js";
+import { transactionHash } from "tradewire/transaction";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { stopOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 let folder: string;
 beforeEach(async () => {
@@ -284,6 +290,34 @@ describe("an intent", () => {
     expect(lost).toBeGreaterThan(0);
   });
 
+  it("is sent again after a gap of the events if the node has forgotten it, and executed once", async () => {
+    await using node = await startDevnode({ blockMs: 50 });
+    await using proxy = await startCuttingProxy(node.grpcUrl);
+    let submissions = 0;
+    const forgetful: Interceptor = (next) => async (request) => {
+      const { stream, service, method, message: asked } = request;
+      if (stream || !isMessage(asked, SubmitTransactionRequestSchema)) {
+        return next(request);
+      }
+      submissions += 1;
+      if (submissions > 1) {
+        return next(request);
+      }
+      proxy.cut();
+      const txHash = asked.tx === undefined ? "" : transactionHash(asked.tx);
+      const message = create(SubmitTransactionResponseSchema, { success: true, txHash });
+      return { stream, service, method, header: new Headers(), trailer: new Headers(), message };
+    };
+    const config = { transport: "grpc", grpc: { url: proxy.url }, retry: { baseMs: 10, maxMs: 50 } } as const;
+    await using client = createClient(config, { interceptors: [forgetful] });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    expect(await orders.submit(order("one"), { id: "one" })).toMatchObject({ status: "executed" });
+    expect(submissions).toBeGreaterThan(1);
+    expect(await countOrders(client, "one")).toBe(1);
+  });
+
   it("fails, with the network's reason, if its execution fails", async () => {
     await using started = await start();
     const { orders } = started;
@@ -355,6 +389,38 @@ describe("an intent", () => {
     expect(await countOrders(client, "unsent")).toBe(1);
     expect(await countOrders(client, "sent")).toBe(1);
     expect(await journal.open()).toEqual([]);
+  });
+
+  it("is looked for as long as its time lasts, however long the data node lags", async () => {
+    await using node = await startDevnode({ blockMs: 0 });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    let isOver = false;
+    const crashed = crash(node, signer, { unsent: order("unsent") }, async () => true).finally(() => {
+      isOver = true;
+    });
+    await eventually(async () => (await node.makeBlock()) > 0n && isOver);
+    await crashed;
+    for (let made = 0; made < 130; made += 1) {
+      await node.makeBlock(); // So that no block can contain it any more, and its absence is proof.
+    }
+    using runtime = useVirtualRuntime({ io: true });
+    const current = runtime.monotonicMs() + 150_000;
+    const lagging: Interceptor = (next) => async (request) => {
+      const response = await next(request);
+      if (
+        !response.stream &&
+        isMessage(response.message, GetVegaTimeResponseSchema) &&
+        runtime.monotonicMs() < current
+      ) {
+        response.message.timestamp = 1n;
+      }
+      return response;
+    };
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { interceptors: [lagging] });
+    await using journal = await journalFile();
+    await using orders = client.orders({ signer, journal });
+    const resumed = orders.resume()[Symbol.asyncIterator]();
+    expect((await runtime.until(resumed.next())).value).toMatchObject({ status: "failed", evidence: "absence" });
   });
 
   // `ListEntities` of v0.78.0 lists no stop orders (datanode/api/trading_data_v2.go).
