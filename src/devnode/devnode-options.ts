@@ -51,8 +51,9 @@ export interface DevnodeOptions {
    */
   readonly blockMs?: number | undefined;
   /**
-   * Milliseconds from the events of a block until its records are committed, so that listings have them; 0 by default. A deployed
-   * data node sends events before it commits, typically by 75 ms.
+   * Milliseconds from the events of a block until its records are committed, so that listings have them. A deployed data node
+   * sends events before it commits, typically by 75 ms, which is the default; with `blockMs: 0`, the default is 0, so that a
+   * listing after {@link Controls.makeBlock} has the block.
    */
   readonly commitDelayMs?: number | undefined;
   /**
@@ -90,6 +91,8 @@ const FOLDER = "must be the path of a folder";
 const HOST_NAMES = "must be an array of hostnames without ports, such as node.example";
 /** A party's initial balance of each asset, in the asset's smallest unit. */
 const STARTING_BALANCE = "1000000000000000000000000";
+/** The typical time from the events of a block until a deployed data node has committed it. */
+const COMMIT_DELAY_MS = 75;
 /** The maximum number of initial segments: all of them are in one listing. */
 const MAX_SEGMENTS = 1_000_000;
 /** The maximum number of initial blocks. They are a second apart, and their times must fit 64 bits. */
@@ -153,7 +156,7 @@ const schema = optionsSchema(
       integer(0, MAX_TIMER_MS, "must be a whole number of milliseconds, or 0 to make no blocks"),
       1000,
     ),
-    commitDelayMs: v.optional(integer(0, MAX_TIMER_MS, "must be a whole number of milliseconds of at least 0"), 0),
+    commitDelayMs: v.optional(integer(0, MAX_TIMER_MS, "must be a whole number of milliseconds of at least 0")),
     dataDir: v.optional(v.pipe(v.string(FOLDER), v.minLength(1, FOLDER))),
     chainIdPrefix: v.optional(oneOf(CHAIN_ID_PREFIXES)),
     rateLimit: v.optional(
@@ -199,6 +202,7 @@ export function parseDevnodeOptions(input: DevnodeOptions) {
     ...options,
     ...shared,
     settings: { ...shared, ...(fundedKeys && { fundedKeys }), genesis: Object.keys(input.genesis ?? {}) },
+    commitDelayMs: options.commitDelayMs ?? (options.blockMs === 0 ? 0 : COMMIT_DELAY_MS),
     chainIdPrefix: options.chainIdPrefix ?? profileRules[profile].chainIdPrefix,
     onFailure(failure: TransactionFailure) {
       try {

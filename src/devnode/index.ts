@@ -26,6 +26,7 @@ import { DEV_MNEMONIC, type DevnodeOptions, devKeys, parseDevnodeOptions } from 
 import { createFailureInjector, type FailureInjector } from "./failure-injection.js";
 import { createGateway, MAX_BODY_BYTES, withCors } from "./gateway.js";
 import { createGatewaySockets, handleUpgrades } from "./gateway-websocket.js";
+import type { History } from "./history/history.js";
 import { createLocalNetwork, type LocalNetwork } from "./local-network.js";
 import { createRateLimiter } from "./rate-limit.js";
 import { addReflection, reflectionServices } from "./reflection.js";
@@ -172,16 +173,32 @@ function addServices(
   network: LocalNetwork,
   { chainId, profile }: ReturnType<typeof parseDevnodeOptions>,
 ): void {
+  const ledger = committedLedger(network);
   router.service(CoreService, coreMethods({ ...network, chainId, profile }));
   router.service(CoreStateService, stateMethods(network));
   router.service(TradingDataService, {
     ...historyMethods(network.history, { profile }),
-    ...ledgerExport(network.history),
-    ...ledgerListing(network.history),
+    ...ledgerExport(ledger),
+    ...ledgerListing(ledger),
     ...snapshotMethods(network.history, network.world),
     ...dataMethods({ ...network, chainId, profile }),
   });
   addReflection(router, services);
+}
+
+/** Returns the ledger without the entries of blocks that are not committed. */
+function committedLedger({ history, uncommitted }: LocalNetwork): Pick<History, "ledger"> {
+  return {
+    async *ledger(signal) {
+      const end = uncommitted()?.time;
+      for await (const entry of history.ledger(signal)) {
+        if (end !== undefined && entry.time >= end) {
+          return;
+        }
+        yield entry;
+      }
+    },
+  };
 }
 
 function throwIfAborted(signal: AbortSignal | undefined): void {

@@ -67,7 +67,7 @@ export interface LocalNetworkOptions {
   readonly fundedKeys?: readonly string[] | undefined;
   /** The initial balance of a party for each asset that it trades, in the asset's smallest unit. */
   readonly startingBalance: string;
-  /** Milliseconds from the events of a block until {@link LocalNetwork.committed} has it. */
+  /** Milliseconds from the events of a block until {@link LocalNetwork.committed} has it; with 0, it has it at once. */
   readonly commitDelayMs: number;
   /** Called for each transaction that was accepted, but failed completely or in part. */
   readonly onFailure: (failure: TransactionFailure) => void;
@@ -114,6 +114,8 @@ export interface LocalNetwork {
   readonly world: World;
   /** The state that is committed. It follows {@link LocalNetwork.world} after a delay. */
   readonly committed: World;
+  /** Returns the oldest block that is not committed, or `undefined` if all are. */
+  uncommitted(): Block | undefined;
   readonly history: History;
   readonly streams: OpenStreams;
   /** Returns the counts of the last block; zeros for a block of the generated history. */
@@ -147,11 +149,16 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   const { finalState: start } = generated;
   const state = createWorld(generated);
   const { world } = state;
-  const commits = createCommits(state, () => createWorld(generated), options.commitDelayMs);
   const history = createHistory({ ...options, generated });
   const rules = spamRules(start.parameters);
   const blocks = createBlocks(lastBlocks(generated, rules.pastBlocks), rules.pastBlocks);
   const streams = createStreams();
+  const commits = createCommits(
+    state,
+    () => createWorld(generated),
+    options.commitDelayMs,
+    (block, events) => streams.publish(block, events, "commit"),
+  );
   const recorder = createEventRecorder(state.apply);
   // Not all of `start`: its larger parts are generated only when they are read.
   const { parameters, stakes, markets, assets, marketData, lastPrices, accounts, positions, orders } = start;
@@ -186,7 +193,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       inLastBlock: blockCounts(events, Number(world.totals.orders - ordersBefore)),
     };
     history.record(block, events);
-    streams.publish(block, events);
+    streams.publish(block, events, "event");
     commits.add(block, events, isReplaying);
     return outcomes;
   }
@@ -206,6 +213,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   return {
     ...{ chain, blocks, rules, policies, engine, world, history, streams },
     committed: commits.world,
+    uncommitted: commits.next,
     close: commits.stop,
     inLastBlock: () => last.inLastBlock,
 
@@ -242,45 +250,57 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   };
 }
 
+/** A block that waits until it is committed. */
+interface WaitingBlock {
+  readonly block: Block;
+  readonly events: readonly BlockEvent[];
+  readonly stopTimer: StopTimer;
+}
+
 /**
  * Creates the committed state, which has each block some time after its events.
  *
  * @param current the current state
  * @param create creates a state equal to the current one
  * @param delayMs the time, in milliseconds; with 0, the committed state is the current one
+ * @param onCommit called with each block that the committed state has
  */
-function createCommits(current: WorldStore, create: () => WorldStore, delayMs: number) {
+function createCommits(
+  current: WorldStore,
+  create: () => WorldStore,
+  delayMs: number,
+  onCommit: (block: Block, events: readonly BlockEvent[]) => void,
+) {
   if (delayMs === 0) {
-    return { world: current.world, add() {}, restore() {}, stop() {} };
+    return { world: current.world, next: () => undefined, add: onCommit, restore() {}, stop() {} };
   }
   const { world, begin, apply, restore } = create();
-  const timers = new Set<StopTimer>();
+  const waiting: WaitingBlock[] = [];
+  function commit(block: Block, events: readonly BlockEvent[]): void {
+    begin(block);
+    events.forEach(apply);
+    onCommit(block, events);
+  }
+  function commitNext(): void {
+    const next = waiting.shift();
+    if (next !== undefined) {
+      commit(next.block, next.events);
+    }
+  }
   function stop(): void {
-    for (const stopTimer of timers) {
+    for (const { stopTimer } of waiting.splice(0)) {
       stopTimer();
     }
-    timers.clear();
   }
   return {
     world,
+    next: () => waiting[0]?.block,
     add(block: Block, events: readonly BlockEvent[], isImmediate: boolean): void {
-      const commit = () => {
-        begin(block);
-        events.forEach(apply);
-      };
       if (isImmediate) {
-        commit();
-        return;
+        commit(block, events);
+      } else {
+        waiting.push({ block, events, stopTimer: startTimer(commitNext, delayMs, { ref: false }) });
       }
-      const timer = startTimer(
-        () => {
-          timers.delete(timer);
-          commit();
-        },
-        delayMs,
-        { ref: false },
-      );
-      timers.add(timer);
     },
     restore(saved: WorldState): void {
       stop();

@@ -61,7 +61,7 @@ const devnodeOptions = {
   ),
   commitDelayMs: parsed(
     "<milliseconds>",
-    "time from a block's events until listings have its records (default: 0)",
+    "time from a block's events until listings have its records (default: 75; with --block-ms 0: 0)",
     parseInteger,
   ),
   activity: parsed("<trades>", "number of trades of generated parties per block (default: 0)", parseInteger),

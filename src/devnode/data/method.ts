@@ -59,7 +59,7 @@ export interface StreamMethod<Request, T, Message, Opening> {
   /** Returns the predicate of the request's filter; all records are sent by default. */
   readonly where?: (request: Request) => (record: T) => boolean;
   /** Returns the messages of the snapshot; no snapshot is sent by default. */
-  readonly snapshot?: (matches: (record: T) => boolean) => Iterable<Opening>;
+  readonly snapshot?: (matches: (record: T) => boolean, request: Request) => Iterable<Opening>;
   /** Returns the messages for the records of one block. There is at least one record. */
   readonly messages: (records: readonly T[]) => Iterable<Message>;
 }
@@ -80,7 +80,7 @@ export function stream<Request, T, Message, Opening = never>(
     const blocks = streams.watch({
       subject,
       signal,
-      snapshot: () => (snapshot === undefined ? [] : [snapshot(matches)]),
+      snapshot: () => (snapshot === undefined ? [] : [snapshot(matches, request)]),
       select: (blockEvents) => blockEvents.flatMap(({ event }) => records(event)).filter(matches),
       message: messages,
     });

@@ -9,6 +9,7 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { apiError, invalidArgument, NO_RESOURCE, requireFound } from "../api-error.js";
 import { hashOf } from "../generated-history/seeded-values.js";
+import type { Block } from "../world/block-event.js";
 import type { World } from "../world/world.js";
 import { epochOf, epochTimestamps } from "./epochs.js";
 import { canBeIdentifier, identifier, NO_IDENTIFIER, oneOf, queryError } from "./filters.js";
@@ -31,19 +32,37 @@ const PARAMETERS: ListingOptions = {
 const ASSET = { message: "failed to get asset for ID" };
 const ASSETS = { message: "failed to get assets" };
 
+/** The state of the network, and that of the data node. */
+export interface NetworkStates {
+  /** The network's current state. It changes with each block, so each call reads it again. */
+  readonly world: World;
+  /**
+   * The state that is committed to the database, which listings read. The data node keeps only the latest market data, the order
+   * books, network parameters and the position of a party on a market in memory (v0.78.0, datanode/service/market_data.go,
+   * market_depth.go and position.go, and datanode/sqlstore/network_parameters.go).
+   */
+  readonly committed: World;
+  /** Returns the oldest block that is not committed, or `undefined` if all are. */
+  uncommitted(): Block | undefined;
+}
+
 /**
  * Implements the methods for the node, the network and its parameters.
  *
- * @param world the network's current state
+ * @param states the committed state and the network's current state, which has the value of a single parameter
  * @param streams the node's open streams
  * @returns methods of the data service; parties and hashes of transactions are compared case-sensitively, as on deployed
  *   nodes
  */
-export function networkMethods(world: World, streams: OpenStreams): DataMethods {
+export function networkMethods(
+  { committed: world, world: current, uncommitted }: NetworkStates,
+  streams: OpenStreams,
+): DataMethods {
   return {
     info: () => ({ version: VERSION }),
     ping: () => ({}),
-    getVegaTime: () => ({ timestamp: world.block.time }),
+    // The data node has begun this block, so it has committed all blocks before (datanode/sqlstore/blocks.go, Add).
+    getVegaTime: () => ({ timestamp: (uncommitted() ?? world.block).time }),
     getNetworkLimits: () => ({
       // The data node does not store the limits of the newer kinds of proposals (datanode/entities/limits.go).
       limits: {
@@ -77,7 +96,7 @@ export function networkMethods(world: World, streams: OpenStreams): DataMethods 
     }),
 
     async getNetworkParameter({ key }) {
-      const value = requireFound(world.parameters.get(key), PARAMETERS.message);
+      const value = requireFound(current.parameters.get(key), PARAMETERS.message);
       return { networkParameter: { key, value } };
     },
 

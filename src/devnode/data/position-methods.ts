@@ -21,11 +21,15 @@ const snapshotQuery = (what: "market" | "party"): Query => ({
 /**
  * Implements the methods for positions and their margin levels (datanode/sqlstore/margin_levels.go).
  *
- * @param world the network's current state
+ * @param worlds the committed state, and the network's current state, which has the positions that the data node keeps in memory
+ *   (datanode/service/position.go, GetByMarketAndParty)
  * @param streams the node's open streams
  * @returns the methods of the data service that list and stream positions and margin levels
  */
-export function positionMethods(world: World, streams: OpenStreams): DataMethods {
+export function positionMethods(
+  { committed: world, world: current }: { readonly committed: World; readonly world: World },
+  streams: OpenStreams,
+): DataMethods {
   const positions = () =>
     sorted(world.positions.values(), [keyPart.party, keyPart.id], ({ partyId, marketId }) => [partyId, marketId]);
   return {
@@ -52,10 +56,12 @@ export function positionMethods(world: World, streams: OpenStreams): DataMethods
         const isOnMarket = oneOf(marketId === "" ? [] : [queryIdentifier(marketId, snapshotQuery("market"))]);
         return (position) => isOfParty(position.partyId) && isOnMarket(position.marketId);
       },
-      snapshot: (matches) =>
-        snapshotPages([...world.positions.values()].filter(matches)).map(({ records, lastPage }) => ({
+      snapshot(matches, { partyId = "", marketId = "" }) {
+        const { positions: all } = partyId !== "" && marketId !== "" ? current : world;
+        return snapshotPages([...all.values()].filter(matches)).map(({ records, lastPage }) => ({
           response: { case: "snapshot" as const, value: { positions: [...records], lastPage } },
-        })),
+        }));
+      },
       messages: (changed) => [{ response: { case: "updates" as const, value: { positions: [...changed] } } }],
     }),
 

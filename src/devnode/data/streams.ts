@@ -19,6 +19,20 @@ export type Subject =
   | "event"
   | "transactionResult";
 
+/**
+ * The streams that send a record when its event arrives. All others send the records of a block when the data node commits it:
+ * their observers are notified in `Flush`, which precedes the commit (v0.78.0, datanode/broker/sqlstore_broker.go, EndBlockEvent),
+ * and candles are read from the database (datanode/candlesv2/candle_updates.go).
+ */
+const SENT_WITH_EVENTS: ReadonlySet<Subject> = new Set([
+  "event",
+  "transactionResult",
+  "governance",
+  "vote",
+  "marketDepth",
+  "marketDepthUpdates",
+]);
+
 /** The maximum number of buffered records of a stream. A single block may exceed it. */
 export const MAX_BUFFERED_RECORDS = 10_000;
 
@@ -39,8 +53,12 @@ export interface StreamDeclaration<T, M, S = never> {
 
 /** The open streams of a node. */
 export interface OpenStreams {
-  /** Sends the events of an executed block to all open streams. */
-  publish(block: Block, blockEvents: readonly BlockEvent[]): void;
+  /**
+   * Sends the events of an executed block to open streams.
+   *
+   * @param at which streams: those that send a record with its event, or when its block is committed; all by default
+   */
+  publish(block: Block, blockEvents: readonly BlockEvent[], at?: "event" | "commit"): void;
   /**
    * Opens a stream: yields the snapshot, then one message for each block until the caller closes the stream. No block is
    * lost between the snapshot and the first message. A block without selected records yields no message.
@@ -73,9 +91,11 @@ interface Subscriber {
 export function createStreams(): OpenStreams {
   const subscribers = new Set<Subscriber>();
   return {
-    publish(_, blockEvents) {
+    publish(_, blockEvents, at) {
       for (const subscriber of subscribers) {
-        subscriber.publish(blockEvents);
+        if (at === undefined || SENT_WITH_EVENTS.has(subscriber.subject) === (at === "event")) {
+          subscriber.publish(blockEvents);
+        }
       }
     },
 

@@ -47,6 +47,7 @@ export function serveData(start: WorldHistory): DataService {
       dataMethods({
         world: living.world,
         committed: living.world,
+        uncommitted: () => undefined,
         engine,
         streams,
         chainId: "test-chain",
