@@ -14,6 +14,14 @@ import { openMarket } from "../support/devnode.js";
 const BLOCKS = 700;
 const NOBODY = "ab".repeat(32);
 
+const { FEES_MAKER, FEES_LIQUIDITY, SETTLEMENT, INSURANCE, LIQUIDITY_FEES_BONUS_DISTRIBUTION } = AccountType;
+const { FEES_INFRASTRUCTURE, EXTERNAL, GLOBAL_REWARD, NETWORK_TREASURY, GLOBAL_INSURANCE } = AccountType;
+const { PENDING_TRANSFERS, PENDING_FEE_REFERRAL_REWARD } = AccountType;
+/** What the network has from the start: `CreateMarketAccounts` and `EnableAsset` (v0.78.0, core/collateral/engine.go). */
+const OF_MARKETS = [FEES_MAKER, FEES_LIQUIDITY, SETTLEMENT, INSURANCE, LIQUIDITY_FEES_BONUS_DISTRIBUTION];
+const OF_ASSETS = [FEES_INFRASTRUCTURE, EXTERNAL, GLOBAL_REWARD, NETWORK_TREASURY, GLOBAL_INSURANCE];
+OF_ASSETS.push(PENDING_TRANSFERS, PENDING_FEE_REFERRAL_REWARD);
+
 let node: Devnode;
 let clients: Record<"grpc" | "rest", Client>;
 beforeAll(async () => {
@@ -53,8 +61,12 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     for (const { owner, asset, type, marketId } of accounts) {
       expect(assets).toContain(asset);
       expect([...(parties ?? []), "network"]).toContain(owner);
-      expect(marketId !== "").toBe(type === AccountType.MARGIN || type === AccountType.INSURANCE);
+      expect(marketId !== "").toBe(type === AccountType.MARGIN || OF_MARKETS.includes(type));
     }
+    const ofNetwork = accounts.filter(({ owner }) => owner === "network").map(({ type }) => type);
+    const markets = (await data.listMarkets({ includeSettled: true })).markets?.edges ?? [];
+    const expected = [...markets.flatMap(() => OF_MARKETS), ...(assets ?? []).flatMap(() => OF_ASSETS)];
+    expect(ofNetwork.toSorted()).toEqual(expected.toSorted());
     const [margin] = accounts.filter(({ type }) => type === AccountType.MARGIN);
     const filter = {
       partyIds: [margin?.owner ?? ""],

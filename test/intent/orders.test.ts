@@ -26,6 +26,7 @@ import {
 import type { StopOrdersSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { Order_TimeInForce, Order_Type, Side, StopOrder_ExpiryStrategy } from "tradewire/gen/vega/vega_pb.js";
 import { transactionHash } from "tradewire/transaction";
+import { committed } from "../support/committed.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
@@ -55,8 +56,9 @@ const order = (reference: string, more: object = {}): CommandInit => ({
 const clientOf = (node: Devnode, url = node.grpcUrl) =>
   createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 50 } });
 
-/** How many orders of the node have a reference. */
+/** How many orders that were executed so far have a reference. */
 async function countOrders(client: Client, reference: string): Promise<number> {
+  await committed(client);
   const { orders } = await client.service(TradingDataService).listOrders({ filter: { reference } });
   return orders?.edges.length ?? 0;
 }

@@ -22,6 +22,7 @@ import {
   TransferType,
 } from "tradewire/gen/vega/vega_pb.js";
 import { transactionHash } from "tradewire/transaction";
+import { committed } from "../support/committed.js";
 import { quiet, streamingService } from "../support/event-server.js";
 import { serveNode, unanswered } from "../support/node.js";
 import { lastBlockAnswer, market, sender } from "../support/transactions.js";
@@ -272,6 +273,7 @@ describe("on the local node", () => {
     for (const [value, status] of cases) {
       const { outcome, transaction } = await client.sendCommand(submit(value), { signer, until });
       expect(outcome).toMatchObject({ status, evidence: "result" });
+      await committed(client);
       const later = await client.outcome(transaction);
       expect(later).toMatchObject({ status, evidence: "records", txHash: outcome.txHash });
     }
@@ -279,6 +281,7 @@ describe("on the local node", () => {
     const id = (resting.outcome.status === "executed" && resting.outcome.parts[0]?.id) || "";
     const amendment: CommandInit = { case: "orderAmendment", value: { marketId: market, orderId: id, price: own } };
     await client.sendCommand(amendment, { signer, until });
+    await committed(client);
     const { order: stopped } = await client.service(TradingDataService).getOrder({ orderId: id });
     expect(stopped).toMatchObject({ status: STOPPED, reason: OrderError.SELF_TRADING, version: 2n });
     await expect(client.outcome(resting.transaction)).resolves.toMatchObject({ status: "executed" });
@@ -397,6 +400,7 @@ describe("on the local node", () => {
         parts: [{ brings: "proposal", id: expect.stringMatching(/^[0-9a-f]{64}$/) }],
       });
       const id = (outcome.status !== "unknown" && outcome.parts[0]?.id) || "";
+      await committed(client);
       const { data } = await client.service(TradingDataService).getGovernanceData({ proposalId: id });
       expect(data?.proposal?.id).toBe(id);
     }

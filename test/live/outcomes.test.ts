@@ -14,6 +14,7 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { transports } from "../contract/transports.js";
+import { committed } from "../support/committed.js";
 import { type CuttingProxy, startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventually, standsStill } from "../support/eventually.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";
@@ -92,6 +93,7 @@ describe.each(ways)("what becomes of a transaction, over $name", ({ config }) =>
       ],
     });
     const stop = outcome.status === "unknown" ? undefined : outcome.parts.at(-1);
+    await committed(client);
     expect((await client.stopOrder(stop?.id ?? "")).stopOrder.partyId).toBe(signer.publicKey);
 
     const halves = { risesAbove: half("9000000"), fallsBelow: half("1") };

@@ -20,6 +20,7 @@ import { TradingDataService, vega } from "tradewire/api";
 import { startDevnode } from "tradewire/devnode";
 import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import type { MarketSchema } from "tradewire/gen/vega/markets_pb.js";
+import { committed } from "../support/committed.js";
 import { openMarket } from "../support/devnode.js";
 import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
@@ -245,6 +246,7 @@ describe("commands of decimal numbers", () => {
       until: "executed",
     });
     expect(txHash).not.toBe("");
+    await committed(client);
     const filter = { partyIds: [signer.publicKey], liveOnly: true };
     const [placed] = await collect(client.records(TradingDataService.method.listOrders, { filter }));
     expect(placed?.node).toMatchObject({ price: "15", size: 3n });

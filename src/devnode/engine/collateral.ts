@@ -19,6 +19,26 @@ import type { ExecutionContext, MarketState, State } from "./engine-state.js";
 /** Owner of the network's own accounts, as the data node reports it. */
 export const NETWORK = "network";
 
+/** The types of the network's accounts for each market, in the order of creation (`core/collateral/engine.go`, CreateMarketAccounts). */
+export const MARKET_ACCOUNTS: readonly AccountType[] = [
+  AccountType.INSURANCE,
+  AccountType.SETTLEMENT,
+  AccountType.FEES_LIQUIDITY,
+  AccountType.FEES_MAKER,
+  AccountType.LIQUIDITY_FEES_BONUS_DISTRIBUTION,
+];
+
+/** The types of the network's accounts for each asset, in the order of creation (`core/collateral/engine.go`, ensureAllAssetAccounts). */
+export const ASSET_ACCOUNTS: readonly AccountType[] = [
+  AccountType.FEES_INFRASTRUCTURE,
+  AccountType.EXTERNAL,
+  AccountType.GLOBAL_REWARD,
+  AccountType.NETWORK_TREASURY,
+  AccountType.GLOBAL_INSURANCE,
+  AccountType.PENDING_TRANSFERS,
+  AccountType.PENDING_FEE_REFERRAL_REWARD,
+];
+
 /** The fields that identify an account. */
 export interface AccountKey {
   /** Public key, or {@link NETWORK}. */
@@ -181,7 +201,7 @@ function changeBalance({ state, emit }: ExecutionContext, key: AccountKey, by: b
   const balance = String(balanceOf(state, key) + by);
   const account = { ...(state.accounts.get(name) ?? newAccount(key, "0")), balance };
   state.accounts.set(name, account);
-  // External accounts exist in the ledger only.
+  // The network emits no event for it (`core/collateral/engine.go`, UpdateBalance), so that listings keep its balance of 0.
   if (key.type !== AccountType.EXTERNAL) {
     emit({ case: "account", value: account });
   }

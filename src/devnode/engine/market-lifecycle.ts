@@ -8,24 +8,15 @@ import { AuctionEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import type { NewMarketConfiguration, Proposal, UpdateMarketConfiguration } from "../../../gen/vega/governance_pb.js";
 import { type Market, Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
 import { OracleSpecSchema } from "../../../gen/vega/oracle_pb.js";
-import { AccountType, AuctionTrigger, type MarketData, Side } from "../../../gen/vega/vega_pb.js";
+import { AuctionTrigger, type MarketData, Side } from "../../../gen/vega/vega_pb.js";
 import { indicativeUncrossing, uncross } from "./auction.js";
-import { networkAccount, openAccount } from "./collateral.js";
+import { MARKET_ACCOUNTS, networkAccount, openAccount } from "./collateral.js";
 import { clampUint64 } from "./decimal.js";
 import type { ExecutionContext, MarketState } from "./engine-state.js";
 import { initialMarketState } from "./initial-state.js";
 import { dataSourcesOf, marketOfProposal, updatedMarket } from "./market-configuration.js";
 import { bestOf } from "./order-book.js";
 import { repricePegged } from "./pegged-orders.js";
-
-/** Types of the network's accounts for each market. */
-const ACCOUNTS = [
-  AccountType.INSURANCE,
-  AccountType.SETTLEMENT,
-  AccountType.FEES_LIQUIDITY,
-  AccountType.FEES_MAKER,
-  AccountType.LIQUIDITY_FEES_BONUS_DISTRIBUTION,
-] as const;
 
 /** Number of updates that the network emits while it sets up a market, before the market is created. */
 const SETUP_UPDATES = 5;
@@ -49,7 +40,7 @@ export function addProposedMarket(
   const added = initialMarketState({ assets: [...state.assets.values()], lastPrices: new Map() }, market);
   added.data = { ...added.data, trigger: AuctionTrigger.OPENING };
   state.markets.set(market.id, added);
-  for (const type of ACCOUNTS) {
+  for (const type of MARKET_ACCOUNTS) {
     openAccount(context, networkAccount(type, added.asset, market.id));
   }
   emitDataSources(context, market, DataSourceSpec_Status.ACTIVE);

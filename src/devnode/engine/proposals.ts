@@ -20,6 +20,7 @@ import {
 } from "../../../gen/vega/governance_pb.js";
 import { Market_State } from "../../../gen/vega/markets_pb.js";
 import { NetworkParameterSchema } from "../../../gen/vega/vega_pb.js";
+import { ASSET_ACCOUNTS, networkAccount, openAccount } from "./collateral.js";
 import { isBelow, ONE, parseFixedPoint } from "./decimal.js";
 import type { ActiveProposal, ExecutionContext, MarketState } from "./engine-state.js";
 import {
@@ -434,6 +435,9 @@ function enact(context: ExecutionContext, { id, terms }: Proposal): ProposalReje
         const value = { ...asset, status: isBuiltin ? Asset_Status.ENABLED : Asset_Status.PENDING_LISTING };
         state.assets.set(id, value);
         emit({ case: "asset", value });
+        for (const type of isBuiltin ? ASSET_ACCOUNTS : []) {
+          openAccount(context, networkAccount(type, id, ""));
+        }
       }
       return undefined;
     }

@@ -14,8 +14,16 @@ import {
   Withdrawal_Status,
   WithdrawalSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { accountId, NETWORK } from "../engine/collateral.js";
+import {
+  ASSET_ACCOUNTS,
+  accountId,
+  MARKET_ACCOUNTS,
+  NETWORK,
+  networkAccount,
+  newAccount,
+} from "../engine/collateral.js";
 import type { Block, Event } from "../world/block-event.js";
+import { generatedAssets } from "./generated-markets.js";
 import { blockIndex } from "./generated-trading.js";
 import {
   assetId,
@@ -95,6 +103,19 @@ const byAsset = once(() =>
 export function fundedAccount(owner: string, asset: number, amount: string): Account {
   return { ...named(owner, AccountType.GENERAL, asset), balance: amount };
 }
+
+/** Generates the network's accounts of all markets and assets that rows name none of: their balance is 0. */
+export const emptyAccounts = once((): readonly Account[] => {
+  const hasRows = new Set(accounts().map(({ id }) => id));
+  const ofMarkets = Array.from({ length: COUNT.market }, (_, market) =>
+    MARKET_ACCOUNTS.map((type) => networkAccount(type, assetId(settlementAsset(market)), marketId(market))),
+  );
+  const ofAssets = generatedAssets().map(({ id }) => ASSET_ACCOUNTS.map((type) => networkAccount(type, id, "")));
+  return [...ofMarkets, ...ofAssets]
+    .flat()
+    .map((key) => newAccount(key, "0"))
+    .filter(({ id }) => !hasRows.has(id));
+});
 
 function named(owner: string, type: AccountType, asset: number, market?: number): Account {
   const account = { owner, asset: assetId(asset), marketId: market === undefined ? "" : marketId(market), type };

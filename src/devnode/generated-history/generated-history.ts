@@ -8,6 +8,7 @@ import {
   ACCOUNTS,
   BALANCES_PER_BLOCK,
   ENTRIES_PER_BLOCK,
+  emptyAccounts,
   fundedAccount,
   generatedAccount,
   generatedBalance,
@@ -207,6 +208,7 @@ export function generateFinalState(
   const lastPrice = (market: number) => tradePrice(TRADES_PER_BLOCK * (latestDataIndex(market) + 1) - 1);
   const accounts = once(() => [
     ...numbers(ACCOUNTS).map((n) => generatedAccount(n, latestIndex(n, ACCOUNTS, BALANCES_PER_BLOCK * count))),
+    ...emptyAccounts(),
     ...keys.flatMap((key) => numbers(COUNT.asset).map((asset) => fundedAccount(key, asset, startingBalance))),
   ]);
   const positions = once(() => {

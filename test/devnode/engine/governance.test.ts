@@ -16,7 +16,7 @@ import {
   Vote_Value,
 } from "tradewire/gen/vega/governance_pb.js";
 import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
-import { Order_Status } from "tradewire/gen/vega/vega_pb.js";
+import { AccountType, Order_Status } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   asset,
@@ -454,6 +454,25 @@ test("an asset that is proposed waits for validators first, and for its contract
   const enacted = at(exchange, 16n);
   expect(kinds(enacted)).toEqual(["asset", "proposal"]);
   expect(valuesOf(enacted, "asset")).toMatchObject([{ id: ids[0], status: 3 }]);
+});
+
+// `EnableAsset` of v0.78.0 (core/collateral/engine.go), in `finalizeAssetList` (core/banking/engine.go) after the asset's own event.
+test("a built-in asset gets the network's accounts when it is enabled", () => {
+  const exchange = open();
+  const source = { case: "builtinAsset" as const, value: { maxFaucetAmountMint: "1" } };
+  const changes = { name: "X", symbol: "X", decimals: 5n, quantum: "1", source };
+  const { ids } = propose(exchange, { case: "newAsset", value: { changes } });
+  cast(exchange, ids[0], bob);
+  at(exchange, 1n);
+  at(exchange, 11n);
+  const enacted = at(exchange, 16n);
+  const { FEES_INFRASTRUCTURE, EXTERNAL, GLOBAL_REWARD, NETWORK_TREASURY, GLOBAL_INSURANCE } = AccountType;
+  const types = [FEES_INFRASTRUCTURE, EXTERNAL, GLOBAL_REWARD, NETWORK_TREASURY, GLOBAL_INSURANCE];
+  types.push(AccountType.PENDING_TRANSFERS, AccountType.PENDING_FEE_REFERRAL_REWARD);
+  expect(kinds(enacted)).toEqual(["asset", ...types.map(() => "account"), "proposal"]);
+  expect(valuesOf(enacted, "account")).toMatchObject(
+    types.map((type) => ({ owner: "network", asset: ids[0], marketId: "", balance: "0", type })),
+  );
 });
 
 test("a saved engine decides and enacts alike", () => {
