@@ -13,8 +13,8 @@ const BLOCKS = 200;
 /** The keys with balances, which are parties beside the made-up ones, and have an account of each asset that markets settle in. */
 const KEYS = 10;
 const SETTLEMENT_ASSETS = 5;
-/** The network's accounts without a balance: four of each market, five of each asset that settles one, and seven of its token. */
-const EMPTY = 12 * 4 + SETTLEMENT_ASSETS * 5 + 7;
+/** The network has 5 accounts of each market, and 7 of each asset. These have no row in the history, and a balance of 0. */
+const EMPTY = 82;
 const PARTIES = 97 + KEYS;
 /** The orders on the books of the three markets that trade: ten levels on each side. */
 const RESTING = 3 * 2 * 10;
