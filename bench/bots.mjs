@@ -4,8 +4,9 @@
 //
 // Each bot submits orders that rest, orders that take, amendments and cancellations, as fast as the node's rules for
 // proofs of work let it. At the end, what the bots were told is compared with what the node lists.
+import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, signerFromMnemonic } from "tradewire";
-import { TradingDataService } from "tradewire/api";
+import { CoreService, TradingDataService } from "tradewire/api";
 import { startDevnode } from "tradewire/devnode";
 
 const seconds = Number(process.argv[2] ?? 60);
@@ -37,6 +38,10 @@ async function measure() {
   );
   await node.makeBlock();
   await node.makeBlock();
+  const executed = (await client.service(CoreService).getVegaTime({})).timestamp;
+  while ((await data.getVegaTime({})).timestamp <= executed) {
+    await sleep(50); // The data node begins a later block when it has committed these.
+  }
   let [listed, traded] = [0, 0];
   const missing = [];
   for (const { publicKey, references } of bots) {
