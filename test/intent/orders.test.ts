@@ -465,6 +465,7 @@ describe("an intent", () => {
       unsent: { status: "executed" },
     });
     expect(await journal.open()).toEqual([]);
+    await committed(client);
     expect(await stopOrders(client)).toBe(5);
   });
 
