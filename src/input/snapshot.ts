@@ -19,7 +19,8 @@ const MAX_DEPTH = 100;
  */
 export function snapshot<T>(argument: T): T;
 export function snapshot(argument: unknown): unknown {
-  return isObject(argument) && !isPlain(argument) && hasMethod(argument) ? argument : copyOf(argument, 0, hasMethod);
+  const isInstance = kindOf(argument) === "Object" && isObject(argument) && !isPlain(argument) && hasMethod(argument);
+  return isInstance ? argument : copyOf(argument, 0, hasMethod);
 }
 
 /**

@@ -5,10 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
+  assemble,
   type Client,
   createClient,
+  encodeCsv,
+  fallback,
+  loadConfig,
   Order_TimeInForce,
   Order_Type,
+  openArchive,
   openFileJournal,
   type SeedSigner,
   Side,
@@ -19,6 +24,8 @@ import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { CoreService, SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createTransaction, openTransaction } from "tradewire/transaction";
+import { createGrpcTransport } from "tradewire/transport";
+import { csvZip } from "../support/archives.js";
 import { changing, WAYS, type Way } from "../support/changing-arguments.js";
 import { openMarket } from "../support/devnode.js";
 import { type RecordingNode, startRecordingNode } from "../support/recording-node.js";
@@ -29,11 +36,13 @@ let node: RecordingNode;
 let signer: SeedSigner;
 let other: SeedSigner;
 let folder: string;
+let archive: Buffer;
 beforeAll(async () => {
   devnode = await startDevnode({ blockMs: 30, segments: 2, blocksPerSegment: 50 });
   node = await startRecordingNode(devnode.grpcUrl);
   signer = await signerFromMnemonic(devnode.mnemonic);
   other = await signerFromMnemonic(devnode.mnemonic, { index: 2 });
+  archive = await csvZip();
   folder = await mkdtemp(join(tmpdir(), "tradewire-read-once-"));
 });
 afterAll(async () => {
@@ -114,6 +123,7 @@ function doorAfter<T, const A extends unknown[]>(
   return {
     async run(client, way) {
       const made = await before(client);
+      node.takeRequests();
       if (way === "as it was") {
         await call(client, made, ...argumentsOf());
         return [];
@@ -207,11 +217,25 @@ const sending: Readonly<Record<string, Door>> = {
   "leases.submit": doorAfter(
     async (client) => client.leases({ signer, leaseMs: 30_000 }),
     () => [leasedOrder, { timeoutMs }],
-    async (_, leases, ...given) => leases.submit(...given),
+    async (_, leases, ...given) => {
+      await using submitting = leases;
+      await submitting.submit(...given);
+    },
   ),
   leases: door(
     () => [{ signer, chainId: devnode.chainId, leaseMs: 30_000, renewEveryMs: 5000, marketIds: [openMarket] }],
-    (client, given) => client.leases(given).submit(leasedOrder),
+    async (client, given) => {
+      await using leases = client.leases(given);
+      await leases.submit(leasedOrder);
+    },
+  ),
+  "sendCommand, with a guard": doorAfter(
+    (client) => client.guard({ signer, policy }),
+    () => [limitOrder(), { timeoutMs, headers }],
+    async (client, guard, command, given) => {
+      await using signing = guard;
+      await client.sendCommand(command, Object.assign(given, { signer: signing }));
+    },
   ),
   "guard.check": doorAfter(
     (client) => client.guard({ signer, policy }),
@@ -378,7 +402,12 @@ const reading: Readonly<Record<string, Door>> = {
   ),
 };
 
-const clientOf = () => createClient({ grpc: { url: node.grpcUrl } });
+let clients = 0;
+function clientOf(): Client {
+  clients += 1;
+  node.client = String(clients);
+  return createClient({ grpc: { url: node.grpcUrl, headers: { "x-client": node.client } } });
+}
 
 /** What a client asks by itself, at any time. */
 const BACKGROUND = /^((GetVegaTime|LastBlockHeight|Statistics|Info|GetLatestMarketData|ListLatestMarketData) )/;
@@ -390,7 +419,7 @@ const takeRequests = () =>
     .filter((each) => !BACKGROUND.test(each))
     .map((each) => each.replace(/"expiresAt":"\d+"/, '"expiresAt":"?"').replace(/^(CheckTransaction) .*/, "$1"));
 
-/** Streams of events of an earlier client may still begin. */
+/** A stream of events may begin before or after a call ends. */
 const isOf = (name: string) => (request: string) => name === "events" || !request.startsWith("ObserveEventBus");
 
 describe.each(WAYS)("with %s", (way) => {
@@ -446,6 +475,94 @@ describe.each(WAYS)("offline, with %s", (way) => {
     expect((await creating).publicKey).toBe(signer.publicKey);
     expect(given.readMoreThanOnce()).toEqual([]);
   });
+});
+
+/** Functions that do not call a node: what they come to does not depend on what becomes of their arguments. */
+const alone: Readonly<Record<string, (way: Way) => Promise<readonly string[]>>> = {
+  encodeCsv: (way) =>
+    offline(way, [["a", "b"], { nullString: "N" }] as const, async (columns, given) => {
+      const texts: string[] = [];
+      for await (const bytes of encodeCsv(columns, [["1", null]], given)) {
+        texts.push(Buffer.from(bytes).toString());
+      }
+      expect(texts.join("")).toBe("a,b\n1,N\n");
+    }),
+  assemble: (way) =>
+    offline(way, [{ extensions: "optional" }] as const, async (given) => {
+      const chunks = (async function* () {
+        const data = await csvZip();
+        yield { result: { contentType: "application/zip", data, extensions: [] } };
+      })();
+      await all(assemble(chunks, given));
+    }),
+  "openArchive, and its rows": (way) =>
+    offline(
+      way,
+      [
+        { maxSize: 1e9, maxRatio: 1000 },
+        { columns: "own", typed: false },
+      ] as const,
+      async (given, rows) => {
+        await all(openArchive(archive, given).rows(rows));
+      },
+    ),
+  loadConfig: (way) =>
+    offline(
+      way,
+      [{ environment: { TRADEWIRE_GRPC_URL: "http://127.0.0.1:1" }, directory: folder }] as const,
+      (given) => {
+        expect(loadConfig(given).config.grpc?.url).toBe("http://127.0.0.1:1");
+        return Promise.resolve();
+      },
+    ),
+  startDevnode: (way) =>
+    offline(way, [{ chainId: "one", segments: 1, blocksPerSegment: 1, blockMs: 0 }], async (given) => {
+      await using started = await startDevnode(given);
+      expect(started.chainId).toBe("one");
+    }),
+  fallback: (way) =>
+    offline(way, [[{ name: "one" }], { pauseMs: 5 }] as const, async ([member], given) => {
+      const transport = createGrpcTransport({ url: node.grpcUrl });
+      const used = fallback([Object.assign(member, { transport })], given);
+      await used.unary(CoreService.method.lastBlockHeight, undefined, timeoutMs, undefined, {});
+      await used.close();
+    }),
+};
+
+/** Calls a function, and changes its arguments at once. Returns what was read more than once. */
+async function offline<const A extends unknown[] | readonly unknown[]>(
+  way: Way,
+  original: A,
+  call: (...given: A) => Promise<void>,
+): Promise<readonly string[]> {
+  const given = changing(original, way, new Map());
+  const calling = call(...given.value);
+  if (way !== "a getter") {
+    given.change();
+  }
+  await calling;
+  return given.readMoreThanOnce();
+}
+
+describe.each(WAYS)("without a client, with %s", (way) => {
+  it.each(Object.entries(alone))("%s does what it was called with", async (_, run) => {
+    expect(await run(way)).toEqual([]);
+  });
+});
+
+it("uses the hooks and the journal's methods that it was given first", async () => {
+  const called: string[] = [];
+  const hooks = { onCallStart: () => void called.push("first") };
+  await using client = createClient({ grpc: { url: node.grpcUrl } }, { hooks });
+  hooks.onCallStart = () => void called.push("second");
+  await using journal = await newJournal();
+  const { append } = journal;
+  const orders = client.orders({ signer, journal });
+  const change = { append: () => Promise.reject(new Error("exchanged")) };
+  Object.assign(journal, change);
+  await orders.submit(limitOrder(), { id: "one", timeoutMs });
+  Object.assign(journal, { append });
+  expect(new Set(called)).toEqual(new Set(["first"]));
 });
 
 it("covers the functions of a client", async () => {

@@ -12,6 +12,8 @@ import { serveNodeOf, type TestNode } from "./node.js";
 export interface RecordingNode extends TestNode {
   /** Returns what was asked since the last call of this function: each different request once, in JSON. */
   takeRequests(): readonly string[];
+  /** The value of the header `x-client` of the requests that are noted; those of earlier clients may still arrive. */
+  client: string | null;
   /** Called with each request before it is passed on. */
   onRequest: (method: string) => void | Promise<void>;
 }
@@ -25,15 +27,19 @@ export interface RecordingNode extends TestNode {
 export async function startRecordingNode(url: string): Promise<RecordingNode> {
   const transport = createGrpcTransport({ baseUrl: url });
   const seen = new Set<string>();
-  const hooks: Pick<RecordingNode, "takeRequests" | "onRequest"> = {
+  const hooks: Pick<RecordingNode, "takeRequests" | "client" | "onRequest"> = {
     takeRequests() {
       const requests = [...seen].sort();
       seen.clear();
       return requests;
     },
+    client: null,
     onRequest: () => undefined,
   };
-  const note = async (method: DescMethod, request: Message) => {
+  const note = async (method: DescMethod, request: Message, { requestHeader }: HandlerContext) => {
+    if (requestHeader.get("x-client") !== hooks.client) {
+      return;
+    }
     seen.add(`${method.name} ${JSON.stringify(readable(method, request))}`);
     await hooks.onRequest(method.name);
   };
@@ -48,15 +54,16 @@ export async function startRecordingNode(url: string): Promise<RecordingNode> {
       }
       const passOn =
         method.methodKind === "unary"
-          ? async (request: Message, { signal }: HandlerContext) => {
-              await note(method, request);
-              return call(request, { signal });
+          ? async (request: Message, context: HandlerContext) => {
+              await note(method, request, context);
+              return call(request, { signal: context.signal });
             }
-          : async function* (request: Message | AsyncIterable<Message>, { signal }: HandlerContext) {
+          : async function* (request: Message | AsyncIterable<Message>, context: HandlerContext) {
+              const { signal } = context;
               if (Symbol.asyncIterator in request) {
-                yield* call(notedEach(method, request), { signal });
+                yield* call(notedEach(method, request, context), { signal });
               } else {
-                await note(method, request);
+                await note(method, request, context);
                 yield* call(request, { signal });
               }
             };
@@ -65,9 +72,9 @@ export async function startRecordingNode(url: string): Promise<RecordingNode> {
     return methods;
   }
 
-  async function* notedEach(method: DescMethod, requests: AsyncIterable<Message>): AsyncGenerator<Message> {
+  async function* notedEach(method: DescMethod, requests: AsyncIterable<Message>, context: HandlerContext) {
     for await (const request of requests) {
-      await note(method, request);
+      await note(method, request, context);
       yield request;
     }
   }
