@@ -218,8 +218,8 @@ function requestChecks(recentBlocks: RecentBlocks): ReadonlyMap<string, RequestC
 export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
   const read = snapshot(options);
-  const hooks = isolateHooks(read.hooks ?? {});
-  const { onRetry, onNodeChange } = hooks;
+  const hooks = read.hooks === undefined ? undefined : isolateHooks(read.hooks);
+  const { onRetry, onNodeChange } = hooks ?? {};
   options = { ...read, hooks };
   let nodes: Nodes | undefined;
   const gateOf = (opened: readonly OpenNode[]) => {

@@ -2,6 +2,7 @@ import { type DescMessage, type DescMethod, isMessage, type Message, toBinary } 
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import type { TradewireError } from "../errors/index.js";
+import { assertKnownKeys } from "../input/assert.js";
 import { monotonicMs } from "../runtime/index.js";
 import { assignCallId, type SentTo, sentTo } from "./call-context.js";
 import { callError } from "./layers/library-errors.js";
@@ -93,7 +94,7 @@ export interface Hooks {
 }
 
 /** The names of {@link Hooks}. */
-export const HOOKS = {
+const HOOKS = {
   onCallStart: true,
   onBytes: true,
   onCallEnd: true,
@@ -112,8 +113,10 @@ const isolated = new WeakSet<Hooks>();
  *
  * @param hooks the caller's hooks
  * @returns the same hooks, without errors
+ * @throws {@link RequestError} if there is no hook of a name
  */
 export function isolateHooks(hooks: Hooks): Hooks {
+  assertKnownKeys("hooks", hooks, HOOKS);
   if (isolated.has(hooks)) {
     return hooks;
   }

@@ -22,7 +22,7 @@ import { lazily, startLoading } from "../input/lazy.js";
 import { snapshot, snapshotData } from "../input/snapshot.js";
 import { knownTypes } from "../json/any.js";
 import { createLazyController } from "../signal/abort.js";
-import { HOOKS, type Hooks, isolateHooks, withHooks } from "./hooks.js";
+import { type Hooks, isolateHooks, withHooks } from "./hooks.js";
 import { callerErrorIn, markInterceptorErrors, withRequestErrors } from "./layers/caller-errors.js";
 import { closing } from "./layers/closing.js";
 import { betweenNodes, type NodeGate, type NodeMember } from "./layers/fallback.js";
@@ -204,9 +204,6 @@ export function createTransport(
   assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true, httpRules: true });
   const { interceptors = [], hooks, registry, httpRules } = options;
   assertArray("interceptors", interceptors, "an array of Connect interceptors");
-  if (hooks !== undefined) {
-    assertKnownKeys("hooks", hooks, HOOKS);
-  }
   if (config?.timeouts === undefined) {
     throw invalidTypeError("config", config, "a result of readConfig() or loadConfig()");
   }
