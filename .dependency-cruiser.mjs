@@ -5,7 +5,7 @@ const modules = {
   runtime: [], // Clocks, timers and randomness: every module may know it.
   signal: ["errors"],
   input: ["errors"],
-  config: ["errors", "input", "schema", "file"],
+  config: ["errors", "input", "schema", "json", "file"],
   json: ["errors", "input"],
   "http-server": [],
   schema: ["errors", "input"],

@@ -1,7 +1,8 @@
 import { type DocumentNode, parse, type ValueNode } from "@humanwhocodes/momoa";
-import { describeType } from "../errors/error-text.js";
+import { describeType, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
+import { duplicateName } from "../json/strict-json.js";
 
 /** The content of a configuration file. */
 export interface ConfigText {
@@ -36,6 +37,13 @@ export function parseConfigText(text: string, source: string): ConfigText {
       advice: 'Write an object such as {"grpc":{"url":"https://node.example"}}. docs/configuration.md lists all keys.',
     });
   }
+  const name = duplicateName(text);
+  if (name !== undefined) {
+    throw new RequestError(`${source}: the name ${quoted(name)} occurs twice in one object`, {
+      errorCode: "TW_CONFIGURATION",
+      advice: "Remove one of the two: which of them counts is not defined.",
+    });
+  }
   let tree: DocumentNode | undefined;
   return {
     config,
@@ -46,12 +54,10 @@ export function parseConfigText(text: string, source: string): ConfigText {
   };
 }
 
-/** Returns the line of the member at a path. Of members with one name the last counts, as in `JSON.parse`. */
+/** Returns the line of the member at a path. */
 function lineIn(node: ValueNode, [key, ...rest]: readonly string[]): number | undefined {
   const member =
-    node.type === "Object"
-      ? node.members.findLast(({ name }) => name.type === "String" && name.value === key)
-      : undefined;
+    node.type === "Object" ? node.members.find(({ name }) => name.type === "String" && name.value === key) : undefined;
   return rest.length === 0 || member === undefined ? member?.loc.start.line : lineIn(member.value, rest);
 }
 

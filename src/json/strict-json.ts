@@ -29,8 +29,13 @@ export function parseStrictJson(text: string, source: string, invalid: () => Err
   return value;
 }
 
-/** Finds a name that occurs twice in one object of valid JSON. */
-function duplicateName(text: string): string | undefined {
+/**
+ * Finds a name that occurs twice in one object.
+ *
+ * @param text valid JSON
+ * @returns the name; `undefined` if there is none
+ */
+export function duplicateName(text: string): string | undefined {
   /** The names in each object around the place; of an array, `undefined`. */
   const open: (Set<string> | undefined)[] = [];
   for (let at = 0; at < text.length; at += 1) {

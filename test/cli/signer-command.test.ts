@@ -139,6 +139,13 @@ describe("what is refused before a signer listens", () => {
     await writePrivately(at.folder, "policy.json", "{");
     expect(await run(args)).toMatchObject({ code: 2, err: expect.stringContaining("not valid JSON") });
     await rm(path);
+    const twice = JSON.stringify(policy).replace("{", '{"maxOrdersPerMinute":1,');
+    await writePrivately(at.folder, "policy.json", twice);
+    expect(await run(args)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('the name "maxOrdersPerMinute" occurs twice in one object'),
+    });
+    await rm(path);
     await writePrivately(at.folder, "policy.json", "");
     expect(await run(args)).toMatchObject({ code: 2, err: expect.stringContaining("is empty") });
     expect(await run(["signer", "--policy", at.folder, ...args.slice(3)])).toMatchObject({

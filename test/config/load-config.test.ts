@@ -285,6 +285,11 @@ describe("the file", () => {
     expect(failure().cause).toBeUndefined();
   });
 
+  it("must not have a name twice in one object", () => {
+    write('{"grpc": {"url": "http://127.0.0.1:1", "url": "http://127.0.0.1:2"}}');
+    expect(summary()).toBe('tradewire.config.json: the name "url" occurs twice in one object');
+  });
+
   it("may begin with a byte order mark", () => {
     write('\ufeff{"retry":{"tries":7}}');
     expect(load().config.retry.tries).toBe(7);

@@ -55,6 +55,7 @@ it.each([
   ["revert", "[]", "the body must be a JSON object\nUse {} for a command without arguments."],
   ["revert", "null", "the body must be a JSON object\n"],
   ["revert", "{", "[invalid_argument] the body is not valid JSON"],
+  ["revert", '{"id":"9","id":"1"}', 'the body: the name "id" occurs twice in one object'],
   ["make-block", '{"count":3}', 'unknown field "count" in /admin/make-block\nThere are no fields.'],
   ["snapshot", '{"id":"1"}', 'unknown field "id" in /admin/snapshot'],
   ["reset", '{"__proto__":1}', 'unknown field "__proto__" in /admin/reset'],

@@ -67,6 +67,8 @@ describe("the event bus", () => {
   it.each([
     ["no JSON", "{nope", []],
     ["no request", '{"batchSize":"many"}', []],
+    ["a name twice", '{"batchSize":1,"batchSize":2}', []],
+    ["a number that is not decimal", '{"batchSize":"0x1"}', []],
     // v0.78.0, core/api/core.go, ObserveEventBus: the error of `ErrMalformedRequest`, 10015 in core/api/errors.go.
     [
       "a type that there is not",

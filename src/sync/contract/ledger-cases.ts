@@ -78,6 +78,29 @@ export const replacingCases: readonly SinkCase[] = [
     await expectRows(host, TABLE, rowsOf(TABLE, csv(1)));
   }),
 
+  sinkCase("keeps the marks of the loaded history, and changes none if that fails", async (host) => {
+    const [first, ...others] = [1n, 2n, 3n].map((toBlock) => ({ toBlock, segmentId: `segment-${toBlock}` }));
+    await withOpened(host, [TABLE], async ({ sink }) => {
+      await sink.markHistory?.((marks) => {
+        deepStrictEqual(marks, []);
+        return first === undefined ? undefined : [first];
+      });
+    });
+    await withOpened(host, [TABLE], async ({ sink }) => {
+      await sink.markHistory?.(() => undefined);
+      const refused = new Error("another history");
+      const refusal = sink.markHistory?.(() => {
+        throw refused;
+      });
+      await rejects(refusal ?? Promise.reject(refused), refused);
+      await Promise.all(others.map((mark) => sink.markHistory?.((marks) => [...marks, mark])));
+      await sink.markHistory?.((marks) => {
+        deepStrictEqual(marks.map(({ segmentId }) => segmentId).sort(), ["segment-1", "segment-2", "segment-3"]);
+        return undefined;
+      });
+    });
+  }),
+
   sinkCase("removes a unit, and does nothing if it is missing", async (host) => {
     await withOpened(host, [TABLE], async ({ sink }) => {
       for (const segment of [1, 2]) {
