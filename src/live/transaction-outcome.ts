@@ -86,6 +86,8 @@ export interface CommandPart extends BatchPart, Pick<OutcomePart, "path" | "id" 
   readonly stopOrder?: SubmittedStopOrder | undefined;
   /** The identifier of the stop order that it cancels, in lower case; `undefined` for other parts, and if it cancels several. */
   readonly cancelsStopOrder?: string | undefined;
+  /** The identifier of the order that it amends, in lower case; `undefined` for other parts. */
+  readonly amendsOrder?: string | undefined;
 }
 
 /** The command of a transaction's result, or of its input data. */
@@ -110,7 +112,8 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
     default: {
       const brings = broughtBy(command.case);
       const marketId = command.case === "orderSubmission" ? command.value.marketId : undefined;
-      return [{ path: "", id: brings && ids?.submissions[0], brings, errorKey: "", marketId }];
+      const amendsOrder = command.case === "orderAmendment" ? command.value.orderId.toLowerCase() : undefined;
+      return [{ path: "", id: brings && ids?.submissions[0], brings, errorKey: "", marketId, amendsOrder }];
     }
   }
 }
@@ -162,7 +165,10 @@ function batchParts(
   return [
     ...partsOf("updateMarginMode", updateMarginMode, () => MARGIN_MODE_KEY),
     ...partsOf("cancellations", cancellations, keysFrom(0)),
-    ...partsOf("amendments", amendments, keysFrom(cancellations.length)),
+    ...partsOf("amendments", amendments, keysFrom(cancellations.length)).map((part, index) => ({
+      ...part,
+      amendsOrder: amendments[index]?.orderId.toLowerCase(),
+    })),
     ...partsOf("submissions", submissions, keysFrom(cancellations.length + amendments.length)),
     ...partsOf(STOP_CANCELLATIONS, stopOrdersCancellation, keysFrom(0)).map((part, index) => ({
       ...part,

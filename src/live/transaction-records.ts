@@ -94,9 +94,10 @@ const RECORDS_OF: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns whether a part of a command leaves a record with the transaction's hash when it is executed. The data node
- * keeps each version of an order with the hash of the transaction that made it (v0.78.0, `GetByTxHash` in
- * `datanode/sqlstore/orders.go`). A cancellation of all orders may find none.
+ * Returns whether a part of a command leaves a record that keeps the transaction's hash when it is executed. A later
+ * transaction of the same block overwrites the hash of an order's version, a vote and a delegation (v0.78.0, `Orders.Add` in
+ * `datanode/sqlstore/orders.go` and the keys of `datanode/entities`); a new order is also found by its identifier, and a
+ * canceled one does not change any more. A cancellation of all orders may find none.
  *
  * @param sent the transaction
  * @param part the part
@@ -112,7 +113,7 @@ export function leavesRecord(
   if (isMessage(message, BatchMarketInstructionsSchema)) {
     const [, list, index] = /^(\w+)\[(\d+)\]$/.exec(path) ?? [];
     const cancelsOne = list === "cancellations" && (message.cancellations[Number(index)]?.orderId ?? "") !== "";
-    return list === "submissions" || list === "amendments" || cancelsOne;
+    return list === "submissions" || cancelsOne;
   }
   return LEAVING_RECORDS.has(command ?? "");
 }
@@ -120,14 +121,11 @@ export function leavesRecord(
 /** The commands that leave records. Those that change what exists, such as the cancellation of a transfer, may find nothing. */
 const LEAVING_RECORDS: ReadonlySet<string> = new Set([
   "orderSubmission",
-  "orderAmendment",
   "transfer",
   "withdrawSubmission",
   "proposalSubmission",
   "batchProposalSubmission",
   "liquidityProvisionSubmission",
-  "voteSubmission",
-  "delegateSubmission",
 ]);
 
 /**

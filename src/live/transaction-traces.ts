@@ -140,7 +140,17 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   }
 
   for (const part of sent.parts.slice(0, MAX_LOOKUPS)) {
-    const { id, brings, cancelsStopOrder } = part;
+    const { id, brings, cancelsStopOrder, amendsOrder } = part;
+    if (amendsOrder !== undefined) {
+      look("order", async (options) => {
+        const found = await services.data.getOrder({ orderId: amendsOrder }, options).catch(undefinedIfNotFound);
+        const version = found?.order?.version;
+        if (found === undefined || (version !== undefined && version <= 1n)) {
+          absentParts.add(part); // Each amendment raises the version.
+        }
+        return version === undefined ? "none" : `order ${amendsOrder} has version ${version}`;
+      });
+    }
     if (cancelsStopOrder !== undefined) {
       look("stop order", async (options) => {
         const { order } = await services.data.getStopOrder({ orderId: cancelsStopOrder }, options);

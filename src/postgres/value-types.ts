@@ -17,7 +17,8 @@ export const valueTypes = {
         throw new TypeError("the PostgreSQL connection returns values in the binary format, which is not supported");
       }
       const text = String(value);
-      return PARSERS.get(oid)?.(text) ?? text;
+      const parse = PARSERS.get(oid);
+      return parse === undefined ? text : parse(text);
     };
   },
 };

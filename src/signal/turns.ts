@@ -1,10 +1,11 @@
+import { startTimer } from "../runtime/index.js";
 import { onAbort } from "./abort.js";
 import { throwIfAborted } from "./wait.js";
 
 /** Tasks that wait for their turn, in a line of its own for each key. */
 export interface Turns {
   /**
-   * Runs a task when it is its turn.
+   * Runs a task when it is its turn. A task that takes long goes on, and another one takes its turn.
    *
    * @param key the line
    * @param signal ends the wait
@@ -24,10 +25,11 @@ interface Line {
 /**
  * Creates lines in which no task waits.
  *
- * @param max how many tasks of a line run at a time
+ * @param max how many tasks of a line have a turn at a time
+ * @param maxMs how long a turn lasts at most, in milliseconds
  * @returns the lines
  */
-export function createTurns(max: number): Turns {
+export function createTurns(max: number, maxMs: number): Turns {
   const lines = new Map<string, Line>();
 
   function leave(key: string, line: Line): void {
@@ -49,20 +51,29 @@ export function createTurns(max: number): Turns {
       lines.set(key, line);
       if (line.running < max) {
         line.running += 1;
-      } else if (!(await hasTurn(line, signal))) {
+      } else if (!(await getsTurn(line, signal))) {
         throwIfAborted(signal);
       }
+      let hasTurn = true;
+      const end = () => {
+        if (hasTurn) {
+          hasTurn = false;
+          leave(key, line);
+        }
+      };
+      const stopTimer = startTimer(end, maxMs);
       try {
         return await task();
       } finally {
-        leave(key, line);
+        stopTimer();
+        end();
       }
     },
   };
 }
 
 /** Waits for a turn; returns whether it came before the signal was aborted. */
-function hasTurn({ waiting }: Line, signal: AbortSignal): Promise<boolean> {
+function getsTurn({ waiting }: Line, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isTurn: boolean) => {
       stopListening();

@@ -249,6 +249,9 @@ export async function readSendable<T extends SignCommandOptions>(
  */
 const MAX_IN_MAKING = 8;
 
+/** How long they keep others waiting, in milliseconds: a signer may not answer, or a block may not come. */
+const MAX_MAKING_MS = 5_000;
+
 /** How many transactions are remembered, to explain the refusal of one that is submitted afterwards. */
 const MAX_REMEMBERED = 10_000;
 
@@ -289,7 +292,7 @@ export function createTransactions(
     },
 ): Transactions & CommandPreparation {
   const allowance = createBlockAllowance(service, settings.recentBlocks);
-  const turns = createTurns(MAX_IN_MAKING);
+  const turns = createTurns(MAX_IN_MAKING, MAX_MAKING_MS);
   const seen = createSeenTids();
 
   async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {

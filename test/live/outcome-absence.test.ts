@@ -1,7 +1,5 @@
 // A transaction is refused for good `spam.pow.numberOfPastBlocks` blocks after the block that it is tied to (v0.78.0,
-// `verifyWithLock` in core/pow/engine.go), and the data node keeps each version of an order with the hash of the
-// transaction that made it (`GetByTxHash` in datanode/sqlstore/orders.go). So where nothing is recorded by then, nothing
-// was executed.
+// `verifyWithLock` in core/pow/engine.go). So where nothing is recorded by then of what it would have changed, nothing was executed.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +13,7 @@ import {
   solveProofOfWork,
   type Transaction,
 } from "tradewire";
+import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { openMarket } from "../support/devnode.js";
@@ -139,6 +138,44 @@ test("an order that the data node has is not absent, although it has another has
       status: "unknown",
       reason: expect.stringContaining("is STATUS_ACTIVE, but no record has the hash"),
     });
+  });
+});
+
+// The data node's row of an order's version in a block has the hash of the last transaction that changed it (v0.78.0, `OrderKey`
+// in datanode/entities/order.go, and `Add` in datanode/sqlstore/batcher_map.go), here of the trade with the amended order.
+test("an amendment is not absent although a trade of its block has taken its record", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  await using client = createClient({ grpc: { url: node.grpcUrl } });
+  using signer = await signerFromMnemonic(node.mnemonic);
+  using other = await signerFromMnemonic(node.mnemonic, { index: 2 });
+  const resting = { ...order, price: "2600000", size: 20n };
+  const { transaction: placed } = await client.sendCommand({ case: "orderSubmission", value: resting }, { signer });
+  await node.makeBlock();
+  const outcome = await client.outcome(placed);
+  const orderId = (outcome.status === "executed" && outcome.parts[0]?.id) || "";
+  const { transaction } = await client.sendCommand(
+    { case: "orderAmendment", value: { marketId: openMarket, orderId, sizeDelta: -10n } },
+    { signer },
+  );
+  const taking = { ...order, side: Side.SELL, price: "2600000", size: 100_000n, timeInForce: Order_TimeInForce.IOC };
+  await client.sendCommand({ case: "orderSubmission", value: taking }, { signer: other });
+  await makeBlocks(node, 130);
+  const { order: amended } = await client.service(TradingDataService).getOrder({ orderId });
+  expect(amended).toMatchObject({ version: 2n, size: 10n });
+  expect((await client.outcome(transaction, { timeoutMs: 1500 })).status).not.toBe("failed");
+});
+
+test("an amendment that no block took has failed once none can, if its order was never amended", async () => {
+  await withSigned(submission, async ({ node, client, tx }) => {
+    using signer = await signerFromMnemonic(node.mnemonic);
+    await client.submitTransaction({ tx });
+    await node.makeBlock();
+    const outcome = await client.outcome(tx);
+    const orderId = (outcome.status === "executed" && outcome.parts[0]?.id) || "";
+    const amendment: CommandInit = { case: "orderAmendment", value: { marketId: openMarket, orderId, sizeDelta: 5n } };
+    const unsent = await client.signCommand(amendment, { signer });
+    await makeBlocks(node, 130);
+    expect(await client.outcome(unsent)).toMatchObject({ status: "failed", evidence: "absence" });
   });
 });
 

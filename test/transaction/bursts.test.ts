@@ -5,6 +5,7 @@ import { startDevnode } from "tradewire/devnode";
 import { eventually } from "../support/eventually.js";
 import { policyOf } from "../support/guarded-node.js";
 import { restingOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const BURST = 64;
 
@@ -42,6 +43,41 @@ test("a command that was canceled while it waited for its turn is not sent, and 
     const { orders } = await client.service(TradingDataService).listOrders({ filter });
     return orders?.edges.length === 10;
   });
+});
+
+test("commands whose signer does not answer keep others of the key waiting for seconds only", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  await using node = await startDevnode({ blockMs: 1000 });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const signer = await signerFromMnemonic(node.mnemonic);
+  const silent = { publicKey: signer.publicKey, sign: () => new Promise<Uint8Array>(() => {}) };
+  const over = new AbortController();
+  const waiting = Array.from({ length: 8 }, () =>
+    client.sendCommand(restingOrder, { signer: silent, signal: over.signal }),
+  );
+  const settled = Promise.allSettled(waiting);
+  const startedAt = runtime.monotonicMs();
+  await runtime.until(client.sendCommand(restingOrder, { signer }));
+  expect(runtime.monotonicMs() - startedAt).toBeLessThan(10_000);
+  over.abort();
+  await settled;
+});
+
+test("a read is sent between submissions that wait for the client's own rate limit", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  const signing = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, limits: { callsPerSecond: 10 } });
+  const tx = await signing.signCommand(restingOrder, { signer: await signerFromMnemonic(node.mnemonic) });
+  let answered = 0;
+  const submitting = Array.from({ length: 30 }, () =>
+    client.submitTransaction({ tx }, { throwOnRejection: false }).then(() => {
+      answered += 1;
+    }),
+  );
+  await client.lastBlockHeight();
+  expect(answered).toBeLessThan(10);
+  await Promise.allSettled(submitting);
+  await signing.close();
 });
 
 test("a kill switch does not wait for the turn of commands that a block no longer allows", async () => {

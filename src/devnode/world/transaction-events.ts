@@ -1,5 +1,4 @@
 import type { Account } from "../../../gen/vega/vega_pb.js";
-import { setBounded } from "../../signal/collections.js";
 import type { BlockEvent, Event } from "./block-event.js";
 import { copyOnWrite, type Snapshotable } from "./copy-on-write.js";
 
@@ -78,11 +77,14 @@ export function createTransactionEventStore(): TransactionEventStore {
     }
     for (const [hash, found] of brought) {
       if (hash === blockHash) {
-        setBounded(all.blocks, hash, found, MAX_BLOCKS);
+        all.blocks.set(hash, found);
       } else {
         all.transactions.set(hash, found);
         all.count += found.events.length;
       }
+    }
+    for (const hash of [...all.blocks.keys()].slice(0, -MAX_BLOCKS)) {
+      all.blocks.delete(hash);
     }
     for (const [hash, { events }] of all.transactions) {
       if (all.count <= MAX_EVENTS) {
@@ -128,6 +130,9 @@ function recordKey(event: Event, sequence: number): string | undefined {
   switch (event.case) {
     case "order":
     case "endedOrder":
+      // The row of an order's version in a block has the hash of the last transaction that changed it (v0.78.0, `OrderKey` in
+      // datanode/entities/order.go).
+      return `order ${event.value.id} ${event.value.version}`;
     case "trade":
     case "ledgerMovements":
     case "oracleData":

@@ -69,7 +69,7 @@ const CAUTIOUS_AFTER_MS = 1000;
 /** While nothing is known about the node's limit, {@link CAUTIOUS_CALLS} more are sent each time: the node may be slow. */
 const CAUTIOUS_STEP_MS = 200;
 
-/** Goes before calls of other methods: a transaction is tied to a block, and expires while it waits. */
+/** Has a lane of its own: a transaction is tied to a block, and expires while it waits. */
 const SUBMIT = "vega.api.v1.CoreService/SubmitTransaction";
 
 /** The burst of calls that deployed nodes accept from a new address. */
@@ -174,7 +174,12 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
           const id = callId(contextValues);
           onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
         }
-        await queue.wait(signal, timeoutMs, contextValues.get(isUrgentKey) || methodName(method) === SUBMIT);
+        const lane = contextValues.get(isUrgentKey)
+          ? "urgent"
+          : methodName(method) === SUBMIT
+            ? "submissions"
+            : "others";
+        await queue.wait(signal, timeoutMs, lane);
       } else {
         onSend();
       }
@@ -250,17 +255,18 @@ function nodeLimitAfter(
 interface CallQueue {
   length(): number;
   /**
-   * Waits until it is the call's turn: after the others, or before those that are not urgent. Throws the signal's reason, or
-   * an error if the time limit is reached.
+   * Waits until it is the call's turn: urgent calls go first, then submissions and others alternately. Throws the signal's
+   * reason, or an error if the time limit is reached.
    */
-  wait(signal: AbortSignal | undefined, timeoutMs: number | undefined, isUrgent: boolean): Promise<void>;
+  wait(signal: AbortSignal | undefined, timeoutMs: number | undefined, lane: Lane): Promise<void>;
   /** Sends the calls whose turn has come, and sets a timer for the others. */
   sendNext(): void;
   failAll(reason: () => unknown): void;
 }
 
+type Lane = "urgent" | "submissions" | "others";
+
 interface WaitingCall {
-  readonly isUrgent: boolean;
   send(): void;
   fail(reason: unknown): void;
 }
@@ -281,31 +287,41 @@ function createCallQueue({
   onSend(): void;
   timeoutError(): ConnectError;
 }): CallQueue {
-  let waiting: WaitingCall[] = [];
+  const lanes: Readonly<Record<Lane, WaitingCall[]>> = { urgent: [], submissions: [], others: [] };
+  let last: Lane = "others";
   let stopTimer: StopTimer | undefined;
+
+  /** Returns the lane of the next call; one without calls if none waits. */
+  function nextLane(): Lane {
+    const [one, other] =
+      last === "submissions" ? (["others", "submissions"] as const) : (["submissions", "others"] as const);
+    return lanes.urgent.length > 0 ? "urgent" : lanes[one].length > 0 ? one : other;
+  }
 
   function sendNext(): void {
     stopTimer?.();
     for (;;) {
-      const [next] = waiting;
+      const lane = nextLane();
+      const [next] = lanes[lane];
       const ms = waitMs();
       if (next === undefined || ms > 0) {
         const needsTimer = next !== undefined && ms !== Number.POSITIVE_INFINITY;
         stopTimer = needsTimer ? startTimer(sendNext, ms) : undefined;
         return;
       }
-      waiting.shift();
+      lanes[lane].shift();
+      last = lane;
       onSend();
       next.send();
     }
   }
 
   return {
-    length: () => waiting.length,
-    wait: (signal, timeoutMs = 0, isUrgent) =>
+    length: () => Object.values(lanes).reduce((sum, { length }) => sum + length, 0),
+    wait: (signal, timeoutMs = 0, lane) =>
       new Promise((resolve, reject) => {
         const leave = (reason: unknown) => {
-          waiting = waiting.filter((other) => other !== call);
+          lanes[lane].splice(lanes[lane].indexOf(call), 1);
           call.fail(reason);
           sendNext();
         };
@@ -317,7 +333,6 @@ function createCallQueue({
           stopTimeout?.();
         };
         const call: WaitingCall = {
-          isUrgent,
           send() {
             end();
             resolve();
@@ -327,16 +342,13 @@ function createCallQueue({
             reject(reason);
           },
         };
-        const at = isUrgent ? waiting.findIndex((other) => !other.isUrgent) : -1;
-        waiting.splice(at < 0 ? waiting.length : at, 0, call);
+        lanes[lane].push(call);
         sendNext();
       }),
     sendNext,
     failAll(reason) {
-      const failed = waiting;
-      waiting = [];
       stopTimer?.();
-      for (const { fail } of failed) {
+      for (const { fail } of Object.values(lanes).flatMap((lane) => lane.splice(0))) {
         fail(reason());
       }
     },
