@@ -247,6 +247,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const liveCallsOver = (stream: LiveCalls["stream"]): LiveCalls => ({
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
       stream(method, signal, timeoutMs, header, input, withoutRetry(contextValues)),
+    service: serviceClient,
     records: paging.records,
     failing,
     retry: checked.retry,
@@ -341,8 +342,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createListings(dataService, listRecords, failing, requireOrder),
     ...createTransactionResults(live),
     ...createUnits(serviceClient, failing),
-    ...createAccounts({ ...live, service: serviceClient }),
-    ...createBooks({ ...live, service: serviceClient }),
+    ...createAccounts(live),
+    ...createBooks(live),
     ...events,
     ...transactions,
     ...outcomes,

@@ -1,5 +1,6 @@
 import type { StopOrderEvent } from "../../gen/vega/events/v1/events_pb.js";
 import { type Side, type StopOrder, StopOrder_Status, StopOrder_TriggerDirection } from "../../gen/vega/vega_pb.js";
+import { type BlockClocks, untilListed } from "../live/listed-blocks.js";
 import type { Accounts } from "../market/account.js";
 import type { AccountView } from "../market/account-state.js";
 import { wait } from "../signal/wait.js";
@@ -10,9 +11,11 @@ import { adoptable, closingSide, type LeaseState } from "./lease-state.js";
 import { FAR_PRICE, STOP_ORDER_REFERENCE } from "./renewal-plan.js";
 
 /** The services that follow the account of a key. */
-export interface AccountServices extends LeaseEvents {
+export interface AccountServices extends LeaseEvents, Pick<BlockClocks, "core"> {
   readonly accounts: Accounts;
   readonly data: LeaseDataService;
+  /** Waits until the events of stop orders arrive. */
+  readonly ready: (signal: AbortSignal) => Promise<void>;
 }
 
 /** The time before the account is observed again after its stream has failed, in milliseconds. */
@@ -42,6 +45,9 @@ export async function followAccount(
     try {
       for await (const view of services.accounts.account(publicKey, { signal: closing })) {
         const before = state.view;
+        if (before === undefined && view.state === "reloading") {
+          continue; // What an earlier program has left may be missing.
+        }
         if (before === undefined) {
           await adopt(state, view, services, settings, closing);
         }
@@ -75,7 +81,7 @@ function directionsOf({ positions }: AccountView): string {
 async function adopt(
   state: LeaseState,
   view: AccountView,
-  { data }: AccountServices,
+  { core, data, ready }: AccountServices,
   settings: LeaseSettings,
   signal: AbortSignal,
 ): Promise<void> {
@@ -87,6 +93,8 @@ async function adopt(
   if (settings.flattenAfterMs.length === 0) {
     return;
   }
+  await ready(signal);
+  await untilListed({ core, data }, { signal }); // Of later stop orders there are events.
   const filter = { partyIds: [settings.signing.signer.publicKey], statuses: [StopOrder_Status.PENDING] };
   const { orders } = await data.listStopOrders(
     { filter, pagination: { first: MAX_STOP_ORDERS, newestFirst: true } },

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import {
   BatchMarketInstructionsSchema,
@@ -83,7 +84,7 @@ export function keepLeases(
   const state = createLeaseState();
   const data = node.service(TradingDataService);
   const limits = createLimits(data);
-  const own = { node, data, accounts, emit, limits };
+  const own = { node, core: node.service(CoreService), data, accounts, emit, limits, ready: node.watch.ready };
   const sender = createLeaseSender(state, services, settings, own);
   const renewing = linkedController(closing);
   const renewals = keepRenewing(state, { ...own, sender, sending: closing }, settings, renewing.signal);

@@ -7,7 +7,7 @@ import type { LeaseEvent } from "./lease-options.js";
 /** The records of a data node that leases need. The calls throw the library's errors. */
 export type LeaseDataService = Pick<
   ConnectClient<typeof TradingDataService>,
-  "getLatestMarketData" | "getNetworkParameter" | "getOrder" | "getStopOrder" | "listStopOrders"
+  "getLatestMarketData" | "getNetworkParameter" | "getOrder" | "getStopOrder" | "getVegaTime" | "listStopOrders"
 >;
 
 /** Receives the events of the leases. */

@@ -1,7 +1,8 @@
-import type { DescMessage, DescMethodStreaming, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethodStreaming, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import {
   type CallOptions,
   Code,
+  type Client as ConnectClient,
   type ContextValues,
   createContextValues,
   type StreamResponse,
@@ -27,6 +28,8 @@ export interface LiveCalls {
     input: AsyncIterable<MessageInitShape<I>>,
     contextValues: ContextValues,
   ) => Promise<StreamResponse<I, O>>;
+  /** Creates a client of a service, whose methods throw the library's errors. */
+  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
   /** Lists the records of a method that pages. */
   readonly records: Paging["records"];
   /** Adds the call to an error about its answer. */

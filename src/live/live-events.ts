@@ -122,7 +122,7 @@ export function createEvents(calls: LiveCalls): Events {
     const joined: Source<LiveEvent | Gap> = async function* (signal, isLate) {
       const { joinLifecycle, withOrderEndTypes: withEnds } = await loadLifecycle();
       const batches = eventSource(calls, withEnds(asked), observing, node)(signal, isLate);
-      yield* joinLifecycle(batches, asked, { ...observing, signal, records: calls.records });
+      yield* joinLifecycle(batches, asked, { ...observing, signal, records: calls.records, service: calls.service });
     };
     return readAhead(joined, observing);
   }

@@ -1,12 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Order, Order_Status, Order_TimeInForce, Order_Type, OrderSchema } from "../../gen/vega/vega_pb.js";
 import { ConnectionError } from "../errors/index.js";
+import { toConnectOptions } from "../input/call-options.js";
 import { setSize, sizeOf } from "../json/answer-size.js";
 import { setBounded } from "../signal/collections.js";
+import { CoreService, TradingDataService } from "./event-definitions.js";
 import type { Gap } from "./event-gaps.js";
 import type { LiveEvent, LiveEventOf } from "./event-types.js";
 import type { ObserveOptions, ParsedEventsRequest } from "./events-request.js";
+import { begunTime } from "./listed-blocks.js";
 import { isNotOffered, type LiveCalls } from "./live-call.js";
 import { isOlder } from "./record-age.js";
 
@@ -14,7 +16,9 @@ import { isOlder } from "./record-age.js";
 const MAX_REMEMBERED_ORDERS = 100_000;
 
 /** How live orders are read, and what happens when that fails. */
-interface LifecycleOptions extends Pick<ObserveOptions, "headers" | "reconnect">, Pick<LiveCalls, "records"> {
+interface LifecycleOptions
+  extends Pick<ObserveOptions, "headers" | "reconnect">,
+    Pick<LiveCalls, "records" | "service"> {
   readonly signal: AbortSignal;
 }
 
@@ -37,7 +41,9 @@ export function withOrderEndTypes(asked: ParsedEventsRequest): ParsedEventsReque
  * Joins cancellations and expiries with the orders: adds an event of the case `order` for each order that is canceled or expires.
  *
  * With a party, its live orders are read before the stream is opened, and again with the first events of each connection:
- * orders that were placed between the first read and the subscription are then known too.
+ * orders that were placed between the first read and the subscription are then known too. A listing may lack orders of the last
+ * block, so they are read once more when the data node certainly lists what came before the connection; see {@link untilListed}.
+ * Events do not wait for that.
  *
  * @param batches the events of {@link withOrderEndTypes}, and gaps
  * @param asked the request with `lifecycle`
@@ -59,14 +65,45 @@ export async function* joinLifecycle(
     await read();
   }
   let isDue = isRead;
+  /** A time of the core after the connection was opened. */
+  let openedBy: bigint | undefined;
   for await (const batch of batches) {
-    isDue ||= isRead && batch.some((item) => "gap" in item);
-    if (isDue) {
-      isDue = !(await read());
+    if (isRead && batch.some((item) => "gap" in item)) {
+      isDue = true;
+      openedBy = undefined;
+    }
+    const times = isDue ? await readTimes(openedBy, options) : undefined;
+    if (times !== undefined) {
+      const isFirst = openedBy === undefined;
+      openedBy = times.openedBy;
+      const hasAll = openedBy < times.begun;
+      isDue = !((isFirst || hasAll) && (await read()) && hasAll);
     }
     const items = batch.flatMap<LiveEvent | Gap>((item) => ("gap" in item ? [item] : joined(item)));
     setSize(items, sizeOf(batch));
     yield items;
+  }
+}
+
+/** The time where a node does not tell it: its listings then count as up to date. */
+const UNKNOWN_TIME = 2n ** 63n - 1n;
+
+/** Reads a time of the core, unless it is known, and the data node's time. `undefined`: not reachable. */
+async function readTimes(
+  openedBy: bigint | undefined,
+  { service, headers, signal, reconnect }: LifecycleOptions,
+): Promise<{ readonly openedBy: bigint; readonly begun: bigint } | undefined> {
+  const options = toConnectOptions({ headers, signal });
+  try {
+    return {
+      openedBy: openedBy ?? (await begunTime(service(CoreService), options)) ?? 0n,
+      begun: (await begunTime(service(TradingDataService), options)) ?? UNKNOWN_TIME,
+    };
+  } catch (reason) {
+    if (reconnect === true && reason instanceof ConnectionError) {
+      return undefined;
+    }
+    throw reason;
   }
 }
 

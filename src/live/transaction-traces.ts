@@ -7,6 +7,7 @@ import { describeLag, measureLag } from "../history/data-node-lag.js";
 import { toConnectOptions } from "../input/call-options.js";
 import { monotonicMs, timeoutSignal } from "../runtime/index.js";
 import { wait } from "../signal/wait.js";
+import { untilListed } from "./listed-blocks.js";
 import { debitedParty, ownerMismatch, type Sent } from "./sent-transaction.js";
 import {
   type Brought,
@@ -448,15 +449,21 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
 }
 
 /**
- * Reads whether the network accepted a stop order.
+ * Reads whether the network accepted a stop order of a transaction that was executed.
  *
  * @param services the node's services @param sent the transaction that submitted it
  * @param part the part of the command that creates it
  * @returns whether it was accepted, or why that could not be read
  */
 export async function readStopOrder(services: TraceServices, sent: Sent, part: StopOrderPart): Promise<StopOrderState> {
+  const options = lookOptions(services);
+  const read = () => askStopOrder(services.data, sent, part, options).catch(undefinedIfNotFound);
   try {
-    const found = await askStopOrder(services.data, sent, part, lookOptions(services));
+    let found = await read();
+    if (found === undefined) {
+      await untilListed(services, options);
+      found = await read();
+    }
     return found?.state ?? { kind: "unread", why: `the data node does not have stop order ${part.id}` };
   } catch (reason) {
     return { kind: "unread", why: `stop order ${part.id} ${failureText(reason)}` };

@@ -14,7 +14,8 @@ import {
 } from "../../gen/vega/vega_pb.js";
 import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
-import { isNotOffered } from "../live/live-call.js";
+import { begunTime } from "../live/listed-blocks.js";
+import type { LiveCalls } from "../live/live-call.js";
 import { isLiveOrder } from "../live/order-lifecycle.js";
 import { isOlder } from "../live/record-age.js";
 import { setBounded } from "../signal/collections.js";
@@ -29,13 +30,13 @@ import {
   type RecordRules,
 } from "./account-records.js";
 import { createAwaitedListings } from "./awaited-listings.js";
-import type { MarketCalls } from "./market-calls.js";
 
 /** The account of a party at a time. */
 export interface AccountView {
   /**
    * - `live`: the node's listing, with all changes that the node's events have reported.
-   * - `reloading`: the connection of the events was lost, and changes may be missing until the records are listed again.
+   * - `reloading`: changes may be missing until the node has listed the records again: at first, for a block or two, and after the
+   *   connection of the events was lost.
    */
   readonly state: "live" | "reloading";
   /** The live orders, newest first. */
@@ -61,7 +62,7 @@ export type Listed = "current" | "behind" | "outdated";
  * @param options options of the listings
  * @returns the account, without records
  */
-export function createAccountState(calls: MarketCalls, partyId: string, options: CallOptions) {
+export function createAccountState(calls: LiveCalls, partyId: string, options: CallOptions) {
   const listings = createListings(calls, partyId, options);
   const sets = {
     order: createRecordSet("order", listings.order),
@@ -72,7 +73,7 @@ export function createAccountState(calls: MarketCalls, partyId: string, options:
   const seen = new Map<string, Order>();
   const ends = new Map<string, Order_Status>();
   const awaited = createAwaitedListings();
-  let state: AccountView["state"] = "live";
+  let state: AccountView["state"] = "reloading";
   let changes: AccountChange[] = [];
   let gaps = 0;
   let losses = 0;
@@ -276,20 +277,13 @@ type Listings = {
 /** The time where a node does not tell it: its listings then count as up to date with the last block. */
 const UNKNOWN_TIME = 2n ** 63n - 1n;
 
-function createListings({ records, service }: MarketCalls, partyId: string, options: CallOptions): Listings {
+function createListings({ records, service }: LiveCalls, partyId: string, options: CallOptions): Listings {
   const { listAccounts, listAllPositions, listOrders } = TradingDataService.method;
   const partyIds = [partyId];
   const pagination = { newestFirst: true };
   return {
     async time() {
-      try {
-        return (await service(TradingDataService).getVegaTime({}, toConnectOptions(options))).timestamp;
-      } catch (reason) {
-        if (isNotOffered(reason)) {
-          return UNKNOWN_TIME;
-        }
-        throw reason;
-      }
+      return (await begunTime(service(TradingDataService), toConnectOptions(options))) ?? UNKNOWN_TIME;
     },
     order: {
       list: () => collectRecords(records(listOrders, { filter: { partyIds, liveOnly: true }, pagination }, options)),

@@ -5,6 +5,7 @@ import { CALL_OPTIONS, type CallOptions, validateCallOptions } from "../input/ca
 import { lazily } from "../input/lazy.js";
 import { type EventType, eventTypes } from "../live/event-types.js";
 import { requireIdentifier } from "../live/events-request.js";
+import type { LiveCalls } from "../live/live-call.js";
 import { createEvents } from "../live/live-events.js";
 import { readAhead } from "../live/read-ahead.js";
 import { monotonicMs, startTimer } from "../runtime/index.js";
@@ -13,7 +14,6 @@ import { createFlag } from "../signal/flag.js";
 import { retryDelayMs, wait } from "../signal/wait.js";
 import { KINDS, type RecordKind } from "./account-records.js";
 import type { AccountView, Listed } from "./account-state.js";
-import type { MarketCalls } from "./market-calls.js";
 import { untilAnswered } from "./until-answered.js";
 
 /** The accounts of parties. */
@@ -86,7 +86,7 @@ const MAX_OUTDATED = 10;
  * @param calls how to call the node
  * @returns the accounts
  */
-export function createAccounts(calls: MarketCalls): Accounts {
+export function createAccounts(calls: LiveCalls): Accounts {
   return {
     account(partyId, options = {}) {
       requireIdentifier(partyId, "partyId");
@@ -106,7 +106,7 @@ export const loadAccountState = lazily(() => import("./account-state.js"));
 
 /** Yields the account whenever it has changed. */
 async function* observeAccount(
-  calls: MarketCalls,
+  calls: LiveCalls,
   partyId: string,
   options: CallOptions,
   signal: AbortSignal,
@@ -137,7 +137,7 @@ async function* observeAccount(
     stopTimer = startTimer(compare, ms, { ref: false });
   }
 
-  const onRetry: MarketCalls["onRetry"] = (lost) => {
+  const onRetry: LiveCalls["onRetry"] = (lost) => {
     calls.onRetry(lost);
     account.connectionLost();
     news.raise();

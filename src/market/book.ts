@@ -6,13 +6,12 @@ import { createEventReporter } from "../errors/observer.js";
 import { assertFunction, assertKnownKeys } from "../input/assert.js";
 import { CALL_OPTIONS, type CallOptions, toConnectOptions, validateCallOptions } from "../input/call-options.js";
 import { requireIdentifier } from "../live/events-request.js";
-import { observeCall } from "../live/live-call.js";
+import { type LiveCalls, observeCall } from "../live/live-call.js";
 import { loadDefinitions } from "../live/load-definitions.js";
 import { readAhead } from "../live/read-ahead.js";
 import { linkedController } from "../signal/abort.js";
 import { createFlag } from "../signal/flag.js";
 import { retryDelayMs, wait } from "../signal/wait.js";
-import type { MarketCalls } from "./market-calls.js";
 import { type BookGap, type BookView, createOrderBook, type LoadResult, type OrderBook } from "./order-book.js";
 import { untilAnswered } from "./until-answered.js";
 
@@ -60,7 +59,7 @@ const MAX_UNUSABLE = 10;
  * @param calls how to call the node
  * @returns the order books
  */
-export function createBooks(calls: MarketCalls): Books {
+export function createBooks(calls: LiveCalls): Books {
   return {
     book(marketId, options = {}) {
       requireIdentifier(marketId, "marketId");
@@ -75,7 +74,7 @@ export function createBooks(calls: MarketCalls): Books {
 
 /** Yields the latest state whenever it has changed. */
 async function* observeBook(
-  calls: MarketCalls,
+  calls: LiveCalls,
   marketId: string,
   { onGap, ...options }: BookOptions,
   signal: AbortSignal,
@@ -137,7 +136,7 @@ async function* observeBook(
 
 /** Loads a book when it is needed, and compares it with the node's periodically. */
 function createLoader(
-  { service, retry }: MarketCalls,
+  { service, retry }: LiveCalls,
   book: OrderBook,
   { marketId, options, onChange }: { readonly marketId: string; readonly options: CallOptions; onChange(): void },
   signal: AbortSignal,

@@ -12,12 +12,14 @@ import {
 import { TradingDataService } from "tradewire/api";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { Vote_Value } from "tradewire/gen/vega/governance_pb.js";
+import { AccountType } from "tradewire/gen/vega/vega_pb.js";
 import { type Running, run, startCommand } from "../support/command.js";
 import { openMarket, ownAsset } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import { startForwarder } from "../support/forwarder.js";
 import { freePort } from "../support/free-port.mjs";
 import { newMarket } from "../support/new-market.js";
+import { serveNode } from "../support/node.js";
 
 let node: Devnode;
 beforeAll(async () => {
@@ -139,6 +141,35 @@ describe("--watch in a pipe", () => {
     await untilMore(lines, before);
     expect(new Set(lines().map((line) => JSON.parse(line).owner))).toEqual(new Set([buyer]));
     await interrupted(running);
+  });
+
+  // A data node sends a change before it commits it: v0.78.0, `processBlock` in datanode/broker/sqlstore_broker.go.
+  it("keeps the balances of the stream over those of older listings", async () => {
+    const [owner, asset] = ["a1".repeat(32), "c1".repeat(32)];
+    const accountOf = (balance: string) => ({ owner, asset, type: AccountType.GENERAL, balance });
+    const page = { pageInfo: { hasNextPage: false } };
+    let listings = 0;
+    let printed: readonly string[] | undefined;
+    const service = {
+      listMarkets: () => ({ markets: { ...page, edges: [] } }),
+      listAssets: () => ({ assets: { ...page, edges: [] } }),
+      listAccounts() {
+        listings += 1;
+        printed ??= listings === 3 ? lines() : undefined; // The second listing was processed before.
+        return { accounts: { ...page, edges: [{ node: accountOf("100"), cursor: "a" }] } };
+      },
+      async *observeAccounts() {
+        yield { response: { case: "updates" as const, value: { accounts: [accountOf("30")] } } };
+        await eventually(() => listings >= 2);
+      },
+    };
+    await using own = await serveNode(service);
+    const { running, lines } = watch(["accounts", "--party", owner], own.grpcUrl);
+    await eventually(() => printed !== undefined);
+    const balances = printed?.map((line) => JSON.parse(line).balance) ?? [];
+    expect(balances.slice(balances.indexOf("30"))).toEqual(["30"]);
+    running.interrupt("SIGINT");
+    await running.ended;
   });
 
   it("prints how live orders end", async () => {

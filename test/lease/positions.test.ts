@@ -1,7 +1,10 @@
 // What the network does when renewals stop (v0.78.0, core/execution/future/market.go): removeExpiredOrders removes orders whose
 // expiry has passed, removeExpiredStopOrders submits the orders of stop orders that expire, unless in an auction.
+import { isMessage } from "@bufbuild/protobuf";
+import type { Interceptor } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import {
+  createClient,
   type LeaseEvent,
   Order_TimeInForce,
   Order_Type,
@@ -11,6 +14,11 @@ import {
   StopOrder_Status,
   signerFromMnemonic,
 } from "tradewire";
+import { CoreService } from "tradewire/api";
+import {
+  GetVegaTimeResponseSchema,
+  ListStopOrdersResponseSchema,
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
 import {
@@ -269,6 +277,33 @@ describe("a position", () => {
     await eventually(() => isCovered(started));
     leases.close();
     await using next = client.leases({ signer, ...TIMES });
+    await eventually(() => marketOf({ leases: next })?.position.status === "covered");
+    await passes({ leases: next }, 1.5 * TIMES.flattenAfterMs);
+    expect(await volumeOf(started)).toBe(3n);
+  });
+
+  // A data node sends the events of a block before it commits the block: v0.78.0, `processBlock` in
+  // datanode/broker/sqlstore_broker.go.
+  it("is not closed by a stop order of the program before that the node lists late", async () => {
+    await using started = await start();
+    const { node, client, signer, leases } = started;
+    await trade(started, 3n);
+    await eventually(() => isCovered(started));
+    leases.close();
+    const { timestamp: present } = await client.service(CoreService).getVegaTime({});
+    let begun = 0n;
+    const late: Interceptor = (next) => async (request) => {
+      const response = await next(request);
+      if (isMessage(response.message, GetVegaTimeResponseSchema)) {
+        begun = response.message.timestamp;
+      } else if (isMessage(response.message, ListStopOrdersResponseSchema) && begun <= present) {
+        response.message.orders?.edges.splice(0);
+      }
+      return response;
+    };
+    const config = { profile: "deployed", grpc: { url: node.grpcUrl } } as const;
+    await using other = createClient(config, { interceptors: [late] });
+    await using next = other.leases({ signer, ...TIMES });
     await eventually(() => marketOf({ leases: next })?.position.status === "covered");
     await passes({ leases: next }, 1.5 * TIMES.flattenAfterMs);
     expect(await volumeOf(started)).toBe(3n);

@@ -67,6 +67,9 @@ function callsOf(all: ReturnType<typeof history>, parts: readonly { from: number
   };
   const calls: LiveCalls = {
     stream,
+    service: () => {
+      throw new Error("nothing is called");
+    },
     records: () => {
       throw new Error("nothing is listed");
     },

@@ -18,6 +18,7 @@ import { Order_Status, Order_TimeInForce, Order_Type, type OrderSchema, Side } f
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { type BusCall, eventOf, quiet, startObserving, take } from "../support/event-server.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 // The ends of orders on the bus of v0.78.0 (core/events/cancelled_orders.go, core/events/expired_orders.go): for submit, cancel,
 // submit GTT, expire, a node sends "order cancelledOrders order expiredOrders"; by party the same without expiredOrders, as that
@@ -132,6 +133,40 @@ describe.each(["grpc", "rest"] as const)("the ends of orders, over %s", (transpo
     expect(items.orders().at(-1)?.value).toMatchObject({ id: missed, status: EXPIRED, price: "4", size: 3n });
     await items.leave();
   });
+});
+
+// A data node sends the events of a block before it commits the block: v0.78.0, `processBlock` in
+// datanode/broker/sqlstore_broker.go.
+test("the ends of orders that a data node had not committed when the stream began are known", async () => {
+  using runtime = useVirtualRuntime({ io: true });
+  const LAG_MS = 75;
+  await using live = await start("grpc", LAG_MS);
+  const { client, node, alice } = live;
+  const expiresAt = await live.expiry();
+  const uncommitted = await live.submit(alice, { timeInForce: GTT, expiresAt, price: "4" });
+  const items = collect(client.events({ types: ["order"], lifecycle: true, partyId: alice.publicKey }));
+  await items.until(
+    () => items.taken.length > 0,
+    () => live.submit(alice),
+  );
+  for (let block = 0; block < 3; block += 1) {
+    await runtime.pass(LAG_MS);
+    const before = items.taken.length;
+    await items.until(
+      () => items.taken.length > before,
+      () => live.submit(alice),
+    );
+  }
+  node.setTime(expiresAt + SECOND);
+  await node.makeBlock();
+  await live.cancel(alice, await live.submit(alice));
+  await items.until(
+    () => items.orders().some(({ value }) => value.status === CANCELLED),
+    () => node.makeBlock(),
+  );
+  const ended = items.orders().filter(({ value }) => value.status === EXPIRED);
+  expect(ended.map(({ value }) => value)).toMatchObject([{ id: uncommitted, price: "4", size: 3n }]);
+  await items.leave();
 });
 
 const party = "a1".repeat(32);
@@ -257,8 +292,8 @@ function collect(stream: AsyncIterable<LiveEvent | Gap>) {
 }
 
 /** A node whose blocks the test makes, a client that reaches it through proxies, and two parties that reach it directly. */
-async function start(transport: "grpc" | "rest") {
-  const node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
+async function start(transport: "grpc" | "rest", commitDelayMs = 0) {
+  const node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0, commitDelayMs });
   const [grpc, rest] = [await startCuttingProxy(node.grpcUrl), await startCuttingProxy(node.restUrl)];
   const retry = { baseMs: 10, maxMs: 50 };
   const client = createClient({ transport, grpc: { url: grpc.url }, rest: { url: rest.url }, retry });

@@ -26,7 +26,10 @@ test("remembers 100 000 live orders, and forgets the oldest beyond them", async 
   const records = () => {
     throw new Error("nothing is listed");
   };
-  const joined = joinLifecycle(batches, request, { records, signal: new AbortController().signal });
+  const service = () => {
+    throw new Error("nothing is called");
+  };
+  const joined = joinLifecycle(batches, request, { records, service, signal: new AbortController().signal });
   const [items = []] = await take(1, joined);
   expect(items.slice(-2)).toMatchObject([
     { kind: "order", value: { id: "order 0", price: "", status: CANCELLED } },

@@ -56,6 +56,8 @@ interface Played {
   readonly height?: bigint;
   readonly order?: MessageInitShape<typeof OrderSchema>;
   readonly stopOrder?: MessageInitShape<typeof StopOrderSchema>;
+  /** Whether it has the stop order only once it has begun a later block. */
+  readonly isLate?: boolean;
   /** The sender of the transfer that it stores. */
   readonly transferFrom?: string;
   /** The time of a block since the start, in milliseconds, by its number after the submission; `undefined` where it is not sent. */
@@ -71,6 +73,7 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
     submit = resolve;
   });
   let height = tied;
+  let begun = 1n;
   const { service } = streamingService(async function* ({ signal }) {
     yield [end(tied - 1n)];
     const hash = await submitted;
@@ -92,11 +95,15 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
         order: played.order && { size: 10n, remaining: 10n, ...played.order, id: orderId },
       }),
       getStopOrder: ({ orderId }) => ({
-        order: played.stopOrder && {
-          submission: setup?.orderSubmission,
-          stopOrder: { ...played.stopOrder, id: orderId },
-        },
+        order:
+          played.stopOrder === undefined || (played.isLate === true && begun <= 2n)
+            ? undefined
+            : { submission: setup?.orderSubmission, stopOrder: { ...played.stopOrder, id: orderId } },
       }),
+      getVegaTime() {
+        begun += 1n;
+        return { timestamp: begun - 1n };
+      },
       getTransfer: ({ transferId }) => ({
         transferNode: {
           transfer: { id: transferId, from: played.transferFrom ?? "", status: Transfer_Status.REJECTED },
@@ -107,6 +114,7 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
     {
       lastBlockHeight: () => ({ ...lastBlockAnswer, height, spamPowNumberOfPastBlocks: 100 }),
       getSpamStatistics: () => ({}),
+      getVegaTime: () => ({ timestamp: 1n }),
       submitTransaction({ tx }) {
         height = played.height ?? height;
         const hash = tx === undefined ? "" : transactionHash(tx);
@@ -201,6 +209,23 @@ describe("records prove nothing if they name others", () => {
     if (outcome.status === "unknown") {
       expect(outcome.reason).toContain(words);
     }
+  });
+
+  // A data node commits a block after it has sent its events, and before it begins the next one: v0.78.0, `processBlock` in
+  // datanode/broker/sqlstore_broker.go.
+  test("a stop order of a batch, although the node lists it only in the next block", async () => {
+    const stopOrdersSubmission = stop.case === "stopOrdersSubmission" ? [stop.value] : [];
+    const batch: CommandInit = {
+      case: "batchMarketInstructions",
+      value: { submissions: [value], stopOrdersSubmission },
+    };
+    const result: Result = { status: true, statusDetail: 1, transaction: batch };
+    const stopOrder = { ...waiting, status: StopOrder_Status.PENDING };
+    const own = { status: Order_Status.ACTIVE, partyId: sender.publicKey, marketId: market };
+    expect(await outcomeOf(batch, { result, order: own, stopOrder, isLate: true })).toMatchObject({
+      status: "executed",
+      parts: [{ brings: "order" }, { brings: "stop order" }],
+    });
   });
 });
 

@@ -114,7 +114,7 @@ describe("the account of a party", () => {
     const { signer, other } = await signersOf(node);
     await using account = readAccount(client, signer.publicKey);
     for (let turn = 0; turn < 4; turn += 1) {
-      await eventually(() => account.last()?.state === "live");
+      await eventually(async () => (await node.makeBlock()) > 0n && account.last()?.state === "live");
       proxy.isDown = true;
       proxy.cut();
       await eventually(() => account.last()?.state === "reloading");
@@ -132,7 +132,7 @@ describe("the account of a party", () => {
     expect(() => client.account("me")).toThrow('partyId must be 64 hex digits (got "me")');
     expect(() => Reflect.apply(client.account, client, [party, { reconnect: true }])).toThrow('"reconnect"');
     for await (const { state, orders, changes } of client.account(party)) {
-      expect([state, orders.length, changes.length]).toEqual(["live", 0, 0]);
+      expect([state, orders.length, changes.length]).toEqual(["reloading", 0, 0]);
       break;
     }
     const controller = new AbortController();
@@ -340,6 +340,27 @@ describe("the account of a party", () => {
         positions: [{ openVolume: 7n }],
         balances: [{ balance: "30" }],
       });
+    });
+
+    it("is live once the node lists what came before the events", async () => {
+      using runtime = useVirtualRuntime({ io: true });
+      const options = { blockMs: 0, segments: 1, blocksPerSegment: 10, commitDelayMs: LAG_MS };
+      await using node = await startDevnode(options);
+      await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
+      const { signer } = await signersOf(node);
+      const value = { marketId: openMarket, size: 1n, price: "1", side: Side.BUY, timeInForce: Order_TimeInForce.GTC };
+      await client.sendCommand({ case: "orderSubmission", value: { ...value, type: Order_Type.LIMIT } }, { signer });
+      await node.makeBlock();
+      await using account = readAccount(client, signer.publicKey);
+      await runtime.pass(0);
+      expect(account.views).toMatchObject([{ state: "reloading", orders: [] }]);
+      await runtime.pass(LAG_MS);
+      for (let block = 0; block < 2; block += 1) {
+        await node.makeBlock();
+        await runtime.pass(1000);
+      }
+      expect(account.last()).toMatchObject({ state: "live", orders: [{ price: "1" }], gaps: 0 });
+      expect(account.views.every(({ state, orders }) => state === "reloading" || orders.length === 1)).toBe(true);
     });
 
     it("is what the node lists once it has committed the block of an event, whatever the event has shown", async () => {

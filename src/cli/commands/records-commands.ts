@@ -127,7 +127,7 @@ export function addOrders(command: Command, context: CommandContext): void {
         marketOf: ({ marketId }) => marketId,
         list: (how) => client.records(listOrders, { filter }, how),
         key: ({ id }) => id,
-        changedAt: ({ createdAt, updatedAt }) => updatedAt || createdAt,
+        ageOf: ({ version, createdAt, updatedAt }) => ({ version, updatedAt: updatedAt || createdAt }),
         createdAt: ({ createdAt }) => createdAt,
         matches: ({ status: now }) =>
           (status.length === 0 || status.includes(now)) && (!live || LIVE_STATUSES.includes(now)),
@@ -157,7 +157,7 @@ export function addTrades(command: Command, context: CommandContext): void {
         marketOf: ({ marketId }) => marketId,
         list: (how) => client.records(listTrades, request, how),
         key: ({ id }) => id,
-        changedAt: ({ timestamp }) => timestamp,
+        ageOf: ({ timestamp }) => ({ updatedAt: timestamp }),
         createdAt: ({ timestamp }) => timestamp,
         streams: [
           async function* changes(signal) {
@@ -183,7 +183,7 @@ export function addPositions(command: Command, context: CommandContext): void {
         marketOf: ({ marketId }) => marketId,
         list: (how) => client.records(listAllPositions, { filter }, how),
         key: ({ marketId, partyId }) => `${marketId} ${partyId}`,
-        changedAt: ({ updatedAt }) => updatedAt,
+        ageOf: ({ updatedAt }) => ({ updatedAt }),
         streams: each(partyIds).map(
           (partyId) =>
             async function* changes(signal) {
@@ -247,7 +247,7 @@ interface ListOptions {
 
 /** The records that a command lists, and the stream of their changes. */
 interface Records<M extends DescMessage>
-  extends Pick<WatchedRecords<M>, "type" | "key" | "changedAt" | "createdAt" | "streams"> {
+  extends Pick<WatchedRecords<M>, "type" | "key" | "ageOf" | "createdAt" | "streams"> {
   /** The market whose decimals a record has. */
   readonly marketOf: (node: MessageShape<M>) => string | undefined;
   list(how: ListOptions): AsyncIterable<ListedRecord<MessageShape<M>>>;

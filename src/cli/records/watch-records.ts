@@ -3,8 +3,10 @@ import { Code } from "@connectrpc/connect";
 import { ConnectionError, RequestError, TradewireError } from "../../errors/index.js";
 import { reactionTo } from "../../errors/reaction.js";
 import { reconnect } from "../../live/reconnect.js";
+import { isOlder, type RecordAge } from "../../live/record-age.js";
 import { startTimer, unixMs } from "../../runtime/index.js";
 import { linkedController } from "../../signal/abort.js";
+import { setBounded } from "../../signal/collections.js";
 import { createFlag } from "../../signal/flag.js";
 import { backoffMs, wait } from "../../signal/wait.js";
 import type { LineWriter } from "../client.js";
@@ -30,8 +32,8 @@ export interface WatchedRecords<M extends DescMessage> {
   ) => AsyncIterable<readonly MessageShape<M>[]>)[];
   /** Identifies a record. */
   key(record: MessageShape<M>): string;
-  /** The time of the last change, in nanoseconds, where records have one. */
-  changedAt?(record: MessageShape<M>): bigint;
+  /** Returns when a record was changed last, where records have a time of it. */
+  ageOf?(record: MessageShape<M>): RecordAge;
   /** The time of creation, in nanoseconds, if the newest records come first. */
   createdAt?(record: MessageShape<M>): bigint;
   /** Returns whether a changed record is still among those that the user asked for. */
@@ -98,7 +100,7 @@ export async function watchRecords<M extends DescMessage>(
   const [isListingDue, isDrawingDue] = [createFlag(), createFlag()];
   let problem = "";
 
-  async function take(record: MessageShape<M>, from: Origin): Promise<void> {
+  async function take(record: MessageShape<M>, from: Origin<MessageShape<M>>): Promise<void> {
     const change = records.take(record, from);
     if (change !== undefined) {
       isDrawingDue.raise();
@@ -110,10 +112,12 @@ export async function watchRecords<M extends DescMessage>(
 
   async function readStream(open: WatchedRecords<M>["streams"][number]): Promise<void> {
     let stopTimer = (): void => {};
+    const streamed = records.addStream();
     const stream = reconnect<readonly MessageShape<M>[]>(
       {
         stableMs: STABLE_MS,
         open(connection) {
+          streamed.clear(); // Later changes may be lost.
           isListingDue.raise();
           stopTimer();
           stopTimer = startTimer(isListingDue.raise, SECOND_LISTING_MS, { ref: false });
@@ -135,7 +139,7 @@ export async function watchRecords<M extends DescMessage>(
       for await (const changed of stream.messages) {
         stream.progressed();
         for (const record of changed) {
-          await take(record, "stream");
+          await take(record, streamed);
         }
       }
     } finally {
@@ -147,7 +151,6 @@ export async function watchRecords<M extends DescMessage>(
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       await isListingDue.lowered();
       signal.throwIfAborted();
-      records.beginListing();
       try {
         for await (const record of watched.list(signal)) {
           await take(record, "listing");
@@ -214,33 +217,37 @@ export async function watchRecords<M extends DescMessage>(
   throw signal.reason;
 }
 
-/** Where a record comes from. */
-type Origin = "listing" | "stream";
+/**
+ * Where a record comes from: a listing, or a stream, with the latest states that it has sent over the present connection, by their keys.
+ */
+type Origin<T> = "listing" | Map<string, T>;
 
 /** The latest state of each record. */
 interface Records<M extends DescMessage> {
-  beginListing(): void;
+  /** Adds a stream. Its states are kept over those of listings, which may be older, until they are removed from the map. */
+  addStream(): Map<string, MessageShape<M>>;
   /** Stores a record, and returns its line of JSON; undefined if it is not new. */
-  take(record: MessageShape<M>, from: Origin): string | undefined;
+  take(record: MessageShape<M>, from: Origin<MessageShape<M>>): string | undefined;
   /** The records in the order of the listing. */
   shown(): MessageShape<M>[];
 }
 
-/** Listings have microseconds and streams nanoseconds (v0.78.0, datanode/entities/orders.go): PostgreSQL stores no more. */
-const MICROSECOND_NS = 1000n;
+/** The maximum number of records of a stream for which listings are ignored. */
+const MAX_STREAMED = 100_000;
 
 function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Records<M> {
-  const { type, key, changedAt, createdAt, matches, limit } = watched;
+  const { type, key, ageOf, createdAt, matches, limit } = watched;
   const latest = new Map<string, { readonly record: MessageShape<M>; readonly text: string }>();
-  /** The records that the streams changed since the listing began: they are newer than in the listing. */
-  let streamed = new Set<string>();
+  /** The last states of records that were removed. */
+  const removed = new Map<string, MessageShape<M>>();
+  const streams: Map<string, MessageShape<M>>[] = [];
 
-  function isOutdated(record: MessageShape<M>, known: MessageShape<M>, from: Origin): boolean {
-    if (changedAt === undefined) {
+  function isOutdated(record: MessageShape<M>, known: MessageShape<M>, from: Origin<MessageShape<M>>): boolean {
+    if (ageOf === undefined) {
       return false;
     }
-    const [next, before] = [changedAt(record) / MICROSECOND_NS, changedAt(known) / MICROSECOND_NS];
-    return from === "listing" ? next <= before : next < before;
+    const [next, before] = [ageOf(record), ageOf(known)];
+    return from === "listing" ? !isOlder(before, next) : isOlder(next, before);
   }
 
   /** Makes space for a record, and returns whether there is some. */
@@ -261,18 +268,21 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
   }
 
   return {
-    beginListing() {
-      streamed = new Set();
+    addStream() {
+      const streamed = new Map<string, MessageShape<M>>();
+      streams.push(streamed);
+      return streamed;
     },
     take(record, from) {
       const id = key(record);
       const known = latest.get(id);
-      if (from === "stream") {
-        streamed.add(id);
-      } else if (streamed.has(id)) {
+      if (from !== "listing") {
+        setBounded(from, id, record, MAX_STREAMED);
+      } else if (streams.some((streamed) => streamed.has(id))) {
         return undefined;
       }
-      if (known !== undefined && isOutdated(record, known.record, from)) {
+      const before = known?.record ?? removed.get(id);
+      if (before !== undefined && isOutdated(record, before, from)) {
         return undefined;
       }
       const text = json(recordJson(type, record));
@@ -281,6 +291,7 @@ function createRecords<M extends DescMessage>(watched: WatchedRecords<M>): Recor
       }
       if (!matches(record)) {
         // Its last state is a change of a record that was listed.
+        setBounded(removed, id, record, MAX_STREAMED);
         return latest.delete(id) ? text : undefined;
       }
       if (known !== undefined || makeSpace(record)) {

@@ -1,0 +1,56 @@
+import type { CallOptions } from "@connectrpc/connect";
+import { wait } from "../signal/wait.js";
+import { isNotOffered } from "./live-call.js";
+
+/** A service that tells the time of the last block that it has begun: the core, or the data node. */
+interface BlockClock {
+  getVegaTime(request: object, options: CallOptions): Promise<{ readonly timestamp: bigint }>;
+}
+
+/** The core and the data node of a node. Their calls throw the library's errors. */
+export interface BlockClocks {
+  readonly core: BlockClock;
+  readonly data: BlockClock;
+}
+
+/** The time between two readings of the data node's time, in milliseconds. */
+const POLL_MS = 100;
+
+/**
+ * Returns the time of the last block that a service has begun.
+ *
+ * @param clock the service
+ * @param options options of the call
+ * @returns the time in Unix nanoseconds; `undefined` if the node does not tell it
+ * @throws the errors of the call
+ */
+export async function begunTime(clock: BlockClock, options: CallOptions): Promise<bigint | undefined> {
+  try {
+    return (await clock.getVegaTime({}, options)).timestamp;
+  } catch (reason) {
+    if (isNotOffered(reason)) {
+      return undefined;
+    }
+    throw reason;
+  }
+}
+
+/**
+ * Waits until the data node lists all that the core has executed until now. A data node sends the events of a block before it
+ * commits the block, and commits a block before it begins the next one (v0.78.0, `processBlock` in
+ * datanode/broker/sqlstore_broker.go), so it lists a block for certain when its time is that of a later one.
+ *
+ * @param clocks the core and the data node
+ * @param options options of the calls; the signal ends the wait
+ * @throws the errors of the calls, and {@link CanceledError} if the signal is aborted
+ */
+export async function untilListed({ core, data }: BlockClocks, options: CallOptions): Promise<void> {
+  const present = await begunTime(core, options);
+  for (;;) {
+    const begun = await begunTime(data, options);
+    if (present === undefined || begun === undefined || begun > present) {
+      return;
+    }
+    await wait(POLL_MS, options.signal);
+  }
+}
