@@ -54,6 +54,8 @@ export function createChannelPath(
   const serverName = config.tls?.serverName ?? server.host;
   const base = isSecure ? secureCredentials({}, serverName) : credentials.createInsecure();
   let state: AttemptState = { kind: "connecting" };
+  /** Why the last handshake failed. grpc-js ends calls with its text even after the next attempt has begun. */
+  let lastFailure: Error | undefined;
 
   /** Opens the tunnel, and returns the certificates for TLS. */
   async function prepare(socket: Socket) {
@@ -96,7 +98,8 @@ export function createChannelPath(
         try {
           return await connector.connect(tunnel);
         } catch (reason) {
-          state = { kind: "failed", error: markConnecting(reason) };
+          lastFailure = markConnecting(reason);
+          state = { kind: "failed", error: lastFailure };
           throw reason;
         }
       },
@@ -112,15 +115,16 @@ export function createChannelPath(
     if (!isConnecting(error)) {
       return undefined;
     }
+    const known = error.rawMessage === lastFailure?.message ? lastFailure : undefined;
     switch (state.kind) {
       case "connecting":
-        return proxy === undefined ? undefined : unreachableProxy(proxy, error);
+        return known ?? (proxy === undefined ? undefined : unreachableProxy(proxy, error));
       case "entering":
-        return silentProxy(state.proxy);
+        return known ?? silentProxy(state.proxy);
       case "failed":
         return state.error;
       case "securing":
-        return undefined;
+        return known;
     }
   }
 
