@@ -130,10 +130,9 @@ describe("a guard that counts", () => {
       value: "13",
     });
     const peggedOrder = { reference: PeggedReference.BEST_BID, offset: "5" };
-    await client.sendCommand(order(3n * one, { price: "", peggedOrder }), {
-      signer: guard,
-      until: "executed",
-    });
+    const pegged = order(3n * one, { price: "", peggedOrder });
+    await eventually(async () => (await refusal(guard, pegged)) === undefined); // A look that began before counts orders twice.
+    await client.sendCommand(pegged, { signer: guard, until: "executed" });
     await using third = await client.guard({ signer, policy: policyOf() });
     expect(await refusal(third, order(one))).toBeUndefined();
     expect(await refusal(third, order(2n * one))).toMatchObject({
