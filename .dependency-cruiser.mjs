@@ -81,7 +81,8 @@ const innerModulesOfCommand = {
   file: ["atomic-file", "bounded-file", "device", "save-target", "trusted-file"],
   history: ["data-node-lag", "export-request", "segments"],
   listing: ["paging-method"],
-  live: ["event-types", "follow-cursor", "reconnect"],
+  // `--watch` decides which of two records is older as an account does.
+  live: ["event-types", "follow-cursor", "reconnect", "record-age"],
   schema: ["profile", "table-names"],
   zip: ["archive-source"],
   // `schema --for-sync` prints the SQL of the sinks, and a sync of the command shows a divergence before it fails.
