@@ -2,7 +2,7 @@ import type { CallOptions } from "@connectrpc/connect";
 import { wait } from "../signal/wait.js";
 import { isNotOffered } from "./live-call.js";
 
-/** A service that tells the time of the last block that it has begun: the core, or the data node. */
+/** A service that reports the time of the last block that it has begun: the core, or the data node. */
 interface BlockClock {
   getVegaTime(request: object, options: CallOptions): Promise<{ readonly timestamp: bigint }>;
 }

@@ -9,7 +9,7 @@ export interface Turns {
    *
    * @param key the line
    * @param signal ends the wait
-   * @param task the task, which is called at once if there is room
+   * @param task the task, which is called at once if there is space
    * @returns the result of the task
    * @throws {@link CanceledError} if the signal is aborted before the turn, and what the task throws
    */

@@ -182,8 +182,8 @@ export interface Sink extends AsyncDisposable {
    * before it loads units. Without it, two syncs with different histories that start into an empty sink at the same time leave
    * units of both.
    *
-   * @param next returns the marks to store in place of the present ones; `undefined` if nothing changes. If it throws, nothing
-   *   is changed, and its error is thrown unchanged
+   * @param next returns the marks to store in place of the present ones; `undefined` if nothing changes. If it throws one of the
+   *   library's errors, nothing is changed, and that error is thrown unchanged
    */
   markHistory?(next: (marks: readonly HistoryMark[]) => readonly HistoryMark[] | undefined): Promise<void>;
   /**

@@ -224,7 +224,7 @@ type Origin<T> = "listing" | Map<string, T>;
 
 /** The latest state of each record. */
 interface Records<M extends DescMessage> {
-  /** Adds a stream. Its states are kept over those of listings, which may be older, until they are removed from the map. */
+  /** Adds a stream. Its states take precedence over those of listings, which may be older, until they are removed from the map. */
   addStream(): Map<string, MessageShape<M>>;
   /** Stores a record, and returns its line of JSON; undefined if it is not new. */
   take(record: MessageShape<M>, from: Origin<MessageShape<M>>): string | undefined;

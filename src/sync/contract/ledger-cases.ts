@@ -1,4 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { RequestError } from "../../errors/index.js";
 import { compareLedger } from "../coverage.js";
 import type { CoverageQuery } from "../sink.js";
 import type { Segment } from "../unit.js";
@@ -88,7 +89,7 @@ export const replacingCases: readonly SinkCase[] = [
     });
     await withOpened(host, [TABLE], async ({ sink }) => {
       await sink.markHistory?.(() => undefined);
-      const refused = new Error("another history");
+      const refused = new RequestError("another history", { advice: "Use another target." });
       const refusal = sink.markHistory?.(() => {
         throw refused;
       });
