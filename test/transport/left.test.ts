@@ -143,6 +143,23 @@ describe("a submission that ends before there is a connection was not sent", () 
     expect(bytes.length).toBeLessThan(2000);
   });
 
+  it.each(["grpc", "grpc-js"] as const)(
+    "over %s, where the process is busy while the call begins",
+    async (transport) => {
+      const silent = await startSilent();
+      const headers = () => {
+        for (const until = performance.now() + 60; performance.now() < until; ) {}
+        return {};
+      };
+      await using client = createClient({ transport, grpc: { url: silent.url, headers } });
+      await expect(client.submitTransaction({ tx: {} }, { timeoutMs: 100 })).rejects.toMatchObject({
+        name: "ConnectionError",
+        connected: false,
+        summary: expect.stringContaining("before there was a connection"),
+      });
+    },
+  );
+
   it.each([
     ["grpc", "rest"],
     ["grpc-js", "rest"],

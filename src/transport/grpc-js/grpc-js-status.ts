@@ -1,11 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
-import { Metadata, type StatusObject } from "@grpc/grpc-js";
+import { Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import { BROKEN_COMPRESSION, UNEXPECTED_COMPRESSION } from "../../errors/call-errors.js";
 import { RequestError } from "../../errors/index.js";
 import { markConnecting } from "../../errors/network-failure.js";
-import { addFacts, brokenAnswerError, CallError } from "../call-failure.js";
+import { addFacts, brokenAnswerError, CallError, deadlineError, unsentError } from "../call-failure.js";
 
 const DECOMPRESSION_FAILED = /Failed to decompress (?:gzip|deflate)-encoded message/;
 
@@ -138,6 +138,9 @@ function localError(status: StatusObject, wasStarted: boolean): ConnectError {
   }
   if (DECOMPRESSION_FAILED.test(details)) {
     return brokenAnswerError(BROKEN_COMPRESSION);
+  }
+  if (status.code === statusCode.DEADLINE_EXCEEDED && !wasStarted) {
+    return unsentError(deadlineError()); // Its timer may be ahead of the call's own.
   }
   const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
     details,
