@@ -16,20 +16,36 @@ export interface BlockClocks {
 /** The time between two readings of the data node's time, in milliseconds. */
 const POLL_MS = 100;
 
+/** Later than any block. */
+const ALL_TIME = 2n ** 63n - 1n;
+
 /**
- * Returns the time of the last block that a service has begun.
+ * Returns the time of the last block that the core has begun.
  *
- * @param clock the service
+ * @param core the core
  * @param options options of the call
- * @returns the time in Unix nanoseconds; `undefined` if the node does not tell it
+ * @returns the time in Unix nanoseconds; 0 if the node does not name it, so that all counts as listed
  * @throws the errors of the call
  */
-export async function begunTime(clock: BlockClock, options: CallOptions): Promise<bigint | undefined> {
+export const coreTime = (core: BlockClock, options: CallOptions): Promise<bigint> => begunTime(core, options, 0n);
+
+/**
+ * Returns the time of the last block that the data node has begun. It lists what came before.
+ *
+ * @param data the data node
+ * @param options options of the call
+ * @returns the time in Unix nanoseconds; later than any block if the node does not name it, so that all counts as listed
+ * @throws the errors of the call
+ */
+export const listedTime = (data: BlockClock, options: CallOptions): Promise<bigint> =>
+  begunTime(data, options, ALL_TIME);
+
+async function begunTime(clock: BlockClock, options: CallOptions, otherwise: bigint): Promise<bigint> {
   try {
     return (await clock.getVegaTime({}, options)).timestamp;
   } catch (reason) {
     if (isNotOffered(reason)) {
-      return undefined;
+      return otherwise;
     }
     throw reason;
   }
@@ -45,12 +61,8 @@ export async function begunTime(clock: BlockClock, options: CallOptions): Promis
  * @throws the errors of the calls, and {@link CanceledError} if the signal is aborted
  */
 export async function untilListed({ core, data }: BlockClocks, options: CallOptions): Promise<void> {
-  const present = await begunTime(core, options);
-  for (;;) {
-    const begun = await begunTime(data, options);
-    if (present === undefined || begun === undefined || begun > present) {
-      return;
-    }
+  const present = await coreTime(core, options);
+  while ((await listedTime(data, options)) <= present) {
     await wait(POLL_MS, options.signal);
   }
 }

@@ -8,7 +8,7 @@ import { CoreService, TradingDataService } from "./event-definitions.js";
 import type { Gap } from "./event-gaps.js";
 import type { LiveEvent, LiveEventOf } from "./event-types.js";
 import type { ObserveOptions, ParsedEventsRequest } from "./events-request.js";
-import { begunTime } from "./listed-blocks.js";
+import { coreTime, listedTime } from "./listed-blocks.js";
 import { isNotOffered, type LiveCalls } from "./live-call.js";
 import { isOlder } from "./record-age.js";
 
@@ -85,9 +85,6 @@ export async function* joinLifecycle(
   }
 }
 
-/** The time where a node does not tell it: its listings then count as up to date. */
-const UNKNOWN_TIME = 2n ** 63n - 1n;
-
 /** Reads a time of the core, unless it is known, and the data node's time. `undefined`: not reachable. */
 async function readTimes(
   openedBy: bigint | undefined,
@@ -96,8 +93,8 @@ async function readTimes(
   const options = toConnectOptions({ headers, signal });
   try {
     return {
-      openedBy: openedBy ?? (await begunTime(service(CoreService), options)) ?? 0n,
-      begun: (await begunTime(service(TradingDataService), options)) ?? UNKNOWN_TIME,
+      openedBy: openedBy ?? (await coreTime(service(CoreService), options)),
+      begun: await listedTime(service(TradingDataService), options),
     };
   } catch (reason) {
     if (reconnect === true && reason instanceof ConnectionError) {

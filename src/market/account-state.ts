@@ -14,7 +14,7 @@ import {
 } from "../../gen/vega/vega_pb.js";
 import { type CallOptions, toConnectOptions } from "../input/call-options.js";
 import type { EventType, LiveEventOf } from "../live/event-types.js";
-import { begunTime } from "../live/listed-blocks.js";
+import { listedTime } from "../live/listed-blocks.js";
 import type { LiveCalls } from "../live/live-call.js";
 import { isLiveOrder } from "../live/order-lifecycle.js";
 import { isOlder } from "../live/record-age.js";
@@ -274,17 +274,12 @@ type Listings = {
   time(): Promise<bigint>;
 };
 
-/** The time where a node does not tell it: its listings then count as up to date with the last block. */
-const UNKNOWN_TIME = 2n ** 63n - 1n;
-
 function createListings({ records, service }: LiveCalls, partyId: string, options: CallOptions): Listings {
   const { listAccounts, listAllPositions, listOrders } = TradingDataService.method;
   const partyIds = [partyId];
   const pagination = { newestFirst: true };
   return {
-    async time() {
-      return (await begunTime(service(TradingDataService), toConnectOptions(options))) ?? UNKNOWN_TIME;
-    },
+    time: () => listedTime(service(TradingDataService), toConnectOptions(options)),
     order: {
       list: () => collectRecords(records(listOrders, { filter: { partyIds, liveOnly: true }, pagination }, options)),
       keyOf: ({ id }) => id,

@@ -72,7 +72,7 @@ describe("the account of a party", () => {
     const seen = (count: number) =>
       eventually(async () => {
         await node.makeBlock(); // If the account is listed again, that needs a later block.
-        return account.last()?.orders.length === count;
+        return account.last()?.state === "live" && account.last()?.orders.length === count;
       });
     const submissions = [
       { ...good, price: "8000000" },
