@@ -184,7 +184,8 @@ export interface Client
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
   /**
-   * Closes all connections. Calls in flight fail immediately with an error that says so, and later calls are refused.
+   * Closes all connections. Calls in flight fail immediately with an error that says so, and later calls are refused. The
+   * client's leases, guards and intents end as if they were closed first.
    */
   close(): Promise<void>;
 }
@@ -267,7 +268,9 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     checked.retry,
     recentBlocks.add,
   );
+  const closing = new AbortController();
   const close = async () => {
+    closing.abort(new DOMException("the client was closed", "AbortError"));
     watch.close();
     await Promise.all([transport.close(), watchTransport.close()]);
   };
@@ -350,7 +353,11 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
     orders: (ordersOptions) =>
       createOrders(
-        { transactions: { ...transactions, prepare, lastHeight }, node: { watch, service: serviceClient } },
+        {
+          transactions: { ...transactions, prepare, lastHeight },
+          node: { watch, service: serviceClient },
+          closing: closing.signal,
+        },
         ordersOptions,
       ),
 
@@ -360,6 +367,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
           transactions: { ...transactions, prepare, lastHeight },
           node: { watch, service: serviceClient },
           accounts: client,
+          closing: closing.signal,
         },
         leasesOptions,
       ),
@@ -372,6 +380,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
           marketUnits: client.marketUnits,
           records: paging.records,
           service: serviceClient,
+          closing: closing.signal,
           ...chain,
         },
         guardOptions,

@@ -106,6 +106,8 @@ export interface GuardServices extends ChainSettings {
   readonly marketUnits: Units["marketUnits"];
   readonly records: Paging["records"];
   readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+  /** Aborted when the client is closed. */
+  readonly closing: AbortSignal;
 }
 
 /** The settings of a guard after validation. */

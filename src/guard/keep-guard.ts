@@ -6,6 +6,7 @@ import { RequestError, TradewireError } from "../errors/index.js";
 import { invalidTypeError } from "../input/assert.js";
 import { snapshotData, withSnapshots } from "../input/snapshot.js";
 import { isBytes } from "../runtime/bytes.js";
+import { linkedController } from "../signal/abort.js";
 import { withEnding } from "../signal/ending.js";
 import { wait } from "../signal/wait.js";
 import { commandIdentifiers } from "../transaction/command-identifiers.js";
@@ -38,7 +39,7 @@ export async function keepGuard(
   starting: AbortSignal,
 ): Promise<Guard> {
   const { publicKey } = signer;
-  const closing = new AbortController();
+  const closing = linkedController(services.closing);
   const markets = createPolicyMarkets(policy, services.marketUnits);
   const calls: ObservedCalls = {
     data: services.service(TradingDataService),

@@ -7,7 +7,7 @@ import type { ObservedNode } from "../live/execution.js";
 import { followBlocks } from "../live/follow-blocks.js";
 import { loadSending } from "../live/outcomes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
-import { linkedController, raceAbort } from "../signal/abort.js";
+import { linkedController, onAbort, raceAbort } from "../signal/abort.js";
 import { withEnding } from "../signal/ending.js";
 import { throwIfAborted } from "../signal/wait.js";
 import type { CommandSource } from "../transaction/input-data.js";
@@ -96,6 +96,8 @@ export interface Orders extends AsyncDisposable {
 export interface OrdersServices {
   readonly transactions: Transactions & CommandPreparation;
   readonly node: ObservedNode;
+  /** Aborted when the client is closed. */
+  readonly closing: AbortSignal;
 }
 
 /** The maximum time to settle an intent by default, in milliseconds. */
@@ -127,10 +129,10 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
   const signing = { ...form, signer: readSigner(signer) };
   const journal = readJournal(given);
   const intentServices = { ...services, journal, signing };
-  const closing = new AbortController();
+  const closing = linkedController(services.closing);
   const running = new Map<string, Promise<unknown>>();
   startLoading(loadSettling);
-  const unfollow = followBlocks(services.node.watch, closing.signal);
+  onAbort(closing.signal, followBlocks(services.node.watch, closing.signal));
 
   async function settle(
     before: Promise<unknown>,
@@ -204,7 +206,6 @@ export function createOrders(services: OrdersServices, options: OrdersOptions): 
 
   function close(): void {
     closing.abort(new DOMException("the orders were closed", "AbortError"));
-    unfollow();
   }
 }
 

@@ -32,6 +32,8 @@ import type { SendingServices } from "./send-batch.js";
 /** The services of the client that leases need. */
 export interface LeaseServices extends SendingServices {
   readonly accounts: Accounts;
+  /** Aborted when the client is closed. */
+  readonly closing: AbortSignal;
 }
 
 /** A leased order that was submitted. */

@@ -7,6 +7,7 @@ import { requireIdentifier } from "../live/events-request.js";
 import { loadSending } from "../live/outcomes.js";
 import type { Outcome } from "../live/transaction-outcome.js";
 import { loadAccountState } from "../market/account.js";
+import { linkedController } from "../signal/abort.js";
 import { throwIfAborted, wait } from "../signal/wait.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import type { LeaseCoverage } from "./coverage.js";
@@ -121,7 +122,7 @@ export interface Leases extends AsyncDisposable {
 export function createLeases(services: LeaseServices, options: LeasesOptions): Leases {
   const settings = parseLeasesOptions(options);
   const emit = createEventReporter(options.onEvent, "the leases");
-  const closing = new AbortController();
+  const closing = linkedController(services.closing);
   let keeper: LeaseKeeper | undefined;
   const load = lazily(async () => {
     const { keepLeases } = await loadKeeping();

@@ -22,7 +22,10 @@ export type AccountChange = { [K in RecordKind]: RecordChange<K> }[RecordKind];
 /** The change of one record of a kind. */
 export interface RecordChange<K extends RecordKind> {
   readonly kind: K;
-  /** The record after the change. If it is no longer listed, the last known record; for an order, with its last known status. */
+  /**
+   * The record after the change. If it is no longer listed, the last known record; for an order, with the status with which it ended, as far as
+   * the node returns it.
+   */
   readonly record: AccountRecords[K];
   /** The record before the change; undefined if it was not listed. */
   readonly previous: AccountRecords[K] | undefined;

@@ -128,6 +128,19 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     }
   }
 
+  /** Reads how orders ended whose end no event has shown: a listing may be ahead of the events, or they were lost. */
+  async function lookUpEnds(listed: readonly Order[]): Promise<void> {
+    const live = new Set(listed.map(({ id }) => id));
+    const unknown = sets.order.list().filter(({ id }) => !(live.has(id) || ends.has(id)));
+    const orders = await Promise.all(unknown.slice(0, MAX_LOOKUPS).map(({ id }) => listings.order.read(id)));
+    for (const order of orders) {
+      if (order !== undefined && !isLiveOrder(order)) {
+        setBounded(seen, order.id, order, MAX_RECORDS);
+        setBounded(ends, order.id, order.status, MAX_RECORDS);
+      }
+    }
+  }
+
   function isBehind<K extends RecordKind>(
     kind: K,
     { keyOf }: RecordRules<AccountRecords[K]>,
@@ -149,6 +162,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
         if (isBehind(kind, listings.order, orders, until)) {
           return "behind";
         }
+        await lookUpEnds(orders);
         changed = sets.order.replace(orders, lastOrder);
         break;
       }
@@ -266,10 +280,17 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
   };
 }
 
+/** The maximum number of orders that are read individually after a listing. */
+const MAX_LOOKUPS = 100;
+
 /** How the records of each kind are listed and compared. */
 type Listings = {
   readonly [K in RecordKind]: RecordRules<AccountRecords[K]> & { list(): Promise<AccountRecords[K][]> };
 } & {
+  readonly order: {
+    /** Reads an order, live or not; undefined if the node does not return it. */
+    read(orderId: string): Promise<Order | undefined>;
+  };
   /** The time of the last block that the data node has begun, in Unix nanoseconds. */
   time(): Promise<bigint>;
 };
@@ -282,6 +303,13 @@ function createListings({ records, service }: LiveCalls, partyId: string, option
     time: () => listedTime(service(TradingDataService), toConnectOptions(options)),
     order: {
       list: () => collectRecords(records(listOrders, { filter: { partyIds, liveOnly: true }, pagination }, options)),
+      read: (orderId) =>
+        service(TradingDataService)
+          .getOrder({ orderId }, toConnectOptions(options))
+          .then(
+            ({ order }) => order,
+            () => undefined,
+          ),
       keyOf: ({ id }) => id,
       isEqual: (a, b) => equals(OrderSchema, a, b),
       isOlder,

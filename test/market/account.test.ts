@@ -231,6 +231,23 @@ describe("the account of a party", () => {
     expect(await Promise.race([account.failed, changed])).toBeUndefined();
   });
 
+  it("reads how an order ended where a listing is ahead of the events", async () => {
+    const order = { id: "c3".repeat(32), partyId: party, status: 1, version: 1n, updatedAt: 5000n };
+    let isFilled = false;
+    const { service } = streamingService(({ signal }) => quiet(signal));
+    await using node = await serveNode({
+      ...{ ...service, ...empty },
+      listOrders: () => ({ orders: { ...page, edges: isFilled ? [] : [{ node: order, cursor: "a" }] } }),
+      getOrder: ({ orderId }) => ({ order: { ...order, id: orderId, status: 3, updatedAt: 6000n } }),
+    });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, retry });
+    await using account = readAccount(client, party);
+    await eventually(() => account.last()?.orders.length === 1);
+    isFilled = true; // The comparison after a second finds it.
+    await eventually(() => account.last()?.orders.length === 0);
+    expect(account.changes().at(-1)).toMatchObject({ kind: "order", isListed: false, record: { status: 3 } });
+  });
+
   it("fails where the node lists older records ten times in a row", async () => {
     let calls = 0;
     const { service } = streamingService(({ signal }) => quiet(signal));
