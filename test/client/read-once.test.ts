@@ -10,6 +10,7 @@ import {
   createClient,
   encodeCsv,
   fallback,
+  type Journal,
   loadConfig,
   Order_TimeInForce,
   Order_Type,
@@ -48,6 +49,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await node.close();
   await devnode.close();
+  await Promise.all(journals.map((journal) => journal[Symbol.asyncDispose]()));
   await rm(folder, { recursive: true });
 });
 
@@ -155,11 +157,12 @@ async function all(messages: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of messages);
 }
 
-let journals = 0;
-const newJournal = () => {
-  journals += 1;
-  return openFileJournal(join(folder, `${journals}.journal`));
-};
+const journals: Journal[] = [];
+async function newJournal() {
+  const journal = await openFileJournal(join(folder, `${journals.length}.journal`));
+  journals.push(journal);
+  return journal;
+}
 
 /** The orders of a new journal. */
 async function newOrders(client: Client) {
