@@ -17,6 +17,9 @@ export const HALTING_AMENDMENT = "is required: without it, the amendment permane
  */
 const HALTING_CANCELLATION = "is required in a batch: without it, the batch permanently halts a v0.78.0 network";
 
+/** Why a heartbeat needs its signature (v0.78.0, `checkValidatorHeartbeat` in `commands/validator_heartbeat.go`). */
+const FAILING_HEARTBEAT = "is required: a v0.78.0 node that checks a heartbeat without it fails";
+
 /**
  * Why a batch of proposals must not update a parameter that cannot be updated. A node that checks such a batch adds the
  * list of errors to itself, and ends when it writes it (v0.78.0, `CheckBatchPropose` in `core/processor/abci.go`). A
@@ -47,6 +50,10 @@ export function haltingProblem(command: Command): Problem | undefined {
     case "amendAmm":
       return command.value.concentratedLiquidityParameters === undefined
         ? { path: "amendAmm.concentratedLiquidityParameters", message: HALTING_AMENDMENT }
+        : undefined;
+    case "validatorHeartbeat":
+      return command.value.vegaSignature === undefined
+        ? { path: "validatorHeartbeat.vegaSignature", message: FAILING_HEARTBEAT }
         : undefined;
     case "batchMarketInstructions": {
       const index = command.value.stopOrdersCancellation.findIndex(({ marketId }) => marketId === undefined);

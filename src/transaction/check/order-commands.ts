@@ -65,7 +65,7 @@ function notTooLarge(size: bigint): string | undefined {
  * @param at its path, the prefix of the problems' paths
  * @returns the problems
  */
-export function* orderProblemsWithoutSize(order: OrderSubmission, at: string): Generator<Problem> {
+function* orderProblemsWithoutSize(order: OrderSubmission, at: string): Generator<Problem> {
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
   const { type, timeInForce, price, expiresAt, peggedOrder, icebergOpts } = order;
   const isPersistent = !NON_PERSISTENT.includes(timeInForce);

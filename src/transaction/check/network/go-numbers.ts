@@ -127,36 +127,3 @@ export function floatSign(text: string): number | undefined {
   const [digits = ""] = text.split(/e/i);
   return /[1-9f]/.test(digits) ? (text.startsWith("-") ? -1 : 1) : 0;
 }
-
-/** The longest duration, in nanoseconds. */
-const MAX_DURATION = 2 ** 63;
-
-const NANOSECONDS: Readonly<Record<string, number>> = {
-  ns: 1,
-  us: 1e3,
-  "\u00b5s": 1e3,
-  "\u03bcs": 1e3,
-  ms: 1e6,
-  s: 1e9,
-  m: 6e10,
-  h: 3.6e12,
-};
-
-/**
- * Returns whether a text is a duration in the network's format (Go's `time.ParseDuration`), such as `1m30s`.
- *
- * @param text the text
- */
-export function isDuration(text: string): boolean {
-  if (/^[+-]?0$/.test(text)) {
-    return true;
-  }
-  if (!/^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/.test(text)) {
-    return false;
-  }
-  let total = 0;
-  for (const [, amount = "", unit = ""] of text.matchAll(/([\d.]+)([^\d.+-]+)/g)) {
-    total += Number(amount) * (NANOSECONDS[unit] ?? 0);
-  }
-  return total < MAX_DURATION;
-}

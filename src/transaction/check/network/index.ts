@@ -25,21 +25,7 @@ import {
   voteProblems,
   withdrawalProblems,
 } from "./party.js";
-import { batchProposalProblems, proposalProblems } from "./proposal.js";
 import { transferProblems } from "./transfer.js";
-import {
-  announceNodeProblems,
-  chainEventProblems,
-  ethereumKeyRotationProblems,
-  heartbeatProblems,
-  issueSignaturesProblems,
-  keyRotationProblems,
-  nodeSignatureProblems,
-  nodeVoteProblems,
-  oracleDataProblems,
-  stateVariableProblems,
-  upgradeProblems,
-} from "./validators.js";
 
 export type { NetworkProblem } from "./network-rules.js";
 
@@ -76,19 +62,20 @@ const CHECKS: Checks = {
   submitAmm: ammProblems,
   amendAmm: ammAmendmentProblems,
   cancelAmm: ammCancellationProblems,
-  proposalSubmission: proposalProblems,
-  batchProposalSubmission: batchProposalProblems,
-  announceNode: announceNodeProblems,
-  nodeVote: nodeVoteProblems,
-  nodeSignature: nodeSignatureProblems,
-  chainEvent: chainEventProblems,
-  keyRotateSubmission: keyRotationProblems,
-  ethereumKeyRotateSubmission: ethereumKeyRotationProblems,
-  stateVariableProposal: stateVariableProblems,
-  validatorHeartbeat: heartbeatProblems,
-  protocolUpgradeProposal: upgradeProblems,
-  issueSignatures: issueSignaturesProblems,
-  oracleDataSubmission: oracleDataProblems,
+  // The node checks the commands of governance, validators and oracles.
+  proposalSubmission: nothing,
+  batchProposalSubmission: nothing,
+  announceNode: nothing,
+  nodeVote: nothing,
+  nodeSignature: nothing,
+  chainEvent: nothing,
+  keyRotateSubmission: nothing,
+  ethereumKeyRotateSubmission: nothing,
+  stateVariableProposal: nothing,
+  validatorHeartbeat: nothing,
+  protocolUpgradeProposal: nothing,
+  issueSignatures: nothing,
+  oracleDataSubmission: nothing,
   delayedTransactionsWrapper: nothing,
 };
 

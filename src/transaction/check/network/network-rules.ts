@@ -1,6 +1,6 @@
 import { Bytes } from "../../../runtime/bytes.js";
 import type { Problem } from "../field-rules.js";
-import { compare, type Decimal, decimal, integer, isNegative, signOf, uint256, whole } from "./go-numbers.js";
+import { compare, type Decimal, decimal, integer, signOf, whole } from "./go-numbers.js";
 
 /** The network's messages that several rules use (`commands/errors.go`). */
 export const MESSAGE = {
@@ -27,17 +27,11 @@ export const MESSAGE = {
 /** Returns a message for a value that breaks a rule. */
 type Refuse<T> = (value: T) => string | undefined;
 
-export const ZERO = whole(0);
 export const ONE = whole(1);
 
 /** Returns whether a text is 64 hex digits: a public key or an identifier. */
 export function isId(text: string): boolean {
   return /^[0-9a-f]{64}$/i.test(text);
-}
-
-/** Returns whether a text is hex digits in pairs. */
-export function isHex(text: string): boolean {
-  return /^(?:[0-9a-f]{2})*$/i.test(text);
 }
 
 /** Returns whether a text is an Ethereum address. */
@@ -130,27 +124,8 @@ export function* requiredInteger(
   }
 }
 
-/** Checks a required unsigned number above 0. */
-export function* requiredPositiveUint(
-  at: Field,
-  text: string,
-  notANumber: string = MESSAGE.notANumber,
-): NetworkProblems {
-  const value = uint256(text);
-  if (text === "") {
-    yield at.problem(MESSAGE.required);
-  } else if (value === undefined) {
-    yield at.problem(notANumber);
-  } else if (value === 0n || isNegative(value)) {
-    yield at.problem(MESSAGE.positive);
-  }
-}
-
 export const positiveInteger: Refuse<bigint> = (value) => (value <= 0n ? MESSAGE.positive : undefined);
 export const positiveDecimal: Refuse<Decimal> = (value) => (signOf(value) <= 0 ? MESSAGE.positive : undefined);
-export const positiveOrZero: Refuse<Decimal> = (value) => (signOf(value) < 0 ? MESSAGE.positiveOrZero : undefined);
-export const from0To1: Refuse<Decimal> = (value) =>
-  signOf(value) < 0 || compare(value, ONE) > 0 ? MESSAGE.from0To1 : undefined;
 export const above0To1: Refuse<Decimal> = (value) =>
   signOf(value) <= 0 || compare(value, ONE) > 0 ? MESSAGE.above0To1 : undefined;
 

@@ -1,4 +1,3 @@
-import { MarketStateUpdateType } from "../../../../gen/client/vega/governance_pb.js";
 import {
   AccountType,
   DispatchMetric,
@@ -7,13 +6,8 @@ import {
   IndividualScope,
 } from "../../../../gen/client/vega/vega_pb.js";
 import type { Transfer } from "../../../../gen/vega/commands/v1/commands_pb.js";
-import type {
-  NewTransferConfiguration,
-  RecurringTransfer,
-  UpdateMarketStateConfiguration,
-} from "../../../../gen/vega/governance_pb.js";
 import type { DispatchStrategy } from "../../../../gen/vega/vega_pb.js";
-import { compare, decimal, floatSign, integer, isNegative, signOf, uint256 } from "./go-numbers.js";
+import { floatSign, integer } from "./go-numbers.js";
 import {
   above0To1,
   atMostBytes,
@@ -21,16 +15,13 @@ import {
   type Field,
   isId,
   MESSAGE,
-  type NetworkProblem,
   type NetworkProblems,
-  ONE,
   positiveDecimal,
   requiredId,
   requiredInteger,
 } from "./network-rules.js";
 
-const { GENERAL, GLOBAL_INSURANCE, GLOBAL_REWARD, INSURANCE, NETWORK_TREASURY, UNSPECIFIED, VESTED_REWARDS } =
-  AccountType;
+const { GENERAL, GLOBAL_REWARD, NETWORK_TREASURY, UNSPECIFIED, VESTED_REWARDS } = AccountType;
 
 /** The receiver of what goes to an account of the network. */
 const NETWORK = "0".repeat(64);
@@ -132,7 +123,7 @@ const METRICS: ReadonlyMap<AccountType, DispatchMetric> = new Map([
 ]);
 
 /** Returns whether an account is for metric-based rewards, which only recurring transfers with a strategy can fund. */
-export function isMetricAccount(type: AccountType): boolean {
+function isMetricAccount(type: AccountType): boolean {
   return METRICS.has(type);
 }
 
@@ -156,7 +147,7 @@ const distributionName = (strategy: DistributionStrategy) =>
  * @param at the strategy's field
  * @param destination the field of the account
  */
-export function* dispatchStrategyProblems(
+function* dispatchStrategyProblems(
   strategy: DispatchStrategy,
   to: AccountType,
   at: Field,
@@ -319,135 +310,12 @@ function* rankProblems({ rankTable, distributionStrategy }: DispatchStrategy, st
   }
 }
 
-/** The accounts besides those for rewards by a metric that a governance transfer goes to, by the one it comes from. */
-const DESTINATIONS: ReadonlyMap<AccountType, readonly AccountType[]> = new Map([
-  [NETWORK_TREASURY, [GENERAL, GLOBAL_INSURANCE, INSURANCE, GLOBAL_REWARD]],
-  [INSURANCE, [GENERAL, GLOBAL_INSURANCE, INSURANCE, NETWORK_TREASURY, GLOBAL_REWARD]],
-  [GLOBAL_INSURANCE, [GENERAL, INSURANCE, NETWORK_TREASURY, GLOBAL_REWARD]],
-]);
-
-/** Checks a governance transfer (`checkNewTransferConfiguration` in `commands/proposal_submission.go`). */
-export function* governanceTransferProblems(transfer: NewTransferConfiguration, at: Field): NetworkProblems {
-  const account = accountProblem(transfer, at);
-  if (account !== undefined) {
-    yield account;
-    return;
-  }
-  const { destinationType, destination } = transfer;
-  const to = at.field("destination");
-  if (destinationType === GENERAL && !isId(destination)) {
-    yield to.problem(MESSAGE.publicKey);
-  }
-  const problem = sourceProblem(transfer, at) ?? amountProblem(transfer, at);
-  if (problem !== undefined) {
-    yield problem;
-    return;
-  }
-  const { kind } = transfer;
-  if (kind.case === "oneOff") {
-    if (isMetricAccount(destinationType)) {
-      yield at.field("destinationType").problem(MESSAGE.notValid);
-    }
-    if (kind.value.deliverOn < 0n) {
-      const property = `${at.property}.oneoff.deliveron`;
-      yield at.field("oneOff").field("deliverOn").named(property).problem(MESSAGE.positiveOrZero);
-    }
-  } else if (kind.case === "recurring") {
-    yield* recurringProblems(kind.value, transfer, at);
-  } else {
-    yield at.field("kind").problem(MESSAGE.required);
-  }
-}
-
-function accountProblem({ sourceType, destinationType }: NewTransferConfiguration, at: Field) {
-  const allowed = DESTINATIONS.get(sourceType);
-  if (allowed === undefined) {
-    const message = sourceType === AccountType.UNSPECIFIED ? MESSAGE.required : MESSAGE.notValid;
-    return at.field("sourceType").problem(message);
-  }
-  if (allowed.includes(destinationType) || isMetricAccount(destinationType)) {
-    return undefined;
-  }
-  const message = destinationType === AccountType.UNSPECIFIED ? MESSAGE.required : MESSAGE.notValid;
-  return at.field("destinationType").problem(message);
-}
-
-function sourceProblem(transfer: NewTransferConfiguration, at: Field): NetworkProblem | undefined {
-  const { sourceType, source, destinationType, destination } = transfer;
-  if ((sourceType === INSURANCE) === (source === "")) {
-    return at.field("source").problem(MESSAGE.notValid);
-  }
-  const isToItself = sourceType === INSURANCE && destinationType === INSURANCE && source === destination;
-  const isOfOne = destinationType === GENERAL || destinationType === INSURANCE;
-  return isToItself || (isOfOne && destination === "") ? at.field("destination").problem(MESSAGE.notValid) : undefined;
-}
-
-function amountProblem(transfer: NewTransferConfiguration, at: Field): NetworkProblem | undefined {
-  if (transfer.transferType === 0) {
-    return at.field("transferType").problem(MESSAGE.required);
-  }
-  const amount = uint256(transfer.amount);
-  if (amount === undefined || isNegative(amount)) {
-    return at.field("amount").problem(transfer.amount === "" ? MESSAGE.required : MESSAGE.notValid);
-  }
-  if (transfer.asset === "") {
-    return at.field("asset").problem(MESSAGE.required);
-  }
-  const fraction = decimal(transfer.fractionOfBalance);
-  const share = at.field("fractionOfBalance");
-  if (fraction === undefined) {
-    return share.problem(transfer.fractionOfBalance === "" ? MESSAGE.required : MESSAGE.notValid);
-  }
-  if (signOf(fraction) <= 0) {
-    return share.problem(MESSAGE.positive);
-  }
-  return compare(fraction, ONE) > 0 ? share.problem("must be less than or equal to 1") : undefined;
-}
-
-function* recurringProblems(
-  { startEpoch, endEpoch, factor, dispatchStrategy }: RecurringTransfer,
-  { destination, destinationType }: NewTransferConfiguration,
-  at: Field,
-): NetworkProblems {
-  const recurring = at.field("recurring");
-  if (endEpoch !== undefined && endEpoch < startEpoch) {
-    yield recurring.field("endEpoch").problem(MESSAGE.notValid);
-    return;
-  }
-  yield* factorProblems(factor, recurring.field("factor"));
-  if (dispatchStrategy !== undefined) {
-    if (destination !== "") {
-      yield at.field("destination").problem(MESSAGE.notValid);
-    }
-    const field = recurring.field("dispatchStrategy");
-    yield* dispatchStrategyProblems(dispatchStrategy, destinationType, field, at.field("destinationType"));
-  }
-}
-
 /** Checks the factor of a recurring transfer: a floating-point number above 0. */
-export function* factorProblems(factor: string, at: Field): NetworkProblems {
+function* factorProblems(factor: string, at: Field): NetworkProblems {
   const sign = floatSign(factor);
   if (sign === undefined) {
     yield at.problem(MESSAGE.notAFloat);
   } else if (sign <= 0) {
     yield at.problem(MESSAGE.positive);
-  }
-}
-
-/** Checks the change of a market's state by governance (`checkMarketUpdateConfiguration`). */
-export function* marketStateProblems(
-  { marketId, updateType, price }: UpdateMarketStateConfiguration,
-  at: Field,
-): NetworkProblems {
-  const { TERMINATE, UNSPECIFIED } = MarketStateUpdateType;
-  const value = uint256(price ?? "");
-  if (marketId === "") {
-    yield at.field("marketId", "marketId").problem(MESSAGE.required);
-  } else if (updateType === UNSPECIFIED) {
-    yield at.field("updateType", "updateType").problem(MESSAGE.required);
-  } else if (updateType !== TERMINATE && price !== undefined) {
-    yield at.field("price").problem("must be empty");
-  } else if (price !== undefined && price !== "" && (value === undefined || isNegative(value))) {
-    yield at.field("price").problem(MESSAGE.notValid);
   }
 }
