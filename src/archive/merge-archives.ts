@@ -304,7 +304,7 @@ function unclosed<T>(values: AsyncGenerator<T>): AsyncIterable<T> {
  * @param part the file that has changed
  * @returns the error
  */
-export function changed({ path, fileName }: Part): ProtocolError {
+function changed({ path, fileName }: Part): ProtocolError {
   return corrupt(`${nameText(fileName)} in ${nameText(path)} changed while it was read`);
 }
 

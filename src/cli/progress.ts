@@ -6,7 +6,7 @@ import type { Streams } from "./output.js";
 const INTERVAL = 200;
 
 /** The progress of a download. */
-export interface Progress {
+interface Progress {
   /** The bytes received so far. */
   readonly bytes: number;
   /** The share that is done, from 0 to 1, if the total is known. */

@@ -20,7 +20,7 @@ export interface RowFormat {
 }
 
 /** The space for a table. */
-export interface Terminal {
+interface Terminal {
   readonly width: number;
   /** Styles the header. */
   header(line: string): string;

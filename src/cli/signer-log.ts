@@ -7,7 +7,7 @@ const MAX_EVENTS = 100;
 const PERIOD_MS = 10_000;
 
 /** The message of a signer that is ready. */
-export interface ReadySigner {
+interface ReadySigner {
   readonly publicKey: string;
   readonly chainId: string;
   readonly mode: GuardMode;

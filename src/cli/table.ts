@@ -156,7 +156,7 @@ export function fitTable(
  * @param fit as for {@link fitTable}
  * @returns the lines, each with a line feed, and their layout
  */
-export function fitLines(
+function fitLines(
   header: readonly string[],
   rows: Iterable<readonly string[]>,
   fit: Parameters<typeof fitTable>[2] = {},

@@ -162,7 +162,7 @@ export interface FallbackConfig {
 }
 
 /** Limits of sizes and rates. */
-export interface Limits {
+interface Limits {
   /** The maximum size of a gRPC message, in bytes. */
   readonly maxMessageBytes: number;
   /** The maximum size of a JSON value, which is a message of a stream or a complete body, in bytes. */
@@ -186,7 +186,7 @@ export interface NamedTransport {
 }
 
 /** A transport of the library by its name, or any other, such as one that `fallback` returns. */
-export type TransportSource = TransportName | CustomTransport;
+type TransportSource = TransportName | CustomTransport;
 
 /**
  * How to reach the nodes: `grpc` is gRPC on Node's HTTP/2, `grpc-js` is a channel of `@grpc/grpc-js`, and `rest` is the

@@ -27,30 +27,24 @@ import { meantKey, type NearMiss, suggestionText } from "./meant-key.js";
 import { isSubmitting } from "./submitting-methods.js";
 
 export type {
-  AnyTransport,
   ClientConfig,
   Config,
   FallbackConfig,
   GrpcConfig,
   HeaderFunction,
   HeadersCall,
-  Limits,
   NamedTransport,
   PemSource,
-  RestConfig,
-  RetryConfig,
   TimeoutConfig,
   TlsConfig,
-  TransportChoice,
   TransportName,
-  TransportSource,
 } from "./client-config.js";
 export { firstUrl, transportsOf, urlsOf } from "./client-config.js";
 
 const URL_FORM = "must be a URL such as http://127.0.0.1:3007 or https://node.example";
 
 /** The URL of a server. */
-export const url = v.pipe(
+const url = v.pipe(
   v.string(URL_FORM),
   v.check(isHttpUrl, URL_FORM),
   v.check(
@@ -330,7 +324,7 @@ export const VARIABLE_PREFIX = "TRADEWIRE_";
  * @param path the path of the schema in the configuration
  * @returns the keys, in the order of the schema
  */
-export function schemaKeys(schema: v.GenericSchema, path: readonly string[] = []): ConfigKey[] {
+function schemaKeys(schema: v.GenericSchema, path: readonly string[] = []): ConfigKey[] {
   const inner = isOptional(schema) ? schema.wrapped : schema;
   const object = "pipe" in inner && Array.isArray(inner.pipe) ? inner.pipe.find(isObject) : undefined;
   if (object !== undefined) {

@@ -283,7 +283,7 @@ const SECRET_KEYS = ["headers", "tls.keyFile", "tls.key"] as const;
  * @param forSigning whether the configuration is used for signing with a key, which is never in the file
  * @throws {@link RequestError} with the keys and their sources
  */
-export function assertTrustedSources({ config, sources, found }: LoadedConfig, forSigning: boolean): void {
+function assertTrustedSources({ config, sources, found }: LoadedConfig, forSigning: boolean): void {
   for (const endpoint of ["grpc", "rest"] as const) {
     const serverKeys = serverKeysOf(endpoint).filter((name) => found.has(name));
     const secret = SECRET_KEYS.map((key) => `${endpoint}.${key}`).find((name) => sources.has(name) && !found.has(name));

@@ -145,7 +145,7 @@ export function codeName(code: Code): string {
 type Codes = Readonly<Partial<Record<Code, ErrorCode>>>;
 
 /** The code of a {@link NodeError} by its gRPC status code; the others are `TW_NODE_FAILED`. */
-export const NODE_CODES: Codes = {
+const NODE_CODES: Codes = {
   [Code.InvalidArgument]: "TW_NODE_REFUSED",
   [Code.OutOfRange]: "TW_NODE_REFUSED",
   [Code.FailedPrecondition]: "TW_NODE_REFUSED",
@@ -159,21 +159,21 @@ export const NODE_CODES: Codes = {
   [Code.DeadlineExceeded]: "TW_NODE_UNAVAILABLE",
 };
 
-export const PROTOCOL_CODES: Codes = {
+const PROTOCOL_CODES: Codes = {
   [Code.Internal]: "TW_INVALID_RESPONSE",
   [Code.Unimplemented]: "TW_INVALID_RESPONSE",
   [Code.ResourceExhausted]: "TW_TOO_LARGE",
   [Code.FailedPrecondition]: "TW_HISTORY_CHANGED",
 };
 
-export const FILE_CODES: Codes = {
+const FILE_CODES: Codes = {
   [Code.AlreadyExists]: "TW_FILE_EXISTS",
   [Code.NotFound]: "TW_FILE_NOT_FOUND",
   [Code.PermissionDenied]: "TW_FILE_PERMISSION",
   [Code.ResourceExhausted]: "TW_DISK_FULL",
 };
 
-export const SINK_CODES: Codes = {
+const SINK_CODES: Codes = {
   [Code.Unavailable]: "TW_SINK_UNREACHABLE",
   [Code.Aborted]: "TW_SINK_CONFLICT",
   [Code.Unauthenticated]: "TW_SINK_CREDENTIALS",

@@ -15,7 +15,6 @@ export {
   SinkError,
   SlowConsumerError,
   TradewireError,
-  type TradewireErrorOptions,
   type TypedObject,
 } from "./error-classes.js";
 export type { ErrorCode } from "./error-codes.js";
@@ -24,7 +23,6 @@ export type { Refusal } from "./transaction-errors.js";
 export {
   CommandError,
   OutcomeUnknownError,
-  type RefusedTransaction,
   type SubmissionResult,
   TransactionError,
   type TransactionIdentity,

@@ -15,7 +15,7 @@ import {
  * `retry`: the same unit may succeed after a backoff. `fail`: this unit fails, and others continue. `stop`: no unit can
  * succeed, or the program has a bug.
  */
-export type UnitReaction = "wait" | "retry" | "fail" | "stop";
+type UnitReaction = "wait" | "retry" | "fail" | "stop";
 
 /** What to do about a failure. */
 export interface Reaction {

@@ -301,7 +301,7 @@ export function isRefusalCode(code: number): boolean {
  * @param problems the reasons in its data
  * @returns the kind of refusal; code 89 with an unknown text is `spam-unknown`
  */
-export function refusalOf(code: number, problems: readonly Problem[]): Refusal {
+function refusalOf(code: number, problems: readonly Problem[]): Refusal {
   if (code === SPAM_CODE) {
     const kinds = problems.map(
       (problem) =>
@@ -330,7 +330,7 @@ export function refusalOf(code: number, problems: readonly Problem[]): Refusal {
  * @param isFirst whether it was just signed and had never been sent before
  * @returns whether an earlier acceptance cannot be ruled out
  */
-export function mayHaveBeenTaken(refusal: Refusal, isFirst: boolean): boolean {
+function mayHaveBeenTaken(refusal: Refusal, isFirst: boolean): boolean {
   if (refusal === "expired" && isFirst) {
     return false;
   }

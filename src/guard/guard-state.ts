@@ -89,12 +89,6 @@ export type MarketRules =
   /** Its units could not be loaded. */
   | { readonly kind: "unknown"; readonly why: string };
 
-/** An order that is counted at its worst case: a listed or a signed one. */
-export interface CountedOrder extends Omit<OpenOrder, "id" | "version"> {
-  /** How much unseen amendments may add to size and remaining. */
-  readonly growth: bigint;
-}
-
 /**
  * Lists the orders of a side that may be filled: listed ones, and signed ones that the node does not show yet, each
  * with the size that unseen amendments may add.

@@ -7,12 +7,14 @@ import type { Guard, GuardOptions, GuardServices } from "./guard-types.js";
 import { parsePolicy } from "./policy.js";
 
 export type { Guard, GuardOptions, KillOptions, KillReport } from "./guard-types.js";
-export type { GuardMode } from "./policy.js";
 
 /** Loads all that a guard and its kill switch need: nothing may be left to load when orders must be canceled. */
 const loadGuarding = lazily(async () => {
-  const [guarding] = await Promise.all([import("./keep-guard.js"), loadSending()]);
-  return guarding;
+  const [keepGuard] = await Promise.all([
+    import("./keep-guard.js").then((guarding) => guarding.keepGuard),
+    loadSending(),
+  ]);
+  return keepGuard;
 });
 
 /**
@@ -31,6 +33,6 @@ export async function createGuard(services: GuardServices, options: GuardOptions
   const named = namedChain(options.chainId, services);
   const { chainId } = await services.transactions.lastBlockHeight({ signal });
   requireChain(chainId, named);
-  const { keepGuard } = await loadGuarding();
+  const keepGuard = await loadGuarding();
   return keepGuard(services, { signer, policy, chainId }, signal);
 }

@@ -249,8 +249,9 @@ export function createExport(settings: ExportSettings, calls: ExportCalls): Netw
 /** Saves an export in parts, each of which is an export itself. */
 /** Loads what fetches a range in parts. Most exports are one stream. */
 const loadParts = lazily(async () => {
-  const [parts] = await Promise.all([import("./save-in-parts.js"), loadZip(), loadYazl()]);
-  return parts;
+  const loading = import("./save-in-parts.js").then((parts) => parts.saveInParts);
+  const [saveInParts] = await Promise.all([loading, loadZip(), loadYazl()]);
+  return saveInParts;
 });
 
 async function savePartsOf(
@@ -271,6 +272,6 @@ async function savePartsOf(
       return part.saveTo({ file: path }, { force: true });
     },
   };
-  const { saveInParts } = await loadParts();
+  const saveInParts = await loadParts();
   return saveInParts(parts, target, saving);
 }

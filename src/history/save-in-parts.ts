@@ -237,7 +237,7 @@ export interface PartRetry {
 }
 
 /** How a part is fetched. */
-export interface PartFetching {
+interface PartFetching {
   /** Exports a part once, and saves it. */
   readonly save: (
     part: RangePart,

@@ -9,7 +9,7 @@ import { withHttpRule } from "./http-rule.js";
 export type HttpRules = ReadonlyMap<string, HttpRule>;
 
 /** The maximum size of a file of HTTP rules, in bytes. */
-export const MAX_RULES_BYTES = 1024 * 1024;
+const MAX_RULES_BYTES = 1024 * 1024;
 
 /**
  * Reads the HTTP rules of methods from YAML files, as gateways keep them for definitions without `google.api.http` options.

@@ -4,7 +4,7 @@ import { RequestError } from "../errors/index.js";
 type Segment = string | { readonly wildcard: "*" | "**" };
 
 /** A variable of a path template: a field of the request, and the segments of its value. */
-export interface PathVariable {
+interface PathVariable {
   /** The path of the field, with the names of the definitions, from the request message down. */
   readonly fieldPath: readonly string[];
   /** The first of its segments. */

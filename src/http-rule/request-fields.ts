@@ -179,7 +179,7 @@ function valuesIn(field: DescField, value: JsonValue | undefined): readonly Json
  * @param value the value's name or number; values of another form are not checked
  * @throws {@link RequestError} with the field, the value and the valid values
  */
-export function assertKnownEnumValue(field: DescField, type: DescEnum, value: JsonValue): void {
+function assertKnownEnumValue(field: DescField, type: DescEnum, value: JsonValue): void {
   const isKnown =
     typeof value === "string"
       ? type.values.some(({ name }) => name === value)

@@ -187,7 +187,7 @@ function isObject(value: unknown): value is object {
  * @returns the value for protobuf-es
  * @throws {@link RequestError} if it does not fit the field
  */
-export type ParseValue = (value: unknown, at: Place | undefined, name: string) => unknown;
+type ParseValue = (value: unknown, at: Place | undefined, name: string) => unknown;
 
 /**
  * Returns the parser of a scalar type.
@@ -196,7 +196,7 @@ export type ParseValue = (value: unknown, at: Place | undefined, name: string) =
  * @param longAsString whether the field holds 64-bit integers as strings
  * @returns the parser
  */
-export function scalarParser(type: ScalarType, longAsString: boolean): ParseValue {
+function scalarParser(type: ScalarType, longAsString: boolean): ParseValue {
   switch (type) {
     case ScalarType.STRING:
       return text;
@@ -330,7 +330,7 @@ function unknownEnumValueError(desc: DescEnum, value: unknown, path: string): Re
 }
 
 /** The place of a message in a request: its name, and the place of the message that contains it. */
-export interface Place {
+interface Place {
   readonly outer?: Place | undefined;
   readonly name: string;
 }
@@ -342,6 +342,6 @@ export interface Place {
  * @param name its name there, such as `price`, or `[0]` in a list
  * @returns the path, such as `stopOrdersSubmission.risesAbove.price`
  */
-export function pathOf(at: Place | undefined, name: string): string {
+function pathOf(at: Place | undefined, name: string): string {
   return at === undefined ? name : `${pathOf(at.outer, at.name)}${name.startsWith("[") ? "" : "."}${name}`;
 }

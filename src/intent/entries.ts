@@ -31,10 +31,10 @@ export type IntentEnding =
     };
 
 /** The evidence for an ending. */
-export type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
+type Evidence = Exclude<Outcome, { readonly status: "unknown" }>["evidence"];
 
 /** A signed transaction of an intent. */
-export interface SignedIntent {
+interface SignedIntent {
   readonly transaction: Transaction;
   /** The last block in which the network can execute it. */
   readonly lastBlock: bigint;

@@ -6,7 +6,7 @@ import type { Journal } from "./journal.js";
 import { assertJournalTable } from "./journal-table.js";
 
 /** A statement, in the form that `pg` takes. */
-export interface JournalStatement {
+interface JournalStatement {
   readonly text: string;
   readonly values?: unknown[];
   /** How values are parsed. */

@@ -93,7 +93,7 @@ export function assertElementLimit(desc: DescMessage, bytes: Uint8Array): number
  * @returns its size, in bytes; see {@link ElementCount.size}
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  */
-export function assertJsonElementLimit(json: Uint8Array): number {
+function assertJsonElementLimit(json: Uint8Array): number {
   const count = countElements(json.length);
   const isList: boolean[] = [];
   let isCounted = false; // By the comma before it.

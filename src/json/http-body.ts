@@ -120,7 +120,7 @@ export function httpBodyFromJson(json: JsonValue): HttpBody {
   }
   return create(HttpBodySchema, { contentType, data: bytes, extensions: extensions.map(extension) });
 }
-export function extension(json: JsonValue): Any {
+function extension(json: JsonValue): Any {
   if (!isJsonObject(json) || typeof json["@type"] !== "string") {
     throw brokenBody("an extension of a chunk has no @type");
   }
@@ -131,6 +131,6 @@ export function extension(json: JsonValue): Any {
   });
   return anyFromObject({ ...json, "@type": json["@type"] });
 }
-export function brokenBody(summary: string): ProtocolError {
+function brokenBody(summary: string): ProtocolError {
   return new ProtocolError(summary, { advice: "The stream is unusable. Report this to the operator of the node." });
 }

@@ -214,7 +214,7 @@ function malformed(summary: string, cause?: unknown): ProtocolError {
 const [COMMA, OPEN_ARRAY, CLOSE_ARRAY] = [0x2c, 0x5b, 0x5d];
 
 /** The bytes between the values of a stream, besides whitespace. */
-export interface Punctuation {
+interface Punctuation {
   /** Consumes a byte between values. Returns whether it is valid there. */
   takes(byte: number): boolean;
   /** Consumes the start of a value. Returns whether a value may start there. */
@@ -231,7 +231,7 @@ export interface Punctuation {
  * @param value the description of a value, for errors
  * @returns the punctuation
  */
-export function noPunctuation(value: string): Punctuation {
+function noPunctuation(value: string): Punctuation {
   return { takes: () => false, takesValue: () => true, expected: () => value, mayEnd: () => true };
 }
 
@@ -241,7 +241,7 @@ export function noPunctuation(value: string): Punctuation {
  * @param value the description of a value, for errors
  * @returns the punctuation, in its state at the start of the stream
  */
-export function arrayPunctuation(value: string): Punctuation {
+function arrayPunctuation(value: string): Punctuation {
   let state: "start" | "first" | "after value" | "after comma" | "end" = "start";
 
   function after(byte: number): typeof state | undefined {

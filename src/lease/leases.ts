@@ -42,8 +42,9 @@ const LOAD_AGAIN_MS = 1000;
 
 /** Loads all that renews leases. */
 const loadKeeping = lazily(async () => {
-  const [keeping] = await Promise.all([import("./lease-keeper.js"), loadSending(), loadAccountState()]);
-  return keeping;
+  const loading = import("./lease-keeper.js").then((keeping) => keeping.keepLeases);
+  const [keepLeases] = await Promise.all([loading, loadSending(), loadAccountState()]);
+  return keepLeases;
 });
 
 /** The names of {@link LeaseCallOptions}. */
@@ -125,7 +126,7 @@ export function createLeases(services: LeaseServices, options: LeasesOptions): L
   const closing = linkedController(services.closing);
   let keeper: LeaseKeeper | undefined;
   const load = lazily(async () => {
-    const { keepLeases } = await loadKeeping();
+    const keepLeases = await loadKeeping();
     keeper = keepLeases(services, settings, emit, closing.signal);
     return keeper;
   });

@@ -25,7 +25,7 @@ import {
 } from "./lease-state.js";
 
 /** A stop order to submit. */
-export interface WantedStop {
+interface WantedStop {
   readonly side: Side;
   /**
    * The size of its order; the network replaces it with the position's size, unless it triggers when it is submitted.

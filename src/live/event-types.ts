@@ -123,7 +123,7 @@ export const eventTypes: readonly EventType[] = Object.keys(BUS_EVENT_TYPE_NAMES
  * @param name any text
  * @returns whether this release knows an event type of this name
  */
-export function isEventType(name: string): name is EventType {
+function isEventType(name: string): name is EventType {
   return Object.hasOwn(BUS_EVENT_TYPE_NAMES, name);
 }
 

@@ -51,13 +51,7 @@ export interface ParsedEventsRequest {
  * The types that can be observed with `lifecycle` and `partyId` together. The client then requests the events of all
  * parties, and selects those of the party.
  */
-export const LIFECYCLE_PARTY_TYPES = [
-  "order",
-  "trade",
-  "transactionResult",
-  "cancelledOrders",
-  "expiredOrders",
-] as const;
+const LIFECYCLE_PARTY_TYPES = ["order", "trade", "transactionResult", "cancelledOrders", "expiredOrders"] as const;
 
 /** Default maximum number of waiting events. */
 const MAX_WAITING = 10_000;

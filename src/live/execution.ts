@@ -25,8 +25,6 @@ import {
   type Traces,
 } from "./transaction-traces.js";
 
-export { parseSent } from "./sent-transaction.js";
-
 /** How to wait for the outcome of a transaction. */
 export interface ExecuteOptions extends CallOptions {
   /** Waits until the network has executed it, or can no longer do so. */
@@ -313,7 +311,7 @@ async function averageBlockMs(
 }
 
 /** A transaction whose outcome is determined. */
-export interface Determination {
+interface Determination {
   /** The services to ask for traces of it. */
   readonly services: TraceServices;
   readonly sent: Sent;
@@ -356,7 +354,7 @@ function absentOutcome({ txHash, parts }: Sent, block?: bigint): Outcome {
  * @param reason why its result did not arrive
  * @returns the outcome that they prove; otherwise `unknown`, with all places that were searched
  */
-export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
+function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
   return (
     proof ?? {
       status: "unknown",
@@ -368,7 +366,7 @@ export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, 
 }
 
 /** Why a result did not arrive, if the time limit passed. */
-export const TIMED_OUT = "its result did not arrive in time";
+const TIMED_OUT = "its result did not arrive in time";
 
 /** The kind of command that a v0.78.0 network executes without a result. */
 const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
@@ -381,7 +379,7 @@ const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
  * @param doubt why a block may contain it although no result with its hash arrived; `undefined` if no block may
  * @returns the outcome
  */
-export async function outcomeOfEnding(
+async function outcomeOfEnding(
   determination: Determination,
   ending: Ending,
   doubt: string | undefined,

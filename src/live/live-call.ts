@@ -43,7 +43,7 @@ export interface LiveCalls {
 }
 
 /** A lost connection of a stream that reconnects. */
-export interface LostCall {
+interface LostCall {
   readonly method: DescMethodStreaming;
   /** The context values of the lost call. */
   readonly contextValues: ContextValues;

@@ -130,8 +130,10 @@ const CHAIN_CHECK_MS = 5_000;
  * when it matters.
  */
 export const loadSending = lazily(async () => {
-  const [execution] = await Promise.all([import("./execution.js"), loadDefinitions(), loadCommandCode()]);
-  return execution;
+  const loadingParser = import("./sent-transaction.js").then((sent) => sent.parseSent);
+  const loading = [import("./execution.js"), loadingParser, loadDefinitions(), loadCommandCode()] as const;
+  const [execution, parseSent] = await Promise.all(loading);
+  return { ...execution, parseSent };
 });
 
 /**

@@ -23,7 +23,7 @@ export type ConnectionEnd = ({ readonly kind: "completed" } | { readonly kind: "
 };
 
 /** The reaction to the end of a connection. */
-export type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; readonly delayMs: number };
+type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; readonly delayMs: number };
 
 /** A stream that outlives its connections. */
 export interface StreamSource<M> {

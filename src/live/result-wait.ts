@@ -69,7 +69,7 @@ export interface WaitLimits {
 type Proof = Exclude<Outcome, { readonly status: "unknown" }>;
 
 /** What a search for records shows. */
-export interface Look {
+interface Look {
   readonly proof: Proof | undefined;
   /** Whether a block contains the transaction, so that a result that was lost will not come any more. */
   readonly isExecuted: boolean;

@@ -14,7 +14,7 @@ export interface ProfileRules {
 }
 
 /** The form of names. */
-export interface NameRules {
+interface NameRules {
   /** Which names contain the schema version: those of ranges that cross a change, or those of all files but no archive. */
   readonly versioned: "crossing" | "files";
   /** Minimum number of digits of a schema version, and of a block. */

@@ -47,7 +47,7 @@ interface AnyColumn {
 }
 
 /** A column of an enum type. */
-export interface EnumColumn extends AnyColumn {
+interface EnumColumn extends AnyColumn {
   readonly type: EnumType;
   readonly holds: "enum";
   /** The values of the type, in their order. */
@@ -56,7 +56,7 @@ export interface EnumColumn extends AnyColumn {
 }
 
 /** A column of numbers that represent the values of an enum of the API. */
-export interface CodeColumn extends AnyColumn {
+interface CodeColumn extends AnyColumn {
   readonly type: ScalarType;
   readonly holds: "code";
   readonly values?: undefined;
@@ -65,7 +65,7 @@ export interface CodeColumn extends AnyColumn {
 }
 
 /** A column of any other kind. */
-export interface PlainColumn extends AnyColumn {
+interface PlainColumn extends AnyColumn {
   readonly type: ScalarType;
   readonly holds: Exclude<ColumnMeaning, "enum" | "code">;
   readonly values?: undefined;

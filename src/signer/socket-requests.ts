@@ -18,7 +18,7 @@ const MAX_SOCKETS = 16;
 const IDLE_MS = 30_000;
 
 /** The possible effects of a request whose response is lost. */
-export type LostEffect = "none" | "mode" | "kill";
+type LostEffect = "none" | "mode" | "kill";
 
 /** The advice about a request that the signer may have received. */
 const LOST_ADVICE: Readonly<Record<LostEffect, string>> = {

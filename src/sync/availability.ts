@@ -13,7 +13,7 @@ interface Backoff {
 }
 
 /** Whether a node or a sink can be used now. */
-export type AvailabilityState =
+type AvailabilityState =
   | { readonly kind: "available" }
   /** It answers, but its last call failed. */
   | ({ readonly kind: "backoff" } & Backoff)

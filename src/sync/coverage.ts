@@ -155,7 +155,7 @@ function max(a: bigint, b: bigint): bigint {
  * @param segments the node's segments, oldest first, without gaps
  * @returns the relation; `after` if there are no segments
  */
-export function relationOf(entry: LedgerEntry, segments: readonly Segment[]): EntryRelation {
+function relationOf(entry: LedgerEntry, segments: readonly Segment[]): EntryRelation {
   const [first, last] = [segments[0], segments.at(-1)];
   if (first === undefined || last === undefined || entry.fromBlock > last.toBlock) {
     return "after";

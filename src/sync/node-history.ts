@@ -113,7 +113,7 @@ function noClient(): RequestError {
 }
 
 /** The history that one node has listed, after checks. */
-export interface NodeListing extends NodeHistory {
+interface NodeListing extends NodeHistory {
   readonly client: SyncClient;
   /** The name of the node. */
   readonly node: string;
@@ -167,7 +167,7 @@ export interface MergedHistory extends NodeHistory {
  * @throws {@link ProtocolError} if two nodes differ; it names both
  * @throws {@link DivergenceError} if the nodes differ from the known history
  */
-export function mergeHistories(
+function mergeHistories(
   listings: readonly NodeListing[],
   unreachable: readonly UnreachableNode[],
   known: NodeHistory = { chainId: "", segments: [] },

@@ -38,7 +38,7 @@ export interface PlannerHistory {
 }
 
 /** The content of a work source when the planner reads it. */
-export interface WorkState {
+interface WorkState {
   /** Units that were accepted and are neither loaded nor failed for good. */
   readonly pending: number;
   /** Units that the next comparison still lists as missing, although they need no planning: pending or failed ones. */

@@ -221,7 +221,7 @@ function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingS
  * @param stop cancels the units in flight; called once `load` or `onOutcome` has thrown
  * @throws the first error of `load` and `onOutcome`, once nothing is in flight
  */
-export async function loadInParallel(
+async function loadInParallel(
   units: readonly Unit[],
   parallel: number,
   load: (unit: Unit) => Promise<UnitOutcome>,

@@ -28,7 +28,7 @@ export interface ShortestValidity {
 }
 
 /** The key whose transaction is tied to a block, and the limits. */
-export type TakeOptions = TakeSettings & (Validity | ShortestValidity);
+type TakeOptions = TakeSettings & (Validity | ShortestValidity);
 
 interface TakeSettings {
   /** 64 hex digits. */

@@ -12,7 +12,7 @@ import {
 } from "./proof-of-work-search.js";
 
 /** The known hash functions of proofs of work. `sha3_24_rounds` is plain SHA3-256. */
-export const HASH_FUNCTIONS = ["sha3_24_rounds"];
+const HASH_FUNCTIONS = ["sha3_24_rounds"];
 
 /** The text with which every hashed message starts. */
 const TAG = "Vega_SPAM_PoW";

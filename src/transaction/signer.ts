@@ -144,7 +144,7 @@ export function signerFromEnvironment(
  * @returns the signer
  * @throws {@link RequestError} if `make` throws one
  */
-export function namingSource<T>(source: string, make: () => T): T {
+function namingSource<T>(source: string, make: () => T): T {
   try {
     return make();
   } catch (reason) {

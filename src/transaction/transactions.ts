@@ -83,7 +83,7 @@ export interface SentCommand extends Submission {
 }
 
 /** A transaction that was created and not sent yet, and its share of the block's allowance. */
-export interface PreparedCommand extends Share {
+interface PreparedCommand extends Share {
   readonly transaction: Transaction;
   readonly command: InputData["command"];
   /** Sends it. Call it only once. If it was not accepted, its share of the allowance is given back. */
@@ -91,7 +91,7 @@ export interface PreparedCommand extends Share {
 }
 
 /** How to create a transaction that is submitted later. */
-export type PrepareOptions = Omit<SignCommandOptions, keyof Validity> &
+type PrepareOptions = Omit<SignCommandOptions, keyof Validity> &
   (Validity | ShortestValidity) & {
     /** Whether it is created at once, though others of the key wait for their turn. */
     readonly isUrgent?: boolean;

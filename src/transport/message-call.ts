@@ -54,7 +54,7 @@ export interface MessageCall {
 }
 
 /** Options of a call. */
-export interface MessageCallOptions {
+interface MessageCallOptions {
   readonly header: Headers;
   /** The call's time limit, in milliseconds, which is sent to the node. */
   readonly timeoutMs: number | undefined;

@@ -151,7 +151,7 @@ function register<Node extends GrpcConfig | RestConfig>({
  * @param load loads the code and creates the transport; called again by the next call if it fails
  * @returns the transport
  */
-export function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
+function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
   let current: ClosableTransport | undefined;
   let isClosed = false;
   const opened = lazily(async () => {

@@ -44,7 +44,7 @@ export interface EntryOptions extends ByteReaderOptions {
 }
 
 /** Reads bytes up to an error that a server appended to them, and then throws that error. */
-export type SplitOffError = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
+type SplitOffError = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
 
 /** How the entries of a seekable archive are read. */
 export interface SeekableOptions extends EntryOptions {

@@ -19,7 +19,7 @@ import { fileError, quotedPath, READ_ADVICE } from "../../errors/node-errors.js"
 import { readBoundedFile } from "../../file/bounded-file.js";
 
 /** The maximum size of an image, in bytes. */
-export const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
+const MAX_IMAGE_BYTES = 64 * 1024 * 1024;
 
 const HOW_TO_MAKE_ONE =
   "Create one with `buf build -o image.binpb` or `protoc --include_imports --descriptor_set_out=image.binpb ...`.";
@@ -108,7 +108,7 @@ const MAX_MESSAGE = 1000;
  * @returns the image
  * @throws {@link RequestError} if buf is not installed, or cannot compile the folder
  */
-export async function compileFolder(folder: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
+async function compileFolder(folder: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   for (const [program, ...args] of compilers()) {
     const image = await compile(program, [...args, "build", "--output", "-"], { folder, maxBytes, signal });
     if (image !== undefined) {

@@ -159,13 +159,13 @@ function parsed(text: string, where: string): JsonValue {
 const named = (...names: string[]): ReadonlySet<string> => new Set(names.map((name) => `google.protobuf.${name}`));
 
 /** The well-known messages whose JSON is a single value, which can be written as text. */
-export const TEXT_FORMS = named(
+const TEXT_FORMS = named(
   ...["Timestamp", "Duration", "FieldMask", "BoolValue", "BytesValue", "StringValue"],
   ...["DoubleValue", "FloatValue", "Int32Value", "Int64Value", "UInt32Value", "UInt64Value"],
 );
 
 /** The well-known messages whose JSON does not use their field names. */
-export const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
+const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
 
 /**
  * Creates the error for a field that a message does not have.
@@ -175,7 +175,7 @@ export const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
  * @param where the beginning of the error, such as `--set` or the path of the message
  * @returns the error, which suggests the nearest field and lists all
  */
-export function unknownField(desc: DescMessage, name: string, where: string): RequestError {
+function unknownField(desc: DescMessage, name: string, where: string): RequestError {
   const names = desc.fields.map(({ jsonName }) => jsonName);
   const near = closestName(name, names);
   const suggestion = near === undefined ? "" : `Did you mean ${near}? `;

@@ -43,7 +43,7 @@ export async function readRequest<I extends DescMessage>(
  * @param argument the argument of the command
  * @returns the path, `-` for standard input, and its name in errors; undefined if the argument is a request
  */
-export function sourceOf(argument = ""): { readonly path: string; readonly source: string } | undefined {
+function sourceOf(argument = ""): { readonly path: string; readonly source: string } | undefined {
   if (argument === STANDARD) {
     return { path: STANDARD, source: "standard input" };
   }
@@ -61,7 +61,7 @@ export function sourceOf(argument = ""): { readonly path: string; readonly sourc
  * @returns the request
  * @throws {@link RequestError} if it is not the JSON of that message
  */
-export function requestOf<I extends DescMessage>(
+function requestOf<I extends DescMessage>(
   desc: I,
   text: string,
   source: string,

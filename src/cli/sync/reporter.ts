@@ -138,7 +138,7 @@ function logReporter(
  * @param event the event
  * @returns the object; `undefined` for events that only matter to a display
  */
-export function eventObject(event: SyncEvent): object | undefined {
+function eventObject(event: SyncEvent): object | undefined {
   switch (event.kind) {
     case "planned": {
       const { chainId, segments } = event.history;
@@ -242,7 +242,7 @@ function eventText(event: SyncEvent): string | undefined {
  * @param snapshot the state
  * @returns the line, with its time
  */
-export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncSnapshot): string {
+function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncSnapshot): string {
   const time = `${at.slice(0, 19)}Z`;
   if (phase === "starting") {
     return `${time} reading the node's history`;

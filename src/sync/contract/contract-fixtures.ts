@@ -392,7 +392,7 @@ const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
  * @param column the column
  * @returns the values as `COPY` writes them; `null`, for NULL, comes first if the column is nullable
  */
-export function edgeValues(column: TableColumn): (string | null)[] {
+function edgeValues(column: TableColumn): (string | null)[] {
   const known = column.values ?? (column.code && Object.keys(column.code.names)) ?? EDGES[column.type] ?? [];
   return column.nullable ? [null, ...known] : [...known];
 }

@@ -6,7 +6,7 @@ import { endConnection, type QueueDatabase } from "./queue-database.js";
 import { jittered } from "./queue-options.js";
 
 /** The permission to have one export of a node in flight. */
-export interface Permit {
+interface Permit {
   /** Aborted if the permit was lost with its connection: the export must end, too. */
   readonly signal: AbortSignal;
   /** Returns the permit. */

@@ -147,7 +147,7 @@ const AT_END_MS = 5000;
 const LONGEST_MS = 5000;
 
 /** The outcome to record. */
-export interface SettleOptions {
+interface SettleOptions {
   readonly workerId: string;
   readonly job: Job;
   readonly node: string;
@@ -162,7 +162,7 @@ export interface SettleOptions {
  * @param db the queue
  * @param settling the job and its outcome
  */
-export async function settleJob(db: QueueDatabase, settling: SettleOptions): Promise<void> {
+async function settleJob(db: QueueDatabase, settling: SettleOptions): Promise<void> {
   const { signal } = settling;
   reportFailure(settling);
   let endsAt = Number.POSITIVE_INFINITY;
@@ -210,7 +210,7 @@ function reportFailure({ job: { data, retryCount, retryLimit, retryDelay }, resu
 }
 
 /** The outcome of one attempt at a job. */
-export type JobOutcome =
+type JobOutcome =
   | { readonly kind: "done"; readonly entry?: LedgerEntry }
   /**
    * The claim is released for a while, and no attempt is used up. `stop` is an error that would fail every unit;
@@ -239,7 +239,7 @@ export interface JobContext {
  * @param admission the node and its permit
  * @returns the outcome of the job
  */
-export async function loadJob(delivery: JobContext, job: Job, admission: Admission): Promise<JobOutcome> {
+async function loadJob(delivery: JobContext, job: Job, admission: Admission): Promise<JobOutcome> {
   const { db, sink, signal } = delivery;
   const client = delivery.clients[admission.index];
   if (client === undefined) {
@@ -326,7 +326,7 @@ async function outcomeOfError(
  * @param db the queue
  * @param admission the node
  */
-export async function releaseProbe(db: QueueDatabase, { isProbe, node }: Admission): Promise<void> {
+async function releaseProbe(db: QueueDatabase, { isProbe, node }: Admission): Promise<void> {
   if (isProbe) {
     await endProbe(db, node).catch(() => undefined); // Otherwise the probe expires.
   }

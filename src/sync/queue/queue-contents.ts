@@ -30,7 +30,7 @@ export interface ActiveJob {
 }
 
 /** Maximum number of dead letters that are read. */
-export const MAX_DEAD_LETTERS = 1000;
+const MAX_DEAD_LETTERS = 1000;
 
 /** How many preceding ranges are compared with a segment: a longer range beyond these is queued twice. */
 const MAX_PRECEDING_RANGES = 8;

@@ -21,7 +21,7 @@ export type SinkColumn = TableColumn;
 export const FROM_BLOCK = "_from_block";
 
 /** The maximum number of unknown columns that are added to a table. */
-export const MAX_ADDED = 200;
+const MAX_ADDED = 200;
 
 /** The maximum length of a column's name, in bytes of UTF-8. PostgreSQL truncates longer names. */
 const MAX_COLUMN_NAME = 63;

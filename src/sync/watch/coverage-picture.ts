@@ -4,7 +4,7 @@ import type { TableName } from "../../schema/table-names.js";
 import type { Sink, TableCoverage } from "../sink.js";
 
 /** Maximum number of columns of the picture. */
-export const MAX_COLUMNS = 600;
+const MAX_COLUMNS = 600;
 
 /** One table of the picture. */
 export interface PictureRow {
@@ -226,7 +226,7 @@ export async function coverageOf(
  *
  * @returns for each part, the number of blocks of the range before its end
  */
-export function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): Float64Array {
+function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): Float64Array {
   const length = Number(toBlock - fromBlock) + 1;
   return Float64Array.from({ length: parts }, (_, part) => Math.floor(((part + 1) * length) / parts));
 }
@@ -239,7 +239,7 @@ export function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): 
  * @param first the first block, counted from the first of the range; it may lie outside
  * @param last the last block, inclusive
  */
-export function addBlocks(blocks: Float64Array, ends: Float64Array, first: number, last: number): void {
+function addBlocks(blocks: Float64Array, ends: Float64Array, first: number, last: number): void {
   for (let part = firstBehind(ends, first); part < blocks.length; part += 1) {
     const [start, end] = [ends[part - 1] ?? 0, ends[part] ?? 0];
     if (start > last) {

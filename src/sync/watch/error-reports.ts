@@ -7,7 +7,7 @@ import type { ErrorReport, LagReport, Loaded, NodeReport } from "./sync-snapshot
 import { addLoaded } from "./table-progress.js";
 
 /** Maximum number of errors that are listed. */
-export const MAX_ERRORS = 20;
+const MAX_ERRORS = 20;
 
 /** Maximum number of kinds of errors that are counted separately; others count as `other`. */
 const MAX_KINDS = 100;

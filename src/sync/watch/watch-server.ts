@@ -194,14 +194,14 @@ export function parseListen(listen: string): ListenAddress {
 }
 
 /** A response. */
-export interface WatchResponse {
+interface WatchResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** The content of responses. */
-export interface RequestHandlerOptions {
+interface RequestHandlerOptions {
   readonly snapshot: () => Promise<SyncSnapshot>;
   readonly writeMetrics: (snapshot: SyncSnapshot) => Promise<string>;
   /** Milliseconds without an event, although there is work, after which `/healthz` fails. */
@@ -239,7 +239,7 @@ const SAFE = {
  * @param sources the sources of the responses
  * @returns a function that responds to a request and never throws
  */
-export function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
+function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
   const shared = cachedFor(CACHE_MS, snapshot);
   const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), bigintAsText));
   const metrics = cachedFor(CACHE_MS, async () => writeMetrics(await shared()));

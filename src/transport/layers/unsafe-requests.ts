@@ -15,7 +15,7 @@ import { withOwnContextValue } from "../own-context-value.js";
 import type { ClosableTransport, HeaderInit } from "../transport-types.js";
 
 /** A call before it is sent. */
-export interface UnsentCall {
+interface UnsentCall {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
   readonly header: HeaderInit;
@@ -23,7 +23,7 @@ export interface UnsentCall {
 }
 
 /** A request that may be sent for a limited time. */
-export interface Clearance {
+interface Clearance {
   /** Returns whether it still may; otherwise it is checked again. */
   isValid(): boolean;
 }

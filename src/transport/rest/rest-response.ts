@@ -77,7 +77,7 @@ export function isSuccess(status: number | undefined): boolean {
  * @param response the response
  * @returns whether it has no body
  */
-export function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): boolean {
+function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): boolean {
   return status === 204 || status === 205;
 }
 
@@ -220,7 +220,7 @@ async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsTex
  * @param orText whether plain text is accepted as JSON too
  * @returns `true` for JSON and for streams of it
  */
-export function isJson(mediaType: string, orText: boolean): boolean {
+function isJson(mediaType: string, orText: boolean): boolean {
   return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
 }
 
@@ -230,7 +230,7 @@ export function isJson(mediaType: string, orText: boolean): boolean {
  * @param response the response, whose beginning is read
  * @returns the error, which quotes the beginning
  */
-export async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
+async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
   const contentType = response.header.get("content-type") ?? "";
   return responseError(unexpectedContentType(contentType), { suffix: await quoted(response) });
 }

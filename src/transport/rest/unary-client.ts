@@ -19,7 +19,7 @@ import type { HttpRequest } from "./streaming-client.js";
 const MAX_IDLE = 256;
 
 /** A request whose response is read completely. */
-export interface UnaryRequest extends Omit<HttpRequest, "signal"> {
+interface UnaryRequest extends Omit<HttpRequest, "signal"> {
   readonly cancellation: Cancellation;
   /** The time limit until a new connection is usable, in milliseconds, if it is shorter than the client's. */
   readonly maxWaitMs: number | undefined;

@@ -51,7 +51,7 @@ export interface WebSocketClient {
 }
 
 /** A WebSocket for a call that streams both ways. */
-export interface MessageSocket {
+interface MessageSocket {
   /** The response that opened it. */
   readonly opening: IncomingMessage;
   /**

@@ -257,7 +257,7 @@ export function duckdbType(column: SinkColumn | undefined, huge: HugeType): stri
  * @param huge the type of huge integers
  * @returns the expression
  */
-export function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
+function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
   if (column === undefined || column.values !== undefined || column.type === "text") {
     return text;
   }
@@ -291,7 +291,7 @@ export function valueSql(text: string, column: SinkColumn | undefined, huge: Hug
  * @param spooled the file
  * @returns the call, for a FROM clause
  */
-export function readCsvSql({ path, columns, measures, plainLines, longestLine }: SpooledCsv): string {
+function readCsvSql({ path, columns, measures, plainLines, longestLine }: SpooledCsv): string {
   const fields = columns.map((_, index) => `c${index}: 'VARCHAR'`).join(", ");
   // If fields contain line breaks, a row may have many lines.
   const longest = plainLines ? longestLine : Number(measures.bytes);

@@ -7,7 +7,7 @@ import type { Sink, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 
 /** The version of the ledger's format. */
-export const LEDGER_FORMAT = 1;
+const LEDGER_FORMAT = 1;
 
 /** The number of entries in a page. */
 const PAGE = 10_000;
@@ -150,7 +150,7 @@ export async function readLedgerChain(connection: DuckDBConnection, name: string
  * @param format the version of the ledger's format
  * @throws {@link SinkError} if it does not
  */
-export function assertFormat(name: string, format: number): void {
+function assertFormat(name: string, format: number): void {
   if (format !== LEDGER_FORMAT) {
     throw new SinkError(`the ledger of ${name} has the format ${format}, and this release supports ${LEDGER_FORMAT}`, {
       code: Code.FailedPrecondition,

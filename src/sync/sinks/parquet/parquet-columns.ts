@@ -31,7 +31,7 @@ const ANY_SIZE: ReadonlySet<string> = new Set([
 ]);
 
 /** How numbers that are text in CSV are stored: as an exact number, or as a `DOUBLE` with the exact text in another column. */
-export type NumberForm = "amount" | "double and text";
+type NumberForm = "amount" | "double and text";
 
 /**
  * Returns how the numbers of a column are stored in Parquet. It depends only on the column, so that it is the same in every
@@ -41,7 +41,7 @@ export type NumberForm = "amount" | "double and text";
  * @param column the column
  * @returns the form; `undefined` for columns with the same type as in the DuckDB sink
  */
-export function numberForm(table: TableName, { name, type }: SinkColumn): NumberForm | undefined {
+function numberForm(table: TableName, { name, type }: SinkColumn): NumberForm | undefined {
   if (type === "hugeint") {
     return ANY_SIZE.has(`${table}.${name}`) ? "double and text" : "amount";
   }
@@ -49,7 +49,7 @@ export function numberForm(table: TableName, { name, type }: SinkColumn): Number
 }
 
 /** Returns the name of the column that stores the exact text of a number, such as `price_text`. */
-export function textColumn(name: string): string {
+function textColumn(name: string): string {
   return `${name}_text`;
 }
 

@@ -21,7 +21,7 @@ const DIGITS = 10;
  * The version of a folder's format. In version 1, which is not supported, all amounts and decimals are text. In version 2, the
  * folders of the tables are next to `_tradewire` instead of in `data`.
  */
-export const FORMAT = 3;
+const FORMAT = 3;
 
 /** The paths in the folder of a sink. */
 export interface FolderLayout {

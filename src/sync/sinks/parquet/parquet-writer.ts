@@ -230,6 +230,6 @@ const ROW_GROUP_SIZE = 122_880;
  * @param path the file's path
  * @returns the call, for a FROM clause; the names of its folders do not become columns
  */
-export function readParquetSql(path: string): string {
+function readParquetSql(path: string): string {
   return `read_parquet(${fileLiteral(path)}, hive_partitioning = false)`;
 }

@@ -207,7 +207,7 @@ function slotsOf(pool: Pool): PoolSlots {
 }
 
 /** Limits concurrent work. Callers wait in order, until their signals are aborted. */
-export interface Slots {
+interface Slots {
   take(signal: AbortSignal): Promise<void>;
   give(): void;
 }
@@ -218,7 +218,7 @@ export interface Slots {
  * @param count how many callers may hold one
  * @returns the slots, all of them free
  */
-export function createSlots(count: number): Slots {
+function createSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   let free = count;
   return {
@@ -269,7 +269,7 @@ const LOOK_MS = 10_000;
  *
  * @returns the statements
  */
-export function beginSql(): string {
+function beginSql(): string {
   return [
     "BEGIN ISOLATION LEVEL READ COMMITTED",
     `SET LOCAL search_path TO ${SEARCH_PATH}`,

@@ -287,7 +287,7 @@ function csvText(text: string): string {
 }
 
 /** Indexes of segments in the history, both inclusive; `high` is below `low` if there are none. */
-export interface SegmentIndexes {
+interface SegmentIndexes {
   readonly low: number;
   readonly high: number;
 }
@@ -302,10 +302,7 @@ export interface SegmentIndexes {
  * @param query the query
  * @returns the query, which takes the tables as `$1` and the identifier before the first segment as `$2`
  */
-export function relationSql(
-  within: string,
-  { history: { segments }, replaceFrom, behind = -1n }: CoverageQuery,
-): string {
+function relationSql(within: string, { history: { segments }, replaceFrom, behind = -1n }: CoverageQuery): string {
   const [first, last] = [segments[0]?.fromBlock ?? 0n, segments.at(-1)?.toBlock ?? -1n];
   const replaced = replaceFrom === undefined || segments.length === 0 ? "false" : `l.from_block >= ${replaceFrom}`;
   return `
@@ -341,7 +338,7 @@ export function relationSql(
  * @param limit the maximum number of segments
  * @returns the query, which takes the tables with missing segments as `$3`
  */
-export function missingSql(relation: string, { low, high }: SegmentIndexes, limit: number): string {
+function missingSql(relation: string, { low, high }: SegmentIndexes, limit: number): string {
   return `
     WITH marks AS (
       SELECT table_name, first, last FROM (${relation}) AS e
@@ -368,7 +365,7 @@ export function missingSql(relation: string, { low, high }: SegmentIndexes, limi
  * @param behind no segment up to this block is missing
  * @returns the query, which takes the tables as `$1`
  */
-export function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
+function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
   const wanted = `l.table_name = t.name AND l.from_block > ${behind} AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
   return `
     SELECT t.name AS table_name, g.low::text, g.high::text FROM unnest($1::text[]) AS t (name), LATERAL (

@@ -151,7 +151,7 @@ export async function createQueryIndexes(
  * @param partitionedBy the columns by which it is partitioned, which PostgreSQL requires in the key
  * @returns the statement
  */
-export function keySql(table: TableName, prefix: string, partitionedBy: readonly string[] = []): string {
+function keySql(table: TableName, prefix: string, partitionedBy: readonly string[] = []): string {
   const { key } = sinkSchema(table);
   const columns = [...key, ...partitionedBy.filter((column) => !key.includes(column))];
   return `ALTER TABLE ${prefix}${table} ADD PRIMARY KEY (${columns.join(", ")})`;
@@ -165,7 +165,7 @@ export function keySql(table: TableName, prefix: string, partitionedBy: readonly
  * @param prefix the prefix of its name, such as `public.`
  * @returns the statement
  */
-export function unitIndexSql(table: TableName, prefix: string): string {
+function unitIndexSql(table: TableName, prefix: string): string {
   return `CREATE INDEX ${unitIndex(table)} ON ${prefix}${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`;
 }
 
@@ -287,7 +287,7 @@ const QUERY_INDEXES: { readonly [table in TableName]?: readonly (readonly string
 };
 
 /** An index for common queries. */
-export interface QueryIndex {
+interface QueryIndex {
   readonly name: string;
   /** The statement that creates it. */
   readonly sql: string;
@@ -300,7 +300,7 @@ export interface QueryIndex {
  * @param prefix the prefix of its name, such as `public.`
  * @returns the indexes
  */
-export function queryIndexes(table: TableName, prefix: string): QueryIndex[] {
+function queryIndexes(table: TableName, prefix: string): QueryIndex[] {
   return (QUERY_INDEXES[table] ?? []).map((columns) => {
     const name = `${table}_by_${columns.join("_")}`;
     return { name, sql: `CREATE INDEX ${name} ON ${prefix}${table} (${columns.join(", ")})` };

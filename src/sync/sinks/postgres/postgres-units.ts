@@ -172,11 +172,7 @@ const OTHERS = `
  * @param unit the unit
  * @returns whether it is claimed; if not, another transaction has claimed it or a part of it
  */
-export async function lockUnit(
-  client: PoolClient,
-  schema: string,
-  { table, fromBlock, toBlock }: Unit,
-): Promise<boolean> {
+async function lockUnit(client: PoolClient, schema: string, { table, fromBlock, toBlock }: Unit): Promise<boolean> {
   const hash = createHash("sha256").update(`tradewire ${schema} ${table}`).digest().readUInt16BE();
   const keys = [fromBlock, (1n << BLOCK_BITS) | toBlock].map((end) =>
     String(BigInt.asIntN(64, (BigInt(hash) << (BLOCK_BITS + 1n)) | end)),
@@ -305,7 +301,7 @@ interface Broken {
  * @returns the CSV file
  * @throws {@link FetchError} with the error of `fetch`
  */
-export async function fetchCsv(fetch: FetchUnit): Promise<UnitCsv> {
+async function fetchCsv(fetch: FetchUnit): Promise<UnitCsv> {
   try {
     return await fetch();
   } catch (reason) {
