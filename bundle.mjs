@@ -21,23 +21,12 @@ const entries = [
   // For tests, which run the command without a process, and replace the runtime; the package does not export them.
   "src/cli/program",
   "src/runtime/index",
-  // What the package's own code loads by `imports` of package.json.
-  "src/transaction/node-crypto",
-  "src/transaction/web-crypto",
-  "src/zip/web-yauzl",
-  "src/zip/web-yazl",
 ];
 /** A module that tsc has compiled. */
 const COMPILED = /\/compiled\/(src|gen)\/.*\.js$/;
 
-/** What browsers get another module for: those that package.json has in `imports`. */
-const FOR_NODE = { yauzl: "#yauzl", yazl: "#yazl", "./node-crypto.js": "#crypto" };
-
 /** Packages stay outside, as does the generated code of the whole interface, which is named as the package exports it. */
 function resolveId(id) {
-  if (Object.hasOwn(FOR_NODE, id)) {
-    return { id: FOR_NODE[id], external: true };
-  }
   if (/\/gen\/(datanode|google|vega)\//.test(id)) {
     return { id: id.replace(/^(\.\.\/)+/, "tradewire/"), external: true };
   }
@@ -56,7 +45,7 @@ async function load(id) {
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
   ["call-key", /\/compiled\/src\/transport\/call-key\.js$/],
-  ["errors", /\/compiled\/src\/((errors(?!\/error-codes)|runtime|signal)\/|input\/(assert|lazy|require-node)\.js$)/],
+  ["errors", /\/compiled\/src\/((errors(?!\/error-codes)|runtime|signal)\/|input\/(assert|lazy)\.js$)/],
   ["definitions", /\/compiled\/gen\/client\//],
   ["csv", /\/compiled\/src\/csv\/index\.js$/],
   ["archive", /\/compiled\/src\/(archive\/index|zip\/archive-end)\.js$/],

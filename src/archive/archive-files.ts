@@ -3,7 +3,6 @@ import type { CsvRecord } from "../csv/csv-format.js";
 import type { CsvBatch } from "../csv/csv-parser.js";
 import { batchRecords, type CsvDecodeOptions, decodeCsv } from "../csv/decode-csv.js";
 import { RequestError } from "../errors/index.js";
-import { Bytes } from "../runtime/bytes.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import type { Entry } from "../zip/zip-entries.js";
@@ -206,25 +205,25 @@ export async function csvHeads(
 /** A file's content. After its header row is read, the caller reads the rest, or rewinds and reads all of it. */
 interface RewindableContent {
   /** The content. The bytes that are read are retained until one of the functions is called. */
-  readonly bytes: AsyncGenerator<Bytes, void, undefined>;
+  readonly bytes: AsyncGenerator<Buffer, void, undefined>;
   /** Drops the retained bytes, and continues with `bytes`. */
   commit(): void;
   /** Reads the content from its beginning. `bytes` must not be read any more. */
-  rewind(): AsyncGenerator<Bytes, void, undefined>;
+  rewind(): AsyncGenerator<Buffer, void, undefined>;
 }
 
-function rewindable(source: AsyncGenerator<Bytes, void, undefined>): RewindableContent {
-  let retained: Bytes[] | undefined = [];
+function rewindable(source: AsyncGenerator<Buffer, void, undefined>): RewindableContent {
+  let retained: Buffer[] | undefined = [];
 
-  async function* bytes(): AsyncGenerator<Bytes, void, undefined> {
+  async function* bytes(): AsyncGenerator<Buffer, void, undefined> {
     for await (const chunk of source) {
       const at = retained?.push(chunk) ?? 0;
       yield chunk;
-      retained?.splice(at - 1, 1, Bytes.from(chunk)); // The source may reuse its buffer.
+      retained?.splice(at - 1, 1, Buffer.from(chunk)); // The source may reuse its buffer.
     }
   }
 
-  async function* rewind(): AsyncGenerator<Bytes, void, undefined> {
+  async function* rewind(): AsyncGenerator<Buffer, void, undefined> {
     const beginning = retained ?? [];
     retained = undefined;
     yield* beginning;
@@ -245,7 +244,7 @@ interface FileReaders {
   /** Returns the rows after those that arrived with the header row. */
   rows(): AsyncGenerator<CsvBatch, void, undefined>;
   /** Returns the bytes from the beginning. */
-  content(): AsyncGenerator<Bytes, CsvCount, undefined>;
+  content(): AsyncGenerator<Buffer, CsvCount, undefined>;
 }
 
 /** The state of a file, whose rows or content can be read once. */
@@ -275,7 +274,7 @@ interface FileReading {
    *
    * @throws {@link RequestError} as above
    */
-  content(): AsyncGenerator<Bytes, CsvCount, undefined>;
+  content(): AsyncGenerator<Buffer, CsvCount, undefined>;
   /** Reads the rest before the next file, so that everything is checked. */
   finish(): Promise<void>;
 }

@@ -4,7 +4,6 @@ import { ProtocolError, RequestError } from "../errors/index.js";
 import { readTarget, type SaveTarget } from "../file/save-target.js";
 import { assertArray, assertKnownKeys, assertOneOf, assertText } from "../input/assert.js";
 import { snapshot } from "../input/snapshot.js";
-import { Bytes } from "../runtime/bytes.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { inMemory, type OpenFile, openFile } from "../zip/archive-source.js";
 import { writeArchiveFiles } from "../zip/write-zip.js";
@@ -202,14 +201,14 @@ async function* contentOf(
 
 /** Yields a file's bytes, each once it has been decoded. With `headless`, without the header row. */
 async function* checkedRows(
-  content: AsyncIterable<Bytes>,
+  content: AsyncIterable<Buffer>,
   part: Part,
   headless: boolean,
   { maxRowBytes }: ReadOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const header = createRowBuffer();
   let isInHeader = headless;
-  const read: Bytes[] = [];
+  const read: Buffer[] = [];
   async function* reading() {
     for await (const bytes of content) {
       read.push(bytes);
@@ -257,7 +256,7 @@ export interface PartReader extends AsyncDisposable {
    * @returns its content
    * @throws {@link ProtocolError} if the archive was changed in the meantime
    */
-  open(part: Part): Promise<AsyncIterable<Bytes>>;
+  open(part: Part): Promise<AsyncIterable<Buffer>>;
 }
 
 /**
@@ -279,7 +278,7 @@ export function createPartReader(signal: AbortSignal | undefined): PartReader {
       if (current?.path !== part.path) {
         await close();
         const file = await openFile(part.path);
-        const archive = file.archive ?? inMemory(Bytes.alloc(0));
+        const archive = file.archive ?? inMemory(Buffer.alloc(0));
         current = { path: part.path, file, entries: archiveEntries(archive, { limits: UNLIMITED, signal }) };
       }
       for await (const entry of unclosed(current.entries)) {
@@ -351,7 +350,7 @@ async function* withoutHeader(content: AsyncIterable<Uint8Array>): AsyncGenerato
       yield bytes;
       continue;
     }
-    const { taken, complete } = header.add(Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length), MAX_HEADER_BYTES);
+    const { taken, complete } = header.add(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), MAX_HEADER_BYTES);
     isInHeader = !complete;
     yield bytes.subarray(taken);
   }

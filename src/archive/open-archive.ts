@@ -1,3 +1,5 @@
+import fs from "node:fs";
+import paths from "node:path";
 import { Code } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import type { CsvRecord } from "../csv/csv-format.js";
@@ -6,10 +8,9 @@ import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
 import { assertKnownKeys, assertObject, assertOneOf, invalidValueError } from "../input/assert.js";
+import { isBytes } from "../input/is-bytes.js";
 import { lazily } from "../input/lazy.js";
-import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 import { snapshot } from "../input/snapshot.js";
-import { Bytes, isBytes } from "../runtime/bytes.js";
 import type { TableName } from "../schema/table-names.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, inMemory, openFile, readSource, type Seekable } from "../zip/archive-source.js";
@@ -219,15 +220,13 @@ async function* throughTemporaryFile<T>(
   signal: AbortSignal | undefined,
   use: (path: string) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
-  const folder = await nodeFiles().promises.mkdtemp(
-    nodePaths().join(requireNode("a file").getBuiltinModule("node:os").tmpdir(), "tradewire-"),
-  );
+  const folder = await fs.promises.mkdtemp(paths.join(process.getBuiltinModule("node:os").tmpdir(), "tradewire-"));
   try {
     const fileName = () => "archive.zip";
     const { path } = await saveArchive(stream, { target: folder, fileName, force: false, verify: "structure", signal });
     yield* use(path);
   } finally {
-    await nodeFiles().promises.rm(folder, { recursive: true, force: true });
+    await fs.promises.rm(folder, { recursive: true, force: true });
   }
 }
 
@@ -274,7 +273,7 @@ export async function zipInMemory(
       });
     }
   }
-  const bytes = Bytes.concat(pieces);
+  const bytes = Buffer.concat(pieces);
   const entries = archiveEntries(inMemory(bytes), { limits: { maxSize, maxRatio }, signal });
   for await (const _ of csvFiles(entries, fileOptions)) {
     // Reading a file checks it.

@@ -2,7 +2,6 @@ import type { CsvRow } from "../csv/csv-format.js";
 import type { CsvBatch } from "../csv/csv-parser.js";
 import { quoted } from "../errors/error-text.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
-import { nodeProcess } from "../runtime/node-process.js";
 import type { TableName } from "../schema/table-names.js";
 import {
   columnsEver,
@@ -179,11 +178,7 @@ export function reportUnknown(
     reported.add(key);
     const unknown = { ...where, column, ...(value === undefined ? {} : { value }) };
     if (onUnknown === undefined) {
-      if (nodeProcess === undefined) {
-        console.warn(warning(unknown));
-      } else {
-        nodeProcess.emitWarning(warning(unknown), "TradewireWarning");
-      }
+      process.emitWarning(warning(unknown), "TradewireWarning");
     } else {
       onUnknown(unknown);
     }

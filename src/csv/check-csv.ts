@@ -1,6 +1,6 @@
-import { Bytes } from "../runtime/bytes.js";
+import { isUtf8 } from "node:buffer";
 import { csvRowError, noHeader, notUtf8, rowTooLong, truncatedInQuotedField, truncatedInRow } from "./csv-format.js";
-import { decodeUtf8, isUtf8 } from "./csv-parser.js";
+import { decodeUtf8 } from "./csv-parser.js";
 import { type CsvDecodeOptions, parseDecodeOptions } from "./decode-csv.js";
 
 /** How large a CSV file is. */
@@ -27,9 +27,9 @@ export interface CsvCount {
  *   the size limit
  */
 export async function* checkedCsv(
-  source: AsyncIterable<Bytes>,
+  source: AsyncIterable<Buffer>,
   options: CsvDecodeOptions = {},
-): AsyncGenerator<Bytes, CsvCount, undefined> {
+): AsyncGenerator<Buffer, CsvCount, undefined> {
   const { name, maxRowBytes, finalNewline } = parseDecodeOptions(options);
   const utf8 = createUtf8Check();
   const counter = createRowCounter(maxRowBytes);
@@ -61,12 +61,12 @@ const LF = 0x0a;
 interface RowCounter {
   /** Line ends so far; the first is that of the header row. */
   readonly lineEnds: number;
-  /** Bytes of the row that has begun and not ended; 0 between two rows. */
+  /** Buffer of the row that has begun and not ended; 0 between two rows. */
   readonly openBytes: number;
   /** Whether that row is inside a quoted field. */
   readonly inQuotes: boolean;
   /** Counts the line ends in the next bytes, which may split rows anywhere. Returns whether all rows are within the limit. */
-  push(bytes: Bytes): boolean;
+  push(bytes: Buffer): boolean;
 }
 
 /**
@@ -126,7 +126,7 @@ function createRowCounter(maxRowBytes: number): RowCounter {
   };
 }
 
-function find(bytes: Bytes, byte: number, from: number): number {
+function find(bytes: Buffer, byte: number, from: number): number {
   const at = bytes.indexOf(byte, from);
   return at < 0 ? bytes.length : at;
 }
@@ -137,14 +137,14 @@ interface Utf8Check {
    * Checks the next bytes, split anywhere. Returns the number before the first invalid one, or of all if none is
    * invalid.
    */
-  push(bytes: Bytes): number;
+  push(bytes: Buffer): number;
   /** Whether the bytes so far do not end inside a character. */
   readonly complete: boolean;
 }
 
 /** Creates a check. Only a character that is split is copied; everything else is checked in place. */
 function createUtf8Check(): Utf8Check {
-  let partial = Bytes.alloc(0);
+  let partial = Buffer.alloc(0);
   return {
     get complete() {
       return partial.length === 0;
@@ -155,7 +155,7 @@ function createUtf8Check(): Utf8Check {
       if (!added.every(isContinuation)) {
         return 0;
       }
-      partial = Bytes.concat([partial, added]);
+      partial = Buffer.concat([partial, added]);
       if (added.length < missing) {
         return bytes.length;
       }
@@ -165,16 +165,16 @@ function createUtf8Check(): Utf8Check {
       const rest = bytes.subarray(missing);
       const complete = rest.subarray(0, rest.length - partialLength(rest));
       if (!isUtf8(complete)) {
-        return missing + Bytes.byteLength(decodeUtf8(complete).text);
+        return missing + Buffer.byteLength(decodeUtf8(complete).text);
       }
-      partial = Bytes.from(rest.subarray(complete.length));
+      partial = Buffer.from(rest.subarray(complete.length));
       return bytes.length;
     },
   };
 }
 
 /** The number of bytes at the end that belong to an incomplete character. */
-function partialLength(bytes: Bytes): number {
+function partialLength(bytes: Buffer): number {
   for (let length = 1; length <= Math.min(3, bytes.length); length++) {
     const byte = bytes[bytes.length - length] ?? 0;
     if (!isContinuation(byte)) {

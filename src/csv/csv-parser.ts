@@ -1,5 +1,4 @@
-import { Bytes } from "../runtime/bytes.js";
-import { nodeProcess } from "../runtime/node-process.js";
+import { isAscii, isUtf8 } from "node:buffer";
 import {
   type CsvProblem,
   type CsvRow,
@@ -44,7 +43,7 @@ export interface CsvParser {
    * @returns the rows that end in them
    * @throws {@link ProtocolError} if a row is malformed or exceeds the size limit
    */
-  push(bytes: Bytes): Generator<CsvBatch, void, undefined>;
+  push(bytes: Buffer): Generator<CsvBatch, void, undefined>;
   /**
    * Signals the end of the file.
    *
@@ -65,13 +64,13 @@ export interface RowBuffer {
    * @param max maximum size of the buffer in bytes
    * @returns how many bytes were added, and whether the row is complete
    */
-  add(bytes: Bytes, max: number): { readonly taken: number; readonly complete: boolean };
+  add(bytes: Buffer, max: number): { readonly taken: number; readonly complete: boolean };
   /**
    * Empties the buffer.
    *
    * @returns the bytes that were in it
    */
-  take(): Bytes;
+  take(): Buffer;
 }
 
 /**
@@ -101,7 +100,7 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
   let line = 1;
 
   /** Parses the complete rows in `bytes`, which begin with a row. Returns the number of bytes that the rows take. */
-  function* completeRows(bytes: Bytes): Generator<CsvBatch, number, undefined> {
+  function* completeRows(bytes: Buffer): Generator<CsvBatch, number, undefined> {
     const { text, valid } = decodeUtf8(bytes);
     const cursor = cursorAt(text, line);
     const stop = yield* batchAt(cursor);
@@ -112,14 +111,14 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
     if (cursor.pos === text.length) {
       return bytes.length;
     }
-    return text.length === bytes.length ? cursor.pos : bytes.length - Bytes.byteLength(text.slice(cursor.pos));
+    return text.length === bytes.length ? cursor.pos : bytes.length - Buffer.byteLength(text.slice(cursor.pos));
   }
 
   /**
    * Throws the first problem in `bytes`, which begin with a row and do not contain its end. If there is none, throws
    * what `otherwise` returns.
    */
-  function* failIn(bytes: Bytes, otherwise: (stop: Stop) => CsvProblem): Generator<CsvBatch, never, undefined> {
+  function* failIn(bytes: Buffer, otherwise: (stop: Stop) => CsvProblem): Generator<CsvBatch, never, undefined> {
     const { text, valid } = decodeUtf8(bytes);
     const stop = (yield* batchAt(cursorAt(text, line))) ?? { line, field: 1 };
     throw csvError(name, stop, columns, valid ? otherwise(stop) : notUtf8);
@@ -185,7 +184,7 @@ export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }:
         }
         return;
       }
-      if (finalNewline === "optional" && pending.add(Bytes.of(LF), maxRowBytes).complete) {
+      if (finalNewline === "optional" && pending.add(Buffer.of(LF), maxRowBytes).complete) {
         yield* completeRows(pending.take());
         return;
       }
@@ -217,7 +216,7 @@ function columnNames(header: CsvRow, file: string, line: number): readonly strin
  * @returns the buffer
  */
 export function createRowBuffer(): RowBuffer {
-  let buffer = Bytes.alloc(0);
+  let buffer = Buffer.alloc(0);
   let length = 0;
   let quoted = false;
   return {
@@ -239,7 +238,7 @@ export function createRowBuffer(): RowBuffer {
         }
       }
       if (length + taken > buffer.length) {
-        const larger = Bytes.allocUnsafe(Math.max(length + taken, 2 * buffer.length));
+        const larger = Buffer.allocUnsafe(Math.max(length + taken, 2 * buffer.length));
         buffer.copy(larger, 0, 0, length);
         buffer = larger;
       }
@@ -249,7 +248,7 @@ export function createRowBuffer(): RowBuffer {
     },
     take() {
       const bytes = buffer.subarray(0, length);
-      buffer = Bytes.alloc(0);
+      buffer = Buffer.alloc(0);
       length = 0;
       quoted = false;
       return bytes;
@@ -446,26 +445,6 @@ function find(text: string, character: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-const isAscii =
-  nodeProcess?.getBuiltinModule("node:buffer").isAscii ?? ((bytes: Bytes) => bytes.every((byte) => byte < 0x80));
-
-/**
- * Returns whether bytes are UTF-8.
- *
- * @param bytes the bytes
- * @returns whether they are the UTF-8 of a text
- */
-export const isUtf8: (bytes: Bytes) => boolean =
-  nodeProcess?.getBuiltinModule("node:buffer").isUtf8 ??
-  ((bytes) => {
-    try {
-      new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-
 // With `stream: true` Node decodes non-ASCII characters twice as fast. Valid text leaves no state in the decoder.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -475,7 +454,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
  * @param bytes the bytes to decode
  * @returns the text, without an incomplete last character; `valid` is whether all bytes are valid UTF-8
  */
-export function decodeUtf8(bytes: Bytes): { readonly text: string; readonly valid: boolean } {
+export function decodeUtf8(bytes: Buffer): { readonly text: string; readonly valid: boolean } {
   if (isAscii(bytes)) {
     return { text: bytes.toString("latin1"), valid: true };
   }

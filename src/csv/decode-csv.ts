@@ -1,5 +1,5 @@
+import { constants } from "node:buffer";
 import { assertIterable, assertObject, invalidValueError, parseChunk } from "../input/assert.js";
-import { nodeProcess } from "../runtime/node-process.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./csv-format.js";
 import { type CsvBatch, type CsvParserSettings, createCsvParser } from "./csv-parser.js";
 
@@ -16,8 +16,7 @@ export interface CsvDecodeOptions extends CsvFormat {
   readonly finalNewline?: "required" | "optional" | undefined;
 }
 
-/** The maximum length of a string: that of the engine in Node, and elsewhere one that all engines have. */
-const MAX_STRING_LENGTH = nodeProcess?.getBuiltinModule("node:buffer").constants.MAX_STRING_LENGTH ?? 2 ** 29 - 24;
+const { MAX_STRING_LENGTH } = constants;
 
 /** A file's bytes, split anywhere. */
 export type CsvSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;

@@ -1,7 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { assertArray, assertIterable, assertObject, invalidTypeError, invalidValueError } from "../input/assert.js";
 import { snapshot } from "../input/snapshot.js";
-import { Bytes } from "../runtime/bytes.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./csv-format.js";
 
 /** Minimum number of characters in a chunk, except the last. */
@@ -70,12 +69,12 @@ async function* encode(
     }
     text += csvLine(row, nullString, number);
     if (text.length >= CHUNK_CHARACTERS) {
-      yield Bytes.from(text);
+      yield Buffer.from(text);
       text = "";
     }
   }
   if (text !== "") {
-    yield Bytes.from(text);
+    yield Buffer.from(text);
   }
 }
 

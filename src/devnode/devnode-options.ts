@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { RequestError } from "../errors/index.js";
 import { isChainId } from "../input/assert.js";
+import { isBytes } from "../input/is-bytes.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
-import { isBytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { type TableName, tableNames } from "../schema/table-names.js";

@@ -15,8 +15,8 @@ import * as v from "valibot";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { closestName, type OptionNames, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
+import { isBytes } from "../input/is-bytes.js";
 import { integer, optionsSchema, parseInput } from "../input/schemas.js";
-import { isBytes } from "../runtime/bytes.js";
 import { startImmediate } from "../runtime/index.js";
 
 /** Makes calls of the node's servers fail. */

@@ -1,5 +1,5 @@
+import { types } from "node:util";
 import { Code } from "@connectrpc/connect";
-import { nodeProcess } from "../runtime/node-process.js";
 import { FileError } from "./error-classes.js";
 import type { ErrorText } from "./error-text.js";
 
@@ -11,11 +11,8 @@ import type { ErrorText } from "./error-text.js";
  * @returns whether it is an error, or a `DOMException` such as the reason of a signal
  */
 export function isError(value: unknown): value is Error {
-  return value instanceof Error || isNativeError(value) || value instanceof DOMException;
+  return value instanceof Error || types.isNativeError(value) || value instanceof DOMException;
 }
-
-/** Browsers have no realms that share errors with this one, but for frames. */
-const isNativeError = nodeProcess?.getBuiltinModule("node:util").types.isNativeError ?? (() => false);
 
 /**
  * Returns the codes of an error and of its causes.

@@ -1,8 +1,9 @@
 import type { Stats } from "node:fs";
+import fs from "node:fs";
 import type { FileHandle } from "node:fs/promises";
+import paths from "node:path";
 import type { TradewireError } from "../errors/index.js";
 import { fileError, hasErrorCode, isError } from "../errors/node-errors.js";
-import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 import { refuseToReplace } from "./device.js";
 import { sweepTemporary, temporaryName } from "./temporary-files.js";
 
@@ -91,12 +92,12 @@ export async function saveAtomically<T, F>(
   verification: FileVerification<T, F>,
 ): Promise<SavedFile & { readonly found: F }> {
   const { folder, name } = await locateTarget(where);
-  const located = name === undefined ? undefined : await placeOf(nodePaths().join(folder, name), where.force);
+  const located = name === undefined ? undefined : await placeOf(paths.join(folder, name), where.force);
   // Opened before the first byte is requested, so that a folder that cannot be written to is noticed in time.
   let part = await openPart(located?.folder ?? folder);
   try {
     const start = async () => {
-      const place = located ?? (await placeOf(nodePaths().join(folder, where.fileName()), where.force));
+      const place = located ?? (await placeOf(paths.join(folder, where.fileName()), where.force));
       if (!where.force && (await exists(place.path))) {
         throw fileExists(place.path);
       }
@@ -125,9 +126,7 @@ export async function saveAtomically<T, F>(
     await withFileErrors(part.folder, part.file.sync());
     const found = await verification.verify(part.path, consumed);
     await where.beforeNaming?.({ path, ...content });
-    await (where.force
-      ? withFileErrors(path, nodeFiles().promises.rename(part.path, real))
-      : nameNewFile(part.path, real));
+    await (where.force ? withFileErrors(path, fs.promises.rename(part.path, real)) : nameNewFile(part.path, real));
     await syncFolder(part.folder);
     return { path, ...content, found };
   } finally {
@@ -146,17 +145,15 @@ interface Part {
 
 async function openPart(folder: string): Promise<Part> {
   await sweepTemporary(folder);
-  const path = nodePaths().join(folder, await temporaryName());
-  const file = await withFileErrors(folder, nodeFiles().promises.open(path, "wx"));
+  const path = paths.join(folder, await temporaryName());
+  const file = await withFileErrors(folder, fs.promises.open(path, "wx"));
   return {
     folder,
     path,
     file,
     async discard() {
       await file.close().catch(() => undefined);
-      await nodeFiles()
-        .promises.rm(path)
-        .catch(() => undefined);
+      await fs.promises.rm(path).catch(() => undefined);
     },
   };
 }
@@ -182,9 +179,9 @@ const MAX_LINKS = 40;
  */
 async function placeOf(path: string, force: boolean): Promise<Place> {
   if (!force) {
-    return { path, real: path, folder: nodePaths().dirname(path), before: undefined };
+    return { path, real: path, folder: paths.dirname(path), before: undefined };
   }
-  const { readlink, realpath, stat } = nodeFiles().promises;
+  const { readlink, realpath, stat } = fs.promises;
   // The system checks here whether the links may be followed. A link may lead nowhere yet.
   const before = await stat(path).catch((reason: unknown) => {
     if (!hasErrorCode(reason, "ENOENT")) {
@@ -201,10 +198,10 @@ async function placeOf(path: string, force: boolean): Promise<Place> {
     if (to === undefined) {
       break;
     }
-    const folder = await withFileErrors(path, realpath(nodePaths().dirname(real)));
-    real = nodePaths().resolve(folder, to);
+    const folder = await withFileErrors(path, realpath(paths.dirname(real)));
+    real = paths.resolve(folder, to);
   }
-  return { path, real, folder: nodePaths().dirname(real), before };
+  return { path, real, folder: paths.dirname(real), before };
 }
 
 /** Permission bits. */
@@ -252,17 +249,15 @@ export async function saveUnverified(bytes: AsyncIterable<Uint8Array>, where: Fi
  * @throws the system's error if it cannot be written
  */
 export async function writeAtomically(path: string, text: string, mode: "create" | "replace"): Promise<boolean> {
-  const temporary = nodePaths().join(nodePaths().dirname(path), await temporaryName());
+  const temporary = paths.join(paths.dirname(path), await temporaryName());
   try {
-    const file = await nodeFiles().promises.open(temporary, "wx");
+    const file = await fs.promises.open(temporary, "wx");
     await file
       .writeFile(text)
       .then(() => file.sync())
       .finally(() => file.close());
-    await (mode === "replace"
-      ? nodeFiles().promises.rename(temporary, path)
-      : nodeFiles().promises.link(temporary, path));
-    await syncFolder(nodePaths().dirname(path));
+    await (mode === "replace" ? fs.promises.rename(temporary, path) : fs.promises.link(temporary, path));
+    await syncFolder(paths.dirname(path));
     return true;
   } catch (reason) {
     if (mode === "create" && hasErrorCode(reason, "EEXIST")) {
@@ -270,9 +265,7 @@ export async function writeAtomically(path: string, text: string, mode: "create"
     }
     throw reason;
   } finally {
-    await nodeFiles()
-      .promises.rm(temporary, { force: true })
-      .catch(() => undefined); // The next sweep removes it.
+    await fs.promises.rm(temporary, { force: true }).catch(() => undefined); // The next sweep removes it.
   }
 }
 
@@ -285,11 +278,11 @@ export async function writeAtomically(path: string, text: string, mode: "create"
  */
 export function replaceFileSync(path: string, chunks: readonly Uint8Array[]): void {
   const temporary = `${path}.part`;
-  nodeFiles().rmSync(temporary, { force: true }); // A killed process may have left one.
+  fs.rmSync(temporary, { force: true }); // A killed process may have left one.
   for (const chunk of chunks) {
-    nodeFiles().appendFileSync(temporary, chunk, { mode: 0o600 });
+    fs.appendFileSync(temporary, chunk, { mode: 0o600 });
   }
-  nodeFiles().renameSync(temporary, path);
+  fs.renameSync(temporary, path);
 }
 
 /**
@@ -303,13 +296,11 @@ export async function locateTarget({
   target,
   force,
 }: Pick<FileTarget, "target" | "force">): Promise<{ readonly folder: string; readonly name?: string }> {
-  const path = nodePaths().resolve(target);
-  const isFolder = await nodeFiles()
-    .promises.stat(path)
-    .then(
-      (found) => found.isDirectory(),
-      () => undefined,
-    );
+  const path = paths.resolve(target);
+  const isFolder = await fs.promises.stat(path).then(
+    (found) => found.isDirectory(),
+    () => undefined,
+  );
   if (isFolder === true || /[/\\]$/.test(target)) {
     createFolder(path);
     return { folder: path };
@@ -317,7 +308,7 @@ export async function locateTarget({
   if (isFolder === false && !force) {
     throw fileExists(path);
   }
-  return { folder: nodePaths().dirname(path), name: nodePaths().basename(path) };
+  return { folder: paths.dirname(path), name: paths.basename(path) };
 }
 
 /** Bytes that were added and not written yet. */
@@ -328,7 +319,7 @@ interface WriteBuffer {
 
 /** Creates a writer that writes chunks to a file while more chunks arrive. */
 function createWriter(file: FileHandle, folder: string) {
-  const hash = requireNode("a file").getBuiltinModule("node:crypto").createHash("sha256");
+  const hash = process.getBuiltinModule("node:crypto").createHash("sha256");
   let total = 0;
   let buffer: WriteBuffer = { chunks: [], size: 0 };
   let written: Promise<unknown> = Promise.resolve();
@@ -368,23 +359,21 @@ async function writeFully(file: FileHandle, { chunks, size }: WriteBuffer): Prom
 /** Gives a file its name in one step, unless the name is taken. */
 async function nameNewFile(temporary: string, path: string): Promise<void> {
   try {
-    await nodeFiles().promises.link(temporary, path);
+    await fs.promises.link(temporary, path);
   } catch {
     // The name is taken, or the file system has no links: then checking and renaming are two steps.
     if (await exists(path)) {
       throw fileExists(path);
     }
-    await withFileErrors(path, nodeFiles().promises.rename(temporary, path));
+    await withFileErrors(path, fs.promises.rename(temporary, path));
   }
 }
 
 function exists(path: string): Promise<boolean> {
-  return nodeFiles()
-    .promises.lstat(path)
-    .then(
-      () => true,
-      () => false,
-    );
+  return fs.promises.lstat(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 function fileExists(path: string): TradewireError {
@@ -398,7 +387,7 @@ function fileExists(path: string): TradewireError {
  */
 export async function syncFolder(folder: string): Promise<void> {
   try {
-    const handle = await nodeFiles().promises.open(folder, "r");
+    const handle = await fs.promises.open(folder, "r");
     await handle.sync().finally(() => handle.close());
   } catch {
     // Windows cannot open folders.
@@ -435,13 +424,13 @@ export function createFolder(path: string): void {
 
 function create(path: string, parentExists = false): void {
   try {
-    nodeFiles().mkdirSync(path);
+    fs.mkdirSync(path);
   } catch (reason) {
     const code = isError(reason) && "code" in reason ? reason.code : undefined;
-    if (code === "EEXIST" && nodeFiles().statSync(path).isDirectory()) {
+    if (code === "EEXIST" && fs.statSync(path).isDirectory()) {
       return;
     }
-    const parent = nodePaths().dirname(path);
+    const parent = paths.dirname(path);
     if (code !== "ENOENT" || parentExists || parent === path) {
       throw reason;
     }

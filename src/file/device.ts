@@ -1,8 +1,8 @@
 import type { Stats } from "node:fs";
+import fs from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { FileError } from "../errors/index.js";
 import { shownPath } from "../errors/node-errors.js";
-import { nodeFiles, requireNode } from "../input/require-node.js";
 
 /** The device that is always empty. */
 const NULL_DEVICE = "/dev/null";
@@ -42,17 +42,17 @@ export function refuseToReplace(path: string, stats: Stats): void {
 }
 
 function isNull({ rdev }: Stats): boolean {
-  return nodeFiles().statSync(NULL_DEVICE, { throwIfNoEntry: false })?.rdev === rdev;
+  return fs.statSync(NULL_DEVICE, { throwIfNoEntry: false })?.rdev === rdev;
 }
 
 function isTerminal(path: string): boolean {
-  const { closeSync, constants, openSync } = nodeFiles();
+  const { closeSync, constants, openSync } = fs;
   const { O_NOCTTY = 0, O_NONBLOCK = 0, O_RDONLY } = constants;
   try {
     // Neither becomes the process's own terminal, nor waits for a modem.
     const descriptor = openSync(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     try {
-      return requireNode("a file").getBuiltinModule("node:tty").isatty(descriptor);
+      return process.getBuiltinModule("node:tty").isatty(descriptor);
     } finally {
       closeSync(descriptor);
     }

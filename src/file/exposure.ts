@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
-import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
+import fs from "node:fs";
+import paths from "node:path";
 
 const ROOT = 0;
 
@@ -89,7 +90,7 @@ export function fileExposure(path: string, stats: Stats): string | undefined {
  * sticky folder, such as /tmp, only the owner of an entry can.
  */
 function folderExposure(folder: string, user: number, subject: string): string | undefined {
-  const stats = nodeFiles().statSync(folder);
+  const stats = fs.statSync(folder);
   const isSticky = (stats.mode & STICKY) !== 0;
   return exposure(subject, isSticky ? { ...stats, mode: 0 } : stats, user);
 }
@@ -105,7 +106,7 @@ function folderExposure(folder: string, user: number, subject: string): string |
  * @throws the error of Node if the entry does not exist
  */
 export function entryExposure(path: string, user: number, subject: string): string | undefined {
-  return exposure(subject, { ...nodeFiles().lstatSync(path), mode: 0 }, user);
+  return exposure(subject, { ...fs.lstatSync(path), mode: 0 }, user);
 }
 
 /**
@@ -122,7 +123,7 @@ export function entryExposure(path: string, user: number, subject: string): stri
  * @throws the error of Node if a folder does not exist
  */
 export function pathExposure(path: string, user: number): string | undefined {
-  const named = nodePaths().resolve(path);
+  const named = paths.resolve(path);
   const home = homeOf(user);
   const folders = new Set([...foldersAbove(named, home), ...foldersAbove(realPathOf(named), home)]);
   for (const folder of folders) {
@@ -137,13 +138,13 @@ export function pathExposure(path: string, user: number): string | undefined {
 
 /** The folders above a path, up to the home folder if the path is in it, otherwise up to the root. */
 function foldersAbove(path: string, home: string | undefined): string[] {
-  const folders = [nodePaths().dirname(path)];
+  const folders = [paths.dirname(path)];
   for (
-    let folder = nodePaths().dirname(path);
-    folder !== home && folder !== nodePaths().dirname(folder);
-    folder = nodePaths().dirname(folder)
+    let folder = paths.dirname(path);
+    folder !== home && folder !== paths.dirname(folder);
+    folder = paths.dirname(folder)
   ) {
-    folders.push(nodePaths().dirname(folder));
+    folders.push(paths.dirname(folder));
   }
   return folders;
 }
@@ -151,17 +152,17 @@ function foldersAbove(path: string, home: string | undefined): string[] {
 /** The path without symbolic links; that of the folder if the entry does not exist yet. */
 function realPathOf(path: string): string {
   try {
-    return nodeFiles().realpathSync(path);
+    return fs.realpathSync(path);
   } catch {
-    return nodePaths().resolve(nodeFiles().realpathSync(nodePaths().dirname(path)), "new");
+    return paths.resolve(fs.realpathSync(paths.dirname(path)), "new");
   }
 }
 
 /** The user's home from the system's database, as in OpenSSH: `HOME` can be set by anyone who starts the process. */
 function homeOf(user: number): string | undefined {
   try {
-    const { uid, homedir } = requireNode("a file").getBuiltinModule("node:os").userInfo();
-    return uid === user ? nodeFiles().realpathSync(homedir) : undefined;
+    const { uid, homedir } = process.getBuiltinModule("node:os").userInfo();
+    return uid === user ? fs.realpathSync(homedir) : undefined;
   } catch {
     return undefined; // In containers, a user id may have no entry.
   }
@@ -191,7 +192,7 @@ function isPrivateGroup(gid: number, user: number): boolean {
 }
 
 function entriesOf(path: string): string[][] {
-  return nodeFiles()
+  return fs
     .readFileSync(path, "utf8")
     .split("\n")
     .map((line) => line.split(":"));

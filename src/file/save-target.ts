@@ -1,9 +1,9 @@
+import fs from "node:fs";
 import { parse } from "content-disposition";
 import { describeType } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { quotedPath } from "../errors/node-errors.js";
 import { assertKnownKeys } from "../input/assert.js";
-import { nodeFiles } from "../input/require-node.js";
 
 /**
  * Where something is saved. A string is the path of a file if it ends in the extension of such files, and the path of a
@@ -60,12 +60,10 @@ function endsInSlash(path: string): boolean {
 }
 
 function isFolder(path: string): Promise<boolean> {
-  return nodeFiles()
-    .promises.stat(path)
-    .then(
-      (found) => found.isDirectory(),
-      () => false,
-    );
+  return fs.promises.stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 async function fileAt(path: string): Promise<string> {

@@ -1,7 +1,7 @@
+import fs from "node:fs";
+import paths from "node:path";
 import { hasErrorCode } from "../errors/node-errors.js";
-import { nodeFiles, nodePaths, requireNode } from "../input/require-node.js";
 import { randomBytes } from "../runtime/index.js";
-import { nodeProcess } from "../runtime/node-process.js";
 
 /**
  * Chooses the name of a temporary file. On Linux the name identifies the thread that writes the file: see {@link threadMark}.
@@ -74,19 +74,15 @@ export async function threadState(mark: string): Promise<ThreadState> {
  * @param folder the folder in which files are saved; if it cannot be read, nothing is done
  */
 export async function sweepTemporary(folder: string): Promise<void> {
-  for (const name of await nodeFiles()
-    .promises.readdir(folder)
-    .catch(() => [])) {
+  for (const name of await fs.promises.readdir(folder).catch(() => [])) {
     const [, mark] = /^\.tradewire-([0-9a-f]{16}-\d+-\d+-\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
     if (mark !== undefined && (await threadState(mark)) === "ended") {
-      await nodeFiles()
-        .promises.rm(nodePaths().join(folder, name), { recursive: true })
-        .catch(() => undefined); // It may belong to another user.
+      await fs.promises.rm(paths.join(folder, name), { recursive: true }).catch(() => undefined); // It may belong to another user.
     }
   }
 }
 
-const isLinux = nodeProcess?.platform === "linux";
+const isLinux = process.platform === "linux";
 /** Replaces an unknown thread and an unknown start time. On Linux no thread has them. */
 const UNKNOWN = "0";
 
@@ -96,7 +92,7 @@ const UNKNOWN = "0";
  */
 function ownThread(): string | undefined {
   try {
-    const [pid, , thread] = nodeFiles().readlinkSync("/proc/thread-self").split("/"); // Not on a thread that reads files.
+    const [pid, , thread] = fs.readlinkSync("/proc/thread-self").split("/"); // Not on a thread that reads files.
     return pid === String(process.pid) ? thread : undefined;
   } catch {
     return undefined;
@@ -106,29 +102,23 @@ function ownThread(): string | undefined {
 /** Identifies the set of processes with distinct ids; `undefined` if the system does not provide it. */
 async function processScope(): Promise<string | undefined> {
   if (process.platform === "darwin" || process.platform === "win32") {
-    const addresses = Object.values(requireNode("a file").getBuiltinModule("node:os").networkInterfaces()).flatMap(
+    const addresses = Object.values(process.getBuiltinModule("node:os").networkInterfaces()).flatMap(
       (all) => all?.map(({ mac }) => mac) ?? [],
     );
-    return hashOf([
-      requireNode("a file").getBuiltinModule("node:os").hostname(),
-      process.platform,
-      ...new Set(addresses.sort()),
-    ]);
+    return hashOf([process.getBuiltinModule("node:os").hostname(), process.platform, ...new Set(addresses.sort())]);
   }
   try {
-    const boot = await nodeFiles().promises.readFile("/proc/sys/kernel/random/boot_id", "utf8");
-    const machine = await nodeFiles()
-      .promises.readFile("/etc/machine-id", "utf8")
-      .catch(() => "");
-    const processes = await nodeFiles().promises.readlink("/proc/self/ns/pid");
-    return hashOf([requireNode("a file").getBuiltinModule("node:os").hostname(), machine, boot, processes]);
+    const boot = await fs.promises.readFile("/proc/sys/kernel/random/boot_id", "utf8");
+    const machine = await fs.promises.readFile("/etc/machine-id", "utf8").catch(() => "");
+    const processes = await fs.promises.readlink("/proc/self/ns/pid");
+    return hashOf([process.getBuiltinModule("node:os").hostname(), machine, boot, processes]);
   } catch {
     return undefined; // Another system.
   }
 }
 
 function hashOf(parts: readonly string[]): string {
-  return requireNode("a file")
+  return process
     .getBuiltinModule("node:crypto")
     .createHash("sha256")
     .update(parts.join("\0"))
@@ -144,14 +134,12 @@ function hashOf(parts: readonly string[]): string {
  * @throws the system's error, for example without free file descriptors
  */
 async function statusOf(of: string): Promise<{ readonly state: string; readonly started: string } | undefined> {
-  const stat = await nodeFiles()
-    .promises.readFile(`/proc/${of}/stat`, "utf8")
-    .catch((reason: unknown) => {
-      if (!hasErrorCode(reason, "ENOENT") && !hasErrorCode(reason, "ESRCH")) {
-        throw reason;
-      }
-      return "";
-    });
+  const stat = await fs.promises.readFile(`/proc/${of}/stat`, "utf8").catch((reason: unknown) => {
+    if (!hasErrorCode(reason, "ENOENT") && !hasErrorCode(reason, "ESRCH")) {
+      throw reason;
+    }
+    return "";
+  });
   // The second field is the program's name, which can contain anything. These are fields 3 and 22 (proc_pid_stat(5)).
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, started] = [fields[0], fields[19]];

@@ -1,7 +1,6 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { CommandError, PolicyError } from "../errors/index.js";
-import { Bytes } from "../runtime/bytes.js";
 import { commandProblems } from "../transaction/check/index.js";
 import { chainIdPrefixOf } from "../transaction/signature.js";
 
@@ -17,14 +16,14 @@ import { chainIdPrefixOf } from "../transaction/signature.js";
  */
 export function readMessage(message: Uint8Array, chainId: string): InputData {
   const prefix = chainIdPrefixOf(chainId);
-  if (!Bytes.from(prefix).equals(message.subarray(0, prefix.length))) {
+  if (!Buffer.from(prefix).equals(message.subarray(0, prefix.length))) {
     const what = `the message does not begin with the chain ID ${chainId}`;
     throw refused("chainId", chainId, what);
   }
   const bytes = message.subarray(prefix.length);
   const inputData = decode(bytes);
   const written = inputData && toBinary(InputDataSchema, inputData, { writeUnknownFields: false });
-  if (inputData === undefined || written === undefined || !Bytes.from(written).equals(bytes)) {
+  if (inputData === undefined || written === undefined || !Buffer.from(written).equals(bytes)) {
     throw refused("message", "", "the message is not input data, or has fields that this version does not know");
   }
   const { command, nonce, blockHeight } = inputData;

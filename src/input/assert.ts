@@ -1,6 +1,5 @@
 import { RequestError } from "../errors/error-classes.js";
 import { closestName, describeType, quoted, truncate } from "../errors/error-text.js";
-import { Bytes } from "../runtime/bytes.js";
 
 // Checks of arguments, for callers in plain JavaScript. They run on every call and in entries that do not load Zod, so
 // they are plain functions: each costs a small part of a microsecond. What is read once, such as a configuration or the
@@ -228,13 +227,13 @@ export function isIntegerIn(value: unknown, min: number, max: number): value is 
  * @returns the same bytes, not copied
  * @throws {@link RequestError} if the chunk is not bytes
  */
-export function parseChunk(name: string, chunk: unknown): Bytes {
+export function parseChunk(name: string, chunk: unknown): Buffer {
   if (!ArrayBuffer.isView(chunk)) {
     throw new RequestError(`${name} must contain bytes (got ${describeType(chunk)})`, {
       advice: "Open the stream without an encoding.",
     });
   }
-  return Bytes.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
 /** The maximum length of a chain's identifier, as in the network's consensus layer. */

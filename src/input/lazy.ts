@@ -1,7 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { FileError, TradewireError } from "../errors/error-classes.js";
 import { errorCodes, isError } from "../errors/node-errors.js";
-import { nodeProcess } from "../runtime/node-process.js";
 
 /** How many more files than now may be open while code is loaded: those that a module imports are read at the same time. */
 const MAX_OPEN = 32;
@@ -50,11 +49,8 @@ async function loadCode<T>(load: () => Promise<T>): Promise<T> {
  * may start then.
  */
 function requireDescriptors(): void {
-  if (nodeProcess === undefined) {
-    return; // Browsers load over the network.
-  }
-  const { openSync, closeSync } = nodeProcess.getBuiltinModule("node:fs");
-  const { devNull } = nodeProcess.getBuiltinModule("node:os");
+  const { openSync, closeSync } = process.getBuiltinModule("node:fs");
+  const { devNull } = process.getBuiltinModule("node:os");
   const opened: number[] = [];
   try {
     while (opened.length < MAX_OPEN) {

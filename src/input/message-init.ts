@@ -2,7 +2,6 @@ import { type DescEnum, type DescField, type DescMessage, type DescOneof, Scalar
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { closestName, quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
-import { isBytes } from "../runtime/bytes.js";
 import {
   assertObject,
   invalidTypeError,
@@ -11,6 +10,7 @@ import {
   isOfEveryObject,
   unknownKeyError,
 } from "./assert.js";
+import { isBytes } from "./is-bytes.js";
 
 /**
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum

@@ -1,12 +1,11 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { NodeError } from "../errors/index.js";
 import { parseChunk } from "../input/assert.js";
-import { Bytes } from "../runtime/bytes.js";
 import { parseErrorObject } from "./envelope.js";
 import { decodeUtf8, isJsonObject } from "./json-values.js";
 
 /** The start of a gateway's error object. */
-const ERROR_START = Bytes.from('{"error":');
+const ERROR_START = Buffer.from('{"error":');
 const [BRACE = 0] = ERROR_START;
 /** The bytes to search for: in random bytes, Node's search takes ten times as long for more than 6 bytes. */
 const SEARCHED = ERROR_START.subarray(0, 6);
@@ -41,7 +40,7 @@ export interface ErrorTail {
  * @returns the detector, to which all bytes of the body must be pushed
  */
 export function createErrorTail(): ErrorTail {
-  let buffer = Bytes.alloc(0);
+  let buffer = Buffer.alloc(0);
   // The range of the buffered bytes. They start with ERROR_START, or are a prefix of it.
   let start = 0;
   let end = 0;
@@ -49,7 +48,7 @@ export function createErrorTail(): ErrorTail {
   function append(bytes: Uint8Array): void {
     if (end + bytes.length > buffer.length) {
       const size = end - start + bytes.length;
-      const larger = size * 2 > buffer.length ? Bytes.allocUnsafe(size * 2) : buffer;
+      const larger = size * 2 > buffer.length ? Buffer.allocUnsafe(size * 2) : buffer;
       buffer.copy(larger, 0, start, end);
       buffer = larger;
       end -= start;
@@ -60,14 +59,14 @@ export function createErrorTail(): ErrorTail {
   }
 
   /** Removes and returns the first buffered bytes. */
-  function release(size: number): Bytes {
-    const bytes = Bytes.from(buffer.subarray(start, start + size));
+  function release(size: number): Buffer {
+    const bytes = Buffer.from(buffer.subarray(start, start + size));
     start += size;
     return bytes;
   }
 
   /** Releases possible starts that are followed by more bytes than an error has. */
-  function* releaseTooLong(): Generator<Bytes> {
+  function* releaseTooLong(): Generator<Buffer> {
     while (end - start > MAX_ERROR_SIZE) {
       const buffered = buffer.subarray(start, end);
       const next = nextStart(buffered, 1);
@@ -76,10 +75,10 @@ export function createErrorTail(): ErrorTail {
   }
 
   /** Releases the bytes that are certainly data, and buffers the others. */
-  function* free(bytes: Bytes): Generator<Uint8Array> {
+  function* free(bytes: Buffer): Generator<Uint8Array> {
     let rest = bytes;
     if (end - start < ERROR_START.length) {
-      rest = end === start ? bytes : Bytes.concat([release(end - start), bytes]);
+      rest = end === start ? bytes : Buffer.concat([release(end - start), bytes]);
     } else {
       const fitting = jsonSize(rest);
       append(rest.subarray(0, fitting));
@@ -114,7 +113,7 @@ export function createErrorTail(): ErrorTail {
       }
       const parts = [...free(view)].filter(({ length }) => length > 0);
       const [only] = parts;
-      return parts.length === 1 && only !== undefined ? only : Bytes.concat(parts);
+      return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
     },
     finish() {
       const buffered = release(end - start);
@@ -163,7 +162,7 @@ function parseError(bytes: Uint8Array): NodeError | undefined {
 }
 
 /** Returns the position of the next start of an error object, at `from` or later; -1 if there is none. */
-function nextStart(bytes: Bytes, from: number): number {
+function nextStart(bytes: Buffer, from: number): number {
   let at = bytes.indexOf(SEARCHED, from);
   while (at !== -1 && !bytes.subarray(at, at + ERROR_START.length).equals(ERROR_START)) {
     at = bytes.indexOf(SEARCHED, at + 1);
@@ -172,14 +171,14 @@ function nextStart(bytes: Bytes, from: number): number {
 }
 
 /** Returns the number of last bytes that are a prefix of the start of an error object. Only its first byte is a brace. */
-function partialStartSize(bytes: Bytes): number {
+function partialStartSize(bytes: Buffer): number {
   const last = bytes.subarray(1 - ERROR_START.length);
   const at = last.lastIndexOf(BRACE);
   return at !== -1 && last.subarray(at).equals(ERROR_START.subarray(0, last.length - at)) ? last.length - at : 0;
 }
 
 /** Returns the number of first bytes that JSON can contain: no control characters but whitespace. */
-function jsonSize(bytes: Bytes): number {
+function jsonSize(bytes: Buffer): number {
   let at = 0;
   for (const byte of bytes) {
     if (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) {

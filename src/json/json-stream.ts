@@ -2,7 +2,6 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { messageTooLarge, responseError } from "../errors/call-errors.js";
 import { ProtocolError } from "../errors/index.js";
 import { parseChunk } from "../input/assert.js";
-import { Bytes } from "../runtime/bytes.js";
 import { parseJson } from "./answer-size.js";
 import { createByteAccumulator } from "./byte-accumulator.js";
 import { isJsonObject, MAX_DEPTH } from "./json-values.js";
@@ -13,12 +12,12 @@ const OPEN_OBJECT = 0x7b;
 const OPEN = new Set([OPEN_OBJECT, 0x5b]);
 const CLOSE = new Set([0x7d, 0x5d]);
 /** The byte order mark of UTF-8, which a stream may begin with. */
-const MARK = Bytes.of(0xef, 0xbb, 0xbf);
-const WHITESPACE = new Set(Bytes.from(" \t\n\r"));
+const MARK = Buffer.of(0xef, 0xbb, 0xbf);
+const WHITESPACE = new Set(Buffer.from(" \t\n\r"));
 /** The first bytes of JSON values. */
-const VALUE_START = new Set(Bytes.from('{["-0123456789tfn'));
+const VALUE_START = new Set(Buffer.from('{["-0123456789tfn'));
 /** The bytes that end a number, `true`, `false` or `null`. */
-const SCALAR_END = new Set(Bytes.from(" \t\n\r,]"));
+const SCALAR_END = new Set(Buffer.from(" \t\n\r,]"));
 
 /** The form of a stream of JSON values. */
 export interface StreamForm {
@@ -66,7 +65,7 @@ export async function* parseJsonObjects(
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   const json = parse(bytes, "object", bytes.length);
   if (!isJsonObject(json)) {
-    const chunk = Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     throw malformed(`expected a JSON object, but found ${quote(chunk, 0)}`);
   }
   return json;
@@ -137,7 +136,7 @@ export async function* parseJsonValues(
 }
 
 /** Scans a value to its end, or to the end of the chunk. Returns the position after the value's bytes. */
-function scan(value: OpenValue, chunk: Bytes, from: number, offset: number): number {
+function scan(value: OpenValue, chunk: Buffer, from: number, offset: number): number {
   let at = from;
   while (at < chunk.length && !value.ended) {
     const byte = chunk[at] as number;
@@ -167,7 +166,7 @@ function scan(value: OpenValue, chunk: Bytes, from: number, offset: number): num
   return at;
 }
 
-function scanString(value: OpenValue, chunk: Bytes, at: number): number {
+function scanString(value: OpenValue, chunk: Buffer, at: number): number {
   if (value.escaped) {
     value.escaped = false;
     return at + 1;
@@ -181,7 +180,7 @@ function scanString(value: OpenValue, chunk: Bytes, at: number): number {
 }
 
 /** Returns the number of backslashes directly before `end`, but not before `from`. */
-function backslashesBefore(chunk: Bytes, from: number, end: number): number {
+function backslashesBefore(chunk: Buffer, from: number, end: number): number {
   let at = end;
   while (at > from && chunk[at - 1] === BACKSLASH) {
     at -= 1;
@@ -199,7 +198,7 @@ function parse(bytes: Uint8Array, noun: string, end: number): JsonValue {
   }
 }
 
-function quote(chunk: Bytes, at: number): string {
+function quote(chunk: Buffer, at: number): string {
   return JSON.stringify(chunk.subarray(at, at + 24).toString("latin1"));
 }
 

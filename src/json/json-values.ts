@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { Bytes, isBytes } from "../runtime/bytes.js";
+import { isBytes } from "../input/is-bytes.js";
 
 /** The maximum depth of JSON: that of a Protobuf message. */
 export const MAX_DEPTH = 100;
@@ -39,7 +39,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
     return undefined;
   }
-  const bytes = Bytes.from(text, "base64");
+  const bytes = Buffer.from(text, "base64");
   // The unused bits before padding must be zero: only then does the last group encode to the same text.
   const lastGroup = bytes.subarray(Math.max(bytes.length - 1 - ((bytes.length - 1) % 3), 0));
   return text.endsWith(lastGroup.toString("base64")) ? bytes : undefined;

@@ -1,7 +1,5 @@
 import type { Socket, TcpNetConnectOpts } from "node:net";
 import type { ConnectionOptions as TlsOptions } from "node:tls";
-import { Bytes } from "./bytes.js";
-import { nodeProcess } from "./node-process.js";
 
 /**
  * Returns the time of a monotonic clock, for durations and deadlines.
@@ -170,8 +168,8 @@ export function fillRandom<T extends Uint8Array>(bytes: T): T {
  * @param size the number of bytes
  * @returns the bytes
  */
-export function randomBytes(size: number): Bytes {
-  return fillRandom(Bytes.alloc(size));
+export function randomBytes(size: number): Buffer {
+  return fillRandom(Buffer.alloc(size));
 }
 
 /**
@@ -233,13 +231,6 @@ export interface Runtime {
   connect(options: ConnectionOptions): Socket;
 }
 
-/** Lets the process exit while a timer is pending. In browsers a timer is a number. */
-function unref(timer: NodeJS.Timeout | number): void {
-  if (typeof timer === "object") {
-    timer.unref();
-  }
-}
-
 /** The runtime of Node. Globals are looked up at each call, so that fake timers which replace them take effect. */
 export const nodeRuntime: Runtime = {
   monotonicMs: () => performance.now(),
@@ -247,33 +238,25 @@ export const nodeRuntime: Runtime = {
   startTimer(callback, ms, options) {
     const timer = setTimeout(callback, ms);
     if (options?.ref === false) {
-      unref(timer);
+      timer.unref();
     }
     return () => clearTimeout(timer);
   },
   startInterval(callback, ms, options) {
     const timer = setInterval(callback, ms);
     if (options?.ref === false) {
-      unref(timer);
+      timer.unref();
     }
     return () => clearInterval(timer);
   },
   startImmediate(callback) {
-    if (nodeProcess === undefined) {
-      const timer = setTimeout(callback, 0);
-      return () => clearTimeout(timer);
-    }
     const immediate = setImmediate(callback);
     return () => clearImmediate(immediate);
   },
   randomFraction: () => Math.random(),
   // Static imports would always load the modules, and Web Crypto takes three times as long to load.
   fillRandom(bytes) {
-    if (nodeProcess === undefined) {
-      crypto.getRandomValues(bytes);
-    } else {
-      nodeProcess.getBuiltinModule("node:crypto").randomFillSync(bytes);
-    }
+    process.getBuiltinModule("node:crypto").randomFillSync(bytes);
   },
   connect: ({ tls, ...server }) =>
     tls === undefined

@@ -2,8 +2,8 @@ import type { KillOptions } from "../guard/guard.js";
 import { KILL_MS } from "../guard/guard-types.js";
 import { GUARD_MODES, type GuardMode } from "../guard/policy.js";
 import { assertKnownKeys, invalidTypeError, invalidValueError, isIntegerIn, parseSignal } from "../input/assert.js";
+import { isBytes } from "../input/is-bytes.js";
 import { withSnapshots } from "../input/snapshot.js";
-import { Bytes, isBytes } from "../runtime/bytes.js";
 import { MAX_TIMER_MS } from "../runtime/index.js";
 import { decodeHex } from "../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
@@ -52,7 +52,7 @@ export async function openRemoteSigner(
       if (!isBytes(message)) {
         throw invalidTypeError("message", message, "the bytes to sign");
       }
-      const body = { publicKey, message: Bytes.from(message).toString("base64") };
+      const body = { publicKey, message: Buffer.from(message).toString("base64") };
       const { signature } = await send(PATHS.sign, body, responses.sign, limits);
       return decodeHex(signature, SIGNATURE_BYTES) ?? new Uint8Array(); // The schema has checked the digits.
     },

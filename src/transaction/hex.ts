@@ -1,5 +1,3 @@
-import { Bytes } from "../runtime/bytes.js";
-
 /**
  * Encodes bytes as hex.
  *
@@ -7,7 +5,7 @@ import { Bytes } from "../runtime/bytes.js";
  * @returns two hex digits per byte, in lower case
  */
 export function encodeHex(bytes: Uint8Array): string {
-  return Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
 /**
@@ -18,5 +16,7 @@ export function encodeHex(bytes: Uint8Array): string {
  * @returns the bytes; `undefined` if the text is not exactly so many hex digits
  */
 export function decodeHex(text: string, length: number): Uint8Array | undefined {
-  return text.length === 2 * length && /^[0-9a-f]*$/i.test(text) ? Uint8Array.from(Bytes.from(text, "hex")) : undefined;
+  return text.length === 2 * length && /^[0-9a-f]*$/i.test(text)
+    ? Uint8Array.from(Buffer.from(text, "hex"))
+    : undefined;
 }

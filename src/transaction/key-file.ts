@@ -1,11 +1,10 @@
 import type { Stats } from "node:fs";
+import fs from "node:fs";
 import { Code } from "@connectrpc/connect";
 import { FileError } from "../errors/index.js";
 import { fileError, shownPath } from "../errors/node-errors.js";
 import { currentUser, entryExposure, pathExposure } from "../file/exposure.js";
 import { assertText } from "../input/assert.js";
-import { nodeFiles } from "../input/require-node.js";
-import { Bytes } from "../runtime/bytes.js";
 import { fillRandom } from "../runtime/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
@@ -31,7 +30,7 @@ const OF_OTHERS = 0o077;
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
   assertText("the path of the key file", path, "trading.key");
   const seed = fillRandom(secretBytes(SEED_BYTES));
-  const text = Bytes.alloc(FILE_BYTES).fill(LINE_END);
+  const text = Buffer.alloc(FILE_BYTES).fill(LINE_END);
   seed.forEach((byte, index) => {
     text[2 * index] = digit(byte >> 4);
     text[2 * index + 1] = digit(byte & 15);
@@ -39,7 +38,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
   let isMade = false;
   try {
     requirePrivateFolders(path);
-    await using file = await nodeFiles().promises.open(path, "wx", 0o600);
+    await using file = await fs.promises.open(path, "wx", 0o600);
     isMade = true;
     await file.writeFile(text);
     await file.sync();
@@ -47,9 +46,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
     return { publicKey: signer.publicKey };
   } catch (reason) {
     if (isMade) {
-      await nodeFiles()
-        .promises.rm(path)
-        .catch(() => undefined); // The first error is reported.
+      await fs.promises.rm(path).catch(() => undefined); // The first error is reported.
     }
     throw reason instanceof FileError ? reason : fileError(reason, path, ADVICE);
   } finally {
@@ -92,11 +89,11 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
 
 /** Reads a key file as bytes, because a string cannot be wiped. */
 async function readKeyFile(path: string): Promise<SeedSigner> {
-  const text = Bytes.alloc(FILE_BYTES + 2);
+  const text = Buffer.alloc(FILE_BYTES + 2);
   const seed = secretBytes(SEED_BYTES);
   try {
     // Without O_NONBLOCK, the opening of a pipe waits for a writer, and no signal ends that wait.
-    const { constants, promises } = nodeFiles();
+    const { constants, promises } = fs;
     await using file = await promises.open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     requirePrivate(path, await file.stat());
     const { bytesRead } = await file.read(text, 0, text.length, 0);
@@ -177,7 +174,7 @@ function refusal(path: string, what: string, options: { readonly code: Code; rea
 
 /** Reads 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */
 function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
-  if (!/^(\r?\n)?$/.test(Bytes.from(text.subarray(2 * SEED_BYTES)).toString("latin1"))) {
+  if (!/^(\r?\n)?$/.test(Buffer.from(text.subarray(2 * SEED_BYTES)).toString("latin1"))) {
     return false;
   }
   for (const index of seed.keys()) {

@@ -2,7 +2,7 @@ import { RequestError } from "../errors/index.js";
 import { assertKnownKeys, assertString, invalidValueError } from "../input/assert.js";
 import { lazily } from "../input/lazy.js";
 import { snapshot } from "../input/snapshot.js";
-import { hmacSha512 } from "./node-crypto.js";
+import { hmacSha512 } from "./crypto.js";
 import { loadCurve, SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
 /** Which key of a mnemonic to use. */

@@ -1,9 +1,7 @@
+import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { nonceSearch } from "../../gen/wasm/nonce-search.js";
-import { CanceledError } from "../errors/index.js";
-import { Bytes } from "../runtime/bytes.js";
-import { type StopTimer, startTimer, yieldToEventLoop } from "../runtime/index.js";
-import { nodeProcess } from "../runtime/node-process.js";
+import { type StopTimer, startTimer } from "../runtime/index.js";
 import { raceAbort } from "../signal/abort.js";
 
 /** The part of WebAssembly's interface that is needed here. The types of Node do not declare it. */
@@ -35,15 +33,6 @@ export const PREFIX_CAPACITY = 32_768;
 /** One more than the largest nonce. */
 export const NONCE_END = 2n ** 64n;
 
-/**
- * Returns how many threads of the process can run concurrently.
- *
- * @returns the number; 1 in browsers, where the calling thread searches
- */
-export function availableParallelism(): number {
-  return nodeProcess?.getBuiltinModule("node:os").availableParallelism() ?? 1;
-}
-
 /** Compiled when first needed. Threads are given this module, so that they share its machine code. */
 let compiled: object | undefined;
 
@@ -53,7 +42,7 @@ let compiled: object | undefined;
  * @returns the WebAssembly module, which threads can share
  */
 export function nonceSearchModule(): object {
-  compiled ??= new WebAssembly.Module(Bytes.from(nonceSearch, "base64"));
+  compiled ??= new WebAssembly.Module(Buffer.from(nonceSearch, "base64"));
   return compiled;
 }
 
@@ -153,8 +142,7 @@ const threads: Thread[] = [];
 let lastId = 0;
 
 /**
- * Searches all nonces from `search.first` on, in threads that are started when first needed. In browsers the calling
- * thread searches, and yields to the event loop every few milliseconds.
+ * Searches all nonces from `search.first` on, in threads that are started when first needed.
  *
  * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
  * @param count the number of threads
@@ -168,10 +156,7 @@ export async function searchNoncesInThreads(
   count: number,
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
-  const threadModule = nodeProcess?.getBuiltinModule("node:worker_threads");
-  if (threadModule === undefined) {
-    return searchNoncesByTurns(search, signal);
-  }
+  const threadModule = process.getBuiltinModule("node:worker_threads");
   const blocks = new BigUint64Array(new SharedArrayBuffer(16));
   blocks[END] = (NONCE_END - search.first) / BLOCK_SIZE + 1n; // The last one has fewer nonces, or none.
   const job = { ...search, id: ++lastId, blocks };
@@ -186,23 +171,6 @@ export async function searchNoncesInThreads(
   } finally {
     Atomics.store(blocks, END, 0n);
   }
-}
-
-/** How many nonces the calling thread tries between events. They take about 16 milliseconds. */
-const TURN = 65_536;
-
-async function searchNoncesByTurns(search: NonceSearch, signal: AbortSignal | undefined): Promise<bigint | undefined> {
-  for (let { first } = search; first < NONCE_END; first += BigInt(TURN)) {
-    await yieldToEventLoop();
-    if (signal?.aborted === true) {
-      throw new CanceledError({ cause: signal.reason });
-    }
-    const nonce = searchNonces({ ...search, first }, TURN);
-    if (nonce !== undefined) {
-      return nonce;
-    }
-  }
-  return undefined;
 }
 
 /**

@@ -1,15 +1,10 @@
+import { availableParallelism } from "node:os";
 import { CanceledError, RequestError } from "../errors/index.js";
 import { assertObject, invalidValueError } from "../input/assert.js";
 import { snapshot } from "../input/snapshot.js";
+import { sha3 } from "./crypto.js";
 import { encodeHex } from "./hex.js";
-import { sha3 } from "./node-crypto.js";
-import {
-  availableParallelism,
-  NONCE_END,
-  PREFIX_CAPACITY,
-  searchNonces,
-  searchNoncesInThreads,
-} from "./proof-of-work-search.js";
+import { NONCE_END, PREFIX_CAPACITY, searchNonces, searchNoncesInThreads } from "./proof-of-work-search.js";
 
 /** The known hash functions of proofs of work. `sha3_24_rounds` is plain SHA3-256. */
 const HASH_FUNCTIONS = ["sha3_24_rounds"];

@@ -2,9 +2,9 @@ import { type Transaction, TxVersion } from "../../gen/client/vega/commands/v1/t
 import { quoted } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { assertString, invalidTypeError } from "../input/assert.js";
-import { Bytes, isBytes } from "../runtime/bytes.js";
+import { isBytes } from "../input/is-bytes.js";
+import { sha3, verifyEd25519 } from "./crypto.js";
 import { decodeHex } from "./hex.js";
-import { sha3, verifyEd25519 } from "./node-crypto.js";
 
 /** The algorithm of signatures, `tx.signature.algo`. */
 export const SIGNATURE_ALGORITHM = "vega/ed25519";
@@ -39,7 +39,7 @@ const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
  * @returns the chain's identifier and the zero byte; empty if there is none
  */
 export function submittedPrefix(inputData: Uint8Array): string {
-  const [prefix = ""] = PREFIX.exec(Bytes.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
+  const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
   return prefix;
 }
 

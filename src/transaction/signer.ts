@@ -2,9 +2,8 @@ import { RequestError } from "../errors/index.js";
 import { shownPath } from "../errors/node-errors.js";
 import { assertObject, assertString, invalidTypeError } from "../input/assert.js";
 import { lazily, startLoading } from "../input/lazy.js";
-import { requireNode } from "../input/require-node.js";
+import { publicKeyOf } from "./crypto.js";
 import { decodeHex, encodeHex } from "./hex.js";
-import { publicKeyOf } from "./node-crypto.js";
 import { digestOf } from "./signature.js";
 
 /** Signs messages with a key in memory, a key file, a hardware device or a remote service. */
@@ -117,10 +116,7 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
  * @example
  * using signer = signerFromEnvironment("TRADING_SEED");
  */
-export function signerFromEnvironment(
-  name: string,
-  environment: NodeJS.ProcessEnv = requireNode("an environment variable").env,
-): SeedSigner {
+export function signerFromEnvironment(name: string, environment: NodeJS.ProcessEnv = process.env): SeedSigner {
   assertString("the name of the environment variable", name);
   assertObject("environment", environment);
   const text = environment[name];

@@ -1,9 +1,8 @@
 import { create, isMessage, toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { invalidTypeError } from "../input/assert.js";
-import { Bytes } from "../runtime/bytes.js";
+import { sha256 } from "./crypto.js";
 import { encodeHex } from "./hex.js";
-import { sha256 } from "./node-crypto.js";
 
 /**
  * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
@@ -16,7 +15,7 @@ import { sha256 } from "./node-crypto.js";
 export function networkBytes(transaction: Transaction): Uint8Array {
   const { from, $unknown: unknown = [] } = transaction;
   const plain = { ...transaction, from: { case: undefined }, $unknown: [] };
-  return Bytes.concat([
+  return Buffer.concat([
     toBinary(TransactionSchema, plain),
     toBinary(TransactionSchema, create(TransactionSchema, { from })),
     toBinary(TransactionSchema, { ...create(TransactionSchema), $unknown: unknown }),

@@ -2,7 +2,6 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { assertChainId, assertObject, invalidTypeError } from "../input/assert.js";
-import { Bytes } from "../runtime/bytes.js";
 import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import type { BlockTask } from "./proof-of-work.js";
@@ -142,7 +141,7 @@ function readInputData(
     return { problems: [] }; // The form of the input data depends on the version.
   }
   const prefix = chainIdPrefixOf(chainId);
-  const isPrefixed = Bytes.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
+  const isPrefixed = Buffer.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
   const mustBePrefixed = tx.version === TxVersion.V3 && chainIdPrefix !== "signature-only";
   if (isPrefixed !== mustBePrefixed) {
     const rule = mustBePrefixed ? "must begin" : "must not begin, as it is submitted,";

@@ -1,5 +1,4 @@
 import { ProtocolError } from "../errors/index.js";
-import { Bytes } from "../runtime/bytes.js";
 import {
   END_RECORD,
   END_RECORD_SIZE,
@@ -76,7 +75,7 @@ export function createArchiveEnd(): ArchiveEnd {
   let trailingSize = 0;
 
   /** Searches for a complete end record. */
-  function search(view: Bytes, viewStart: number, from: number): void {
+  function search(view: Buffer, viewStart: number, from: number): void {
     const zip64RecordBefore = lastBefore(view, signatureBytes(ZIP64_END_RECORD));
     for (let at = view.indexOf(SIGNATURE, Math.max(from, 0)); at !== -1; at = view.indexOf(SIGNATURE, at + 1)) {
       if (at + END_RECORD_SIZE > view.length) {
@@ -92,7 +91,7 @@ export function createArchiveEnd(): ArchiveEnd {
   }
 
   /** Searches the next chunk, which begins at `start`, for the end record. */
-  function searchChunk(chunk: Bytes, start: number): EndState {
+  function searchChunk(chunk: Buffer, start: number): EndState {
     // A record may begin before this chunk, or depend on bytes before it, so both are searched together.
     const first = chunk.subarray(0, LOOK_BACK);
     const isLarge = chunk.length > LOOK_BACK;
@@ -112,7 +111,7 @@ export function createArchiveEnd(): ArchiveEnd {
       const start = position;
       position += bytes.length;
       const now =
-        state.kind === "found" ? state : searchChunk(Bytes.from(bytes.buffer, bytes.byteOffset, bytes.length), start);
+        state.kind === "found" ? state : searchChunk(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), start);
       if (now.kind === "searching") {
         return bytes;
       }
@@ -120,15 +119,15 @@ export function createArchiveEnd(): ArchiveEnd {
       const rest = bytes.subarray(archiveSize);
       trailingSize += rest.length;
       if (trailingSize > MAX_TRAILING) {
-        throw followed(Bytes.concat([...trailingChunks, rest]), `more than ${MAX_TRAILING} bytes follow`);
+        throw followed(Buffer.concat([...trailingChunks, rest]), `more than ${MAX_TRAILING} bytes follow`);
       }
-      trailingChunks.push(Bytes.from(rest)); // A copy, which slice() of a Buffer does not make.
+      trailingChunks.push(Buffer.from(rest)); // A copy, which slice() of a Buffer does not make.
       return bytes.subarray(0, archiveSize);
     },
     get trailingSize() {
       return trailingSize;
     },
-    trailing: () => Bytes.concat(trailingChunks),
+    trailing: () => Buffer.concat(trailingChunks),
     finish() {
       if (state.kind === "found" && position >= state.end) {
         return;
@@ -148,17 +147,17 @@ export function createArchiveEnd(): ArchiveEnd {
 /** Retains the last bytes of a stream, at least {@link LOOK_BACK} of them. */
 interface RecentBytes {
   /** Returns up to `size` of the last bytes. */
-  last(size: number): Bytes;
+  last(size: number): Buffer;
   /** Appends up to {@link LOOK_BACK} bytes. Returns the retained bytes, which end with them. */
-  append(bytes: Bytes): Bytes;
+  append(bytes: Buffer): Buffer;
   /** Retains a chunk of more than {@link LOOK_BACK} bytes instead. Its end is copied only if more bytes are appended. */
-  replace(chunk: Bytes): void;
+  replace(chunk: Buffer): void;
 }
 
 function createRecentBytes(): RecentBytes {
-  const window = Bytes.alloc(WINDOW_SIZE);
+  const window = Buffer.alloc(WINDOW_SIZE);
   let filled = 0;
-  let large: Bytes | undefined;
+  let large: Buffer | undefined;
   return {
     last: (size) => (large ?? window.subarray(0, filled)).subarray(-size),
     append(bytes) {
@@ -180,8 +179,8 @@ function createRecentBytes(): RecentBytes {
 }
 
 /** Whether an end record begins in the last bytes, where it was incomplete, or in the bytes that follow them. */
-function mayBeginRecord(last: Bytes, bytes: Bytes): boolean {
-  return bytes.indexOf(SIGNATURE) !== -1 || Bytes.concat([last, bytes.subarray(0, 3)]).indexOf(SIGNATURE) !== -1;
+function mayBeginRecord(last: Buffer, bytes: Buffer): boolean {
+  return bytes.indexOf(SIGNATURE) !== -1 || Buffer.concat([last, bytes.subarray(0, 3)]).indexOf(SIGNATURE) !== -1;
 }
 
 interface EndRecord {
@@ -196,7 +195,7 @@ interface EndRecord {
 type LastBefore = (limit: number) => number;
 
 /** Searches from the front, for increasing limits: searching back from each would take quadratic time. */
-function lastBefore(view: Bytes, signature: Bytes): LastBefore {
+function lastBefore(view: Buffer, signature: Buffer): LastBefore {
   let last = -1;
   let next: number | undefined;
   return (limit) => {
@@ -209,7 +208,7 @@ function lastBefore(view: Bytes, signature: Bytes): LastBefore {
   };
 }
 
-function readEndRecord(view: Bytes, at: number, viewStart: number, zip64RecordBefore: LastBefore): EndRecord {
+function readEndRecord(view: Buffer, at: number, viewStart: number, zip64RecordBefore: LastBefore): EndRecord {
   const start = viewStart + at;
   return {
     start,
@@ -220,7 +219,7 @@ function readEndRecord(view: Bytes, at: number, viewStart: number, zip64RecordBe
 }
 
 /** Where ZIP64's records, if they directly precede the end record at `at`, place that record. */
-function zip64ExpectedStart(view: Bytes, at: number, zip64RecordBefore: LastBefore): number | undefined {
+function zip64ExpectedStart(view: Buffer, at: number, zip64RecordBefore: LastBefore): number | undefined {
   const locator = at - ZIP64_LOCATOR_SIZE;
   if (locator < ZIP64_END_RECORD_SIZE || view.readUInt32LE(locator) !== ZIP64_LOCATOR) {
     return undefined;
@@ -248,7 +247,7 @@ export function checkEnd(end: ArchiveEnd): void {
 }
 
 function followed(trailing: Uint8Array, bytes: string): ProtocolError {
-  const quote = JSON.stringify(Bytes.from(trailing.subarray(0, 60)).toString("latin1"));
+  const quote = JSON.stringify(Buffer.from(trailing.subarray(0, 60)).toString("latin1"));
   return new ProtocolError(`${bytes} the archive's end: ${quote}`, {
     advice:
       "Rows may be missing. A gateway that adds a line feed after each chunk causes this: use gRPC, or fix the gateway.",

@@ -1,8 +1,8 @@
+import fs from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { fileError, READ_ADVICE } from "../errors/node-errors.js";
-import { nodeFiles, requireNode } from "../input/require-node.js";
-import { Bytes, isBytes } from "../runtime/bytes.js";
+import { isBytes } from "../input/is-bytes.js";
 import { tooLarge } from "./zip-format.js";
 
 const READ_SIZE = 256 * 1024;
@@ -26,7 +26,7 @@ export interface Seekable extends RandomAccess {
  * @returns the archive
  */
 export function inMemory(archive: Uint8Array): Seekable {
-  const bytes = Bytes.from(archive.buffer, archive.byteOffset, archive.length);
+  const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
   return {
     size: bytes.length,
     read: async (position, length) => {
@@ -88,10 +88,10 @@ export interface OpenFile extends AsyncDisposable {
  * @throws {@link FileError} if the file cannot be read or is a folder
  */
 export async function openFile(path: string): Promise<OpenFile> {
-  if ((await withFileErrors(path, nodeFiles().promises.stat(path))).isFIFO()) {
+  if ((await withFileErrors(path, fs.promises.stat(path))).isFIFO()) {
     return openNamedPipe(path);
   }
-  const file = await withFileErrors(path, nodeFiles().promises.open(path));
+  const file = await withFileErrors(path, fs.promises.open(path));
   const close = () => file.close().catch(() => undefined);
   try {
     const stats = await withFileErrors(path, file.stat());
@@ -136,7 +136,7 @@ function seekableFile(file: FileHandle, size: number, path: string): Seekable {
       if (position < 0 || position + length > size) {
         throw outOfRange();
       }
-      const buffer = Bytes.alloc(length);
+      const buffer = Buffer.alloc(length);
       let read = 0;
       while (read < length) {
         const { bytesRead } = await withFileErrors(path, file.read(buffer, read, length - read, position + read));
@@ -178,7 +178,7 @@ function outOfRange(): Error {
   return new Error("the position of a record is outside the archive");
 }
 
-/** Bytes that can be read at any position. */
+/** Buffer that can be read at any position. */
 export interface RandomAccess {
   readonly size: number;
   /**
@@ -189,7 +189,7 @@ export interface RandomAccess {
    * @returns exactly `length` bytes
    * @throws if fewer bytes are available
    */
-  read(position: number, length: number): Promise<Bytes>;
+  read(position: number, length: number): Promise<Buffer>;
 }
 
 /**
@@ -203,8 +203,8 @@ export interface RandomAccess {
 export function openPipe(path: string): Socket {
   try {
     // Without O_NONBLOCK, opening the pipe waits for a writer.
-    const fd = nodeFiles().openSync(path, nodeFiles().constants.O_RDONLY | (nodeFiles().constants.O_NONBLOCK ?? 0));
-    return new (requireNode("a pipe").getBuiltinModule("node:net").Socket)({ fd, readable: true, writable: false });
+    const fd = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    return new (process.getBuiltinModule("node:net").Socket)({ fd, readable: true, writable: false });
   } catch (reason) {
     throw fileError(reason, path, READ_ADVICE);
   }
@@ -245,7 +245,7 @@ export function createTail(): Tail {
       }
     },
     bytes() {
-      const tail = Bytes.concat(chunks);
+      const tail = Buffer.concat(chunks);
       const start = size - tail.length;
       return {
         size,

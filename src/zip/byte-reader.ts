@@ -1,5 +1,4 @@
 import { CanceledError } from "../errors/index.js";
-import { Bytes } from "../runtime/bytes.js";
 import { raceAbort } from "../signal/abort.js";
 
 /** Reads a stream of bytes, which may be split anywhere, in parts. */
@@ -12,26 +11,26 @@ export interface ByteReader {
    * @param size number of bytes that are needed
    * @returns at least `size` bytes, or fewer if the stream ends before
    */
-  peek(size: number): Promise<Bytes>;
+  peek(size: number): Promise<Buffer>;
   /**
    * Consumes bytes that `peek` has returned.
    *
    * @param size number of bytes
    * @returns the bytes
    */
-  take(size: number): Bytes;
+  take(size: number): Buffer;
   /**
    * Consumes the next bytes, as many as are available.
    *
    * @returns the bytes; `undefined` at the end of the stream
    */
-  next(): Promise<Bytes | undefined>;
+  next(): Promise<Buffer | undefined>;
   /**
    * Returns the bytes that were consumed last to the reader.
    *
    * @param bytes exactly those bytes, or the end of them
    */
-  putBack(bytes: Bytes): void;
+  putBack(bytes: Buffer): void;
   /** Closes the stream. */
   close(): Promise<void>;
 }
@@ -57,11 +56,11 @@ export function createByteReader(
   { position = 0, signal, onClose }: ByteReaderOptions = {},
 ): ByteReader {
   const iterator = abortable(source, signal);
-  let buffered: Bytes = Bytes.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   let done = false;
   let failure: { readonly reason: unknown } | undefined;
 
-  async function pull(): Promise<Bytes | undefined> {
+  async function pull(): Promise<Buffer | undefined> {
     if (failure !== undefined) {
       throw failure.reason;
     }
@@ -71,7 +70,7 @@ export function createByteReader(
         if (result.done === true) {
           done = true;
         } else if (result.value.length > 0) {
-          return Bytes.from(result.value.buffer, result.value.byteOffset, result.value.length);
+          return Buffer.from(result.value.buffer, result.value.byteOffset, result.value.length);
         }
       } catch (reason) {
         done = !(reason instanceof CanceledError);
@@ -93,7 +92,7 @@ export function createByteReader(
         if (more === undefined) {
           break;
         }
-        buffered = buffered.length === 0 ? more : Bytes.concat([buffered, more]);
+        buffered = buffered.length === 0 ? more : Buffer.concat([buffered, more]);
       }
       return buffered;
     },
@@ -114,7 +113,7 @@ export function createByteReader(
 
     putBack(bytes) {
       position -= bytes.length;
-      buffered = buffered.length === 0 ? bytes : Bytes.concat([bytes, buffered]);
+      buffered = buffered.length === 0 ? bytes : Buffer.concat([bytes, buffered]);
     },
 
     async close() {

@@ -1,6 +1,4 @@
-import type { InflateRaw } from "node:zlib";
-import { Bytes } from "../runtime/bytes.js";
-import { nodeProcess } from "../runtime/node-process.js";
+import { crc32, createInflateRaw, type InflateRaw } from "node:zlib";
 import type { ByteReader } from "./byte-reader.js";
 import {
   CENTRAL_HEADER,
@@ -12,7 +10,6 @@ import {
   signatureBytes,
   tooLarge,
   truncated,
-  unreadable,
 } from "./zip-format.js";
 import type { EntryMeasures, LocalHeader } from "./zip-records.js";
 
@@ -89,7 +86,7 @@ export async function* readContent(
   reader: ByteReader,
   header: LocalHeader,
   { listed, limiter }: ContentOptions,
-): AsyncGenerator<Bytes, EntryMeasures, undefined> {
+): AsyncGenerator<Buffer, EntryMeasures, undefined> {
   const { name, method, measures } = header;
   const known = (measures ?? listed)?.compressedSize;
   const inflation = method === "deflate" ? inflate(reader, name, known) : undefined;
@@ -136,7 +133,7 @@ export function checkMeasures(name: string, measured: EntryMeasures, declared: E
   }
 }
 
-async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Bytes, void, undefined> {
+async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Buffer, void, undefined> {
   for (let left = size; left > 0; ) {
     const bytes = await reader.next();
     if (bytes === undefined) {
@@ -149,18 +146,6 @@ async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Byt
   }
 }
 
-/** Returns Node's zlib. In browsers, archives cannot be read. */
-function nodeZlib(): typeof import("node:zlib") {
-  if (nodeProcess === undefined) {
-    throw unreadable();
-  }
-  return nodeProcess.getBuiltinModule("node:zlib");
-}
-
-function crc32(bytes: Uint8Array, before?: number): number {
-  return nodeZlib().crc32(bytes, before);
-}
-
 const OUTPUT_SIZE = 256 * 1024;
 /** Read-ahead of the inflater, which runs in its own thread, in bytes. */
 const READ_AHEAD = 4 * OUTPUT_SIZE;
@@ -168,7 +153,7 @@ const inflateOptions = { chunkSize: OUTPUT_SIZE, readableHighWaterMark: READ_AHE
 
 /** Data that is inflated on demand. */
 interface Inflation {
-  readonly bytes: AsyncGenerator<Bytes, void, undefined>;
+  readonly bytes: AsyncGenerator<Buffer, void, undefined>;
   /** Number of deflated bytes that were consumed. Once `bytes` has ended, the exact size of the deflated data. */
   readonly compressedSize: number;
 }
@@ -182,10 +167,10 @@ interface Inflation {
  * @returns the inflated bytes, which throw a {@link ProtocolError} if the data is corrupt or truncated
  */
 function inflate(reader: ByteReader, name: string, size: number | undefined): Inflation {
-  const inflater = nodeZlib().createInflateRaw(inflateOptions);
+  const inflater = createInflateRaw(inflateOptions);
   let failure: { readonly reason: unknown } | undefined;
 
-  async function* bytes(): AsyncGenerator<Bytes, void, undefined> {
+  async function* bytes(): AsyncGenerator<Buffer, void, undefined> {
     const fed = feed(inflater, reader, size).catch((reason: unknown) => {
       failure = { reason };
       inflater.push(null); // The data that is inflated already is still returned.
@@ -233,7 +218,7 @@ async function feed(inflater: InflateRaw, reader: ByteReader, size = Number.POSI
 }
 
 /** Resolves once the bytes are inflated, or the inflater was closed. */
-function writeTo(inflater: InflateRaw, bytes: Bytes): Promise<void> {
+function writeTo(inflater: InflateRaw, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     inflater.once("close", resolve);
     inflater.write(bytes, () => {
@@ -301,8 +286,8 @@ export async function* scanStored(
   reader: ByteReader,
   name: string,
   passed: Pick<EntryMeasures, "size" | "crc32">,
-): AsyncGenerator<Bytes, void, undefined> {
-  let held: Bytes = Bytes.alloc(0);
+): AsyncGenerator<Buffer, void, undefined> {
+  let held: Buffer = Buffer.alloc(0);
   for (;;) {
     let failure: { readonly reason: unknown } | undefined;
     const chunk = await reader.next().catch((reason: unknown) => {
@@ -318,14 +303,14 @@ export async function* scanStored(
     }
     // A descriptor begins in the held bytes, or in the chunk.
     const isJoined = chunk.length < LONGEST || (held.length >= LONGEST && held.length + chunk.length < MAX_HELD);
-    const before = Bytes.concat([held, isJoined ? chunk : chunk.subarray(0, LONGEST)]);
+    const before = Buffer.concat([held, isJoined ? chunk : chunk.subarray(0, LONGEST)]);
     let found = findEnd(before, passed, Math.max(held.length - 3, 0)); // The held bytes were searched before.
     if (found.end !== undefined) {
       yield before.subarray(0, found.end);
-      reader.putBack(Bytes.concat([held, chunk]).subarray(found.end));
+      reader.putBack(Buffer.concat([held, chunk]).subarray(found.end));
       return;
     }
-    let view: Bytes = before;
+    let view: Buffer = before;
     if (!isJoined) {
       if (held.length > 0) {
         yield held;
@@ -340,16 +325,16 @@ export async function* scanStored(
     }
     // If the archive is truncated here, bytes after a record are not content.
     const certain = Math.max(Math.min(view.length - LONGEST + 1, found.record), 0);
-    held = Bytes.from(view.subarray(certain)); // A copy, so that the chunk is not retained.
+    held = Buffer.from(view.subarray(certain)); // A copy, so that the chunk is not retained.
     yield view.subarray(0, certain);
   }
 }
 
 /** The first two bytes of every record's signature. */
-const PK = Bytes.from("PK");
+const PK = Buffer.from("PK");
 
 /** Returns the positions of possible records: a descriptor, or a record that may follow one. */
-function* recordsIn(view: Bytes, from = 0): Generator<number> {
+function* recordsIn(view: Buffer, from = 0): Generator<number> {
   for (let at = view.indexOf(PK, from); at !== -1 && at + 4 <= view.length; at = view.indexOf(PK, at + 1)) {
     const signature = view.readUInt32LE(at);
     if (signature === LOCAL_HEADER || signature === CENTRAL_HEADER || signature === DESCRIPTOR) {
@@ -363,7 +348,7 @@ function* recordsIn(view: Bytes, from = 0): Generator<number> {
  * record in its last {@link MAX_HELD} bytes.
  */
 function findEnd(
-  view: Bytes,
+  view: Buffer,
   { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">,
   from = 0,
 ): { readonly end: number | undefined; readonly record: number } {
@@ -391,7 +376,7 @@ function findEnd(
  * Returns how many bytes of `view`, which follows the content that has passed, are certainly content if the archive is
  * truncated after them: they end before any record, and before a possible beginning of the entry's descriptor.
  */
-function certainSize(view: Bytes, { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">): number {
+function certainSize(view: Buffer, { size, crc32: crc }: Pick<EntryMeasures, "size" | "crc32">): number {
   const [first = view.length] = recordsIn(view);
   const limit = Math.min(view.length, first);
   for (let at = Math.max(limit - LONGEST, 0); at < limit; at += 1) {
@@ -399,7 +384,7 @@ function certainSize(view: Bytes, { size, crc32: crc }: Pick<EntryMeasures, "siz
     const begun = view.subarray(at, limit);
     const isBegun = forms.some((form) =>
       NEXT.some((next) =>
-        Bytes.concat([descriptorOf(size + at, before, form), next])
+        Buffer.concat([descriptorOf(size + at, before, form), next])
           .subarray(0, begun.length)
           .equals(begun),
       ),
@@ -412,8 +397,8 @@ function certainSize(view: Bytes, { size, crc32: crc }: Pick<EntryMeasures, "siz
 }
 
 /** Encodes the descriptor of stored content. */
-function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof forms)[number]): Bytes {
-  const rest = Bytes.alloc(zip64 ? 20 : 12);
+function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof forms)[number]): Buffer {
+  const rest = Buffer.alloc(zip64 ? 20 : 12);
   rest.writeUInt32LE(crc);
   for (const place of [0, 1]) {
     if (zip64) {
@@ -422,12 +407,12 @@ function descriptorOf(size: number, crc: number, { signed, zip64 }: (typeof form
       rest.writeUInt32LE(size % 2 ** 32, 4 + 4 * place);
     }
   }
-  return signed ? Bytes.concat([signatureBytes(DESCRIPTOR), rest]) : rest;
+  return signed ? Buffer.concat([signatureBytes(DESCRIPTOR), rest]) : rest;
 }
 
 /** Whether a descriptor with these sizes is at `at`. */
 function declares(
-  view: Bytes,
+  view: Buffer,
   at: number,
   signed: boolean,
   zip64: boolean,
@@ -442,10 +427,10 @@ function declares(
     : view.readUInt32LE(sizes) === compressedSize && view.readUInt32LE(sizes + 4) === size;
 }
 
-function crcAt(view: Bytes, at: number, signed: boolean): number {
+function crcAt(view: Buffer, at: number, signed: boolean): number {
   return view.readUInt32LE(at + (signed ? 4 : 0));
 }
 
-function isNext(view: Bytes, at: number): boolean {
+function isNext(view: Buffer, at: number): boolean {
   return NEXT.some((signature) => view.subarray(at, at + 4).equals(signature));
 }

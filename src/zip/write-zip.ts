@@ -1,6 +1,5 @@
-import type { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { lazily } from "../input/lazy.js";
-import { requireNode } from "../input/require-node.js";
 
 /** A file to add to an archive. */
 export interface WrittenFile {
@@ -27,8 +26,6 @@ const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
  * @returns the archive's bytes, split anywhere; an error of a file's content is thrown unchanged
  */
 export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
-  const node = requireNode("a file");
-  const { PassThrough, Readable } = node.getBuiltinModule("node:stream");
   const { ZipFile } = await loadYazl();
   const zip = new ZipFile();
   const output = new PassThrough();
@@ -48,7 +45,7 @@ export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGen
     output.destroy();
     source?.destroy();
     if (source?.closed === false) {
-      await node.getBuiltinModule("node:events").once(source, "close");
+      await process.getBuiltinModule("node:events").once(source, "close");
     }
   }
 }

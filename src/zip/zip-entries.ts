@@ -1,4 +1,3 @@
-import { Bytes } from "../runtime/bytes.js";
 import { checkEnd, createArchiveEnd } from "./archive-end.js";
 import { openFile, type Seekable } from "./archive-source.js";
 import { type ByteReader, type ByteReaderOptions, createByteReader } from "./byte-reader.js";
@@ -33,7 +32,7 @@ export interface Entry {
    * @returns a generator that yields the inflated bytes, and returns their sizes and CRC-32
    * @throws {@link ProtocolError} if the content is corrupt, truncated or exceeds a limit
    */
-  content(): AsyncGenerator<Bytes, EntryMeasures, undefined>;
+  content(): AsyncGenerator<Buffer, EntryMeasures, undefined>;
 }
 
 /** How entries are read. */
@@ -152,7 +151,7 @@ export async function listEntries(path: string): Promise<ArchiveEntry[]> {
   let end = 0;
   for (const { name, offset, compressedSize } of entries) {
     checkFilled(nameText(name), offset, end, end === 0 ? 0 : MAX_DESCRIPTOR_SIZE);
-    const header = await archive.read(offset, LOCAL_HEADER_SIZE).catch(() => Bytes.alloc(LOCAL_HEADER_SIZE));
+    const header = await archive.read(offset, LOCAL_HEADER_SIZE).catch(() => Buffer.alloc(LOCAL_HEADER_SIZE));
     if (header.readUInt32LE(0) !== LOCAL_HEADER) {
       throw corrupt(`${nameText(name)} does not start at byte ${offset}`);
     }
@@ -219,7 +218,7 @@ async function* streamedContent(
   header: LocalHeader,
   limiter: SizeLimiter,
   read: ReadEntry[],
-): AsyncGenerator<Bytes, EntryMeasures, undefined> {
+): AsyncGenerator<Buffer, EntryMeasures, undefined> {
   try {
     const measures = yield* readContent(reader, header, { limiter });
     read.push({ header, measures });
@@ -246,7 +245,7 @@ async function checkDirectory(reader: ByteReader, read: readonly ReadEntry[]): P
       if (from + length - before > rest.length) {
         throw new Error("its end record does not match its directory");
       }
-      return Bytes.concat([Bytes.alloc(before), rest.subarray(from, from + length - before)]);
+      return Buffer.concat([Buffer.alloc(before), rest.subarray(from, from + length - before)]);
     },
   });
   if (directory.start !== start) {
@@ -265,15 +264,15 @@ async function checkDirectory(reader: ByteReader, read: readonly ReadEntry[]): P
   }
 }
 
-async function readRest(reader: ByteReader): Promise<Bytes> {
-  const chunks: Bytes[] = [];
+async function readRest(reader: ByteReader): Promise<Buffer> {
+  const chunks: Buffer[] = [];
   let size = 0;
   for (let bytes = await reader.next(); bytes !== undefined; bytes = await reader.next()) {
-    chunks.push(Bytes.from(bytes));
+    chunks.push(Buffer.from(bytes));
     size += bytes.length;
     checkListing(0, size);
   }
-  return Bytes.concat(chunks);
+  return Buffer.concat(chunks);
 }
 
 /** Reads on after an error: the source may throw an error that explains it better. */

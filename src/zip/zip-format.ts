@@ -1,7 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { quoted } from "../errors/error-text.js";
-import { ProtocolError, RequestError } from "../errors/index.js";
-import { Bytes } from "../runtime/bytes.js";
+import { ProtocolError } from "../errors/index.js";
 /** Signatures at the start of an archive's records. */
 export const LOCAL_HEADER = 0x04034b50;
 export const CENTRAL_HEADER = 0x02014b50;
@@ -22,8 +21,8 @@ export const ZIP64_LOCATOR_SIZE = 20;
  * @param signature one of the signatures above
  * @returns 4 bytes, little-endian
  */
-export function signatureBytes(signature: number): Bytes {
-  const bytes = Bytes.alloc(4);
+export function signatureBytes(signature: number): Buffer {
+  const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(signature);
   return bytes;
 }
@@ -100,15 +99,4 @@ export function nameText(name: string): string {
  */
 export function crcText(crc: number): string {
   return crc.toString(16).padStart(8, "0");
-}
-
-/**
- * Creates the error for an archive in a browser.
- *
- * @returns the error
- */
-export function unreadable(): RequestError {
-  return new RequestError("archives cannot be read in a browser", {
-    advice: "Use Node, Bun or Deno. In a browser, read the archive with jszip, and its CSV files with tradewire/csv.",
-  });
 }

@@ -14,7 +14,6 @@ import {
 } from "yauzl";
 import { TradewireError } from "../errors/index.js";
 import { isError } from "../errors/node-errors.js";
-import { Bytes } from "../runtime/bytes.js";
 import type { RandomAccess } from "./archive-source.js";
 import type { ByteReader } from "./byte-reader.js";
 import {
@@ -35,13 +34,13 @@ import {
 
 /** Functions of yauzl, with the bytes that are used here. */
 interface NameFunctions {
-  getFileNameLowLevel(flags: number, name: Bytes, extra: readonly ExtraField[], strict: boolean): string;
-  parseExtraFields(extra: Bytes): ExtraField[];
+  getFileNameLowLevel(flags: number, name: Buffer, extra: readonly ExtraField[], strict: boolean): string;
+  parseExtraFields(extra: Buffer): ExtraField[];
 }
 
 interface ExtraField {
   readonly id: number;
-  readonly data: Bytes;
+  readonly data: Buffer;
 }
 
 const names: NameFunctions = { getFileNameLowLevel, parseExtraFields };
@@ -64,7 +63,7 @@ export interface LocalHeader {
   /** Position in the archive, in bytes. */
   readonly offset: number;
   readonly name: string;
-  readonly rawName: Bytes;
+  readonly rawName: Buffer;
   readonly method: Method;
   /** `undefined` if they are in a data descriptor after the content. */
   readonly measures: EntryMeasures | undefined;
@@ -96,7 +95,7 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
   const record = view.subarray(0, size);
   reader.take(size);
   // A copy, because it is retained longer than the bytes around it.
-  const rawName = Bytes.from(record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize));
+  const rawName = Buffer.from(record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize));
   const extra = record.subarray(LOCAL_HEADER_SIZE + nameSize);
   const flags = record.readUInt16LE(6);
   const name = readName(flags, rawName, extra);
@@ -118,7 +117,7 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
  * @throws {@link ProtocolError} if it is empty, absolute, longer than 4096 characters, leads elsewhere or contains
  *   control characters
  */
-export function checkName(name: string, rawName: Bytes): void {
+export function checkName(name: string, rawName: Buffer): void {
   const wrong = validateFileName(name);
   if (wrong !== null) {
     throw corrupt(wrong);
@@ -151,7 +150,7 @@ export function readMethod(name: string, flags: number, method: number): Method 
   return method === 0 ? "stored" : "deflate";
 }
 
-function readName(flags: number, rawName: Bytes, extra: Bytes): string {
+function readName(flags: number, rawName: Buffer, extra: Buffer): string {
   let name: string;
   try {
     name = names.getFileNameLowLevel(flags, rawName, names.parseExtraFields(extra), true);
@@ -162,7 +161,7 @@ function readName(flags: number, rawName: Bytes, extra: Bytes): string {
   return name;
 }
 
-function readMeasures(name: string, record: Bytes, extra: Bytes): EntryMeasures {
+function readMeasures(name: string, record: Buffer, extra: Buffer): EntryMeasures {
   let compressedSize = record.readUInt32LE(18);
   let size = record.readUInt32LE(22);
   // The ZIP64 field contains only the sizes that do not fit into 32 bits, in this order.
@@ -211,7 +210,7 @@ export function checkListing(count: number, size: number): void {
 /** A file of an archive, as the archive's directory describes it. */
 export interface ListedEntry extends EntryMeasures {
   readonly name: string;
-  readonly rawName: Bytes;
+  readonly rawName: Buffer;
   readonly method: Method;
   /** Position of its header in the archive, in bytes. */
   readonly offset: number;
@@ -255,7 +254,7 @@ class RandomAccessAdapter extends RandomAccessReader {
   }
 
   override read(
-    buffer: Bytes,
+    buffer: Buffer,
     offset: number,
     length: number,
     position: number,
@@ -304,17 +303,17 @@ function listedEntry(entry: Entry): ListedEntry {
   checkName(name, fileNameRaw);
   const method = readMethod(name, entry.generalPurposeBitFlag, entry.compressionMethod);
   const offset = entry.relativeOffsetOfLocalHeader;
-  return { name, rawName: Bytes.from(fileNameRaw), method, compressedSize, size, crc32, offset };
+  return { name, rawName: Buffer.from(fileNameRaw), method, compressedSize, size, crc32, offset };
 }
 
 /**
  * Checks that `records`, the bytes after the directory, are its end records and nothing else, and are consistent with it.
  * A reader that only searches for the end record would accept one that omits files.
  */
-function checkEndRecords(records: Bytes, directory: { start: number; end: number; count: number }): void {
+function checkEndRecords(records: Buffer, directory: { start: number; end: number; count: number }): void {
   const { start, end, count } = directory;
   let at = 0;
-  let zip64: Bytes | undefined;
+  let zip64: Buffer | undefined;
   if (records.length >= ZIP64_END_RECORD_SIZE && records.readUInt32LE(0) === ZIP64_END_RECORD) {
     zip64 = records;
     const locator = Number(records.readBigUInt64LE(4)) + 12;

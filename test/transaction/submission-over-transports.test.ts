@@ -21,6 +21,7 @@ import {
 import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { craft, lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const type = SubmitTransactionRequest_Type.SYNC;
 const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
@@ -223,15 +224,14 @@ describe("a submission that ends while it waits for its turn", () => {
     );
 
   test.each(["grpc", "grpc-js", "rest", "auto"] as const)("is told as not sent (%s)", async (transport) => {
+    using runtime = useVirtualRuntime({ io: true, unixMs: Date.now() }); // The next turn comes after a second.
     await using node = await serve();
     const urls = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
     await using client = createClient({ transport, ...urls, ...waiting });
-    const core = client.service(CoreService);
-    const before = Array.from({ length: 20 }, () => core.lastBlockHeight({}, { timeoutMs: 60_000 })); // A call a second.
-    const ends = Promise.allSettled(before);
+    await runtime.until(client.lastBlockHeight());
     const submit = async (signal?: AbortSignal) =>
       failure(client.submitTransaction({ tx: await tx, type }, signal && { signal }));
-    const late = await submit();
+    const late = await runtime.until(submit());
     expect(late).toBeInstanceOf(ConnectionError);
     expect(late).toMatchObject({
       code: Code.DeadlineExceeded,
@@ -242,14 +242,14 @@ describe("a submission that ends while it waits for its turn", () => {
       method: "vega.api.v1.CoreService/SubmitTransaction",
     });
     const abort = new AbortController();
-    setTimeout(() => abort.abort(), 20); // At any time before its turn, which comes after seconds.
-    const canceled = await submit(abort.signal);
+    const canceling = submit(abort.signal);
+    await runtime.pass(20);
+    abort.abort();
+    const canceled = await canceling;
     expect(canceled).toBeInstanceOf(CanceledError);
     expect(canceled).toMatchObject({ mayHaveBeenSent: false });
     const timeout = await submit(AbortSignal.timeout(20));
     expect(timeout).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded, connected: false });
-    await client.close();
-    await ends;
     expect(received).toEqual([]);
   });
 

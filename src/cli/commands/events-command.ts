@@ -17,9 +17,9 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { truncate } from "../../errors/error-text.js";
 import { type EventType, eventTypes, type Gap, type LiveEvent } from "../../index.js";
+import { isBytes } from "../../input/is-bytes.js";
 import { messageToJson } from "../../json/message-json.js";
 import { parseEventType } from "../../live/event-types.js";
-import { isBytes } from "../../runtime/bytes.js";
 import { commandClient } from "../client.js";
 import { clientOptions } from "../client-options.js";
 import { addOptions, flag, negatedFlag, type OptionValues, parsed, repeated, text } from "../declarations.js";

@@ -3,7 +3,7 @@ import { csvLine } from "../../csv/encode-csv.js";
 import { quoted } from "../../errors/error-text.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
 import { formatValue, formatWrongType } from "../../input/assert.js";
-import { isBytes } from "../../runtime/bytes.js";
+import { isBytes } from "../../input/is-bytes.js";
 import { isTableName, type TableName, tableNames } from "../../schema/table-names.js";
 import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { compareText } from "../tables/index.js";

@@ -1,4 +1,3 @@
-import { Bytes } from "../../../runtime/bytes.js";
 import type { Problem } from "../field-rules.js";
 import { compare, type Decimal, decimal, integer, signOf, whole } from "./go-numbers.js";
 
@@ -41,7 +40,7 @@ export function isEthereumAddress(text: string): boolean {
 
 /** Returns the length of a text as the network counts it: in bytes. */
 export function byteLength(text: string): number {
-  return Bytes.byteLength(text);
+  return Buffer.byteLength(text);
 }
 
 /** Checks that a field is set. */

@@ -1,5 +1,4 @@
-// Hashes and signatures by Node's OpenSSL. For browsers, the package has web-crypto.ts in the place of this file (`#crypto` in
-// package.json): Node would take long to load the packages that it needs.
+// Hashes and signatures by Node's OpenSSL.
 import { createHash, createHmac, createPrivateKey, createPublicKey, verify } from "node:crypto";
 
 /**
