@@ -266,6 +266,7 @@ describe("the updates of an order book", () => {
       [crossed, 0],
       [{ ...first, sequenceNumber: 11n }, 1],
     ] as const) {
+      using runtime = useVirtualRuntime({ io: true }); // No comparison is due while no time passes.
       await using node = await serveBook(
         (call) => (call === 0 ? first : depth),
         (_, loads) => afterLoad(loads, crossing),
@@ -274,6 +275,7 @@ describe("the updates of an order book", () => {
       await eventually(() => node.loads() === 2 && prices(book.last()?.buy).length === depth.buy?.length);
       await eventually(() => book.last()?.state === "live");
       expect(book.last()).toMatchObject({ sequenceNumber: 11n, gaps });
+      expect(runtime.monotonicMs()).toBe(1000);
     }
   });
 
@@ -284,6 +286,7 @@ describe("the updates of an order book", () => {
       { sequenceNumber: 11n, previousSequenceNumber: 10n, buy: [level(99, 6n)] },
       { sequenceNumber: 10n, previousSequenceNumber: 10n, buy: [level(97, 0n)] },
     ]) {
+      using runtime = useVirtualRuntime({ io: true });
       await using node = await serveBook(
         (call) => (call === 0 ? amm(40n) : { ...amm(30n), sequenceNumber: 12n }),
         (_, loads) => afterLoad(loads, update),
@@ -291,6 +294,7 @@ describe("the updates of an order book", () => {
       await using book = readBook(node.client, market);
       await eventually(() => book.last()?.sequenceNumber === 12n);
       expect(book.last()).toMatchObject({ state: "live", gaps: 0, buy: [{ price: "99", ammVolume: 30n }] });
+      expect(runtime.monotonicMs()).toBe(1000);
     }
   });
 });
