@@ -73,10 +73,13 @@ it("all that runs goes on after the package was moved away", async () => {
     } else {
       const [name, result] = JSON.parse(line);
       results[name] = result;
+      if (result.startsWith("TW_NOT_LOADED")) {
+        break; // What needs that code, too, may wait for minutes.
+      }
     }
   }
-  expect(Object.keys(results)).toHaveLength(19);
   expect(Object.entries(results).filter(([, result]) => result !== "works")).toEqual([]);
+  expect(Object.keys(results)).toHaveLength(19);
 });
 
 it("a first use without file descriptors fails with a code, and the next one works", async () => {
