@@ -21,7 +21,7 @@ interface Component {
 }
 
 const read = async (path: string) => JSON.parse(await readFile(path, "utf8"));
-const { dependencies, peerDependencies, imports } = await read("package.json");
+const { dependencies, peerDependencies } = await read("package.json");
 const { "": _, ...packages }: Record<string, Locked> = (await read("package-lock.json")).packages;
 const locked = Object.entries(packages).map(([path, entry]) => ({
   ...entry,
@@ -41,11 +41,10 @@ async function builtFiles(ending: string): Promise<string[]> {
 it("what is built imports only what is declared, and by names that the packages export", async () => {
   const declared = new Set([...Object.keys(dependencies), ...Object.keys(peerDependencies), "tradewire"]);
   const used = new Set<string>();
-  const ofNode = (name: string): string => imports[name]?.node ?? name;
   for (const path of await builtFiles(".js")) {
     for (const { fileName } of ts.preProcessFile(await readFile(path, "utf8"), true, true).importedFiles) {
-      if (!ofNode(fileName).startsWith(".") && !isBuiltin(fileName)) {
-        used.add(ofNode(fileName));
+      if (!fileName.startsWith(".") && !isBuiltin(fileName)) {
+        used.add(fileName);
       }
     }
   }
