@@ -96,7 +96,7 @@ const innerModulesOfCommand = {
   // `sign`, `submit --check` and `verify` take the steps of a submission one by one, and explain each.
   transaction: ["deadline", "input-data", "signature", "signing-chain", "submission", "verify-transaction"],
   // `call` calls methods of any definitions.
-  "http-rule": ["http-rule", "http-rules", "request-fields"],
+  "http-rule": ["http-rule", "request-fields"],
   transport: ["layers/library-errors", "method", "transport"],
 };
 

@@ -5,7 +5,6 @@
  */
 
 export type { HeaderFunction, HeadersCall } from "../config/client-config.js";
-export { type HttpRules, loadHttpRules } from "../http-rule/http-rules.js";
 export type { SentTo } from "./call-context.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, NodeChange, RetryInfo, WaitInfo } from "./hooks.js";
 export { withHooks } from "./hooks.js";

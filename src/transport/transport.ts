@@ -16,7 +16,6 @@ import { readConfig, transportName } from "../config/config-schema.js";
 import type { CallErrorMapper } from "../errors/call-errors.js";
 import { addCaller, recordCaller } from "../errors/caller-stack.js";
 import { RequestError, TradewireError } from "../errors/index.js";
-import { assertHttpRules, type HttpRules, replaceRule } from "../http-rule/http-rules.js";
 import { assertArray, assertKnownKeys, assertObject, invalidTypeError } from "../input/assert.js";
 import { lazily, startLoading } from "../input/lazy.js";
 import { snapshot, snapshotData } from "../input/snapshot.js";
@@ -47,8 +46,6 @@ export interface TransportOptions {
    * known.
    */
   readonly registry?: Registry | undefined;
-  /** HTTP rules that replace those of the definitions, from `loadHttpRules()` of `tradewire/transport`. */
-  readonly httpRules?: HttpRules | undefined;
 }
 
 /** The limits of a transport: sizes in bytes, times in milliseconds. */
@@ -201,8 +198,8 @@ export function createTransport(
   options: TransportOptions = {},
   gateOf?: (nodes: readonly OpenNode[]) => NodeGate,
 ): ClosableTransport {
-  assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true, httpRules: true });
-  const { interceptors = [], hooks, registry, httpRules } = options;
+  assertKnownKeys("options", options, { interceptors: true, hooks: true, registry: true });
+  const { interceptors = [], hooks, registry } = options;
   assertArray("interceptors", interceptors, "an array of Connect interceptors");
   if (config?.timeouts === undefined) {
     throw invalidTypeError("config", config, "a result of readConfig() or loadConfig()");
@@ -221,21 +218,10 @@ export function createTransport(
   // Without hooks of its own, a call keeps the id that hooks around this transport have assigned.
   const observed = hooks === undefined ? transport : withHooks(transport, endpoint, isolated);
   const { unary, ...closable } = closing(observed, endpoint.name, createLazyController);
-  const reading: ClosableTransport = {
+  return {
     ...closable,
     unary: (method, signal, timeoutMs, header, message, contextValues) =>
       unary(method, signal, timeoutMs, snapshot(header), snapshotData(message), contextValues),
-  };
-  return httpRules === undefined ? reading : withHttpRules(reading, httpRules);
-}
-
-/** Makes each call by the HTTP rule that replaces its method's, around all that asks whether a method is read-only. */
-function withHttpRules({ unary, stream, close }: ClosableTransport, rules: HttpRules): ClosableTransport {
-  assertHttpRules(rules);
-  return {
-    unary: (method, ...call) => unary(replaceRule(method, rules), ...call),
-    stream: (method, ...call) => stream(replaceRule(method, rules), ...call),
-    close,
   };
 }
 
@@ -387,10 +373,10 @@ export function createGrpcJsTransport(options: GrpcJsTransportOptions): Closable
 function splitOptions<T extends SharedOptions>(options: T) {
   options = snapshot(options);
   assertObject("options", options);
-  const { timeouts, limits, retry, proxy, interceptors, hooks, registry, httpRules, ...endpoint } = options;
+  const { timeouts, limits, retry, proxy, interceptors, hooks, registry, ...endpoint } = options;
   return {
     shared: { timeouts, limits, proxy, retry: { tries: 1, ...retry } },
-    observed: { interceptors, hooks, registry, httpRules },
+    observed: { interceptors, hooks, registry },
     endpoint,
   };
 }

@@ -154,7 +154,6 @@ describe("a secret in a wrong place is not shown", () => {
     ["hooks", (secret) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { hooks: secret })],
     ["interceptors", (secret) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { interceptors: secret })],
     ["the schema of a table", (secret) => createTableSql(secret, "postgres")],
-    ["HTTP rules", (secret) => createClient({ grpc: { url: "http://127.0.0.1:1" } }, { httpRules: secret })],
   ];
 
   test.each(calls)("%s", async (_, call) => {

@@ -1,15 +1,7 @@
-import {
-  create,
-  createRegistry,
-  type DescFile,
-  type DescMethod,
-  type DescService,
-  type Registry,
-} from "@bufbuild/protobuf";
-import { SourceCodeInfo_LocationSchema, SourceCodeInfoSchema } from "@bufbuild/protobuf/wkt";
+import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import { closestName } from "../../errors/error-text.js";
 import { RequestError } from "../../errors/index.js";
-import { type OptionValues, repeatedText, text, withDefault } from "../declarations.js";
+import { type OptionValues, text } from "../declarations.js";
 
 /** The definitions of an interface: the network's, or the user's. */
 export interface Definitions {
@@ -22,42 +14,23 @@ export interface Definitions {
 /** The options of commands that choose definitions. */
 export const definitionsOptions = {
   proto: text("<path>", "your own definitions: a Buf image, a descriptor set, or a folder of .proto files (needs buf)"),
-  httpRules: withDefault(
-    repeatedText("<file>", "a gateway's YAML file whose HTTP rules replace those of the definitions; may be repeated"),
-    [],
-    "none",
-  ),
 };
 
-/** The values of {@link definitionsOptions}, and whether the network's definitions have their comments, as images do. */
-export type DefinitionSources = Partial<OptionValues<typeof definitionsOptions>> & { readonly comments?: boolean };
+/** The values of {@link definitionsOptions}. */
+export type DefinitionSources = Partial<OptionValues<typeof definitionsOptions>>;
 
 /**
  * Loads definitions: the network's, or those of an image or a folder.
  *
  * @param sources `proto`: path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's are
- *   loaded. `httpRules`: paths of YAML files with HTTP rules. `comments`: whether the network's definitions have comments
+ *   loaded
  * @param signal cancels reading and compiling
  * @returns the definitions
  * @throws {@link FileError} if a file cannot be read
  * @throws {@link RequestError} if a file contains no valid definitions or rules
  */
-export async function loadDefinitions(
-  { proto, httpRules = [], comments = false }: DefinitionSources,
-  signal: AbortSignal,
-): Promise<Definitions> {
-  const definitions = proto === undefined ? await networkDefinitions(comments) : await imageDefinitions(proto, signal);
-  if (httpRules.length === 0) {
-    return definitions;
-  }
-  const { loadHttpRules, replaceRule } = await import("../../http-rule/http-rules.js");
-  const { services, registry } = definitions;
-  const rules = await loadHttpRules(httpRules, services, { signal });
-  const replaced = services.map((service) => ({
-    ...service,
-    methods: service.methods.map((method) => replaceRule(method, rules)),
-  }));
-  return { services: replaced, registry };
+export async function loadDefinitions({ proto }: DefinitionSources, signal: AbortSignal): Promise<Definitions> {
+  return proto === undefined ? await networkDefinitions() : await imageDefinitions(proto, signal);
 }
 
 async function imageDefinitions(path: string, signal: AbortSignal): Promise<Definitions> {
@@ -87,7 +60,7 @@ export function yields({ parent }: DescMethod): boolean {
   return parent.typeName === "vega.api.v1.CoreStateService";
 }
 
-async function networkDefinitions(hasComments: boolean): Promise<Definitions> {
+async function networkDefinitions(): Promise<Definitions> {
   const [{ TradingDataService }, { CoreService }, { CoreStateService }] = await Promise.all([
     import("../../../gen/datanode/api/v2/trading_data_pb.js"),
     import("../../../gen/vega/api/v1/core_pb.js"),
@@ -104,21 +77,7 @@ async function networkDefinitions(hasComments: boolean): Promise<Definitions> {
   for (const { file } of services) {
     add(file);
   }
-  if (hasComments) {
-    await addComments(files);
-  }
   return { services, registry: createRegistry(...files) };
-}
-
-/** Adds the comments to the descriptors of generated code, which lack them. */
-async function addComments(files: Iterable<DescFile>): Promise<void> {
-  const { comments } = await import("../../../gen/comments.js");
-  for (const { proto } of files) {
-    const location = comments[proto.name]?.map(([path, leadingComments]) =>
-      create(SourceCodeInfo_LocationSchema, { path: path.split(",").map(Number), leadingComments }),
-    );
-    proto.sourceCodeInfo ??= create(SourceCodeInfoSchema, { location: location ?? [] });
-  }
 }
 
 /** Something that can be found by name. */

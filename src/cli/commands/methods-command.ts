@@ -78,7 +78,7 @@ function printMethods(
 export function addDescribe(command: Command, context: CommandContext): void {
   addOptions(command, describeOptions).action(async (name: string, options: DescribeOptions) => {
     const kind = "method, service, message or enum";
-    const { item: found } = await findDefined(name, kind, describables, { ...options, comments: true }, context);
+    const { item: found } = await findDefined(name, kind, describables, options, context);
     const report = {
       async table() {
         const tables = createTables(context);

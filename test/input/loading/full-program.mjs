@@ -13,7 +13,6 @@ import {
   signerFromMnemonic,
   signerFromSeed,
 } from "tradewire";
-import { loadHttpRules } from "tradewire/transport";
 
 const { grpcUrl, restUrl, mnemonic, chainId, marketId, folder } = JSON.parse(process.argv[2]);
 const descriptors = [];
@@ -98,5 +97,4 @@ await report("parts", (attempt) =>
   client.exportNetworkHistory(request).saveTo(`${folder}/${attempt}/`, { parallel: 2 }),
 );
 await report("an archive", () => first(openArchive(path).rows()));
-await report("HTTP rules", () => loadHttpRules([], []));
 process.exit(0);
