@@ -64,19 +64,6 @@ export function mainVerb(method: DescMethod): string | undefined {
   return rule && verbAndPath(rule)?.verb;
 }
 
-/**
- * Replaces the HTTP rule of a method.
- *
- * @param method the method's descriptor, which stays unchanged
- * @param rule the rule that replaces the method's `google.api.http` option
- * @returns a copy of the descriptor, with this rule wherever this library looks for it
- */
-export function withHttpRule<M extends DescMethod>(method: M, rule: HttpRule): M {
-  const copy = { ...method };
-  rules.set(copy, { rule });
-  return copy;
-}
-
 function ruleOf(method: DescMethod): HttpRule | undefined {
   const known = rules.get(method);
   if (known !== undefined) {
@@ -101,7 +88,7 @@ function binding(rule: HttpRule): HttpBinding[] {
  * @param rule the rule
  * @returns the HTTP method, such as `GET`, and the text of the path template; undefined if the rule has no pattern
  */
-export function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
+function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
   switch (pattern.case) {
     case undefined:
       return undefined;

@@ -14,28 +14,6 @@ export function integer(text: string): bigint | undefined {
 }
 
 /**
- * Reads an unsigned number of 256 bits as the network does (`libs/num/uint.go`). A negative number wraps around.
- *
- * @returns the number; `undefined` if the text is not a whole number or has more than 256 bits
- */
-export function uint256(text: string): bigint | undefined {
-  const value = integer(text);
-  if (value === undefined || value >= 1n << 256n || value <= -(1n << 256n)) {
-    return undefined;
-  }
-  return BigInt.asUintN(256, value);
-}
-
-/**
- * Returns whether the network treats an unsigned number as negative: if its highest bit is set.
- *
- * @param value the number
- */
-export function isNegative(value: bigint): boolean {
-  return value >= 1n << 255n;
-}
-
-/**
  * The largest exponent of a decimal number. The network takes larger ones, and then works out all of the digits: with
  * `1e10000000` its check takes seconds, with `1e50000000` minutes.
  */
