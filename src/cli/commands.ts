@@ -17,9 +17,6 @@ export interface ListedCommand {
   readonly load: () => Promise<(command: Command, context: CommandContext) => void>;
 }
 
-/** Earlier names of commands, which still work. */
-export const FORMER_NAMES: Readonly<Record<string, string>> = { nodes: "status" };
-
 /** The headings of the list of commands. */
 export const GROUPS = {
   history: "Network history",

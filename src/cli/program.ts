@@ -3,7 +3,7 @@ import { Command, CommanderError, Help } from "commander";
 import { type ErrorWording, wordingOf } from "../errors/error-text.js";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { monotonicMs } from "../runtime/index.js";
-import { COMMANDS, FORMER_NAMES, GROUPS } from "./commands.js";
+import { COMMANDS, GROUPS } from "./commands.js";
 import { addArguments } from "./declarations.js";
 import { finish, NO_COLOR } from "./finish.js";
 import { flagNames } from "./option-names.js";
@@ -272,9 +272,7 @@ export async function runProgram(run: CommandRun, output: CommandOutput): Promis
   // Commander's `help` knows one level, and ignores an unknown name: `help sync status` becomes `sync status --help`.
   const [word, ...words] = run.args;
   const isHelpOf = word === "help" && words.some((each) => !each.startsWith("-"));
-  const [first, ...others] = isHelpOf ? [...words, "--help"] : run.args;
-  const args =
-    first === undefined ? [] : [Object.hasOwn(FORMER_NAMES, first) ? (FORMER_NAMES[first] ?? first) : first, ...others];
+  const args = isHelpOf ? [...words, "--help"] : run.args;
   return await execute(args, { version, context, silence: notes.silence, adviceOn });
 }
 

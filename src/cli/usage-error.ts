@@ -2,7 +2,6 @@ import type { Command } from "commander";
 import { closestName } from "../errors/error-text.js";
 import { RequestError } from "../errors/index.js";
 import { CommandOption } from "./declarations.js";
-import { adviceOnCommand, adviceOnSecret, intendedOption, LISTING_WORDS } from "./intentions.js";
 
 /**
  * Converts a usage error of Commander to an error of the library, which suggests the nearest command, option or choice.
@@ -35,7 +34,15 @@ export function fullName(command: Command): string {
 function nearestOption(name: string, flags: readonly string[]): string | undefined {
   const words = flags.map((flag) => flag.replace(/^--/, ""));
   const near = name.startsWith("--") ? closestName(name.slice(2), words) : undefined;
-  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? intendedOption(name, flags) ?? (near && `--${near}`);
+  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? (near && `--${near}`);
+}
+
+const TOKENS =
+  "Tokens go into `headers` of a configuration file, or into TRADEWIRE_GRPC_HEADERS or TRADEWIRE_REST_HEADERS: other users can read arguments.";
+
+/** Returns how to pass secrets, if an unknown option looks like one for a secret; no option accepts secrets. */
+function adviceOnSecret(name: string): string | undefined {
+  return /^--(access-|auth-|bearer-)?(token|headers?|api-?key|password|auth)$/.test(name) ? TOKENS : undefined;
 }
 
 /** The explanation of a usage error. */
@@ -55,9 +62,6 @@ function adviceOnPlace(option: string): string {
 /** Returns the way to what a surplus argument probably means; undefined if the command has none. */
 function adviceOnArgument(value: string, command: Command): string | undefined {
   const name = fullName(command);
-  if (LISTING_WORDS.has(value)) {
-    return `\`${name}\` needs no argument. Try \`${name} --help\`.`;
-  }
   const filters = command.options.flatMap((option) =>
     option instanceof CommandOption && option.isFilter ? [`${option.long} ${value}`] : [],
   );
@@ -78,8 +82,7 @@ function explain(text: string, command: Command): Explanation {
       .createHelp()
       .visibleCommands(command)
       .map((each) => each.name());
-    const advice = command.parent === null ? adviceOnCommand(unknownCommand) : undefined;
-    return { summary: text, near: advice === undefined ? closestName(unknownCommand, names) : undefined, advice };
+    return { summary: text, near: closestName(unknownCommand, names) };
   }
   // A misspelt option is reported before the required one that it stands for.
   const unknown = command.args.find((arg) => arg.startsWith("-") && arg.length > 1) ?? "";

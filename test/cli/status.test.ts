@@ -30,7 +30,7 @@ it("prints an object for each node as JSON", async () => {
 });
 
 it("repeats with --watch until it is interrupted, and has another name", async () => {
-  const running = startCommand(["nodes", "--json", "--rest-url", node.restUrl, "--watch", "1ms"]);
+  const running = startCommand(["status", "--json", "--rest-url", node.restUrl, "--watch", "1ms"]);
   let lines = 0;
   for await (const chunk of running.stdout) {
     lines += String(chunk).split("\n").length - 1;
