@@ -17,7 +17,7 @@ const jest = [
   "./test/support/jest/load.mjs",
   "node_modules/jest/bin/jest.js",
   "--config",
-  "jest.full.config.mjs",
+  "test/jest.full.config.mjs",
 ];
 const { status } = spawnSync(process.execPath, [...jest, "test/archive/fuzz"], {
   cwd: root,

@@ -19,7 +19,7 @@ const site = join(root, "out/site");
 
 /** Writes a page for each export, from the doc comments. */
 async function writeLibrary(): Promise<void> {
-  const options = { options: join(root, "typedoc.json"), sourceLinkTemplate: sourceUrl("src/{path}#L{line}") };
+  const options = { options: join(root, "site/typedoc.json"), sourceLinkTemplate: sourceUrl("src/{path}#L{line}") };
   const app = await Application.bootstrapWithPlugins(options, [new TypeDocReader()]);
   const project = await app.convert();
   if (project === undefined) {

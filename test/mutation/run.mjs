@@ -45,7 +45,7 @@ async function mutate(file, folder) {
     disableTypeChecks: false, // The tests are run without a check of types.
     testRunnerNodeArgs: ["--expose-gc", "--import", "./test/support/jest/load.mjs"],
     jest: {
-      configFile: "jest.config.mjs",
+      configFile: "test/jest.config.mjs",
       config: {
         testMatch: tests.map((name) => `<rootDir>/test/${name}{,.*}.test.ts`),
         testEnvironment: "./test/mutation/environment.cjs",

@@ -4,8 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-const INPUTS = ["src", "gen", "bundle.mjs", "declarations.mjs", "sbom.mjs", "package.json", "package-lock.json"];
-const SETTINGS = ["tsconfig.json", "tsconfig.build.json"];
+const INPUTS = ["src", "gen", "scripts", "package.json", "package-lock.json", "tsconfig.json"];
 
 /** When a file, or a folder or what is in it, was last changed; 0 where it is not there. */
 async function changed(path) {
@@ -14,7 +13,7 @@ async function changed(path) {
   return Math.max(found?.mtimeMs ?? 0, ...(await Promise.all(inside.map((name) => changed(join(path, name))))));
 }
 
-const [built, ...inputs] = await Promise.all(["dist/.built", ...INPUTS, ...SETTINGS].map(changed));
+const [built, ...inputs] = await Promise.all(["dist/.built", ...INPUTS].map(changed));
 if (built < Math.max(...inputs)) {
   const { status } = spawnSync("npm", ["run", "--silent", "build"], { stdio: "inherit", shell: true });
   process.exitCode = status ?? 1;

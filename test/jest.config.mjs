@@ -1,5 +1,6 @@
 /** @type {import("jest").Config} */
 export default {
+  rootDir: "..",
   // Those of the slower tier end in `.full.test.ts`.
   testMatch: ["<rootDir>/test/**/!(*.full).test.ts"],
   runtime: "<rootDir>/test/support/jest/runtime.cjs",
