@@ -97,9 +97,6 @@ export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
  * Reads the entries of an archive as CSV files. Each is read to its end before the next, even if its rows are not
  * requested.
  *
- * @param entries the archive's entries; their errors are thrown unchanged
- * @param options how CSV is decoded, and the requested table and range
- * @returns the files, in archive order
  * @throws {@link ProtocolError} if a file is corrupt, or rows are missing because the names are not those of adjacent ranges of
  * one table
  */
@@ -183,9 +180,6 @@ export interface CsvHead extends ExportEntry {
 /**
  * Reads the header rows of a seekable archive's entries. The other rows are neither read nor checked.
  *
- * @param entries the archive's entries; their errors are thrown unchanged
- * @param options how CSV is decoded
- * @returns the header row of each file
  * @throws {@link ProtocolError} if a header row is malformed, or the entries are not those of an export
  */
 export async function csvHeads(
@@ -265,7 +259,6 @@ interface FileReading {
   /**
    * Reads the rows.
    *
-   * @param header the rows that came with the header row
    * @throws {@link RequestError} if rows or content were requested before, or the next file was
    */
   rows(header: CsvBatch): AsyncGenerator<CsvBatch, void, undefined>;

@@ -12,8 +12,6 @@ export interface ExportRules {
   /**
    * Checks the next entry by its name.
    *
-   * @param entryName the entry's name
-   * @returns the parts of the name; `undefined` if it has another form
    * @throws {@link ProtocolError} if the entry does not follow the previous one, or was not requested
    */
   take(entryName: string): ExportName | undefined;
@@ -28,9 +26,6 @@ export interface ExportRules {
 /**
  * Creates the rules for one archive. Names of the specified form must belong to adjacent ranges of one chain and table,
  * in block order, and cover the request. Names of other forms are allowed.
- *
- * @param exported the requested table and blocks, and the chain if known
- * @returns the rules
  */
 export function createExportRules(exported: ExportedRange | undefined): ExportRules {
   let previous: ExportName | undefined;
@@ -67,9 +62,6 @@ export interface ExportEntry {
 /**
  * Applies the rules of an export to the entries of an archive. Folders are omitted; they must be empty.
  *
- * @param entries the archive's entries; their errors are thrown unchanged
- * @param exported the requested table and range
- * @returns the files; read the content of each before you request the next
  * @throws {@link ProtocolError} if an entry violates a rule
  */
 export async function* exportEntries(
@@ -90,12 +82,7 @@ export async function* exportEntries(
   rules?.end();
 }
 
-/**
- * Returns whether an entry is a folder.
- *
- * @param entryName the entry's name
- * @returns true for a folder
- */
+/** Returns whether an entry is a folder. */
 export function isFolder(entryName: string): boolean {
   return entryName.endsWith("/");
 }
@@ -103,8 +90,6 @@ export function isFolder(entryName: string): boolean {
 /**
  * Checks that a folder is empty: most programs would hide its content.
  *
- * @param entryName the folder's name
- * @param size size of its content in bytes
  * @throws {@link ProtocolError} if it has content
  */
 export function checkFolder(entryName: string, size: number): void {
@@ -158,9 +143,6 @@ export const UNLIMITED: EntryLimits = { maxSize: Number.MAX_SAFE_INTEGER, maxRat
  * Reads the files of a seekable archive. An error object that a gateway appended to it is thrown as a
  * {@link NodeError}.
  *
- * @param archive the archive
- * @param options limits in bytes and by ratio, and a signal
- * @returns the files, in archive order
  * @throws {@link ProtocolError}, {@link FileError} and {@link CanceledError} as {@link seekableEntries} does
  */
 export async function* archiveEntries(
@@ -175,9 +157,6 @@ export async function* archiveEntries(
  * Reads the files of an archive as it arrives. If the archive is followed by a gateway's error object, or truncated by
  * one, that error is thrown as a {@link NodeError}.
  *
- * @param source the archive's bytes, split anywhere; its errors are thrown unchanged
- * @param options limits in bytes and by ratio, and a signal
- * @returns the files, in the order of arrival
  * @throws {@link ProtocolError} and {@link CanceledError} as {@link streamedEntries} does
  */
 export async function* arrivingEntries(

@@ -147,23 +147,12 @@ export interface ExportedRange {
 /**
  * Chooses the file name of an archive. It is the node's name, from `content-disposition`, if that is the name of an
  * archive of this table and range. Otherwise it consists of the table and range, with `network` as the chain id.
- *
- * @param header the response header
- * @param exported the table and range
- * @param profile the form of the name if it is not the node's
- * @returns a safe file name
  */
 export function fileNameFor(header: Headers, exported: ExportedRange, profile?: Profile): string {
   return nodeName(header, exported)?.given ?? archiveName({ ...exported, chainId: "network" }, profile);
 }
 
-/**
- * Reads the chain id from the node's name for an archive, if that is the name of this table and range.
- *
- * @param header the response header
- * @param exported the table and range
- * @returns the chain identifier; `undefined` if the node's name is missing or has another form
- */
+/** Reads the chain id from the node's name for an archive, if that is the name of this table and range. */
 export function chainOf(header: Headers, exported: ExportedRange): string | undefined {
   return nodeName(header, exported)?.name.chainId;
 }

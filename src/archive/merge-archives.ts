@@ -252,19 +252,12 @@ export interface PartReader extends AsyncDisposable {
   /**
    * Opens a part.
    *
-   * @param part a part that follows those opened previous, if it is in the same archive
-   * @returns its content
    * @throws {@link ProtocolError} if the archive was changed in the meantime
    */
   open(part: Part): Promise<AsyncIterable<Buffer>>;
 }
 
-/**
- * Creates a reader that keeps the archive of the last part open, so that its directory is read only once.
- *
- * @param signal stops the reading
- * @returns the reader, which the caller disposes of
- */
+/** Creates a reader that keeps the archive of the last part open, so that its directory is read only once. */
 export function createPartReader(signal: AbortSignal | undefined): PartReader {
   let current: { readonly path: string; readonly file: OpenFile; readonly entries: AsyncGenerator<Entry> } | undefined;
 
@@ -297,12 +290,7 @@ function unclosed<T>(values: AsyncGenerator<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => ({ next: () => values.next() }) };
 }
 
-/**
- * Creates the error for an archive that has changed since it was first opened.
- *
- * @param part the file that has changed
- * @returns the error
- */
+/** Creates the error for an archive that has changed since it was first opened. */
 function changed({ path, fileName }: Part): ProtocolError {
   return corrupt(`${nameText(fileName)} in ${nameText(path)} changed while it was read`);
 }
@@ -311,9 +299,6 @@ function changed({ path, fileName }: Part): ProtocolError {
  * Joins the CSV files of archives with adjacent ranges: one header row, then all rows, byte for byte. Content and checksums of
  * the archives are checked in the process.
  *
- * @param paths the archives' paths, in block order; the next one is requested once the previous one was read
- * @param reading `maxRowBytes` is the maximum row size in bytes, 64 MiB by default; `signal` stops the reading
- * @returns the bytes of the joined file
  * @throws {@link ProtocolError} if an archive is corrupt, or has different columns than the first one
  * @throws {@link FileError} if one cannot be read
  * @throws {@link CanceledError} if the signal was aborted; the errors of `paths` unchanged

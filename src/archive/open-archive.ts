@@ -139,13 +139,7 @@ function isReadable(source: object): boolean {
   return isBytes(source) || Symbol.asyncIterator in source;
 }
 
-/**
- * Opens an archive that is assembled from an export's chunks.
- *
- * @param chunks the archive, which is known to end with its bytes
- * @param options as for {@link openArchive}
- * @returns the archive
- */
+/** Opens an archive that is assembled from an export's chunks. */
 export function openAssembled(chunks: AsyncIterable<Uint8Array>, options: ArchiveOptions): Archive {
   return archiveOf(chunks, options, true);
 }
@@ -248,9 +242,6 @@ const loadJszip = lazily(() => import("jszip"));
 /**
  * Loads an archive into memory. Each file is read to its end, as `files()` does, before JSZip parses it.
  *
- * @param stream the archive's bytes, split anywhere; its errors are thrown unchanged
- * @param options maximum sizes in bytes, how CSV is decoded, the requested table and range, and a signal
- * @returns the archive
  * @throws {@link ProtocolError} if the archive or a file in it is corrupt, exceeds a limit or does not belong to the
  *   export
  * @throws {@link NodeError} if a gateway wrote an error object after the archive
@@ -289,9 +280,6 @@ export async function zipInMemory(
 /**
  * Lists the columns of all files of an archive. Only the header rows are read.
  *
- * @param path the archive's path
- * @param options how CSV is decoded, and a signal that stops the reading
- * @returns the columns in order of appearance; `undefined` for a pipe, which cannot be read twice
  * @throws {@link ProtocolError} if the archive or a header row is corrupt
  * @throws {@link NodeError} if a gateway wrote an error object after the archive
  * @throws {@link FileError} if the file cannot be read

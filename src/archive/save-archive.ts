@@ -37,9 +37,6 @@ export interface SaveTarget extends FileTarget {
 /**
  * Saves an archive completely, or not at all, as {@link saveAtomically} does.
  *
- * @param bytes the archive, split anywhere; its errors are thrown unchanged
- * @param where the folder or file to write to, whether an existing file is replaced, and how the archive is verified
- * @returns the path, size and checksum of the file, the files in the archive, and how it was verified
  * @throws {@link FileError} if the file cannot be written, or exists
  * @throws {@link ProtocolError} if the bytes are not a valid archive, or not the requested one
  * @throws {@link NodeError} if a gateway appended an error object to them
@@ -72,9 +69,6 @@ export type Verification = "content" | "structure";
 /**
  * Reads an archive to its end and verifies the content of its files. Inflation runs in its own thread.
  *
- * @param bytes the archive, split anywhere; its errors are thrown unchanged
- * @param options the requested table and range, and how the archive is read
- * @returns the files, in archive order
  * @throws {@link ProtocolError} if the archive is corrupt, or not the requested one
  */
 export async function verifyContent(
@@ -91,9 +85,6 @@ export async function verifyContent(
 /**
  * Verifies the records of an archive in a file. The content of its files is not read.
  *
- * @param path the archive's path
- * @param exported the requested table and range
- * @returns the files, in archive order
  * @throws {@link ProtocolError} if the archive is corrupt, or not the requested one
  */
 export async function verifyStructure(path: string, exported: Exported): Promise<ArchiveEntry[]> {
@@ -127,11 +118,7 @@ async function checkEntries(entries: readonly Pick<ArchiveEntry, "name" | "size"
 
 /** Checks the names in an archive whose bytes pass. */
 export interface NameCheck {
-  /**
-   * Adds the next bytes of the archive.
-   *
-   * @param bytes the bytes, split anywhere
-   */
+  /** Adds the next bytes of the archive. */
   push(bytes: Uint8Array): void;
   /**
    * Checks the names in the directory, once the archive has ended.
@@ -141,12 +128,7 @@ export interface NameCheck {
   finish(): Promise<void>;
 }
 
-/**
- * Creates a check of the names in an archive.
- *
- * @param exported the requested table and range
- * @returns the check, to which every byte of the archive must be pushed
- */
+/** Creates a check of the names in an archive. */
 export function createNameCheck(exported: Exported): NameCheck {
   const tail = createTail();
   return {

@@ -49,11 +49,6 @@ export interface TypedFile {
  * Converts the values of a file's rows to the types of their columns. The columns are resolved once. A column name has
  * the same type in all versions of the database schema, so the version need not be known.
  *
- * @param file the file, and the table and version of its name
- * @param batches the rows, in batches; their errors are thrown unchanged
- * @param options the table, and the callback for unknown columns and values
- * @param requestedTable returns the requested table, if any; called once the rows are read
- * @returns the typed rows; rows before an error are returned before it is thrown
  * @throws {@link RequestError} if the table is unknown, or differs from the options
  * @throws {@link ProtocolError} if a column of the file's version is missing, or a value does not fit its type
  */
@@ -158,13 +153,7 @@ const MAX_REPORTED = 1000;
 /** The columns that a warning was emitted for. */
 const warned = new Set<string>();
 
-/**
- * Returns a function that reports unknown columns and values, once for each column.
- *
- * @param onUnknown called for each file; by default the process emits a warning, once for each column of a table
- * @param where the file and its table
- * @returns the function, which takes a column and, if the column is known, the unknown value
- */
+/** Returns a function that reports unknown columns and values, once for each column. */
 export function reportUnknown(
   onUnknown: ((unknown: UnknownPart) => void) | undefined,
   where: Pick<UnknownPart, "file" | "table">,
@@ -196,10 +185,6 @@ function warning({ table, column, value, file }: UnknownPart): string {
 /**
  * Checks that a file of a known schema version has all columns of that version, in any order. It may have more.
  *
- * @param file its name, and the version if known; a version that is newer than this release is not checked
- * @param table the file's table
- * @param names the names in its header row
- * @param advice what to do about it, for the error
  * @throws {@link ProtocolError} if columns are missing; the error names them
  */
 export function checkColumns(

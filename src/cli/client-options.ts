@@ -83,22 +83,12 @@ export const extensionsOption = choice("<rule>", "whether the first chunk must h
 /** The completions of a table's name. */
 export const completeTables: FindValues = () => ({ values: tableNames });
 
-/**
- * Declares an option that accepts the name of a table.
- *
- * @param description its line in the help
- * @returns the option
- */
+/** Declares an option that accepts the name of a table. */
 export function tableOption(description: string) {
   return text("<name>", description, { completions: completeTables, isFilter: true });
 }
 
-/**
- * Declares the option that says where transactions contain the chain's identifier.
- *
- * @param description its line in the help
- * @returns the option
- */
+/** Declares the option that says where transactions contain the chain's identifier. */
 export function chainIdPrefixOption(description: string) {
   return choice("<rule>", description, ["signed-and-submitted", "signature-only"]);
 }
@@ -153,10 +143,6 @@ export interface ConfigPurpose {
  * Loads the configuration of a client. Command-line options take precedence over the environment, and the environment
  * over files.
  *
- * @param options the values of the options
- * @param context the environment variables, and the function that receives the configuration
- * @param purpose whether the configuration is used for signing, and the sources, if already read
- * @returns the configuration
  * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file cannot be read
  */
@@ -167,10 +153,6 @@ export function clientConfig(options: ClientOptions, context: ConfigContext, pur
 /**
  * Loads the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
- * @param options the values of the options
- * @param context the environment variables, and the function that receives the configuration
- * @param purpose whether the configuration is used for signing, and the sources, if already read
- * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file cannot be read
  */

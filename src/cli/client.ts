@@ -27,11 +27,6 @@ const WAIT_REPORT_MS = 1000;
  * Creates a client from the command's options. It reports each fallback to another transport on a line; with `--verbose`, also
  * calls, retries and, at most one a second, waits.
  *
- * @param options the values of the options
- * @param reports receives the reports, one line each, and holds the environment variables
- * @param more `registry`: the types that an `Any` in JSON may hold, in addition to those of error details; `reported`:
- *   what is reported without `--verbose`; `config`: the configuration, if it was loaded before
- * @returns the client; the caller closes it
  * @throws {@link RequestError} if the configuration is invalid
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
  */

@@ -9,7 +9,6 @@ export const columnsOption = parsed("<names>", "columns to print, in this order,
 /**
  * Checks names of columns by themselves.
  *
- * @param columns the values of `--columns`
  * @throws {@link RequestError} if a column is named twice or a name is empty
  */
 export function checkColumnNames(columns: readonly string[]): void {
@@ -20,15 +19,7 @@ export function checkColumnNames(columns: readonly string[]): void {
   }
 }
 
-/**
- * Creates the error about columns that do not exist.
- *
- * @param unknown the names of these columns
- * @param columns the columns that exist
- * @param where where they were looked for, such as `in the archive`
- * @param valid the text that lists the columns that exist
- * @returns the error, which suggests the closest names
- */
+/** Creates the error about columns that do not exist. */
 export function unknownColumns(
   unknown: readonly string[],
   columns: readonly string[],

@@ -16,12 +16,7 @@ import { printTable } from "./table.js";
 /** The argument that names standard input or standard output in place of a file. */
 export const STANDARD = "-";
 
-/**
- * Returns standard input, which is destroyed when the signal is aborted.
- *
- * @param context the input stream and the signal
- * @returns the input stream
- */
+/** Returns standard input, which is destroyed when the signal is aborted. */
 function standardInput({ in: input, signal }: InputContext): Readable {
   return addAbortSignal(signal, input);
 }
@@ -29,8 +24,6 @@ function standardInput({ in: input, signal }: InputContext): Readable {
 /**
  * Reads an archive from standard input.
  *
- * @param context the input stream and the signal
- * @returns the bytes, in chunks
  * @throws {@link ProtocolError} if there are none
  */
 export async function* standardArchive(context: InputContext): AsyncGenerator<Uint8Array> {
@@ -50,7 +43,6 @@ export async function* standardArchive(context: InputContext): AsyncGenerator<Ui
 /**
  * Checks that a file begins like an archive. Pipes can be read only once, and are not checked.
  *
- * @param path path of the file
  * @throws {@link ProtocolError} if it is not a ZIP archive
  * @throws {@link FileError} if it cannot be read, or is a device
  */
@@ -81,9 +73,6 @@ export async function assertArchive(path: string): Promise<void> {
 /**
  * Reads a file or standard input.
  *
- * @param file path of the file; `-` for standard input
- * @param context the input stream and the signal
- * @returns the bytes, in chunks
  * @throws {@link FileError} if the file cannot be read or is a device, or the signal is aborted while it is read
  */
 export async function* readBytes(file: string, context: InputContext): AsyncGenerator<Uint8Array> {
@@ -108,10 +97,6 @@ export const MAX_TEXT_BYTES = 64 * 1024 * 1024;
 /**
  * Reads a text from a file or standard input.
  *
- * @param file path of the file; `-` for standard input
- * @param source its name in errors
- * @param context the input stream and the signal
- * @returns the text, without a byte order mark
  * @throws {@link FileError} as {@link readBytes} does
  * @throws {@link RequestError} if it is too large
  */
@@ -133,22 +118,13 @@ export async function readText(file: string, source: string, context: InputConte
 /**
  * Parses the value of `--out`.
  *
- * @param path the value
- * @param extension the extension of the file to save
- * @returns the path, with a slash at its end if it is that of a folder, which may not exist yet
  * @throws {@link RequestError} if it is neither a folder nor the name of a file with that extension
  */
 export function parseOutPath(path: string, extension: Extension): Promise<string> {
   return readTarget(path, extension, () => ".");
 }
 
-/**
- * Prints the result of saving an archive: in a table, the path on standard output and a note about the rest.
- *
- * @param saved the archive
- * @param options `start`, when the work began, in milliseconds of `monotonicMs()`; `format`, the chosen format
- * @param context the streams
- */
+/** Prints the result of saving an archive: in a table, the path on standard output and a note about the rest. */
 export async function printSavedArchive(
   saved: SavedArchive,
   { start, format }: { readonly start: number; readonly format: OutputFormat },

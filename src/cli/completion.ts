@@ -13,13 +13,7 @@ interface Completion {
   readonly description?: string;
 }
 
-/**
- * Finds the completions of the last word of a command line.
- *
- * @param program the command with its subcommands; the named subcommand has its options
- * @param words the words after `tradewire`; the last one is at the cursor, and may be empty
- * @returns the possible replacements of the last word
- */
+/** Finds the completions of the last word of a command line. */
 export async function complete(program: Command, words: readonly string[]): Promise<Completions> {
   const word = words.at(-1) ?? "";
   // `help` is completed as if it were left out.
@@ -109,12 +103,7 @@ function matching(word: string, { values = [], files = false }: CompletionValues
   return { values: values.filter((value) => value.startsWith(word)).map((value) => ({ value })), files };
 }
 
-/**
- * Formats completions for the scripts of the shells.
- *
- * @param completions the completions
- * @returns a line for each value, with its description after a tab, then `:files` or `:end`
- */
+/** Formats completions for the scripts of the shells. */
 export function completionText({ values, files }: Completions): string {
   const lines = values.map(({ value, description = "" }) => `${value}${description && `\t${description}`}\n`);
   return `${lines.join("")}${files ? ":files" : ":end"}\n`;

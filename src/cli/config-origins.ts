@@ -4,13 +4,7 @@ import { staysOnLoopback } from "../config/loopback.js";
 import type { LoadedConfig } from "../index.js";
 import type { Streams } from "./output.js";
 
-/**
- * Explains where the URLs of the nodes come from, and how to set others.
- *
- * @param loaded the configuration
- * @param environment the environment variables, which locate the user's own configuration file
- * @returns the sentences
- */
+/** Explains where the URLs of the nodes come from, and how to set others. */
 export function originsOf(loaded: LoadedConfig, environment: Streams["environment"]): string {
   const { config, sources } = loaded;
   const endpoints = new Set(transportsOf(config.transport).map((each) => (each === "rest" ? "rest" : "grpc")));
@@ -37,13 +31,7 @@ function otherNodes(sources: readonly string[]): string[] {
     : ["To use another node, set --grpc-url or --rest-url."];
 }
 
-/**
- * Returns where the value of a key comes from.
- *
- * @param loaded the configuration
- * @param key the name of the key
- * @returns its source, with the line if it is a file
- */
+/** Returns where the value of a key comes from. */
 export function originOf({ sources, lineOf }: LoadedConfig, key: string): string {
   const line = lineOf(key);
   return `${sources.get(key) ?? "default"}${line === undefined ? "" : `, line ${line}`}`;

@@ -18,7 +18,6 @@ export interface CursorFile {
   /**
    * Stores a cursor in place of the previous one, within a second.
    *
-   * @param cursor the cursor, whose rows were written out
    * @throws {@link FileError} if an earlier cursor could not be saved
    */
   store(cursor: string): Promise<void>;
@@ -33,9 +32,6 @@ export interface CursorFile {
 /**
  * Opens a file that stores a cursor. Whenever the process is killed, the file contains one complete cursor.
  *
- * @param path path of the file, which may not exist yet
- * @param table the table of the cursor
- * @returns the file
  * @throws {@link FileError} if it cannot be read, or its folder cannot be written to
  * @throws {@link RequestError} if it contains no cursor, or one of another table
  */

@@ -61,35 +61,17 @@ export type OptionValues<Declared extends OptionDeclarations> = {
   readonly [Name in OptionalName<Declared>]?: ValueOf<Declared[Name]>;
 };
 
-/**
- * Declares a flag.
- *
- * @param description its line in the help
- * @param settings short flag, conflicts, heading
- * @returns an option whose value is true if it is given
- */
+/** Declares a flag. */
 export function flag(description: string, settings: OptionSettings = {}): OptionDeclaration<boolean, "optional"> {
   return { presence: "optional", description, ...settings };
 }
 
-/**
- * Declares a flag that disables a default.
- *
- * @param description its line in the help
- * @returns an option whose value is false if it is given as `--no-…`
- */
+/** Declares a flag that disables a default. */
 export function negatedFlag(description: string): OptionDeclaration<boolean, "defaulted"> {
   return { presence: "defaulted", description, isNegated: true };
 }
 
-/**
- * Declares an option that accepts a text.
- *
- * @param placeholder how the help writes the value, such as `<name>`
- * @param description its line in the help
- * @param settings short flag, conflicts, heading, completions
- * @returns the option
- */
+/** Declares an option that accepts a text. */
 export function text(
   placeholder: string,
   description: string,
@@ -98,15 +80,7 @@ export function text(
   return { presence: "optional", placeholder, description, ...settings };
 }
 
-/**
- * Declares an option whose text is parsed.
- *
- * @param placeholder how the help writes the value, such as `<count>`
- * @param description its line in the help
- * @param parse parses the text; errors that it throws are reported with the name of the option
- * @param settings short flag, conflicts, heading, completions
- * @returns the option
- */
+/** Declares an option whose text is parsed. */
 export function parsed<Value>(
   placeholder: string,
   description: string,
@@ -116,15 +90,7 @@ export function parsed<Value>(
   return { presence: "optional", placeholder, description, parse, ...settings };
 }
 
-/**
- * Declares an option that accepts one of several texts.
- *
- * @param placeholder how the help writes the value, such as `<rule>`
- * @param description its line in the help
- * @param choices the texts
- * @param settings short flag, conflicts, heading
- * @returns the option
- */
+/** Declares an option that accepts one of several texts. */
 export function choice<const Value extends string>(
   placeholder: string,
   description: string,
@@ -134,15 +100,7 @@ export function choice<const Value extends string>(
   return { presence: "optional", placeholder, description, choices, ...settings };
 }
 
-/**
- * Declares an option that may be repeated.
- *
- * @param placeholder how the help writes each value, such as `<id>`
- * @param description its line in the help
- * @param parse parses one value
- * @param settings short flag, conflicts, heading, completions
- * @returns an option whose value is the list of all values, in order
- */
+/** Declares an option that may be repeated. */
 export function repeated<Value>(
   placeholder: string,
   description: string,
@@ -153,24 +111,12 @@ export function repeated<Value>(
   return parsed(placeholder, description, append, settings);
 }
 
-/**
- * Makes an option mandatory.
- *
- * @param declaration the option
- * @returns the same option; the command line must give it
- */
+/** Makes an option mandatory. */
 export function required<Value>(declaration: OptionDeclaration<Value>): OptionDeclaration<Value, "required"> {
   return { ...declaration, presence: "required" };
 }
 
-/**
- * Gives an option a default.
- *
- * @param declaration the option
- * @param defaultValue its value if the command line does not give it
- * @param defaultText how the help writes the default; by default as JSON
- * @returns the same option, which always has a value
- */
+/** Gives an option a default. */
 export function withDefault<Value>(
   declaration: OptionDeclaration<Value>,
   defaultValue: NoInfer<Value>,
@@ -179,14 +125,7 @@ export function withDefault<Value>(
   return { ...declaration, presence: "defaulted", defaultValue, ...(defaultText !== undefined && { defaultText }) };
 }
 
-/**
- * Declares an option that accepts a text and may be repeated.
- *
- * @param placeholder how the help writes each value, such as `<role>`
- * @param description its line in the help
- * @param settings short flag, conflicts, heading, completions
- * @returns an option whose value is the list of all texts, in order
- */
+/** Declares an option that accepts a text and may be repeated. */
 export function repeatedText(
   placeholder: string,
   description: string,
@@ -195,12 +134,7 @@ export function repeatedText(
   return repeated(placeholder, description, (value) => value, settings);
 }
 
-/**
- * Returns the flag of an option.
- *
- * @param name the name of its value, such as `fromBlock`
- * @returns the flag, such as `--from-block`
- */
+/** Returns the flag of an option. */
 export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
@@ -236,13 +170,7 @@ export class CommandOption extends Option {
   }
 }
 
-/**
- * Adds declared options to a command, in the order of their declarations.
- *
- * @param command the command
- * @param declarations the options
- * @returns the command
- */
+/** Adds declared options to a command, in the order of their declarations. */
 export function addOptions(command: Command, declarations: OptionDeclarations): Command {
   for (const [name, declaration] of Object.entries(declarations)) {
     command.addOption(new CommandOption(name, declaration));
@@ -273,13 +201,7 @@ export class CommandArgument extends Argument {
   }
 }
 
-/**
- * Adds declared arguments to a command.
- *
- * @param command the command
- * @param declarations the arguments, in order
- * @returns the command
- */
+/** Adds declared arguments to a command. */
 export function addArguments(command: Command, declarations: readonly ArgumentDeclaration[]): Command {
   for (const declaration of declarations) {
     command.addArgument(new CommandArgument(declaration));

@@ -7,9 +7,6 @@ import { fullName, usageError } from "./usage-error.js";
 /**
  * Adds the features of all commands to a command and its subcommands: the options `--quiet`, `--verbose` and `--no-color`,
  * examples, and usage errors in the form of all errors.
- *
- * @param command the command, with its options
- * @param context the streams of the command
  */
 export function finish(command: Command, context: CommandContext): void {
   const { out, err, environment } = context;

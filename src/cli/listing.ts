@@ -75,10 +75,6 @@ export interface ListingType<M extends DescMessage> {
  * Limits a listing to chosen columns: the fields of its records by their paths, as in CSV, the decimal numbers, and, in a table,
  * also the columns of the table. If a field has the name of one of these, such as `price`, a table shows the column of the table.
  *
- * @param type the type of the records
- * @param names the names of the columns, in order; undefined for all
- * @param format the format in which they are printed
- * @returns the type of the same records with these columns
  * @throws {@link RequestError} if a column does not exist or is named twice
  */
 export function withColumns<M extends DescMessage>(
@@ -114,13 +110,7 @@ export function withColumns<M extends DescMessage>(
   };
 }
 
-/**
- * Returns the maximum number of records to request.
- *
- * @param options the values of the options
- * @param out the output
- * @returns the number: one more than a terminal lists, to detect that there are more; undefined for all
- */
+/** Returns the maximum number of records to request. */
 export function maxRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
   return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
 }
@@ -133,11 +123,6 @@ function isShort(options: ListingOptions, out: CommandContext["out"]): boolean {
 /**
  * Prints records. A table or a single JSON object is printed when all records have arrived; lines of JSON or CSV are printed
  * as the records arrive.
- *
- * @param nodes the records
- * @param wholeType their message type, and how they are shown as a table
- * @param options the chosen format and columns
- * @param context the streams, and the signal that ends the printing
  */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
@@ -196,14 +181,7 @@ async function printRecords<M extends DescMessage>(
   }
 }
 
-/**
- * Converts a record to JSON, with its decimal numbers.
- *
- * @param type its message type
- * @param node the record
- * @returns the chosen columns; without a choice, the record as the node sent it, with the member `decimals` if it has decimal
- *   numbers
- */
+/** Converts a record to JSON, with its decimal numbers. */
 export function recordJson<M extends DescMessage>(
   { desc, decimals, chosen }: Pick<ListingType<M>, "desc" | "decimals" | "chosen">,
   node: MessageShape<M>,
@@ -260,35 +238,19 @@ async function* chosenRows<T>(
   }
 }
 
-/**
- * Returns the fields of a message, and of the messages in it, that are not messages.
- *
- * @param desc the message type, which must not contain itself
- * @returns the path to each field, in the order of the definition
- */
+/** Returns the fields of a message, and of the messages in it, that are not messages. */
 export function leaves(desc: DescMessage): DescField[][] {
   return desc.fields.flatMap((field) =>
     field.fieldKind === "message" ? leaves(field.message).map((path) => [field, ...path]) : [[field]],
   );
 }
 
-/**
- * Formats the path of a field.
- *
- * @param path the fields from the outermost to the innermost
- * @returns the fields' JSON names, joined by dots
- */
+/** Formats the path of a field. */
 export function pathText(path: readonly DescField[]): string {
   return path.map(({ jsonName }) => jsonName).join(".");
 }
 
-/**
- * Returns the value at a path.
- *
- * @param json a message as Protobuf's JSON
- * @param path the fields from the outermost to the innermost
- * @returns the value as text, a list as JSON, or null if it is not set
- */
+/** Returns the value at a path. */
 export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
   return textOf(
     memberAt(
@@ -311,36 +273,18 @@ function textOf(value: JsonValue | undefined): string | null {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/**
- * Removes the prefix that all values of an enum share from the name of a value.
- *
- * @param desc the enum
- * @param name the value's full name, such as `STATUS_PENDING`
- * @returns the short name, such as `PENDING`
- */
+/** Removes the prefix that all values of an enum share from the name of a value. */
 export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
   const prefix = sharedPrefix.toUpperCase();
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
 }
 
-/**
- * Returns the short name of a value of an enum.
- *
- * @param desc the enum
- * @param value the value's number
- * @returns the name without the enum's prefix; the digits for a value that these definitions lack
- */
+/** Returns the short name of a value of an enum. */
 export function valueName(desc: DescEnum, value: number): string {
   return shortName(desc, enumName(desc, value));
 }
 
-/**
- * Declares an option that filters by values of an enum.
- *
- * @param placeholder how the help writes the value
- * @param desc the enum
- * @returns the option, whose values may be repeated
- */
+/** Declares an option that filters by values of an enum. */
 export function enumOption(placeholder: string, desc: DescEnum) {
   const names = desc.values.map(({ localName }) => localName);
   return repeated(
@@ -351,13 +295,7 @@ export function enumOption(placeholder: string, desc: DescEnum) {
   );
 }
 
-/**
- * Shortens an identifier for a table.
- *
- * @param text the identifier
- * @param wide whether it is shown in full
- * @returns the first digits and an ellipsis, or a short text unchanged
- */
+/** Shortens an identifier for a table. */
 export function shortId(text: string, wide: boolean): string {
   return wide || text.length <= 12 ? text : `${text.slice(0, 8)}…`;
 }

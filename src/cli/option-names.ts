@@ -24,12 +24,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   "timeouts.idleMs": ["--idle-timeout"],
 };
 
-/**
- * Returns how errors name the options of a command: by its flags.
- *
- * @param command the command that was run; undefined if there was none
- * @returns the flag of an option by its name in the library; options without a flag keep the library's name
- */
+/** Returns how errors name the options of a command: by its flags. */
 export function flagNames(command: Command | undefined): OptionNames {
   const flags = new Map(command?.options.map((option) => [option.attributeName(), option.long ?? ""]));
   const has = [...flags.values()];

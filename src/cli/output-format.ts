@@ -42,12 +42,7 @@ export const eventsOutput = {
 /** The values of {@link eventsOutput}. */
 export type EventsOutputOptions = OptionValues<typeof eventsOutput>;
 
-/**
- * Returns whether each event is printed as a line of JSON.
- *
- * @param options the values of the options
- * @returns whether it is
- */
+/** Returns whether each event is printed as a line of JSON. */
 export function printsJsonLines({ output, json: isJson }: EventsOutputOptions): boolean {
   return isJson === true || output === "jsonl";
 }
@@ -55,23 +50,12 @@ export function printsJsonLines({ output, json: isJson }: EventsOutputOptions): 
 /** The values of {@link recordsOutput} and of {@link resultOutput}. */
 export type OutputOptions = OptionValues<typeof recordsOutput>;
 
-/**
- * Returns the format of a list of records.
- *
- * @param options the values of the options
- * @param context standard output
- * @returns the chosen format, or a table on a terminal and lines of JSON elsewhere
- */
+/** Returns the format of a list of records. */
 export function recordsFormat(options: OutputOptions, { out }: Pick<CommandContext, "out">): OutputFormat {
   return options.json === true ? "json" : (options.output ?? (out.isTTY === true ? "table" : "jsonl"));
 }
 
-/**
- * Returns the format of one result.
- *
- * @param options the values of the options
- * @returns the chosen format, by default a table: the text for people
- */
+/** Returns the format of one result. */
 export function resultFormat(options: OutputOptions): OutputFormat {
   return options.json === true ? "json" : (options.output ?? "table");
 }
@@ -79,9 +63,6 @@ export function resultFormat(options: OutputOptions): OutputFormat {
 /**
  * Returns whether the arguments of a command request JSON, so that errors are also printed as JSON. It is known before the
  * arguments are parsed, because the parser can fail, too.
- *
- * @param args the arguments
- * @returns whether they have `--json` or `--output json`
  */
 export function isJsonRequested(args: readonly string[]): boolean {
   return args.some(
@@ -101,13 +82,7 @@ export interface Report {
   records?(): Iterable<object>;
 }
 
-/**
- * Prints the result of a command.
- *
- * @param report the result
- * @param format the chosen format
- * @param context standard output, and the signal that ends the printing
- */
+/** Prints the result of a command. */
 export async function printReport(
   { table, object, records = () => [object()] }: Report,
   format: OutputFormat,

@@ -40,11 +40,7 @@ export interface CommandOutput {
   role: OutputRole;
   /** The first failure. Nothing that is written after it arrives. */
   readonly failure: Error | undefined;
-  /**
-   * Takes note of a failure. Only the first one counts, and is reported.
-   *
-   * @param reason the stream's error
-   */
+  /** Takes note of a failure. Only the first one counts, and is reported. */
   fail(reason: Error): void;
 }
 
@@ -79,12 +75,7 @@ export class Interruption extends DOMException {
   }
 }
 
-/**
- * Returns whether a command was ended by SIGTERM, as service managers do, and not by Ctrl-C.
- *
- * @param signal the command's signal
- * @returns whether it was
- */
+/** Returns whether a command was ended by SIGTERM, as service managers do, and not by Ctrl-C. */
 export function isTerminated({ reason }: { readonly reason?: unknown }): boolean {
   return reason instanceof Interruption && reason.by === "SIGTERM";
 }
@@ -94,9 +85,6 @@ export const EXIT = { ok: 0, failure: 1, usage: 2, unknown: 3 } as const;
 
 /**
  * Returns the exit code of a command that a signal ended. Like that of shells, it is 128 plus the number of the signal.
- *
- * @param signal the command's signal, which is aborted
- * @returns the exit code, for example 130 for SIGINT
  */
 export function interruptedCode({ reason }: { readonly reason?: unknown }): number {
   return 128 + constants.signals[reason instanceof Interruption ? reason.by : "SIGINT"];
@@ -119,8 +107,6 @@ export class OutputClosed extends Error {}
 /**
  * Writes a part of the output, and waits until the system has taken all of it, so that the reader sets the pace.
  *
- * @param context standard output, and the signal that ends the wait
- * @param part text or bytes
  * @throws for rows only: the reason of the signal if it is aborted before the write, {@link CanceledError} if it is aborted
  *   during the wait, and {@link OutputClosed} if the part cannot be written
  */
@@ -134,8 +120,6 @@ export async function writeOut(context: OutputContext, part: string | Uint8Array
 /**
  * Writes a part of the output like {@link writeOut}, but also if the signal is already aborted: for what a command has done.
  *
- * @param context standard output, and the signal that ends the wait
- * @param part text or bytes
  * @throws as {@link writeOut} does, except for a signal that is aborted before the write
  */
 export async function deliver({ out, output, signal }: OutputContext, part: string | Uint8Array): Promise<void> {
@@ -163,21 +147,13 @@ const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
  * Formats a value as one line of JSON, with characters escaped that could control the user's terminal or are invisible.
- *
- * @param value the value; 64-bit integers become strings, as in Protobuf's JSON
- * @returns the JSON text and a line feed
  */
 export function json(value: unknown): string {
   const text = JSON.stringify(value, jsonReplacer);
   return `${escapedJson(text)}\n`;
 }
 
-/**
- * Escapes the characters of JSON that could control the user's terminal or are invisible.
- *
- * @param text the JSON text, on one line
- * @returns JSON of the same value
- */
+/** Escapes the characters of JSON that could control the user's terminal or are invisible. */
 export function escapedJson(text: string): string {
   return text.replace(UNSAFE, (character) =>
     character
@@ -187,12 +163,7 @@ export function escapedJson(text: string): string {
   );
 }
 
-/**
- * Formats a value as indented JSON, with characters escaped like {@link json} does.
- *
- * @param value a JSON value
- * @returns lines of text
- */
+/** Formats a value as indented JSON, with characters escaped like {@link json} does. */
 export function indentedJson(value: JsonValue): string {
   return `${JSON.stringify(value, undefined, 2).split("\n").map(escapedJson).join("\n")}\n`;
 }
@@ -210,13 +181,7 @@ export interface ErrorTextOptions {
   readonly namesExplanation?: boolean | undefined;
 }
 
-/**
- * Formats an error for a person.
- *
- * @param reason the value that was thrown
- * @param options the wording, the stream, and whether the command that explains the error is named
- * @returns lines with the summary, the advice if there is any, the node's details that the summary lacks, and the command that explains the error
- */
+/** Formats an error for a person. */
 export function errorText(
   reason: unknown,
   { wording, to, namesExplanation = to?.err.isTTY === true && !isUsage(reason) }: ErrorTextOptions = {},
@@ -256,13 +221,7 @@ function head(summary: string, to: ErrorTextOptions["to"]): string {
   return `${name} ${printable(summary)}`;
 }
 
-/**
- * Formats an error for a program.
- *
- * @param reason the value that was thrown
- * @param wording a summary and advice that replace the error's own
- * @returns a line with a JSON object, whose member `error` describes the error
- */
+/** Formats an error for a program. */
 export function errorJson(reason: unknown, wording?: ErrorWording): string {
   const plain = { name: "Error", code: "UNKNOWN", message: reason instanceof Error ? reason.message : String(reason) };
   const replaced = wording && { message: wording.summary, advice: wording.advice };
@@ -272,20 +231,12 @@ export function errorJson(reason: unknown, wording?: ErrorWording): string {
 /**
  * Escapes the characters of a text that control a terminal or are invisible. Text from the network must not control the
  * user's terminal.
- *
- * @param text the text
- * @returns the text with each such character as `\u{…}`
  */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/**
- * Escapes each line of a text like {@link printable} does.
- *
- * @param text the text
- * @returns the text, with the same lines
- */
+/** Escapes each line of a text like {@link printable} does. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
@@ -299,10 +250,6 @@ type Style = Parameters<typeof styleText>[0];
 /**
  * Returns whether text for a stream is colored. Terminals are colored by default; the environment variable NO_COLOR turns colors
  * off, FORCE_COLOR on or off, and NO_COLOR takes precedence.
- *
- * @param stream the stream
- * @param environment the environment variables
- * @returns whether it is colored
  */
 export function isColored(
   { isTTY }: { readonly isTTY?: boolean | undefined },
@@ -314,15 +261,7 @@ export function isColored(
   return FORCE_COLOR === "" ? isTTY === true && TERM !== "dumb" : !["0", "false"].includes(FORCE_COLOR);
 }
 
-/**
- * Styles a text for a stream, if the stream is colored.
- *
- * @param stream the stream
- * @param style the style, such as `bold`
- * @param text the text
- * @param environment the environment variables
- * @returns the text, styled or unchanged
- */
+/** Styles a text for a stream, if the stream is colored. */
 export function styled(
   stream: { readonly isTTY?: boolean | undefined },
   style: Style,

@@ -4,8 +4,6 @@ import { MAX_TIMER_MS } from "../runtime/index.js";
 /**
  * Parses a whole number.
  *
- * @param text 1 to 15 decimal digits
- * @returns the number
  * @throws {@link RequestError} if the text is anything else
  */
 export function parseInteger(text: string): number {
@@ -18,8 +16,6 @@ export function parseInteger(text: string): number {
 /**
  * Parses a block height.
  *
- * @param text 1 to 19 decimal digits
- * @returns the height
  * @throws {@link RequestError} if the text is anything else
  */
 export function parseBlockHeight(text: string): bigint {
@@ -32,8 +28,6 @@ export function parseBlockHeight(text: string): bigint {
 /**
  * Parses a count, which is at least 1.
  *
- * @param text a whole number, at least 1
- * @returns the number
  * @throws {@link RequestError} if the text is anything else
  */
 export function parseCount(text: string): number {
@@ -49,8 +43,6 @@ const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9})
 /**
  * Parses a time.
  *
- * @param text Unix nanoseconds as digits, or ISO 8601, in UTC if it names no zone
- * @returns Unix nanoseconds
  * @throws {@link RequestError} if the text is not a time
  */
 export function parseTime(text: string): bigint {
@@ -85,13 +77,7 @@ const UNITS = new Map([
 /** Parses a duration: a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds. */
 export const parseDuration = durationParser();
 
-/**
- * Creates a parser of durations.
- *
- * @param advice the advice of its errors, if it is not the usual one
- * @returns a function that returns the duration in milliseconds, and throws {@link RequestError} if the text is not a duration,
- *   or no timer can wait that long
- */
+/** Creates a parser of durations. */
 export function durationParser(advice?: string): (text: string, flag: string) => number {
   return (text, flag) => {
     const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
@@ -111,23 +97,12 @@ export function durationParser(advice?: string): (text: string, flag: string) =>
   };
 }
 
-/**
- * Splits a list at its commas.
- *
- * @param text the list
- * @returns its items
- */
+/** Splits a list at its commas. */
 export function parseList(text: string): string[] {
   return text.split(",");
 }
 
-/**
- * Parses a pattern with wildcards.
- *
- * @param pattern a text in which `*` stands for any text and `?` for any character
- * @param flags additional flags of the regular expression, such as `i`
- * @returns a regular expression that matches complete texts
- */
+/** Parses a pattern with wildcards. */
 export function parsePattern(pattern: string, flags = ""): RegExp {
   const escaped = pattern.replace(/[.+^${}()|[\]\\/-]/g, "\\$&");
   return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, `s${flags}`);

@@ -34,8 +34,6 @@ export type PrintRowsOptions = OptionValues<typeof printRowsOptions>;
 /**
  * Checks that the options fit the format and each other.
  *
- * @param options the values of the options
- * @param format the format of the rows
  * @throws {@link RequestError} if a column is named twice or is empty, or the text for NULL does not fit the format
  */
 export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: OutputFormat): void {
@@ -65,10 +63,6 @@ const WRITE_SIZE = 64 * 1024;
  * first row is printed. Otherwise it has the columns of the first file, and a later file with additional columns is an
  * error.
  *
- * @param files the files, in order; each is read to its end before the next is requested
- * @param options the format, and the values of the options
- * @param context standard output, and the signal that ends the printing
- * @param allColumns returns the columns of all files, or undefined; omitted if the input cannot be read twice
  * @throws {@link RequestError} if a chosen column does not exist
  * @throws {@link ProtocolError} if a file is broken, or has columns that the printed header lacks
  */
@@ -181,14 +175,7 @@ async function writeBriefly(out: CommandContext["out"], text: string): Promise<v
   }
 }
 
-/**
- * Creates the function that returns the columns to print of each file. The first file decides on the header.
- *
- * @param chosen the columns that the user chose
- * @param format the format
- * @param allColumns gets the columns of all files
- * @returns a function that throws if a file does not have the columns, or has columns that the header lacks
- */
+/** Creates the function that returns the columns to print of each file. The first file decides on the header. */
 function columnChooser(
   chosen: readonly string[] | undefined,
   format: RowFormat,

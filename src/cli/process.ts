@@ -5,9 +5,6 @@ import { finalExitCode, openStandardOutput, watchOutput } from "./standard-outpu
 
 /**
  * Runs the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
- *
- * @param args the arguments, without the name of the command
- * @param version what `--version` prints
  */
 export async function runProcess(args: readonly string[], version: string): Promise<void> {
   process.noDeprecation = true; // Users of the command cannot act on deprecations in packages.

@@ -27,14 +27,7 @@ import { watchConfig } from "./used-config.js";
 
 export { Interruption };
 
-/**
- * Creates the command with its subcommands.
- *
- * @param version what `--version` prints
- * @param context the streams of the command, and the signal that interrupts it
- * @param isLoaded whether the options and action of a command, by its name, are needed; the other commands are only listed
- * @returns the command
- */
+/** Creates the command with its subcommands. */
 export async function createProgram(
   version: string,
   context: CommandContext,
@@ -221,25 +214,13 @@ export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | 
   readonly version: string;
 }
 
-/**
- * Runs the command `tradewire`. It uses only the working directory of the process, and does not change the process.
- *
- * @param run arguments, streams and environment; a signal that is aborted with an {@link Interruption} ends the run like a
- *   signal to the process
- * @returns the exit code
- */
+/** Runs the command `tradewire`. It uses only the working directory of the process, and does not change the process. */
 export async function runCommand(run: CommandRun): Promise<number> {
   const output = watchOutput(run);
   return finalExitCode(await runProgram(run, output), output);
 }
 
-/**
- * Runs the command `tradewire` like {@link runCommand}, but leaves standard output to the caller.
- *
- * @param run arguments, streams and environment, and the signal that interrupts the run
- * @param output the state of standard output, which the caller watches
- * @returns the exit code, unless the output failed or fails later: see {@link finalExitCode}
- */
+/** Runs the command `tradewire` like {@link runCommand}, but leaves standard output to the caller. */
 export async function runProgram(run: CommandRun, output: CommandOutput): Promise<number> {
   const { version } = run;
   const environment = run.args.includes(NO_COLOR) ? { ...run.environment, NO_COLOR: "1" } : run.environment;

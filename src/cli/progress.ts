@@ -23,9 +23,6 @@ export interface ProgressLine {
 /**
  * Shows progress in a line on the terminal, which first says that the command waits for the node. Nothing is written if the
  * stream is not a terminal.
- *
- * @param streams the stream, and the environment variables
- * @returns functions that update the line and remove it
  */
 export function createProgress({ notes, environment }: Pick<Streams, "notes" | "environment">): ProgressLine {
   const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
@@ -84,9 +81,6 @@ export function sizeOf({ columns, rows }: Streams["err"]): { readonly columns: n
 /**
  * Creates a display. The cursor stays visible, below the block, and each write restores the modes of the terminal, so that no
  * cleanup is needed, however the process ends.
- *
- * @param err the terminal
- * @returns the display
  */
 export function createDisplay(err: Streams["err"]): Display {
   let drawn: readonly string[] = [];

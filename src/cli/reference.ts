@@ -8,11 +8,7 @@ import { fullName } from "./usage-error.js";
 /** The width of the help in the reference, in characters: that of a narrow terminal. */
 const WIDTH = 80;
 
-/**
- * Returns the reference of the command: the help of each command, as `--help` prints it.
- *
- * @returns the text of docs/command.md
- */
+/** Returns the reference of the command: the help of each command, as `--help` prints it. */
 export async function commandReference(): Promise<string> {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const streams = { in: new PassThrough(), out, err, notes: err };

@@ -33,14 +33,7 @@ const ROWS_ADVICE = "Choose with --columns, or print all with --output csv.";
 
 const UNLIMITED: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) => line, onOmission: () => {} };
 
-/**
- * Creates a format.
- *
- * @param name the name of the format
- * @param nullText the text for NULL in `csv` (empty by default) and `table` (`NULL` by default); JSON has `null`
- * @param terminal the width that a table must fit, unlimited by default, and the receiver of the columns that do not fit
- * @returns the format, for one output
- */
+/** Creates a format. */
 export function createRowFormat(name: OutputFormat, nullText: string | undefined, terminal = UNLIMITED): RowFormat {
   switch (name) {
     case "json":

@@ -26,10 +26,6 @@ export interface SignerLog {
 
 /**
  * Creates the log of a signer process. If a reader is slow, or there are too many events, events are counted instead.
- *
- * @param context standard output
- * @param asJson whether each line is a JSON object
- * @returns the log
  */
 export function createSignerLog({ out }: Pick<CommandContext, "out">, asJson: boolean): SignerLog {
   let [periodStart, printed, omitted] = [monotonicMs(), 0, 0];

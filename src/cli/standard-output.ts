@@ -10,8 +10,6 @@ const STDOUT = 1;
 /**
  * Opens standard output. A file is written by counting: Node's own stream reports success if a disk that is almost full takes
  * only a part. Pipes, sockets and terminals are left to Node, which counts there.
- *
- * @returns the stream
  */
 export function openStandardOutput(): Streams["out"] {
   // With numbers, Node would keep that it saw a pipe, and then not follow the links of packages that it loads.
@@ -36,9 +34,6 @@ class FileOutput extends Writable {
 /**
  * Watches the standard output of a command. The first failure is reported on standard error, unless rows are printed and
  * their reader has gone, as `head` does.
- *
- * @param streams standard output, standard error, and the environment variables
- * @returns the state of the output
  */
 export function watchOutput({ out, err, environment }: Pick<Streams, "out" | "err" | "environment">): CommandOutput {
   let failure: Error | undefined;
@@ -76,10 +71,6 @@ function isReaderGone(reason: Error): boolean {
 /**
  * Decides on the exit code of a command, given the state of its output. Only success depends on it: an error, an answer and
  * an interruption keep their code.
- *
- * @param code the exit code that the command ended with
- * @param output the state of its output
- * @returns the exit code of the process
  */
 export function finalExitCode(code: number, { role, failure }: Pick<CommandOutput, "role" | "failure">): number {
   if (code !== EXIT.ok || failure === undefined) {

@@ -37,12 +37,6 @@ export type Preference = "columns" | "values";
 /**
  * Lays out the columns of a table in the width of a terminal. If they are too wide, long cells are shortened, in the least
  * important columns first; then the least important columns are omitted.
- *
- * @param natural the width that each column needs
- * @param width the width of the terminal; infinite if the output is not a terminal
- * @param ranked the indexes of all columns, the most important first
- * @param prefers how to fit a table that is too wide
- * @returns the layout, with at least the first of `ranked`
  */
 export function layOut(
   natural: readonly number[],
@@ -68,26 +62,13 @@ export function layOut(
   return { shown: ranked.slice(0, 1), widths: natural, isShortened: false };
 }
 
-/**
- * Ranks the columns of a table.
- *
- * @param header the names of the columns
- * @param ranked the names of the most important columns, the most important first
- * @returns the indexes of these columns, and then of all others from left to right
- */
+/** Ranks the columns of a table. */
 export function rankedPlaces(header: readonly string[], ranked: readonly string[]): number[] {
   const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
   return [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
 }
 
-/**
- * Formats a line of a table.
- *
- * @param cells the cells of all columns, safe for a terminal
- * @param layout how they are shown
- * @param isNumeric returns whether a cell is aligned to the right
- * @returns the line, without a line feed
- */
+/** Formats a line of a table. */
 export function tableLine(
   cells: readonly string[],
   { shown, widths, isShortened }: Layout,
@@ -105,14 +86,7 @@ export function tableLine(
     .trimEnd();
 }
 
-/**
- * Describes what tables omit.
- *
- * @param tables the tables of one output
- * @param advice how to see everything
- * @param width the maximum width of a line, in columns of a terminal
- * @returns sentences, broken into lines; empty if nothing is omitted
- */
+/** Describes what tables omit. */
 export function describeOmissions(tables: readonly LaidOut[], advice: string, width: number): string {
   const omitted = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
   const named = [...omitted].slice(0, MAX_NAMED);
@@ -125,15 +99,7 @@ export function describeOmissions(tables: readonly LaidOut[], advice: string, wi
   return sentences.length === 0 ? "" : wrapped([...sentences, advice].join(" "), width).join("\n");
 }
 
-/**
- * Formats a table with aligned columns, in a given width.
- *
- * @param header the names of the columns
- * @param rows the cells of each row, safe for a terminal
- * @param fit `width`, infinite by default; `ranked`, the indexes of all columns, the most important first, by default
- *   from left to right; `prefers`, how to fit a table that is too wide; `styleHeader`, which styles the header
- * @returns lines of text, and their layout
- */
+/** Formats a table with aligned columns, in a given width. */
 export function fitTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
@@ -148,14 +114,7 @@ export function fitTable(
   return { ...laidOut, text: [...lines].join("") };
 }
 
-/**
- * Lays out a table like {@link fitTable}, and formats one line after the other.
- *
- * @param header the names of the columns
- * @param rows the cells of each row, safe for a terminal; they are iterated twice
- * @param fit as for {@link fitTable}
- * @returns the lines, each with a line feed, and their layout
- */
+/** Lays out a table like {@link fitTable}, and formats one line after the other. */
 function fitLines(
   header: readonly string[],
   rows: Iterable<readonly string[]>,
@@ -181,13 +140,7 @@ function fitLines(
   return { header, layout, lines: { [Symbol.iterator]: lines } };
 }
 
-/**
- * Measures the columns of a table.
- *
- * @param rows the cells of each row
- * @param count the number of columns
- * @returns the width that each column needs, in columns of a terminal
- */
+/** Measures the columns of a table. */
 export function widthsOf(rows: readonly (readonly string[])[], count: number): number[] {
   const widths = Array.from({ length: count }, () => 0);
   for (const cells of rows) {
@@ -196,23 +149,12 @@ export function widthsOf(rows: readonly (readonly string[])[], count: number): n
   return widths;
 }
 
-/**
- * Measures a table.
- *
- * @param rows the header, and the cells of each row
- * @returns the width that it needs, in columns of a terminal
- */
+/** Measures a table. */
 export function tableWidth([header = [], ...rows]: readonly (readonly string[])[]): number {
   return widthsOf([header, ...rows], header.length).reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 }
 
-/**
- * Breaks a text into lines between words.
- *
- * @param text the text, without line feeds
- * @param width the maximum width of a line, in columns of a terminal; only a longer word exceeds it
- * @returns the lines
- */
+/** Breaks a text into lines between words. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -235,14 +177,7 @@ function broken(line: string, width: number): string[] {
 /** The minimum width of a column whose texts are broken into lines. */
 const MIN_WRAPPED = 20;
 
-/**
- * Breaks the texts of the last column into lines, so that the table fits a width and nothing is shortened.
- *
- * @param header the names of the columns
- * @param rows the cells of each row
- * @param width the width of the terminal
- * @returns the rows, with an additional row for each additional line
- */
+/** Breaks the texts of the last column into lines, so that the table fits a width and nothing is shortened. */
 export function wrapLastColumn(
   header: readonly string[],
   rows: readonly (readonly string[])[],
@@ -281,13 +216,7 @@ function shortened(text: string, width: number): string {
   return `${chosen}…`;
 }
 
-/**
- * Formats the values of a record below each other, so that nothing has to be omitted or shortened.
- *
- * @param values the names and values, safe for a terminal
- * @param styleName styles the names
- * @returns a line of text for each value
- */
+/** Formats the values of a record below each other, so that nothing has to be omitted or shortened. */
 export function recordLines(
   values: readonly (readonly [name: string, value: string])[],
   styleName: (name: string) => string = (name) => name,
@@ -306,12 +235,7 @@ export const LISTED = 100;
 /** The size of the parts in which a table is written, in characters. */
 const PART_CHARACTERS = 64 * 1024;
 
-/**
- * Returns the width that tables must fit: that of the terminal, or of the environment variable COLUMNS.
- *
- * @param streams the stream of the table, and the environment variables
- * @returns the number of columns; infinite if the stream is not a terminal
- */
+/** Returns the width that tables must fit: that of the terminal, or of the environment variable COLUMNS. */
 export function widthOf({ out: { isTTY, columns }, environment }: Pick<Streams, "out" | "environment">): number {
   if (isTTY !== true) {
     return Number.POSITIVE_INFINITY;
@@ -331,15 +255,7 @@ export interface TableFit {
 export interface Tables {
   /** The width of the terminal, in columns; infinite if the output is not a terminal. */
   readonly width: number;
-  /**
-   * Formats a table in the width of the terminal.
-   *
-   * @param header the names of the columns
-   * @param rows the cells of each row, safe for a terminal
-   * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, how to fit a
-   *   table that is too wide; `indent`, the text before each line
-   * @returns lines of text
-   */
+  /** Formats a table in the width of the terminal. */
   format(
     header: readonly string[],
     rows: readonly (readonly string[])[],
@@ -348,9 +264,6 @@ export interface Tables {
   /**
    * Writes a table in the width of the terminal, line by line, so that it may have any number of rows.
    *
-   * @param context standard output, and the signal that ends the writing
-   * @param header the names of the columns
-   * @param rows the cells of each row, safe for a terminal; they are iterated twice
    * @throws the errors of {@link writeOut}
    */
   write(context: OutputContext, header: readonly string[], rows: Iterable<readonly string[]>): Promise<void>;
@@ -358,13 +271,7 @@ export interface Tables {
   printOmissions(): void;
 }
 
-/**
- * Creates the formatter of the tables of one output.
- *
- * @param streams the streams of the tables and of the note about omitted columns
- * @param advice how to see everything
- * @returns the tables
- */
+/** Creates the formatter of the tables of one output. */
 export function createTables(
   streams: Pick<Streams, "out" | "notes" | "environment">,
   advice = "Use --json to print all.",
@@ -405,13 +312,7 @@ export function createTables(
   };
 }
 
-/**
- * Prints whole records: as a table if it fits the terminal, otherwise with each value on its own line.
- *
- * @param header the names of the columns
- * @param rows the cells of each row, safe for a terminal
- * @param streams the stream of the records
- */
+/** Prints whole records: as a table if it fits the terminal, otherwise with each value on its own line. */
 export function printWhole(
   header: readonly string[],
   rows: readonly (readonly string[])[],
@@ -428,15 +329,7 @@ export function printWhole(
   out.write(isTable ? fitTable(header, rows, { styleHeader: bold }).text : rows.map(recordOf).join("\n"));
 }
 
-/**
- * Prints a table in the width of the terminal, with a note about omitted columns.
- *
- * @param header the names of the columns
- * @param rows the cells of each row, safe for a terminal
- * @param streams the streams of the table and the note
- * @param how `ranked`, the names of columns, the most important first, before all others; `prefers`, how to fit a table
- *   that is too wide; `advice`, how to see everything
- */
+/** Prints a table in the width of the terminal, with a note about omitted columns. */
 export function printTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],

@@ -29,9 +29,6 @@ export type TransactionInput =
 /**
  * Reads a command or a signed request in Protobuf's JSON.
  *
- * @param path path of the file; `-` for standard input
- * @param context the input stream, and the signal that ends the reading
- * @returns the command, or the request if the JSON object has a member `tx`
  * @throws {@link FileError} if the file cannot be read
  * @throws {@link RequestError} if the content is neither a command nor a signed request
  */
@@ -58,12 +55,7 @@ export async function readTransactionInput(path: string, context: CommandContext
   return { command };
 }
 
-/**
- * Converts a signed request to the JSON body of the submit operation.
- *
- * @param request the signed request
- * @returns Protobuf's JSON, including fields with default values
- */
+/** Converts a signed request to the JSON body of the submit operation. */
 export function requestJson(request: SubmitTransactionRequest): JsonValue {
   return toJson(SubmitTransactionRequestSchema, request, { alwaysEmitImplicit: true });
 }
@@ -118,9 +110,6 @@ interface SignerChoice {
  * Returns the signer that the command line or the environment chooses. The variable with the seed is removed from the
  * environment, so that no child process inherits it.
  *
- * @param options the path of a key file or of a signer's socket, which take precedence over the environment
- * @param context the environment variables
- * @returns the signer; disposing of it wipes the seed or closes the connections
  * @throws {@link RequestError} if there is no key, or the variable does not contain a seed of 64 hex digits
  * @throws {@link FileError} if the key file cannot be read, is readable by others, or contains no seed
  * @throws {@link ConnectionError} if no signer listens on the socket

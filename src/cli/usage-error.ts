@@ -5,10 +5,6 @@ import { CommandOption } from "./declarations.js";
 
 /**
  * Converts a usage error of Commander to an error of the library, which suggests the nearest command, option or choice.
- *
- * @param text Commander's text
- * @param command the misused command
- * @returns the error, which is printed like all others, also with `--json`
  */
 export function usageError(text: string, command: Command): RequestError {
   const [first = ""] = text.split("\n");
@@ -20,12 +16,7 @@ export function usageError(text: string, command: Command): RequestError {
   });
 }
 
-/**
- * Returns the name of a command as typed.
- *
- * @param command the command
- * @returns the names from `tradewire` on
- */
+/** Returns the name of a command as typed. */
 export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }

@@ -13,12 +13,7 @@ export interface UsedConfig {
   readonly adviceOn: (reason: unknown) => Promise<string>;
 }
 
-/**
- * Creates the observer of the configuration that a command uses.
- *
- * @param streams the stream for warnings, and the environment variables
- * @returns the observer
- */
+/** Creates the observer of the configuration that a command uses. */
 export function watchConfig(streams: Pick<Streams, "notes" | "environment">): UsedConfig {
   const warnings = new Set<string>();
   let used: LoadedConfig | undefined;

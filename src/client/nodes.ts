@@ -107,11 +107,6 @@ const FAILED_MS = 1000;
  * No node is used before it was checked, because a node of another chain would respond with the state of another network. Heights
  * are compared with the second highest if at least three nodes have answered, so that one node that claims too many blocks does
  * not exclude the others.
- *
- * @param nodes the nodes, the preferred one first
- * @param config the chain, and the maximum lag of a node
- * @param hooks `onNodeChange` is called when a node is no longer used, and when it is again
- * @returns the nodes
  */
 export function watchNodes(
   nodes: readonly OpenNode[],

@@ -43,9 +43,6 @@ export type FileChoice =
 /**
  * Determines which file or network the user has named. An option takes precedence over the variables.
  *
- * @param options the path of a file, and the name of a network
- * @param environment the environment variables
- * @returns the choice
  * @throws {@link RequestError} if both a file and a network are named
  */
 export function chooseFile(
@@ -80,9 +77,6 @@ export function chooseFile(
 /**
  * Returns the path of the user's own configuration file: in `XDG_CONFIG_HOME`, on Windows otherwise in `APPDATA`, and
  * elsewhere in `~/.config`.
- *
- * @param environment the environment variables
- * @returns the absolute path; undefined if no variable names an absolute folder
  */
 export function ownFilePath({ XDG_CONFIG_HOME = "", APPDATA = "", HOME = "" }: Environment): string | undefined {
   const folders = [XDG_CONFIG_HOME, process.platform === "win32" ? APPDATA : HOME && join(HOME, ".config")];
@@ -90,12 +84,7 @@ export function ownFilePath({ XDG_CONFIG_HOME = "", APPDATA = "", HOME = "" }: E
   return folder && join(folder, "tradewire", "config.json");
 }
 
-/**
- * Lists the networks of the user's own configuration file, for completions.
- *
- * @param environment the environment variables
- * @returns the names; none if the file does not exist or cannot be read
- */
+/** Lists the networks of the user's own configuration file, for completions. */
 export function ownNetworks(environment: Environment): readonly string[] {
   const path = ownFilePath(environment);
   try {
@@ -123,9 +112,6 @@ export interface FileValues {
  * Reads configuration files: the named file alone, a network of the user's own file, or the user's own file, then the one in the
  * working directory, if they exist.
  *
- * @param choice the user's choice
- * @param places the working directory, the environment variables, and the keys of the configuration
- * @returns the values in the order of the files, later ones replace earlier ones; and the files
  * @throws {@link RequestError} if the named file or network does not exist, a file does not contain a JSON object, or a
  *   file that the user did not name can be changed by anyone except the user and root
  * @throws {@link FileError} if a file exists and cannot be read
@@ -217,22 +203,12 @@ function readOwn(choice: Exclude<FileChoice, { readonly kind: "named" }>, places
   return { values: [...(hasUrl(ofNetwork) ? withoutNodes(ofAll) : ofAll), ...ofNetwork], files: [file] };
 }
 
-/**
- * Returns whether values set the URL of a node.
- *
- * @param values the values
- * @returns whether one of them is a URL
- */
+/** Returns whether values set the URL of a node. */
 export function hasUrl(values: readonly SourcedValue[]): boolean {
   return values.some(isUrl);
 }
 
-/**
- * Returns whether a value is the URL of a node.
- *
- * @param value the value
- * @returns whether its key is `grpc.url` or `rest.url`
- */
+/** Returns whether a value is the URL of a node. */
 export function isUrl({ path: [group, key] }: Pick<SourcedValue, "path">): boolean {
   return (group === "grpc" || group === "rest") && key === "url";
 }
@@ -240,12 +216,7 @@ export function isUrl({ path: [group, key] }: Pick<SourcedValue, "path">): boole
 /** The keys that are about certain nodes: what belongs to one node must not be used with another. */
 const NODE_KEYS: ReadonlySet<string | undefined> = new Set(["transport", "chainId", "profile", "grpc", "rest"]);
 
-/**
- * Removes the keys that belong to specific nodes: URLs, tokens, certificates, chain.
- *
- * @param values the values
- * @returns the other values
- */
+/** Removes the keys that belong to specific nodes: URLs, tokens, certificates, chain. */
 export function withoutNodes(values: readonly SourcedValue[]): SourcedValue[] {
   return values.filter(({ path: [group] }) => !NODE_KEYS.has(group));
 }

@@ -106,11 +106,7 @@ const TYPES: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [milliseconds, "time"],
 ]);
 
-/**
- * Returns a table of all keys with their type, default, environment variable and meaning.
- *
- * @returns lines of Markdown
- */
+/** Returns a table of all keys with their type, default, environment variable and meaning. */
 export function configReference(): string {
   const defaults = readConfig({ grpc: { url: "http://127.0.0.1:3007" }, rest: { url: "http://127.0.0.1:3008" } });
   const rows = configKeys.map((key) => {

@@ -90,35 +90,17 @@ export const proxyChoice = v.pipe(
   v.metadata({ kind: "proxy" }),
 );
 
-/**
- * Returns the schema of an integer in a range.
- *
- * @param min the minimum
- * @param max the maximum
- * @param unit the unit for the message, with a trailing space, such as `of bytes `
- * @returns the schema
- */
+/** Returns the schema of an integer in a range. */
 const integerFrom = (min: number, max: number, unit = "") =>
   integer(min, max, `must be a whole number ${unit}from ${min} to ${max}`);
 
 /** A time in milliseconds, up to the maximum of Node's timers. */
 export const milliseconds = integerFrom(1, MAX_TIMER_MS, "of milliseconds ");
 
-/**
- * Returns the schema of a size in bytes.
- *
- * @param min the minimum
- * @param max the maximum
- * @returns the schema
- */
+/** Returns the schema of a size in bytes. */
 const bytes = (min: number, max: number) => integerFrom(min, max, "of bytes ");
 
-/**
- * Returns the schema of a choice between words.
- *
- * @param choices the valid words
- * @returns the schema
- */
+/** Returns the schema of a choice between words. */
 const oneOf = <const Choice extends string>(...choices: Choice[]) =>
   v.picklist(choices, `must be one of ${choices.join(", ")}`);
 
@@ -204,13 +186,7 @@ function isPlainUrl(text: string): boolean {
   return username === "" && password === "" && !/[?#]/.test(text);
 }
 
-/**
- * Returns whether a text is the URL of an HTTP proxy.
- *
- * @param text any text
- * @returns whether it has the scheme `http:` or `https:`, a host, and otherwise only a user name, a password and a
- *   port
- */
+/** Returns whether a text is the URL of an HTTP proxy. */
 export function isProxyUrl(text: string): boolean {
   if (!isHttpUrl(text)) {
     return false;
@@ -247,12 +223,7 @@ const FORBIDDEN: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/**
- * Returns whether only the HTTP client may set a header.
- *
- * @param name the header's name, in any case
- * @returns whether callers must not set it
- */
+/** Returns whether only the HTTP client may set a header. */
 export function isForbiddenHeader(name: string): boolean {
   return FORBIDDEN.has(name.toLowerCase());
 }
@@ -317,13 +288,7 @@ export interface ConfigKey {
 /** The prefix of all environment variables. */
 export const VARIABLE_PREFIX = "TRADEWIRE_";
 
-/**
- * Returns the keys of a schema: all its leaves.
- *
- * @param schema an object's schema
- * @param path the path of the schema in the configuration
- * @returns the keys, in the order of the schema
- */
+/** Returns the keys of a schema: all its leaves. */
 function schemaKeys(schema: v.GenericSchema, path: readonly string[] = []): ConfigKey[] {
   const inner = isOptional(schema) ? schema.wrapped : schema;
   const object = "pipe" in inner && Array.isArray(inner.pipe) ? inner.pipe.find(isObject) : undefined;
@@ -335,13 +300,7 @@ function schemaKeys(schema: v.GenericSchema, path: readonly string[] = []): Conf
   return [{ path, name: path.join("."), variable, kind: kindOf(inner), schema: inner }];
 }
 
-/**
- * Returns the value at a path of a configuration that may be invalid.
- *
- * @param config any value
- * @param path the keys to the value
- * @returns the value; undefined if there is none
- */
+/** Returns the value at a path of a configuration that may be invalid. */
 export function valueAt(config: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (value, key) =>
@@ -395,12 +354,6 @@ interface Problem {
 
 /**
  * Describes each issue of the schema: the place, the value found and the valid values. The texts never contain a secret.
- *
- * @param issues the issues, as the schema reports them
- * @param input the invalid configuration
- * @param keys the keys of the configuration
- * @param origins the sources of the values
- * @returns a text for each issue, without a full stop, and the keys that are meant
  */
 function describeIssues(
   issues: readonly v.BaseIssue<unknown>[],
@@ -558,12 +511,7 @@ export const transportChoice = v.union(
   TRANSPORTS,
 );
 
-/**
- * Returns the name of a transport.
- *
- * @param transport its name, or a custom transport
- * @returns the name
- */
+/** Returns the name of a transport. */
 export function transportName(transport: TransportName | NamedTransport): string {
   return typeof transport === "string" ? transport : transport.name;
 }
@@ -696,9 +644,6 @@ export function readConfig(config: unknown): Config {
 /**
  * Validates a configuration whose values come from several sources, and fills in the defaults.
  *
- * @param config the configuration
- * @param origins the source of each value
- * @returns the configuration with all defaults
  * @throws {@link RequestError} as `readConfig` does, with the source of each invalid value
  * @internal
  */

@@ -19,14 +19,7 @@ export interface SourcedValue {
  */
 export type SourceKind = "default" | "own file" | "found file" | "named file" | "environment" | "argument";
 
-/**
- * Makes the value of a key absolute, if it is the path of a file.
- *
- * @param value the value of a key
- * @param key the key; undefined if it is unknown
- * @param directory the directory for relative paths
- * @returns the absolute path if the value of the key is a path, otherwise the value unchanged
- */
+/** Makes the value of a key absolute, if it is the path of a file. */
 export function absolutePath(value: unknown, key: ConfigKey | undefined, directory: string): unknown {
   return key?.kind === "file" && typeof value === "string" && value !== "" ? resolve(directory, value) : value;
 }
@@ -49,10 +42,6 @@ const OTHER_VARIABLES: readonly string[] = [SEED_VARIABLE, CONFIG_VARIABLE, USE_
 /**
  * Reads the values in the environment. Empty variables count as unset.
  *
- * @param environment the environment variables
- * @param directory the directory for relative paths
- * @param keys the keys of the configuration
- * @returns a value for each variable that is set, as the schema expects it
  * @throws {@link RequestError} if a variable with the prefix is unknown
  */
 export function readEnvironment(
@@ -113,12 +102,7 @@ function fromText(text: string, { kind }: ConfigKey): unknown {
 
 const itemsOf = (text: string) => text.split(",").map((item) => item.trim());
 
-/**
- * Returns the value of a key that accepts one text or several.
- *
- * @param texts the texts
- * @returns the text, if there is only one, and otherwise all of them
- */
+/** Returns the value of a key that accepts one text or several. */
 export function oneOrAll(texts: readonly string[]): string | readonly string[] {
   const [only] = texts;
   return only !== undefined && texts.length === 1 ? only : texts;

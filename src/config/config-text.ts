@@ -11,12 +11,7 @@ export interface ConfigText {
   lineOf(path: readonly string[]): number | undefined;
 }
 
-/**
- * Returns whether a value is an object with keys.
- *
- * @param value any value
- * @returns true for an object that is neither null nor an array
- */
+/** Returns whether a value is an object with keys. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -24,9 +19,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /**
  * Parses the text of a configuration file.
  *
- * @param text the text
- * @param source the file as errors name it
- * @returns the object of keys, and the lines of its values
  * @throws {@link RequestError} if the text is not JSON, or not an object
  */
 export function parseConfigText(text: string, source: string): ConfigText {

@@ -9,9 +9,6 @@ import { proxyFor } from "./proxy.js";
  * precedence, as in curl. A proxy without a scheme has `http:`. In a CGI program, where a client chooses `HTTP_PROXY` by a
  * header, only the lower-case name is read (https://httpoxy.org).
  *
- * @param environment the environment variables
- * @param urls the URLs of the nodes
- * @returns a value for the key `proxy`; empty if none of the nodes is reached through a proxy
  * @throws {@link RequestError} if a variable that is needed is not the URL of an HTTP proxy; the error never shows it
  */
 export function readEnvironmentProxies(environment: Environment, urls: readonly string[]): SourcedValue[] {

@@ -129,8 +129,6 @@ export type ConfigSources = (configArguments?: readonly ConfigArgument[]) => Loa
  * Reads the file and the environment once, for several configurations that differ only in their arguments. A pipe can be
  * read only once, and all configurations have the same values even if the file changes.
  *
- * @param options the sources to read, as for {@link loadConfig}
- * @returns a function that adds arguments to these sources, and throws {@link RequestError} as `loadConfig` does
  * @throws {@link RequestError} if the file is invalid or not trusted
  * @throws {@link FileError} if the file exists and cannot be read
  */
@@ -279,8 +277,6 @@ const SECRET_KEYS = ["headers", "tls.keyFile", "tls.key"] as const;
  * file are the user's choice. The default file in the working directory may come from someone else, for example with a
  * cloned repository. The default URLs are fixed and on loopback.
  *
- * @param loaded the configuration and the sources of its values
- * @param forSigning whether the configuration is used for signing with a key, which is never in the file
  * @throws {@link RequestError} with the keys and their sources
  */
 function assertTrustedSources({ config, sources, found }: LoadedConfig, forSigning: boolean): void {

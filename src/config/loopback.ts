@@ -7,22 +7,12 @@ interface Target {
   readonly addresses?: readonly string[] | undefined;
 }
 
-/**
- * Returns the hosts that receive requests.
- *
- * @param target the URL, and the addresses that replace its host
- * @returns the hosts, IPv6 addresses in brackets
- */
+/** Returns the hosts that receive requests. */
 function hostsOf({ url, addresses }: Target): string[] {
   return (addresses ?? [new URL(url).host]).map((address) => new URL(`http://${address}`).hostname);
 }
 
-/**
- * Returns whether a host is loopback.
- *
- * @param hostname the host name, as in a `URL`
- * @returns whether it is this machine
- */
+/** Returns whether a host is loopback. */
 export function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "");
   return (
@@ -30,12 +20,7 @@ export function isLoopback(hostname: string): boolean {
   );
 }
 
-/**
- * Returns whether all requests of a client stay on this machine, over any transport that it may use.
- *
- * @param config the transports, and the endpoints of gRPC and of the HTTP gateway
- * @returns whether all hosts that it may call are loopback; false if it has a custom transport
- */
+/** Returns whether all requests of a client stay on this machine, over any transport that it may use. */
 export function staysOnLoopback({ transport, grpc, rest }: Pick<Config, "transport" | "grpc" | "rest">): boolean {
   return transportsOf(transport).every((each) => {
     const targets: Target[] = nodesOf(each === "rest" ? rest : grpc);
@@ -43,12 +28,7 @@ export function staysOnLoopback({ transport, grpc, rest }: Pick<Config, "transpo
   });
 }
 
-/**
- * Returns a remote host that receives requests over plain HTTP.
- *
- * @param target the URL, and the addresses that replace its host; that of a custom transport may be just a name
- * @returns the first such host; undefined if there is none
- */
+/** Returns a remote host that receives requests over plain HTTP. */
 export function exposedHost(target: Target): string | undefined {
   const isPlain = URL.canParse(target.url) && new URL(target.url).protocol === "http:";
   return isPlain ? hostsOf(target).find((host) => !isLoopback(host)) : undefined;

@@ -14,13 +14,7 @@ const OTHER_KEYS: readonly (readonly [names: RegExp, key: string])[] = [
   [/^cafile$/, "grpc.tls.caFile"],
 ];
 
-/**
- * Returns the key of the configuration that an unknown name means.
- *
- * @param name the name of a key or an environment variable without the prefix, such as `retry.attempts` or `RETRY_ATTEMPTS`
- * @param keys the names of the keys and of the groups of keys
- * @returns the key that is known by this other name, or else the closest one; undefined if none is close
- */
+/** Returns the key of the configuration that an unknown name means. */
 export function meantKey(name: string, keys: readonly string[]): string | undefined {
   const plain = name.toLowerCase().replace(/[._-]/g, "");
   const [, key] = OTHER_KEYS.find(([names]) => names.test(plain)) ?? [];
@@ -33,12 +27,7 @@ export interface NearMiss {
   readonly meant: string;
 }
 
-/**
- * Suggests the names that are meant.
- *
- * @param misses the unknown names
- * @returns questions, each with a trailing space; empty if there are none
- */
+/** Suggests the names that are meant. */
 export function suggestionText(misses: readonly NearMiss[]): string {
   const [only, ...others] = misses;
   return only !== undefined && others.length === 0

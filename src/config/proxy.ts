@@ -2,13 +2,7 @@ import { BlockList, isIP } from "node:net";
 import type { ProxyConfig } from "./client-config.js";
 import { isLoopback } from "./loopback.js";
 
-/**
- * Returns the proxy through which a server is reached. Loopback hosts are always reached directly.
- *
- * @param proxy the configuration's `proxy`
- * @param url the server's URL
- * @returns the proxy's URL; undefined if the connection is direct
- */
+/** Returns the proxy through which a server is reached. Loopback hosts are always reached directly. */
 export function proxyFor(proxy: ProxyConfig | undefined, url: string): string | undefined {
   const { protocol, hostname, port } = new URL(url);
   if (proxy === undefined || proxy === false || isLoopback(hostname)) {
@@ -64,22 +58,12 @@ function isInRange(host: string, prefix: string, bits: number, version: number):
   return range.check(host, type);
 }
 
-/**
- * Returns a proxy's URL without user name and password.
- *
- * @param url the proxy's URL
- * @returns its scheme, host and port
- */
+/** Returns a proxy's URL without user name and password. */
 export function proxyName(url: string): string {
   return new URL(url).origin;
 }
 
-/**
- * Returns the configuration's `proxy` without passwords, for display.
- *
- * @param proxy the configuration's `proxy`
- * @returns the same, with `***` for each user name and password
- */
+/** Returns the configuration's `proxy` without passwords, for display. */
 export function maskProxy(proxy: ProxyConfig): ProxyConfig {
   if (typeof proxy === "object") {
     const { https, http, noProxy } = proxy;

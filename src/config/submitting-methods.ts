@@ -8,9 +8,6 @@ const SUBMITTING: ReadonlySet<string> = new Set([
 /**
  * Returns whether a method submits something to the network. Such a call is never repeated after it was sent,
  * regardless of definitions, configuration and options.
- *
- * @param name the full name of the method
- * @returns whether it does
  */
 export function isSubmitting(name: string): boolean {
   return SUBMITTING.has(name);

@@ -20,9 +20,6 @@ export interface CsvCount {
  * a quote inside an unquoted field, text after a closing quote, a carriage return outside quotes without a line feed, or a
  * malformed header row. The loader of the file must detect these.
  *
- * @param source the bytes of the file, split anywhere
- * @param options as for `decodeCsv`
- * @returns a generator that yields the same bytes, each part after its check, and returns the counts
  * @throws {@link ProtocolError} while reading, with file and row: `DATA_LOSS`, or `RESOURCE_EXHAUSTED` if a row exceeds
  *   the size limit
  */

@@ -20,8 +20,6 @@ export interface CsvFormat {
 /**
  * Validates the NULL string of a format.
  *
- * @param format the format; its NULL string is empty by default
- * @returns the NULL string
  * @throws {@link RequestError} if it contains a comma, a quote or a line break
  */
 export function nullStringOf({ nullString = "" }: CsvFormat): string {
@@ -97,13 +95,7 @@ export const truncatedInRow: CsvProblem = {
     'The last line end is missing: the file was truncated. Fetch it again, or if its writer omits the last line end, decode with finalNewline: "optional".',
 };
 
-/**
- * Describes a row with too few fields.
- *
- * @param found number of fields in the row
- * @param width number of columns in the header row
- * @returns the problem
- */
+/** Describes a row with too few fields. */
 export function tooFewFields(found: number, width: number): CsvProblem {
   return {
     summary: `the row has only ${found} of ${width} fields`,
@@ -111,12 +103,7 @@ export function tooFewFields(found: number, width: number): CsvProblem {
   };
 }
 
-/**
- * Describes a row with too many fields.
- *
- * @param width number of columns in the header row
- * @returns the problem
- */
+/** Describes a row with too many fields. */
 export function tooManyFields(width: number): CsvProblem {
   return {
     summary: `the row has more than ${width} ${width === 1 ? "field" : "fields"}`,
@@ -124,12 +111,7 @@ export function tooManyFields(width: number): CsvProblem {
   };
 }
 
-/**
- * Describes a header row with more names than a query in PostgreSQL can have columns.
- *
- * @param maxColumns maximum number of columns
- * @returns the problem, with the code `RESOURCE_EXHAUSTED`
- */
+/** Describes a header row with more names than a query in PostgreSQL can have columns. */
 export function tooManyColumns(maxColumns: number): CsvProblem {
   return {
     summary: `the header row exceeds the limit of ${maxColumns} columns`,
@@ -138,12 +120,7 @@ export function tooManyColumns(maxColumns: number): CsvProblem {
   };
 }
 
-/**
- * Describes a row that exceeds the size limit.
- *
- * @param maxRowBytes maximum row size in bytes
- * @returns the problem, with the code `RESOURCE_EXHAUSTED`
- */
+/** Describes a row that exceeds the size limit. */
 export function rowTooLong(maxRowBytes: number): CsvProblem {
   return {
     summary: `the row exceeds ${maxRowBytes} bytes`,
@@ -153,15 +130,7 @@ export function rowTooLong(maxRowBytes: number): CsvProblem {
   };
 }
 
-/**
- * Creates the error for a problem. The message names file, line, field and, if known, the column.
- *
- * @param name the file's name
- * @param position where the problem is
- * @param columns the names in the header row, once it has been read
- * @param problem what is wrong and what was expected; the code is `DATA_LOSS` unless the problem has its own
- * @returns the error
- */
+/** Creates the error for a problem. The message names file, line, field and, if known, the column. */
 export function csvError(
   name: string,
   { line, field }: Position,
@@ -177,14 +146,7 @@ export function csvError(
   });
 }
 
-/**
- * Creates the error for a problem in a file whose fields are not parsed.
- *
- * @param name the file's name
- * @param row the row's number, from 1; 0 is the header row
- * @param problem what is wrong and what was expected
- * @returns the error
- */
+/** Creates the error for a problem in a file whose fields are not parsed. */
 export function csvRowError(name: string, row: number, { summary, advice, code }: CsvProblem): ProtocolError {
   const where = row === 0 ? "the header row" : `row ${row}`;
   return new ProtocolError(`${name}, ${where}: ${summary}`, {

@@ -39,15 +39,12 @@ export interface CsvParser {
   /**
    * Parses the next bytes of the file.
    *
-   * @param bytes the bytes, split anywhere
-   * @returns the rows that end in them
    * @throws {@link ProtocolError} if a row is malformed or exceeds the size limit
    */
   push(bytes: Buffer): Generator<CsvBatch, void, undefined>;
   /**
    * Signals the end of the file.
    *
-   * @returns the last row, if it has no line end and needs none
    * @throws {@link ProtocolError} if the file is empty, or truncated inside a row
    */
   end(): Generator<CsvBatch, void, undefined>;
@@ -57,19 +54,9 @@ export interface CsvParser {
 export interface RowBuffer {
   /** Number of bytes in the buffer. */
   readonly length: number;
-  /**
-   * Adds bytes up to the end of the row.
-   *
-   * @param bytes the next bytes of the file
-   * @param max maximum size of the buffer in bytes
-   * @returns how many bytes were added, and whether the row is complete
-   */
+  /** Adds bytes up to the end of the row. */
   add(bytes: Buffer, max: number): { readonly taken: number; readonly complete: boolean };
-  /**
-   * Empties the buffer.
-   *
-   * @returns the bytes that were in it
-   */
+  /** Empties the buffer. */
   take(): Buffer;
 }
 
@@ -87,13 +74,7 @@ const COMMA = 0x2c;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/**
- * Creates a parser for one file.
- *
- * @param settings the file's name for errors, its NULL string, the maximum row size in bytes, and whether the last row
- *   needs a line end
- * @returns the parser
- */
+/** Creates a parser for one file. */
 export function createCsvParser({ name, nullString, maxRowBytes, finalNewline }: CsvParserSettings): CsvParser {
   const pending = createRowBuffer();
   let columns: readonly string[] | undefined;
@@ -212,8 +193,6 @@ function columnNames(header: CsvRow, file: string, line: number): readonly strin
 /**
  * Creates an empty row buffer. It doubles when it is full and scans each byte once, so a field that arrives in a thousand
  * chunks costs no more than one that arrives in a single chunk.
- *
- * @returns the buffer
  */
 export function createRowBuffer(): RowBuffer {
   let buffer = Buffer.alloc(0);
@@ -330,15 +309,7 @@ function parsePlainRow(cursor: Cursor, width: number, nullString: string): CsvRo
   return row;
 }
 
-/**
- * Parses one row of any kind. The cursor does not move if the text ends inside the row.
- *
- * @param cursor at the start of the row
- * @param width number of fields that the row must have; if `undefined`, any number up to {@link MAX_COLUMNS}
- * @param nullString an unquoted field with this text is NULL; if `undefined`, none is
- * @param rows the row is added to this array
- * @returns why parsing stopped early; `undefined` if it did not
- */
+/** Parses one row of any kind. The cursor does not move if the text ends inside the row. */
 function parseRow(
   cursor: Cursor,
   width: number | undefined,
@@ -448,12 +419,7 @@ function find(text: string, character: string, from: number): number {
 // With `stream: true` Node decodes non-ASCII characters twice as fast. Valid text leaves no state in the decoder.
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/**
- * Decodes UTF-8 up to the first invalid bytes. U+FEFF is a character like any other.
- *
- * @param bytes the bytes to decode
- * @returns the text, without an incomplete last character; `valid` is whether all bytes are valid UTF-8
- */
+/** Decodes UTF-8 up to the first invalid bytes. U+FEFF is a character like any other. */
 export function decodeUtf8(bytes: Buffer): { readonly text: string; readonly valid: boolean } {
   if (isAscii(bytes)) {
     return { text: bytes.toString("latin1"), valid: true };

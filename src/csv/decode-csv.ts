@@ -99,8 +99,6 @@ async function* decode(source: CsvSource, settings: CsvParserSettings): AsyncGen
 /**
  * Validates the options and adds the defaults.
  *
- * @param options the options
- * @returns the settings of a parser
  * @throws {@link RequestError} if an option is invalid
  */
 export function parseDecodeOptions(options: CsvDecodeOptions): CsvParserSettings {
@@ -112,13 +110,7 @@ export function parseDecodeOptions(options: CsvDecodeOptions): CsvParserSettings
   return { name, nullString: nullStringOf(options), maxRowBytes, finalNewline };
 }
 
-/**
- * Converts the rows of batches, which may come from several files, to plain objects.
- *
- * @param batches the rows, in batches; their errors are thrown unchanged
- * @param columns the columns of every record, `null` if its file lacks one; by default those of the record's file
- * @returns the records, one by one
- */
+/** Converts the rows of batches, which may come from several files, to plain objects. */
 export function batchRecords<Value>(
   batches: AsyncGenerator<Batch<readonly (Value | null)[]>, void, undefined>,
   columns?: readonly string[],
@@ -126,12 +118,7 @@ export function batchRecords<Value>(
   return flattenBatches(batches, rowToRecord<Value>(columns));
 }
 
-/**
- * Returns a function that converts rows to records.
- *
- * @param all the columns of every record; by default those of the record's file
- * @returns a function that converts a row, given the columns of its file
- */
+/** Returns a function that converts rows to records. */
 export function rowToRecord<Value>(
   all?: readonly string[],
 ): (row: readonly (Value | null)[], columns: readonly string[]) => Record<string, Value | null> {

@@ -81,10 +81,6 @@ async function* encode(
 /**
  * Encodes a row as a line of text, including the line end.
  *
- * @param row the fields, `null` for NULL
- * @param nullString the text for NULL
- * @param number the row's number, for errors
- * @returns the line
  * @throws {@link RequestError} if a field is neither a string nor null, or a text cannot be encoded as UTF-8
  */
 export function csvLine(row: Readonly<CsvRow>, nullString: string, number: number): string {

@@ -16,12 +16,7 @@ export interface ResponseFault {
 
 const CHECK_URL = "Check that the URL belongs to the node and to this transport: another server may have answered.";
 
-/**
- * Returns the fault of a response whose content type is not one of the interface: it does not come from a node.
- *
- * @param contentType the response's `content-type`; empty if it has none
- * @returns the fault
- */
+/** Returns the fault of a response whose content type is not one of the interface: it does not come from a node. */
 export function unexpectedContentType(contentType: string): ResponseFault {
   const found = contentType === "" ? "no content type" : `content type ${truncate(contentType, MAX_CONTENT_TYPE)}`;
   return { summary: `unexpected response with ${found}`, code: Code.Unknown, advice: CHECK_URL };
@@ -47,12 +42,7 @@ export const EMPTY_RESPONSE: ResponseFault = {
   advice: "Try again. If it persists, check that the URL belongs to the node and that no proxy changes responses.",
 };
 
-/**
- * Returns the fault of a response that neither accepts nor refuses a transaction.
- *
- * @param result the response's code, data and log
- * @returns the fault
- */
+/** Returns the fault of a response that neither accepts nor refuses a transaction. */
 export function inconclusiveSubmission({
   code,
   data,
@@ -81,14 +71,7 @@ export const MULTIPLE_MESSAGES: ResponseFault = {
   advice: "The node may have another version, in which this method returns a stream.",
 };
 
-/**
- * Returns the fault of a message that is larger than the limit.
- *
- * @param option the name of the limit in the configuration
- * @param limit the limit in bytes, if known
- * @param size the size of the message in bytes, if known
- * @returns the fault
- */
+/** Returns the fault of a message that is larger than the limit. */
 export function messageTooLarge(
   option: "limits.maxMessageBytes" | "limits.maxJsonBytes",
   limit: number | undefined,
@@ -168,13 +151,7 @@ export interface ResponseErrorOptions {
   readonly notes?: readonly string[] | undefined;
 }
 
-/**
- * Returns the error of an invalid response.
- *
- * @param fault the fault; the summary of the error starts with its summary
- * @param options text and facts for the summary, and the cause
- * @returns the error
- */
+/** Returns the error of an invalid response. */
 export function responseError(
   { summary, ...fault }: ResponseFault,
   { suffix = "", cause, notes }: ResponseErrorOptions = {},
@@ -185,9 +162,6 @@ export function responseError(
 /**
  * Returns the error of a request that cannot be serialized: a required field is missing, a value does not fit its field,
  * or an `Any` in it has no JSON.
- *
- * @param cause the error that serialization threw
- * @returns the error
  */
 export function serializationError(cause: unknown): RequestError {
   const reason = (isError(cause) ? cause.message : String(cause))
@@ -212,10 +186,6 @@ export type CallErrorMapper = (
 /**
  * Returns the values of an iterable, with its errors mapped. Unlike a generator, it costs one promise per value, and a
  * consumer that returns early does not wait for the value that it requested last.
- *
- * @param values the source; each iteration of the result iterates it again
- * @param fail throws the public error for an error of the source
- * @returns the same values; after an error the iteration has ended
  */
 export function mapStreamErrors<T>(values: AsyncIterable<T>, fail: ThrowCallError): AsyncIterable<T> {
   return {

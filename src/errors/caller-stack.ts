@@ -9,8 +9,6 @@ const MAX_LINES = 80;
 /**
  * Records the stack of a call, which an error created later, when a response arrives, does not contain. It is cheap: the text of
  * the stack is only made when it is needed.
- *
- * @returns the stack, for {@link addCaller}
  */
 export function recordCaller(): Error {
   const limit = Error.stackTraceLimit;
@@ -22,13 +20,7 @@ export function recordCaller(): Error {
   }
 }
 
-/**
- * Adds the lines of the caller to the stack of an error.
- *
- * @param reason the value that was thrown; only errors have a stack
- * @param caller the recorded stack
- * @returns the same value
- */
+/** Adds the lines of the caller to the stack of an error. */
 export function addCaller<R>(reason: R, caller: Error): R {
   // A program may have its own `Error.prepareStackTrace`, and make something else of a stack than text.
   if (isError(reason) && typeof reason.stack === "string" && typeof caller.stack === "string") {
@@ -45,8 +37,6 @@ export function addCaller<R>(reason: R, caller: Error): R {
 /**
  * Makes a call whose errors may come from elsewhere, such as from events that were already being read.
  *
- * @param call the call
- * @returns what the call returns
  * @throws what the call throws, with the caller's lines in its stack
  */
 export async function withCaller<R>(call: () => Promise<R>): Promise<R> {

@@ -121,22 +121,12 @@ export abstract class TradewireError extends Error {
   }
 }
 
-/**
- * Returns the last line of an error's message.
- *
- * @param errorCode the code of the error
- * @returns the line with the command that explains the code
- */
+/** Returns the last line of an error's message. */
 export function explainLine(errorCode: ErrorCode): string {
   return `For details, run: npx tradewire explain ${errorCode}`;
 }
 
-/**
- * Returns the name of a gRPC status code as gRPC spells it.
- *
- * @param code the code, as in Connect's `Code`
- * @returns the name, such as `INVALID_ARGUMENT`
- */
+/** Returns the name of a gRPC status code as gRPC spells it. */
 export function codeName(code: Code): string {
   // Connect spells this code differently from google/rpc/code.proto.
   return code === Code.Canceled ? "CANCELLED" : Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();

@@ -1,11 +1,6 @@
 import { ERROR_CODES } from "./error-codes.js";
 
-/**
- * Returns the table of the codes of a class of errors, for docs/errors.md.
- *
- * @param className the name of the class, such as `FileError`
- * @returns the table in Markdown, with an anchor for each code
- */
+/** Returns the table of the codes of a class of errors, for docs/errors.md. */
 export function errorTable(className: string): string {
   const rows = Object.entries(ERROR_CODES).flatMap(([code, { class: ofClass, title, cause, advice }]) =>
     ofClass === className

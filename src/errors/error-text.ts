@@ -7,13 +7,7 @@ export type OptionNames = (option: string, words?: string) => string;
 /** A text of an error. One that mentions options is a function of their names, so that a command can show its flags. */
 export type ErrorText = string | ((nameOf: OptionNames) => string);
 
-/**
- * Renders a text of an error.
- *
- * @param text the text
- * @param nameOf returns the names of options; by default the library's own
- * @returns the text with these names
- */
+/** Renders a text of an error. */
 export function renderText(text: ErrorText, nameOf: OptionNames = (option, words = option) => words): string {
   return typeof text === "string" ? text : text(nameOf);
 }
@@ -31,13 +25,7 @@ export interface ErrorWording {
   readonly advice: string;
 }
 
-/**
- * Formats an error, for example for the user of a command.
- *
- * @param texts the error's texts
- * @param nameOf returns the names of options; by default the library's own
- * @returns its summary and advice with these names
- */
+/** Formats an error, for example for the user of a command. */
 export function wordingOf({ headline, notes, advice }: ErrorTexts, nameOf?: OptionNames): ErrorWording {
   const said = renderText(headline, nameOf);
   return {
@@ -46,24 +34,12 @@ export function wordingOf({ headline, notes, advice }: ErrorTexts, nameOf?: Opti
   };
 }
 
-/**
- * Quotes external text for a message, on one line.
- *
- * @param text the text
- * @param maxLength the maximum number of characters to show
- * @returns the text as JSON, truncated with an ellipsis if it is longer
- */
+/** Quotes external text for a message, on one line. */
 export function quoted(text: string, maxLength = 80): string {
   return JSON.stringify(truncate(text, maxLength));
 }
 
-/**
- * Truncates external text.
- *
- * @param text the text
- * @param maxLength the maximum number of characters to keep
- * @returns the text, with an ellipsis if it was longer
- */
+/** Truncates external text. */
 export function truncate(text: string, maxLength: number): string {
   return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 }
@@ -71,12 +47,7 @@ export function truncate(text: string, maxLength: number): string {
 /** The maximum number of characters of a node's message in the summary of an error. */
 export const MAX_MESSAGE = 1000;
 
-/**
- * Returns the type of a value in words, without the value itself, which may be secret.
- *
- * @param value any value
- * @returns the type with its article, such as `a number`
- */
+/** Returns the type of a value in words, without the value itself, which may be secret. */
 export function describeType(value: unknown): string {
   if (value === null) {
     return "null";
@@ -99,10 +70,6 @@ const MIN_PART = 3;
 /**
  * Returns the most likely intended name for a misspelled one: one with few typos, or otherwise a longer one that begins or ends
  * with it, as `grpc.url` does with `url`.
- *
- * @param name the misspelled name
- * @param candidates the names that exist
- * @returns the closest candidate, ignoring case; undefined if none is close
  */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
   const written = name.toLowerCase();
@@ -115,13 +82,7 @@ export function closestName(name: string, candidates: readonly string[]): string
   return best?.candidate ?? longer[0];
 }
 
-/**
- * Returns the advice of an error about an unknown name.
- *
- * @param name the unknown name
- * @param names the names that exist
- * @returns a suggestion of the closest name, if one is close, and the list of all names
- */
+/** Returns the advice of an error about an unknown name. */
 export function suggestNames(name: string, names: readonly string[]): string {
   const near = closestName(name, names);
   return `${near === undefined ? "" : `Did you mean ${near}? `}Valid names: ${names.join(", ")}.`;

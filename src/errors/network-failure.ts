@@ -95,9 +95,6 @@ const ofConnecting = new WeakSet<Error>();
 /**
  * Marks an error as a failure to connect, so that no part of the call was sent. Established connections fail with the same
  * codes, so only the code that connects knows the difference.
- *
- * @param reason the error that was thrown
- * @returns `reason`, or an error with its text, which {@link networkFailure} recognizes
  */
 export function markConnecting(reason: unknown): Error {
   const error = isError(reason) ? reason : new Error(String(reason));
@@ -105,12 +102,7 @@ export function markConnecting(reason: unknown): Error {
   return error;
 }
 
-/**
- * Returns whether an error is a failure to connect, so that no part of the call was sent.
- *
- * @param reason the error that was thrown; its causes are searched too
- * @returns whether it is
- */
+/** Returns whether an error is a failure to connect, so that no part of the call was sent. */
 export function isConnecting(reason: unknown): boolean {
   return causesOf(reason).some(isOfConnecting);
 }
@@ -121,31 +113,18 @@ const beforeBytes = new WeakSet<Error>();
 /**
  * Marks an error of a connection that was lost before a byte was received. This is how a TLS server closes a connection that
  * starts without TLS.
- *
- * @param error the error of the connection
- * @returns `error`
  */
 export function markNothingReceived(error: Error): Error {
   beforeBytes.add(error);
   return error;
 }
 
-/**
- * Returns the error of a connection that was not ready before its deadline.
- *
- * @returns the error, marked by {@link markConnecting}
- */
+/** Returns the error of a connection that was not ready before its deadline. */
 export function connectTimeoutError(): Error {
   return markConnecting(Object.assign(new Error("connection timed out"), { code: "ETIMEDOUT" }));
 }
 
-/**
- * Returns the network failure behind an error, by the codes of Node's modules and of the libraries on top of them.
- *
- * @param reason the error that was thrown; its causes are searched too
- * @param url the URL of the call
- * @returns the failure; undefined if no code is a network code
- */
+/** Returns the network failure behind an error, by the codes of Node's modules and of the libraries on top of them. */
 export function networkFailure(reason: unknown, url: string): NetworkFailure | undefined {
   const codes = errorCodes(reason);
   const causes = causesOf(reason);
@@ -220,10 +199,6 @@ const RESET_CODES: ReadonlyMap<number, Code> = new Map([
 /**
  * Returns the failure of a call whose HTTP/2 stream was reset. The server has reset it, or Node, for a header over the limit: only
  * for that code it cannot be known who did.
- *
- * @param http2Code the HTTP/2 error code, which is not 0
- * @param transport the name of the transport
- * @returns the failure
  */
 export function streamReset(http2Code: number, transport?: string): NetworkFailure {
   const code = RESET_CODES.get(http2Code) ?? Code.Internal;
@@ -247,11 +222,7 @@ function isOfConnecting(error: Error): boolean {
   );
 }
 
-/**
- * Returns the failure of an established connection that was lost.
- *
- * @returns the failure
- */
+/** Returns the failure of an established connection that was lost. */
 export function connectionLost(): NetworkFailure {
   return { summary: "the connection was lost", connected: true, advice: TRY_AGAIN };
 }

@@ -6,20 +6,12 @@ import type { ErrorText } from "./error-text.js";
 /**
  * Returns whether a value is an error, including one from another realm: in Jest's environments and in contexts of `node:vm`,
  * errors that Node throws are not instances of the local `Error`.
- *
- * @param value anything that was thrown
- * @returns whether it is an error, or a `DOMException` such as the reason of a signal
  */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || types.isNativeError(value) || value instanceof DOMException;
 }
 
-/**
- * Returns the codes of an error and of its causes.
- *
- * @param reason the error that was thrown
- * @returns the codes that are strings, the outermost first; causes nested deeper than 8 are omitted
- */
+/** Returns the codes of an error and of its causes. */
 export function errorCodes(reason: unknown): string[] {
   return causesOf(reason).flatMap((error) => ("code" in error && typeof error.code === "string" ? [error.code] : []));
 }
@@ -46,9 +38,6 @@ const masked = (path: string) => path.replace(WORDS, "***").replace(SECRET, "***
 /**
  * Quotes a path for a sentence of an error. Masks what looks like a seed or a mnemonic, because a user may pass one instead of a
  * path.
- *
- * @param path the path
- * @returns the path as JSON, with `***` for a secret
  */
 export function quotedPath(path: string): string {
   return JSON.stringify(masked(path));
@@ -56,9 +45,6 @@ export function quotedPath(path: string): string {
 
 /**
  * Formats a path for the start of an error, as in `history.zip: file not found`. Masks secrets like {@link quotedPath}.
- *
- * @param path the path
- * @returns the path, quoted only if it is empty or contains spaces, quotes or control characters
  */
 export function shownPath(path: string): string {
   return /^[^\s"'`\p{C}]+$/u.test(path) ? masked(path) : quotedPath(path);
@@ -74,14 +60,7 @@ export const READ_ADVICE: FileAdvice = {
   EACCES: "Check the permissions of the file and of its parent folders.",
 };
 
-/**
- * Returns the error of a failed operation on a file or folder.
- *
- * @param reason the error that Node threw; its `code` selects the text
- * @param path the path of the file or folder
- * @param adviceByCode advice that replaces the default advice, which is for writing
- * @returns the error, caused by `reason` unless `reason` shows what looks like a secret
- */
+/** Returns the error of a failed operation on a file or folder. */
 export function fileError(reason: unknown, path: string, adviceByCode: FileAdvice = {}): FileError {
   const isSecret = masked(path) !== path;
   const { errno, code, said, advice } = failureOf(reason, isSecret);
@@ -93,14 +72,7 @@ export function fileError(reason: unknown, path: string, adviceByCode: FileAdvic
   });
 }
 
-/**
- * Returns the error of a failed operation on a stream that has no path, such as standard output.
- *
- * @param reason the error that Node threw
- * @param name the name of the stream
- * @param advice the advice of the error
- * @returns the error, caused by `reason`
- */
+/** Returns the error of a failed operation on a stream that has no path, such as standard output. */
 export function streamError(reason: unknown, name: string, advice: string): FileError {
   const { code, said } = failureOf(reason);
   return new FileError(`${name}: ${said}`, { code, advice, cause: reason });
@@ -151,13 +123,7 @@ function describe(errno: string): [Code, string, ErrorText] {
   }
 }
 
-/**
- * Returns whether an error has one of Node's codes.
- *
- * @param reason the error
- * @param code the code, such as `ENOENT`
- * @returns whether the error has that code
- */
+/** Returns whether an error has one of Node's codes. */
 export function hasErrorCode(reason: unknown, code: string): boolean {
   return isError(reason) && "code" in reason && reason.code === code;
 }

@@ -123,12 +123,7 @@ const SINK_KINDS: Readonly<Partial<Record<Code, FailureKind>>> = {
   [Code.PermissionDenied]: "sink: unusable",
 };
 
-/**
- * Returns the kind of a failure.
- *
- * @param error what was thrown
- * @returns its kind
- */
+/** Returns the kind of a failure. */
 export function failureKind(error: unknown): FailureKind {
   if (error instanceof ConnectionError) {
     return connectionKind(error);
@@ -164,12 +159,7 @@ function connectionKind({ code, connected, isClosed }: ConnectionError): Failure
   return connected ? "connection lost" : "unreachable";
 }
 
-/**
- * Returns what to do about a failure.
- *
- * @param error what was thrown
- * @returns the reaction to its kind
- */
+/** Returns what to do about a failure. */
 export function reactionTo(error: unknown): Reaction {
   return REACTIONS[failureKind(error)];
 }
@@ -177,31 +167,18 @@ export function reactionTo(error: unknown): Reaction {
 /**
  * Returns whether it is certain that no part of a call has reached the node, so that even a call that changes state may be
  * retried.
- *
- * @param error what was thrown
- * @returns whether no connection was made for the call, or the call was not sent because of a ban
  */
 export function wasNeverSent(error: unknown): boolean {
   return error instanceof BannedError ? !error.mayHaveBeenSent : error instanceof ConnectionError && !error.connected;
 }
 
-/**
- * Returns whether the same unit of work may succeed later.
- *
- * @param error what was thrown
- * @returns whether it may
- */
+/** Returns whether the same unit of work may succeed later. */
 export function isTransient(error: unknown): boolean {
   const { unit } = reactionTo(error);
   return unit === "wait" || unit === "retry";
 }
 
-/**
- * Returns whether a failure is the sink's rather than the node's.
- *
- * @param error what was thrown
- * @returns whether it is
- */
+/** Returns whether a failure is the sink's rather than the node's. */
 export function isSinkFailure(error: unknown): error is SinkError | FileError {
   return error instanceof SinkError || error instanceof FileError;
 }

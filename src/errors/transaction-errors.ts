@@ -286,21 +286,12 @@ const OTHER_FORM = /^couldn't unmarshall input data|^must not begin, as it is su
 /**
  * Returns whether a v0.78.0 node refuses transactions with a code. Any other code proves nothing: the node may have
  * accepted the transaction.
- *
- * @param code the code of a submission result
- * @returns whether it is the code of a refusal
  */
 export function isRefusalCode(code: number): boolean {
   return REFUSALS.includes(code);
 }
 
-/**
- * Returns why a transaction was refused.
- *
- * @param code the code of the submission result
- * @param problems the reasons in its data
- * @returns the kind of refusal; code 89 with an unknown text is `spam-unknown`
- */
+/** Returns why a transaction was refused. */
 function refusalOf(code: number, problems: readonly Problem[]): Refusal {
   if (code === SPAM_CODE) {
     const kinds = problems.map(
@@ -323,13 +314,7 @@ function refusalOf(code: number, problems: readonly Problem[]): Refusal {
   return code === DECODING_CODE && (isOtherForm || isWithoutCommand) ? "profile" : "invalid";
 }
 
-/**
- * Returns whether the network may have accepted an earlier submission of a refused transaction.
- *
- * @param refusal why it was refused
- * @param isFirst whether it was just signed and had never been sent before
- * @returns whether an earlier acceptance cannot be ruled out
- */
+/** Returns whether the network may have accepted an earlier submission of a refused transaction. */
 function mayHaveBeenTaken(refusal: Refusal, isFirst: boolean): boolean {
   if (refusal === "expired" && isFirst) {
     return false;

@@ -24,18 +24,13 @@ export interface SavedFile {
 export interface FileTarget {
   /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
   readonly target: string;
-  /**
-   * Returns the file's name if the target is a folder. Called once bytes arrive, or have ended.
-   *
-   * @returns the name
-   */
+  /** Returns the file's name if the target is a folder. Called once bytes arrive, or have ended. */
   readonly fileName: () => string;
   /** Whether an existing file is replaced. */
   readonly force: boolean;
   /**
    * Called once the file is written and verified, right before it gets its name.
    *
-   * @param saved the file as it will be
    * @throws to prevent this; nothing is saved then
    */
   readonly beforeNaming?: ((saved: SavedFile) => Promise<void>) | undefined;
@@ -46,17 +41,12 @@ export interface FileVerification<T, F> {
   /**
    * Consumes the bytes to their end, which writes them.
    *
-   * @param bytes the bytes; each chunk is written when it is consumed
-   * @returns what `verify` needs
    * @throws if the bytes are invalid; nothing is saved then
    */
   consume(bytes: AsyncIterable<Uint8Array>): Promise<T>;
   /**
    * Verifies the file once it is written.
    *
-   * @param path path of the file, which has a temporary name
-   * @param found what `consume` returned
-   * @returns the facts about the file
    * @throws if the file is invalid; nothing is saved then
    */
   verify(path: string, found: T): F | Promise<F>;
@@ -80,10 +70,6 @@ const NO_VERIFICATION: FileVerification<void, void> = {
  * link keeps pointing to it. On failure the temporary file is removed. The temporary file of a killed process is removed when the next file
  * is saved to the folder by a process of the same machine, since its boot (on Linux).
  *
- * @param bytes the content, split anywhere; its errors are thrown unchanged
- * @param where the folder or file to write to, and whether an existing file is replaced
- * @param verification verifies the content
- * @returns path, size and checksum of the file, and what the verification found
  * @throws {@link FileError} if the file cannot be written, or exists; errors of `bytes` and `verification` unchanged
  */
 export async function saveAtomically<T, F>(
@@ -229,9 +215,6 @@ async function keepAccess(file: FileHandle, before: Stats | undefined): Promise<
 /**
  * Saves a file as {@link saveAtomically} does, without verifying its content.
  *
- * @param bytes the content, split anywhere; its errors are thrown unchanged
- * @param where the folder or file to write to, and whether an existing file is replaced
- * @returns path, size and checksum of the file
  * @throws {@link FileError} if the file cannot be written, or exists; errors of `bytes` unchanged
  */
 export async function saveUnverified(bytes: AsyncIterable<Uint8Array>, where: FileTarget): Promise<SavedFile> {
@@ -242,10 +225,6 @@ export async function saveUnverified(bytes: AsyncIterable<Uint8Array>, where: Fi
 /**
  * Writes a small file atomically, also with respect to a crash of the machine. Temporary files in its folder are not cleaned up.
  *
- * @param path path of the file, in a folder that exists
- * @param text the content
- * @param mode `create` leaves an existing file as it is, `replace` replaces it
- * @returns whether the file was written
  * @throws the system's error if it cannot be written
  */
 export async function writeAtomically(path: string, text: string, mode: "create" | "replace"): Promise<boolean> {
@@ -272,8 +251,6 @@ export async function writeAtomically(path: string, text: string, mode: "create"
 /**
  * Replaces a file atomically and synchronously. It is not synced to disk. Only one process may write to the folder.
  *
- * @param path path of the file, in a folder that exists
- * @param chunks the content
  * @throws the system's error if it cannot be written
  */
 export function replaceFileSync(path: string, chunks: readonly Uint8Array[]): void {
@@ -288,8 +265,6 @@ export function replaceFileSync(path: string, chunks: readonly Uint8Array[]): vo
 /**
  * Resolves a target to a folder and a name. A missing folder is created.
  *
- * @param where the folder or file to write to, and whether an existing file is replaced
- * @returns the folder, and the file's name if the target contains one
  * @throws {@link FileError} if the file exists, or the folder cannot be created
  */
 export async function locateTarget({
@@ -380,11 +355,7 @@ function fileExists(path: string): TradewireError {
   return fileError(Object.assign(new Error("file exists"), { code: "EEXIST" }), path);
 }
 
-/**
- * Syncs a folder to disk, so that the names in it survive a crash of the machine.
- *
- * @param folder path of the folder
- */
+/** Syncs a folder to disk, so that the names in it survive a crash of the machine. */
 export async function syncFolder(folder: string): Promise<void> {
   try {
     const handle = await fs.promises.open(folder, "r");
@@ -408,7 +379,6 @@ async function withFileErrors<T>(path: string, operation: Promise<T>): Promise<T
  * Node's own option, `recursive`, never returns if the system answers that a new folder does not exist although its
  * parent does, as in `/proc`.
  *
- * @param path path of the folder
  * @throws {@link FileError} if it cannot be created, or is not a folder
  */
 export function createFolder(path: string): void {

@@ -7,10 +7,6 @@ import { refuseDevice } from "./device.js";
 /**
  * Reads a file that a user named, and that must be neither empty nor too large.
  *
- * @param path the path of the file
- * @param options `maxBytes`: the maximum size, in bytes; `kind`: what the file is, with its article, such as `an image`;
- *   `advice`: the advice of errors about its size; `signal` cancels reading
- * @returns the bytes
  * @throws {@link FileError} if the file cannot be read, or is a device
  * @throws {@link RequestError} if it is empty or larger than `maxBytes`
  */

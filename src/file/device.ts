@@ -11,8 +11,6 @@ const NULL_DEVICE = "/dev/null";
  * Refuses a device in place of a file to read: `/dev/zero` has no end, and a disk is not meant. The null device and terminals
  * are accepted, because `/dev/stdin` may lead to them.
  *
- * @param path the path that the user named
- * @param stats the file's status, links followed
  * @throws {@link FileError} if it is another device
  */
 export function refuseDevice(path: string, stats: Stats): void {
@@ -27,8 +25,6 @@ export function refuseDevice(path: string, stats: Stats): void {
 /**
  * Refuses what is not a file in place of a file to replace.
  *
- * @param path the path that the user named
- * @param stats the status of what exists there, links followed
  * @throws {@link FileError} if it is a device, a pipe or a socket
  */
 export function refuseToReplace(path: string, stats: Stats): void {

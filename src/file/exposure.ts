@@ -11,23 +11,12 @@ const ALL_WRITE = 0o002;
 const GROUP_WRITE = 0o020;
 const STICKY = 0o1000;
 
-/**
- * Returns the user whose files are trusted in addition to root's.
- *
- * @returns the effective user id; undefined on Windows, which has neither owners nor permission bits
- */
+/** Returns the user whose files are trusted in addition to root's. */
 export function currentUser(): number | undefined {
   return process.geteuid?.();
 }
 
-/**
- * Finds out whether someone other than the user and root can change a file.
- *
- * @param subject the file as errors call it, such as `the file`
- * @param stats the file's owner, group and mode
- * @param user the user id, from {@link currentUser}
- * @returns who can change the file and how, without a full stop; undefined if nobody else can
- */
+/** Finds out whether someone other than the user and root can change a file. */
 export function exposure(
   subject: string,
   { uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">,
@@ -45,14 +34,7 @@ export function exposure(
     : undefined;
 }
 
-/**
- * Finds out whether someone other than the user and root can read a file of the user.
- *
- * @param subject the file as errors call it, such as `the file`
- * @param stats the file's owner, group and mode
- * @param user the user id, from {@link currentUser}
- * @returns who can read it, without a full stop; undefined if nobody else can, or if the file is another user's, who decides
- */
+/** Finds out whether someone other than the user and root can read a file of the user. */
 export function readExposure(
   subject: string,
   { uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">,
@@ -73,10 +55,6 @@ export function readExposure(
 /**
  * Finds out whether someone other than the user and root can change or replace a file: the file itself, a link to it, or a
  * folder above either.
- *
- * @param path the path that was opened
- * @param stats the owner, group and mode of the open file
- * @returns as {@link exposure} does; undefined on Windows
  */
 export function fileExposure(path: string, stats: Stats): string | undefined {
   const user = currentUser();
@@ -99,10 +77,6 @@ function folderExposure(folder: string, user: number, subject: string): string |
  * Finds out whether someone other than the user and root owns an entry itself: for a symbolic link the link, not what it
  * points to.
  *
- * @param path the entry's path
- * @param user the user id, from {@link currentUser}
- * @param subject the entry as errors call it
- * @returns as {@link exposure} does
  * @throws the error of Node if the entry does not exist
  */
 export function entryExposure(path: string, user: number, subject: string): string | undefined {
@@ -117,9 +91,6 @@ export function entryExposure(path: string, user: number, subject: string): stri
  * Debian's OpenSSH (user-group-modes.patch), the user's private group may write; and a sticky folder, such as /tmp, is
  * accepted if the entry below it is owned by the user or root. The folders of a symbolic link count too.
  *
- * @param path the path; the last part need not exist
- * @param user the user id, from {@link currentUser}
- * @returns as {@link exposure} does, naming the folder
  * @throws the error of Node if a folder does not exist
  */
 export function pathExposure(path: string, user: number): string | undefined {

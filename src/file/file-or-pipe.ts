@@ -15,8 +15,6 @@ const MAX_BYTES = 16 * 2 ** 20;
 /**
  * Reads a file that the user named, synchronously. It may be a pipe with a writer, such as `<(command)` of a shell.
  *
- * @param path the path of the file
- * @returns the bytes
  * @throws {@link RequestError} if it is a device or a pipe without a writer, the writer takes too long, or there is more than 16 MiB
  * @throws the error of Node if the file cannot be read
  */

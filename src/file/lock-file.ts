@@ -48,8 +48,6 @@ interface Claim {
  * stale lock is still there, and renames the second lock over it. A process that dies in between leaves a second lock,
  * which is stale itself and is taken over in the same way.
  *
- * @param path path of the lock file, in a folder that exists
- * @returns the lock, or its holder
  * @throws the system's error if the file cannot be written
  */
 export async function takeLock(path: string): Promise<Lock | LockInUse> {
@@ -99,8 +97,6 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
  * obsolete once no other lock has the content that it is named after, since no two locks ever have the same content.
  *
  * Files that cannot be read or removed stay; `takeLock` reports what is wrong with the folder.
- *
- * @param folder the folder in which locks are taken
  */
 export async function sweepLocks(folder: string): Promise<void> {
   const names = await readdir(folder).catch(() => []);

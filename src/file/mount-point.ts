@@ -4,8 +4,6 @@ import { readFile } from "node:fs/promises";
  * Returns whether a file or folder is itself mounted, such as a single file that a container gets with `-v file:file`. The same
  * file then has other paths, in other folders.
  *
- * @param path an absolute path without symbolic links
- * @returns true only on Linux: other systems mount no files
  * @throws the system's error if the mounts cannot be read
  */
 export async function isMountPoint(path: string): Promise<boolean> {

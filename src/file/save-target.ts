@@ -17,10 +17,6 @@ export type Extension = ".zip" | ".csv";
 /**
  * Resolves a target to the path of a file or a folder.
  *
- * @param target where something is saved
- * @param extension the extension of files
- * @param orElse returns the rest of the advice for a string that is neither
- * @returns the path, which ends in a slash if it is a folder that may not exist yet
  * @throws {@link RequestError} if it is neither, or a folder has the file's name
  */
 export async function readTarget(
@@ -96,12 +92,7 @@ function neither(path: string, extension: Extension, orElse: (path: string) => s
   });
 }
 
-/**
- * Reads the file name from a response's headers. The server chooses it, so validate it before you use it.
- *
- * @param header the response header
- * @returns the name in `content-disposition`, if any
- */
+/** Reads the file name from a response's headers. The server chooses it, so validate it before you use it. */
 export function contentDispositionName(header: Headers): string | undefined {
   const disposition = header.get("content-disposition");
   return disposition === null ? undefined : parse(disposition).parameters["filename"];

@@ -5,8 +5,6 @@ import { randomBytes } from "../runtime/index.js";
 
 /**
  * Chooses the name of a temporary file. On Linux the name identifies the thread that writes the file: see {@link threadMark}.
- *
- * @returns a unique name
  */
 export async function temporaryName(): Promise<string> {
   const mark = await threadMark();
@@ -16,9 +14,6 @@ export async function temporaryName(): Promise<string> {
 
 /**
  * Returns a name of this thread from which others can find out whether it runs. A worker thread can end long before its process.
- *
- * @returns a hash of the machine, its boot and its process namespace, the process id, and the thread's id and start time, which
- *   macOS and Windows do not provide; `undefined` if the system does not identify machines
  */
 export async function threadMark(): Promise<string | undefined> {
   if (!isLinux) {
@@ -34,12 +29,7 @@ export async function threadMark(): Promise<string | undefined> {
 /** Whether a thread runs; `unknown` if that cannot be found out. */
 export type ThreadState = "running" | "ended" | "unknown";
 
-/**
- * Finds out whether a thread runs.
- *
- * @param mark the thread, from {@link threadMark}
- * @returns `unknown` also for threads of other machines, containers and boots, and if a later thread may have the same id
- */
+/** Finds out whether a thread runs. */
 export async function threadState(mark: string): Promise<ThreadState> {
   const [, of, pid, thread, started] = /^([0-9a-f]{16})-(\d+)-(\d+)-(\d+)$/.exec(mark) ?? [];
   if (pid === undefined || of !== (await processScope())) {
@@ -70,8 +60,6 @@ export async function threadState(mark: string): Promise<ThreadState> {
 /**
  * Removes the temporary files and folders of killed processes and threads. Those of running threads, of other machines,
  * containers and boots, and those whose name does not identify a thread stay.
- *
- * @param folder the folder in which files are saved; if it cannot be read, nothing is done
  */
 export async function sweepTemporary(folder: string): Promise<void> {
   for (const name of await fs.promises.readdir(folder).catch(() => [])) {
@@ -129,8 +117,6 @@ function hashOf(parts: readonly string[]): string {
 /**
  * Returns the state of a process or thread, and when it started in ticks of the clock since the boot.
  *
- * @param of the process id, or `PID/task/THREAD`
- * @returns `undefined` if it has ended, or belongs to another user and is hidden
  * @throws the system's error, for example without free file descriptors
  */
 async function statusOf(of: string): Promise<{ readonly state: string; readonly started: string } | undefined> {

@@ -16,9 +16,6 @@ export interface TrustedFileOptions {
 /**
  * Reads a file that decides what is signed or trusted: nobody but the user and root may be able to change or replace it.
  *
- * @param path the path of the file
- * @param options what the file is, and its maximum size
- * @returns the text, without a byte order mark
  * @throws {@link FileError} if the file cannot be read, is a folder, a pipe or a device, or others can change it
  * @throws {@link RequestError} if it is empty or too large
  */

@@ -62,9 +62,6 @@ interface Amount {
 /**
  * Checks a command against a policy. Nothing is changed.
  *
- * @param command the command
- * @param situation the policy, and the known state
- * @returns the effects of the command
  * @throws {@link PolicyError} if the policy does not allow it
  */
 export function evaluate(command: InputData["command"], situation: Situation): Effects {

@@ -92,11 +92,6 @@ export type MarketRules =
 /**
  * Lists the orders of a side that may be filled: listed ones, and signed ones that the node does not show yet, each
  * with the size that unseen amendments may add.
- *
- * @param observed the state that the node reported
- * @param unseen the effects of signed transactions
- * @param of the market and the side
- * @returns the total size that may be traded, in units of size
  */
 export function openVolume(
   observed: Pick<Observed, "orders">,
@@ -118,14 +113,7 @@ export function openVolume(
   return sum;
 }
 
-/**
- * Returns how much amendments may add to an order, in any order in which they are executed or fail.
- *
- * @param orderId the order
- * @param size its size without them
- * @param unseen the effects of signed transactions
- * @returns the increase, in units of size
- */
+/** Returns how much amendments may add to an order, in any order in which they are executed or fail. */
 export function growthOf(orderId: string, size: bigint, unseen: readonly UnseenPart[]): bigint {
   let largest = size;
   let deltas = 0n;

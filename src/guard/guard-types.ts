@@ -120,7 +120,6 @@ export interface GuardSettings {
 /**
  * Checks a mode.
  *
- * @param mode the mode
  * @throws {@link RequestError} if no mode has this name
  */
 export function validateMode(mode: GuardMode): void {

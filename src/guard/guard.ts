@@ -17,13 +17,7 @@ const loadGuarding = lazily(async () => {
   return keepGuard;
 });
 
-/**
- * Creates a guard, and loads the data that its policy needs.
- *
- * @param services the calls of the node
- * @param options the signer and the policy
- * @returns the guard
- */
+/** Creates a guard, and loads the data that its policy needs. */
 export async function createGuard(services: GuardServices, options: GuardOptions): Promise<Guard> {
   assertObject("options", options);
   assertKnownKeys("options", options, { signer: true, policy: true, chainId: true, signal: true });

@@ -25,14 +25,7 @@ const LOOK_EVERY_MS = 500;
 /** The maximum time of one look, in milliseconds. */
 const LOOK_MS = 10_000;
 
-/**
- * Runs a guard.
- *
- * @param services the calls of the node
- * @param settings the signer, the policy and the chain
- * @param starting ends the loading
- * @returns the guard, after its first reading of the node
- */
+/** Runs a guard. */
 export async function keepGuard(
   services: GuardServices,
   { signer, policy, chainId }: GuardSettings,

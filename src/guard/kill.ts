@@ -52,11 +52,7 @@ const CANCELLATIONS = [
   { case: "stopOrdersCancellation", value: {} },
 ] as const satisfies readonly CommandInit[];
 
-/**
- * Cancels all orders and stop orders, until none is listed.
- *
- * @param services send cancellations and list orders @returns the observed result
- */
+/** Cancels all orders and stop orders, until none is listed. */
 export async function killSwitch(services: KillServices): Promise<KillReport> {
   const { options, closing } = services;
   assertKnownKeys("options", options, { timeoutMs: true, signal: true });

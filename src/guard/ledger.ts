@@ -44,9 +44,6 @@ export interface Ledger {
   /**
    * Counts a message that will be signed, if it has orders.
    *
-   * @param digest the digest of the message
-   * @param inputData the message
-   * @param effects its effects
    * @throws {@link PolicyError} if it is tied to a block far above the last one, or too many are counted already
    */
   count(digest: string, inputData: Pick<InputData, "blockHeight" | "command">, effects: Effects): void;
@@ -68,14 +65,7 @@ export function momentNow(): Moment {
   return { monotonicMs: monotonicMs(), unixMs: unixMs() };
 }
 
-/**
- * Creates a ledger without signed transactions.
- *
- * @param mode the mode
- * @param look the first reading
- * @param lookedAt when it started
- * @returns the ledger
- */
+/** Creates a ledger without signed transactions. */
 export function createLedger(mode: GuardMode, look: Look, lookedAt: Moment): Ledger {
   let state: LedgerState = { mode, look, lookedAt, missed: undefined, recent: [] };
   /** By the digest of the message. */

@@ -12,27 +12,16 @@ export interface PolicyMarkets {
   /**
    * Loads the units of the markets that the policy names.
    *
-   * @param signal ends the calls
    * @throws {@link NodeError} if the node does not know one of them
    */
   loadNamed(signal: AbortSignal): Promise<void>;
   /**
    * Finds the rules of the markets of a command. The units of those that `*` allows are loaded when they are first needed.
-   *
-   * @param command the command
-   * @param signal ends the calls
-   * @returns the rules by market; markets that the policy does not allow are missing
    */
   rulesFor(command: InputData["command"], signal: AbortSignal): Promise<ReadonlyMap<string, MarketRules>>;
 }
 
-/**
- * Creates the finder of market rules.
- *
- * @param policy the policy
- * @param marketUnits loads the units of a market
- * @returns the finder
- */
+/** Creates the finder of market rules. */
 export function createPolicyMarkets(policy: Policy, marketUnits: Units["marketUnits"]): PolicyMarkets {
   const loaded = new Map<string, MarketLimits>();
 

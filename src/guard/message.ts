@@ -8,9 +8,6 @@ import { chainIdPrefixOf } from "../transaction/signature.js";
  * Reads a message to sign. Only bytes are accepted that the library itself would serialize for the same command, so
  * that nothing can be hidden in unknown or repeated fields.
  *
- * @param message the chain's identifier, a zero byte, and the serialized input data
- * @param chainId the chain of the guard
- * @returns the input data, whose command has no problem
  * @throws {@link PolicyError} if it cannot be read, or is for another chain
  * @throws {@link CommandError} if the command is wrong
  */

@@ -48,12 +48,6 @@ export interface Look {
 /**
  * Reads the orders, positions and prices of a key. Orders are listed before positions, so that an order that is filled
  * in between counts twice instead of not at all.
- *
- * @param calls the calls of the node
- * @param publicKey the key
- * @param signed the transactions that were signed; sets `overSince` of those that no later block can contain
- * @param signal ends the calls
- * @returns the reading
  */
 export async function lookAtNode(
   calls: ObservedCalls,

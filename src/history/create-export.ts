@@ -153,13 +153,7 @@ async function* runExport<T>(
   }
 }
 
-/**
- * Creates an export. Nothing is sent before it is consumed.
- *
- * @param settings the requested range, the caller's options, and the limit for memory in bytes
- * @param calls calls the node
- * @returns the export
- */
+/** Creates an export. Nothing is sent before it is consumed. */
 export function createExport(settings: ExportSettings, calls: ExportCalls): NetworkHistoryExport {
   startLoading(loadZip);
   const { requested, options, profile, maxArchiveBytes } = settings;

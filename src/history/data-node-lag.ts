@@ -39,9 +39,6 @@ const MAX_LAG_MS = 10_000;
  * Compares the last block of a data node with that of its core, and with the clock: a data node that stopped writing
  * keeps answering with old state.
  *
- * @param services the node's services
- * @param options options of the calls
- * @returns the comparison
  * @throws the error of the call to the data node, and {@link CanceledError}
  */
 export async function measureLag({ core, data }: LagServices, options: CallOptions): Promise<DataNodeLag> {
@@ -57,12 +54,7 @@ export async function measureLag({ core, data }: LagServices, options: CallOptio
   return { state, dataNodeTime, coreTime: made, behindCoreMs, behindClockMs };
 }
 
-/**
- * Describes how a data node lags.
- *
- * @param lag how its last block compares
- * @returns a predicate whose subject is the data node, with the amount if it lags
- */
+/** Describes how a data node lags. */
 export function describeLag({ state, coreTime, behindCoreMs = 0, behindClockMs }: DataNodeLag): string {
   switch (state) {
     case "current":

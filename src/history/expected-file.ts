@@ -24,8 +24,6 @@ const NOTHING_TAKEN = `Its rows were not used. ${OF_THE_NODE}`;
  * Checks that a file is the requested one, by its name as {@link checkFileName} does, and by its columns: the header row
  * must contain all columns of the schema version.
  *
- * @param file the file, before its rows are read
- * @param expected the expected file
  * @throws {@link ProtocolError} if it is another file; the error names both
  */
 export function checkFile(file: ArchiveFile, expected: ExpectedFile): void {
@@ -38,8 +36,6 @@ export function checkFile(file: ArchiveFile, expected: ExpectedFile): void {
  * Checks that a file is the requested one. Its name must contain the chain, table and blocks, and the schema version if
  * any. A name of another form is refused, because it does not identify the chain.
  *
- * @param file its name, and the parts of the name
- * @param expected the expected file
  * @throws {@link ProtocolError} if it is another file; the error names both
  */
 export function checkFileName(
@@ -69,23 +65,12 @@ export function checkFileName(
   }
 }
 
-/**
- * Returns the error for an export without a file.
- *
- * @param expected the expected file
- * @returns the error
- */
+/** Returns the error for an export without a file. */
 export function noFile(expected: ExpectedFile): ProtocolError {
   return foreign(`the export of ${exportText(expected)} contains no files`);
 }
 
-/**
- * Returns the error for an export with more than one file.
- *
- * @param expected the expected file
- * @param file the second file
- * @returns the error
- */
+/** Returns the error for an export with more than one file. */
 export function secondFile(expected: ExpectedFile, { name }: Pick<ArchiveFile, "name">): ProtocolError {
   return foreign(`the export of ${exportText(expected)} contains a second file, ${nameText(name)}`, OF_THE_NODE);
 }

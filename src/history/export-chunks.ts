@@ -52,12 +52,7 @@ export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGen
   }
 }
 
-/**
- * Converts a message of a call to a result.
- *
- * @param message one of the messages of `ExportNetworkHistory`
- * @returns the result
- */
+/** Converts a message of a call to a result. */
 export function resultOf({ contentType, data, extensions }: HttpBody): ExportResult {
   return { contentType, data, extensions: extensions.map(anyToObject) };
 }
@@ -159,27 +154,18 @@ export interface Assembly {
   /**
    * Adds the next result.
    *
-   * @param result the result
-   * @returns the result with the bytes, of this and of earlier results, that certainly belong to the archive; `undefined`
-   *   if there are none, except for the first result
    * @throws as {@link assemble}
    */
   push(result: ExportResult): ExportResult | undefined;
   /**
    * Signals the end.
    *
-   * @returns the bytes that were held back, if any
    * @throws as {@link assemble}, after them
    */
   finish(): Iterable<ExportResult>;
 }
 
-/**
- * Creates a check of an export's results.
- *
- * @param options whether the first result must contain extensions
- * @returns the check, to which every result must be pushed
- */
+/** Creates a check of an export's results. */
 export function createAssembly({ extensions }: AssembleOptions): Assembly {
   const end = createArchiveEnd();
   const tail = createErrorTail();

@@ -26,8 +26,6 @@ export interface ExportRequest<Asked extends TableName = TableName> {
 /**
  * Validates the request for an export, as far as possible without the node.
  *
- * @param request the table and the blocks, inclusive
- * @returns the table by name and enum number, and the range
  * @throws {@link RequestError} if the table is unknown, a block is not a positive integer, or the range is
  *   reversed
  */
@@ -43,7 +41,6 @@ export function readExportRequest(request: ExportRequest): ExportedRange & { tab
 /**
  * Validates that a range does not end before it begins.
  *
- * @param range the range, inclusive
  * @throws {@link RequestError} if it is reversed
  */
 export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
@@ -52,12 +49,7 @@ export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
   }
 }
 
-/**
- * Returns the error of a range that ends before it begins.
- *
- * @param range the range
- * @returns the error
- */
+/** Returns the error of a range that ends before it begins. */
 export function reversedRangeError({ fromBlock, toBlock }: BlockRange): RequestError {
   return new RequestError((nameOf) => `${fromBlock} is after ${nameOf("toBlock")} ${toBlock}`, {
     option: "fromBlock",
@@ -70,11 +62,6 @@ export function reversedRangeError({ fromBlock, toBlock }: BlockRange): RequestE
 /**
  * Returns a function that resolves the range to export. With `check` or `snap`, its first call lists the node's
  * segments, and later calls use the same answer.
- *
- * @param asked the requested table and range
- * @param options `check` compares the range with the segments, `snap` widens it to their boundaries
- * @param listSegments lists the node's segments, in order of height
- * @returns the function; it throws a {@link RequestError} if the node's segments do not form the range
  */
 export function exportRange(
   asked: ExportedRange,
@@ -105,15 +92,7 @@ export function exportRange(
   };
 }
 
-/**
- * Returns the error for a range that the node's segments do not form, with the ranges that can be exported instead.
- *
- * @param check the problem and the nearest range
- * @param segments the node's segments, in order of height
- * @param asked the requested range
- * @param cause the error that was caught, if any
- * @returns the error
- */
+/** Returns the error for a range that the node's segments do not form, with the ranges that can be exported instead. */
 export function rangeError(
   { problem, nearest }: Extract<FoundRange<SegmentHeights>, { valid: false }>,
   segments: readonly SegmentHeights[],
@@ -142,9 +121,6 @@ function shown(value: unknown): string {
 /**
  * Validates the height of a block.
  *
- * @param value the height, from 1
- * @param name name of the option, for the error
- * @returns the height
  * @throws {@link RequestError} if it is not a positive 64-bit integer
  */
 export function readBlock(value: bigint | number, name: string): bigint {

@@ -193,7 +193,6 @@ const EXPORT_OPTIONS = {
 /**
  * Validates the options of an export.
  *
- * @param options the options
  * @throws {@link RequestError} if an option is unknown or invalid
  */
 export function checkExportOptions(options: ExportOptions): void {
@@ -218,8 +217,6 @@ const SAVE_OPTIONS = { force: true, verify: true, parallel: true, resume: true }
 /**
  * Validates the options for saving an export, and returns whether it is saved in parts.
  *
- * @param options the options
- * @returns whether the export is saved in parts
  * @throws {@link RequestError} if an option is unknown or invalid
  */
 export function isInParts(options: SaveOptions): boolean {

@@ -34,9 +34,6 @@ export interface PartPlan {
  * Splits a range at segment boundaries: into one part for each segment, or for several segments if the range has more than
  * 500. A part also ends where the schema version changes.
  *
- * @param listed the segments that the node lists, in order of height
- * @param asked the table and the range
- * @returns the parts
  * @throws {@link RequestError} if the segments do not form the range
  * @throws {@link ProtocolError} if those of the range do not form a chain of one network; the error names both segments
  */
@@ -84,8 +81,6 @@ function partOf(first: Segment, last: Segment, chainId: string, { table }: Expor
 /**
  * Checks that a node still has the history that it had when the range was split. It may have dropped its oldest segments.
  *
- * @param plan how the range was split
- * @param listed the segments that the node lists now, in order of height
  * @throws {@link ProtocolError} if it has other segments; the error names both
  */
 export function requireUnchanged({ segments }: PartPlan, listed: readonly HistorySegment[]): void {

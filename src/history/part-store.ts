@@ -18,17 +18,10 @@ export interface PartStore extends AsyncDisposable {
   /**
    * Starts an export.
    *
-   * @param plan how the range is split
    * @throws {@link RequestError} if the store contains parts of another export
    */
   begin(plan: PartPlan): Promise<void>;
-  /**
-   * Returns whether an earlier run has fetched a part.
-   *
-   * @param part the part
-   * @param signal stops the reading
-   * @returns true if its archive has the bytes that were verified then
-   */
+  /** Returns whether an earlier run has fetched a part. */
   has(part: RangePart, signal: AbortSignal): Promise<boolean>;
   /** Returns the path of a part's archive. */
   pathOf(part: RangePart): string;
@@ -40,13 +33,7 @@ export interface PartStore extends AsyncDisposable {
   joined(part: RangePart): Promise<void>;
   /** Records that the complete archive is written and about to get its name. */
   archiveWritten(saved: SavedFile): Promise<void>;
-  /**
-   * Finds the complete archive if an earlier run ended after the archive got its name.
-   *
-   * @param target the folder or file to write to
-   * @param signal stops the reading
-   * @returns the file; `undefined` if there is none
-   */
+  /** Finds the complete archive if an earlier run ended after the archive got its name. */
   findArchive(target: string, signal: AbortSignal): Promise<SavedFile | undefined>;
   /** Removes the parts, since the archive is complete. */
   finish(): Promise<void>;
@@ -56,8 +43,6 @@ export interface PartStore extends AsyncDisposable {
  * Creates a store in a temporary folder. A part is removed once it is joined, and the folder with the rest when the store
  * is disposed of. The folder of a killed process is removed as `saveAtomically` describes.
  *
- * @param parent the folder that contains the temporary folder
- * @returns the store
  * @throws {@link FileError} if the folder cannot be created
  */
 export async function temporaryPartStore(parent: string): Promise<PartStore> {
@@ -85,10 +70,6 @@ export async function temporaryPartStore(parent: string): Promise<PartStore> {
 /**
  * Opens a store in a folder that keeps the parts of an export until it is complete. One process uses it at a time.
  *
- * @param path path of the folder, which is created if it does not exist
- * @param requested the table and the range that are exported
- * @param target the folder or file that the archive is written to
- * @returns the store; disposing of it lets other processes open it
  * @throws {@link RequestError} if another export uses the folder, it contains parts of another export, or the target has the
  *   name of a part
  * @throws {@link FileError} if the folder cannot be read or written

@@ -30,10 +30,6 @@ export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {
  * Saves an export whose range is split at segments. The parts are fetched in parallel, each is verified, and they are joined in
  * order while others are being fetched. The archive is identical to that of a single stream.
  *
- * @param saving the range, and how a part is exported
- * @param target the folder or file to write to
- * @param options those of `saveTo`; `parallel` or `resume` is set
- * @returns as `saveTo` does
  * @throws as `saveTo` does
  */
 export async function saveInParts(saving: PartSaving, target: string, options: SaveOptions): Promise<SavedExport> {
@@ -254,10 +250,6 @@ interface PartFetching {
 /**
  * Fetches a part of a range to a file. If it is truncated or corrupt, only this part is fetched again.
  *
- * @param part the part
- * @param path path of its archive; an existing file is replaced
- * @param fetching how it is fetched, and how often
- * @returns its archive, which contains exactly the expected CSV file
  * @throws the error of the last attempt
  */
 async function fetchPart(part: RangePart, path: string, fetching: PartFetching): Promise<SavedExport> {
@@ -305,15 +297,10 @@ interface ParallelWork<R> {
   /**
    * Waits for the result of an item.
    *
-   * @param index index of the item
    * @throws {@link CanceledError} if the work was stopped before
    */
   result(index: number): Promise<R>;
-  /**
-   * Waits until no item is in progress.
-   *
-   * @returns the failure that stopped the work, if any
-   */
+  /** Waits until no item is in progress. */
   ended(): Promise<{ readonly reason: unknown } | undefined>;
 }
 

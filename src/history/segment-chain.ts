@@ -37,9 +37,6 @@ const ADVICE = "Nothing was changed. Use another node, and report this to the op
  * Validates the segments that a node lists: at most `MAX_SEGMENTS` of one chain, each directly after the previous one, whose
  * identifier it contains. Only the first may refer to a segment that is not listed, which the node no longer has.
  *
- * @param segments in order of height
- * @param node the node's name, for errors
- * @returns the history; its chain is empty if there are no segments
  * @throws {@link ProtocolError} if a height, an identifier, the chain or a schema version is invalid, or if segments
  *   overlap, have a gap, or do not form a chain; the error names both segments.
  *   `RESOURCE_EXHAUSTED` if there are too many
@@ -121,20 +118,12 @@ function problemBetween(before: Segment | undefined, segment: Segment): string |
 /**
  * Returns whether a text has the form of a segment identifier: 1 to 128 visible ASCII characters, which are safe in logs,
  * pages and databases.
- *
- * @param text the text
- * @returns true if it has that form
  */
 export function isSegmentId(text: string): boolean {
   return text.length <= MAX_SEGMENT_ID && /^[!-~]+$/.test(text);
 }
 
-/**
- * Formats a segment for an error.
- *
- * @param segment the segment
- * @returns its blocks and its identifier
- */
+/** Formats a segment for an error. */
 export function segmentText({ fromBlock, toBlock, id }: Pick<Segment, "fromBlock" | "toBlock" | "id">): string {
   return `the segment ${fromBlock} to ${toBlock} (${quoted(id)})`;
 }

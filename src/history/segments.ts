@@ -34,13 +34,7 @@ export type RangeCheck<S extends SegmentHeights> =
       readonly nearest: BlockRange | undefined;
     };
 
-/**
- * Lists the segments of network history that a node has, oldest first.
- *
- * @param client a Connect client of the node's data service; its errors are thrown unchanged
- * @param options a signal, headers, and a time limit
- * @returns the segments, in order of height
- */
+/** Lists the segments of network history that a node has, oldest first. */
 export async function listSegments(
   client: Pick<Client<typeof TradingDataService>, "listAllNetworkHistorySegments">,
   options: CallOptions = {},
@@ -136,14 +130,7 @@ function withPlainProblem<S extends SegmentHeights>(found: FoundRange<S>): Range
   return found.valid ? found : { ...found, problem: renderText(found.problem) };
 }
 
-/**
- * Finds the segments that form a range.
- *
- * @param segments the node's segments, in order of height
- * @param range the blocks, inclusive
- * @param options `snap` widens the range to the boundaries of the segments that contain its first and its last block
- * @returns the segments, or the problem and the nearest range that can be exported
- */
+/** Finds the segments that form a range. */
 export function findRange<S extends SegmentHeights>(
   segments: readonly S[],
   range: BlockRange,
@@ -166,12 +153,7 @@ export function findRange<S extends SegmentHeights>(
   return segmentsBetween(segments, range, start, end, problem);
 }
 
-/**
- * Describes the nearest range that can be exported, for a message.
- *
- * @param nearest the range; `undefined` if there is no history
- * @returns a clause
- */
+/** Describes the nearest range that can be exported, for a message. */
 export function nearestText(nearest: BlockRange | undefined): string {
   return nearest === undefined
     ? "the node has no history yet"

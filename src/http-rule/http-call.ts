@@ -25,11 +25,6 @@ import { assertKnownEnums, findField, setField, writeQuery } from "./request-fie
 /**
  * Converts a request message to an HTTP call, by the first binding that fits the message.
  *
- * @param desc the message's descriptor
- * @param rules the bindings, the main one first
- * @param message the request
- * @param registry the types that an `Any` in it may contain
- * @returns the call and its binding; undefined if there are no bindings
  * @throws {@link RequestError} if no binding fits: the error of the main one
  */
 export function createFirstHttpCall<I extends DescMessage>(
@@ -58,11 +53,6 @@ export function createFirstHttpCall<I extends DescMessage>(
 /**
  * Converts a request message to an HTTP call: fields go to the path, the body and the query string.
  *
- * @param desc the message's descriptor
- * @param rule the binding
- * @param message the request
- * @param registry the types that an `Any` in it may contain
- * @returns the call, with a percent-encoded target
  * @throws {@link RequestError} if the value of a field does not fit the place that the rule assigns to it
  */
 export function createHttpCall<I extends DescMessage>(
@@ -109,10 +99,6 @@ function queryOf(desc: DescMessage, fields: JsonObject): string {
 /**
  * Converts a request to JSON.
  *
- * @param desc the message's descriptor
- * @param message the request
- * @param registry the types that an `Any` in it may contain
- * @returns the request in Protobuf's JSON
  * @throws {@link RequestError} if it cannot be serialized
  */
 export function requestJson<I extends DescMessage>(desc: I, message: MessageShape<I>, registry: Registry): JsonValue {
@@ -162,12 +148,6 @@ function defaultOf(field: DescField & { fieldKind: "scalar" | "enum" }): string 
 /**
  * Parses an HTTP call into a request message; the inverse of {@link createHttpCall}. Ignores unknown fields.
  *
- * @param desc the message's descriptor
- * @param rule the binding
- * @param call the call, with a percent-encoded target; `body` is read only if the rule has a JSON body, and `raw` only if it
- *   has a raw body
- * @param options whether unknown enum values are rejected, as deployed gateways do
- * @returns the message; undefined if the verb or the path does not match
  * @throws {@link RequestError} if a value does not fit its field, or the body is not the JSON object that the rule requires
  */
 export function parseHttpCall<I extends DescMessage>(

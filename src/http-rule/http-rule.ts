@@ -35,8 +35,6 @@ const bindings = new WeakMap<HttpRule, readonly HttpBinding[]>();
 /**
  * Returns the HTTP bindings of a method, from its `google.api.http` option.
  *
- * @param method the method's descriptor
- * @returns the bindings, the main one first; empty if the method has no such option
  * @throws Error if a path of the option is not a path template
  */
 export function httpBindings(method: DescMethod): readonly HttpBinding[] {
@@ -53,12 +51,7 @@ export function httpBindings(method: DescMethod): readonly HttpBinding[] {
   return all;
 }
 
-/**
- * Returns the HTTP method of a method's main binding, without parsing its path.
- *
- * @param method the method's descriptor
- * @returns the HTTP method, such as `GET`; undefined if there is no binding
- */
+/** Returns the HTTP method of a method's main binding, without parsing its path. */
 export function mainVerb(method: DescMethod): string | undefined {
   const rule = ruleOf(method);
   return rule && verbAndPath(rule)?.verb;
@@ -82,12 +75,7 @@ function binding(rule: HttpRule): HttpBinding[] {
     : [{ verb, template: parsePathTemplate(path), body, responseBody }];
 }
 
-/**
- * Returns the HTTP method and the path of a rule.
- *
- * @param rule the rule
- * @returns the HTTP method, such as `GET`, and the text of the path template; undefined if the rule has no pattern
- */
+/** Returns the HTTP method and the path of a rule. */
 function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
   switch (pattern.case) {
     case undefined:
@@ -99,37 +87,18 @@ function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly p
   }
 }
 
-/**
- * Returns whether the body of a request is the bytes of a `google.api.HttpBody` rather than JSON.
- *
- * @param desc the request message's descriptor
- * @param rule the binding
- * @returns true if the request, or its body field, is an `HttpBody`
- */
+/** Returns whether the body of a request is the bytes of a `google.api.HttpBody` rather than JSON. */
 export function hasRawRequest(desc: DescMessage, { body }: HttpBinding): boolean {
   return (body === "*" ? desc : findField(desc, body)?.message)?.typeName === HttpBodySchema.typeName;
 }
 
-/**
- * Returns whether the body of a response is the bytes of a `google.api.HttpBody` rather than JSON.
- *
- * @param desc the response message's descriptor
- * @param rule the binding
- * @returns true if the response, or its body field, is an `HttpBody`
- */
+/** Returns whether the body of a response is the bytes of a `google.api.HttpBody` rather than JSON. */
 export function hasRawResponse(desc: DescMessage, { responseBody }: HttpBinding): boolean {
   const body = responseBody === "" ? desc : findField(desc, responseBody)?.message;
   return body?.typeName === HttpBodySchema.typeName;
 }
 
-/**
- * Returns the part of a response that is the HTTP body.
- *
- * @param desc the response message's descriptor
- * @param rule the binding
- * @param json the response in Protobuf's JSON
- * @returns the complete response, or the field that the rule names: null if it is not set
- */
+/** Returns the part of a response that is the HTTP body. */
 export function responsePart(desc: DescMessage, { responseBody }: HttpBinding, json: JsonValue): JsonValue {
   const field = findField(desc, responseBody);
   return field === undefined || !isJsonObject(json) ? json : (json[field.jsonName] ?? null);

@@ -26,32 +26,19 @@ const API_CODES: ReadonlyMap<number, Code> = new Map([
   [501, Code.Unimplemented],
 ]);
 
-/**
- * Returns the code of an HTTP status without a gRPC status and without a JSON object.
- *
- * @param status the HTTP status
- * @returns the code by gRPC's table, the same over every transport
- */
+/** Returns the code of an HTTP status without a gRPC status and without a JSON object. */
 export function codeOfHttpStatus(status: number): Code {
   return CODES.get(status) ?? Code.Unknown;
 }
 
 /**
  * Returns the code of an HTTP status with a JSON object that has no gRPC code: an API answered, not a proxy in front of it.
- *
- * @param status the HTTP status
- * @returns the code
  */
 export function codeOfApiStatus(status: number): Code {
   return API_CODES.get(status) ?? codeOfHttpStatus(status);
 }
 
-/**
- * Returns the HTTP status that grpc-gateway sends for a gRPC code.
- *
- * @param code the gRPC code of a failure
- * @returns the HTTP status
- */
+/** Returns the HTTP status that grpc-gateway sends for a gRPC code. */
 export function httpStatusFromCode(code: Code): number {
   switch (code) {
     case Code.Canceled:

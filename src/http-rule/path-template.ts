@@ -25,8 +25,6 @@ export interface PathTemplate {
 /**
  * Parses a path template according to the grammar of `google.api.http`.
  *
- * @param text the template, such as `/api/v2/network/parameters/{key}`
- * @returns the template's segments and variables
  * @throws Error if the template violates the grammar, which is an error of the definitions, not of a call
  */
 export function parsePathTemplate(text: string): PathTemplate {
@@ -67,9 +65,6 @@ function segment(text: string, template: string): Segment {
 /**
  * Expands a template to a path.
  *
- * @param template the template
- * @param values the value of each variable, in the template's order
- * @returns the path, percent-encoded
  * @throws {@link RequestError} if a value does not fit its variable, or a wildcard has no variable
  */
 export function expandPath(template: PathTemplate, values: readonly string[]): string {
@@ -119,13 +114,7 @@ function fits(parts: readonly string[], pattern: readonly Segment[]): boolean {
   return pattern.every((s, i) => typeof s === "object" || s === parts[i]);
 }
 
-/**
- * Matches a path against a template.
- *
- * @param template the template
- * @param path the path, percent-encoded, without a query string
- * @returns the value of each variable, in the template's order; `undefined` if the path does not match
- */
+/** Matches a path against a template. */
 export function matchPath(template: PathTemplate, path: string): string[] | undefined {
   const suffix = template.verb === "" ? "" : `:${template.verb}`;
   if (!path.startsWith("/") || !path.endsWith(suffix)) {

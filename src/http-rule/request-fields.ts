@@ -10,13 +10,7 @@ import { RequestError } from "../errors/index.js";
 import { invalidValueError } from "../input/assert.js";
 import { isJsonObject } from "../json/json-values.js";
 
-/**
- * Returns a field of a message by its name.
- *
- * @param desc the message's descriptor
- * @param name the name, as in the definitions or in Protobuf's JSON
- * @returns the field; undefined if the message has no such field
- */
+/** Returns a field of a message by its name. */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
   return desc.fields.find((field) => field.name === name || field.jsonName === name);
 }
@@ -27,10 +21,6 @@ const FREE_FORM = new Set(["Any", "ListValue", "Struct", "Value"].map((name) => 
 /**
  * Appends fields to a query string. Dots join the names of nested fields, and repeated fields repeat their name.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON
- * @param prefix the prefix of each name: empty, or the name of the outer field with a dot
- * @param query the parameters to append to
  * @throws {@link RequestError} if a field is a map, has a free form, is a list of messages, or is not valid Unicode
  */
 export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, query: URLSearchParams): void {
@@ -76,10 +66,6 @@ function notInQuery(name: string, what: string): RequestError {
 /**
  * Sets a field to a value that was sent as text. Ignores a field that does not exist.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON; modified in place
- * @param fieldPath the path of the field, from the message down
- * @param text the value, decoded
  * @throws {@link RequestError} if the text is not a value of the field's enum
  */
 export function setField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[], text: string): void {
@@ -136,8 +122,6 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
 /**
  * Throws if a message has an unknown enum value. protobuf-es would drop it, and the call would be a different one.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON; values of another form are not checked
  * @throws {@link RequestError} with the field, the value and the valid values
  */
 export function assertKnownEnums(desc: DescMessage, json: JsonValue): void {
@@ -174,9 +158,6 @@ function valuesIn(field: DescField, value: JsonValue | undefined): readonly Json
 /**
  * Throws if an enum does not have a value.
  *
- * @param field the field
- * @param type the field's enum
- * @param value the value's name or number; values of another form are not checked
  * @throws {@link RequestError} with the field, the value and the valid values
  */
 function assertKnownEnumValue(field: DescField, type: DescEnum, value: JsonValue): void {

@@ -5,9 +5,6 @@ import { isIP, type Socket } from "node:net";
  * Limits the connections of a server on which no complete request has arrived: new ones, idle ones, and those that send slowly.
  * A connection beyond the limit closes the one that has waited longest. Connections whose requests are being answered do
  * not count, so that neither kind can keep out the other.
- *
- * @param server the server, before it listens
- * @param max the maximum number of such connections
  */
 export function limitWaiting(server: Server, max: number): void {
   /** In the order of their waits. */
@@ -44,10 +41,6 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 /**
  * Returns a check of a request's `Host` header. It protects against DNS rebinding: a foreign page whose name is made to
  * resolve to this machine sends its own name, and is rejected.
- *
- * @param host the address that the server listens on
- * @param names additional hostnames to accept, such as a container's
- * @returns whether the header names this server; the port is ignored, since tunnels change it
  */
 export function hostCheck(host: string, names: readonly string[]): (header: string | undefined) => boolean {
   const accepted = new Set(["localhost", "::1", host, ...names].map((name) => name.toLowerCase()));

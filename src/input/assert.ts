@@ -8,9 +8,6 @@ import { closestName, describeType, quoted, truncate } from "../errors/error-tex
 /**
  * Throws if an argument is not an object, or has a key that does not exist.
  *
- * @param name the argument's name: `request`, `options`, or the name of a part of them
- * @param value the argument
- * @param known the keys that exist; keys of Protobuf messages that start with `$` are also valid
  * @throws {@link RequestError} if the value is not an object, or has an unknown key
  */
 export function assertKnownKeys<T extends object>(
@@ -26,27 +23,14 @@ export function assertKnownKeys<T extends object>(
   }
 }
 
-/**
- * Returns whether a key of an object is there only because some package has added it to `Object.prototype`.
- *
- * @param value the object
- * @param key an enumerable key of it
- * @returns whether every object has it
- */
+/** Returns whether a key of an object is there only because some package has added it to `Object.prototype`. */
 export function isOfEveryObject(value: object, key: string): boolean {
   return key in EVERY_OBJECT && !Object.hasOwn(value, key);
 }
 
 const EVERY_OBJECT = {};
 
-/**
- * Returns the error of an unknown key.
- *
- * @param owner the owner of the key, such as `options` or `request`
- * @param key the unknown key
- * @param known the keys that exist
- * @returns the error, which suggests the closest key
- */
+/** Returns the error of an unknown key. */
 export function unknownKeyError(owner: string, key: string, known: readonly string[]): RequestError {
   const kind = owner === "options" ? "option" : "field";
   const near = closestName(key, known);
@@ -59,8 +43,6 @@ export function unknownKeyError(owner: string, key: string, known: readonly stri
 /**
  * Throws if an argument is not an object.
  *
- * @param name the argument's name: `request`, `options`, `command`, or the name of a part of them
- * @param value the argument
  * @throws {@link RequestError} if the value is not an object
  */
 export function assertObject(name: string, value: unknown): asserts value is object {
@@ -72,9 +54,6 @@ export function assertObject(name: string, value: unknown): asserts value is obj
 /**
  * Throws if an option is not one of its valid values.
  *
- * @param name the option's name
- * @param value the value; undefined is valid
- * @param values the valid values
  * @throws {@link RequestError} if the value is not one of them
  */
 export function assertOneOf<T extends string | boolean>(
@@ -90,9 +69,6 @@ export function assertOneOf<T extends string | boolean>(
 /**
  * Throws if a value is not a string, or is empty.
  *
- * @param name the option's name
- * @param value the value
- * @param example a valid value, for the error
  * @throws {@link RequestError} if the value is not a string, or is empty
  */
 export function assertText(name: string, value: string, example: string): void {
@@ -104,8 +80,6 @@ export function assertText(name: string, value: string, example: string): void {
 /**
  * Throws if a value is not a string. The string may be secret, or empty.
  *
- * @param name the option's name
- * @param value the value, which the error does not show
  * @throws {@link RequestError} if the value is not a string
  */
 export function assertString(name: string, value: unknown): asserts value is string {
@@ -117,8 +91,6 @@ export function assertString(name: string, value: unknown): asserts value is str
 /**
  * Throws if an option is neither a function nor undefined.
  *
- * @param name the option's name
- * @param value the value
  * @throws {@link RequestError} if the value is neither
  */
 export function assertFunction(name: string, value: unknown): void {
@@ -130,9 +102,6 @@ export function assertFunction(name: string, value: unknown): void {
 /**
  * Throws if a value is not an array.
  *
- * @param name the option's name
- * @param value the value
- * @param expected a valid value, for the error, such as `an array of file paths`
  * @throws {@link RequestError} if the value is not an array
  */
 export function assertArray(name: string, value: unknown, expected: string): void {
@@ -144,9 +113,6 @@ export function assertArray(name: string, value: unknown, expected: string): voi
 /**
  * Throws if a value cannot be iterated, for example as a stream.
  *
- * @param name the option's name
- * @param value the value: any iterable or async iterable but a string
- * @param expected a valid value, for the error, such as `a stream of bytes`
  * @throws {@link RequestError} if the value cannot be iterated
  */
 export function assertIterable(name: string, value: unknown, expected: string): void {
@@ -160,9 +126,6 @@ export function assertIterable(name: string, value: unknown, expected: string): 
 /**
  * Throws if a value is not a Protobuf descriptor of a kind.
  *
- * @param desc the value
- * @param kind the required kind
- * @param example a valid descriptor, for the error
  * @throws {@link RequestError} if the value is a descriptor of another kind, or not a descriptor
  */
 export function assertDescriptor(
@@ -179,8 +142,6 @@ export function assertDescriptor(
 /**
  * Returns the signal of an option.
  *
- * @param signal the option's value
- * @returns the signal; one that is never aborted if the option is undefined
  * @throws {@link RequestError} if the value is not an `AbortSignal`
  */
 export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
@@ -193,10 +154,6 @@ export function parseSignal(signal: AbortSignal | undefined): AbortSignal {
 /**
  * Returns a positive integer.
  *
- * @param name the option's name
- * @param value the value
- * @param max the maximum
- * @returns the value
  * @throws {@link RequestError} if the value is not an integer from 1 to `max`
  */
 export function parsePositiveInteger(name: string, value: number, max: number): number {
@@ -206,14 +163,7 @@ export function parsePositiveInteger(name: string, value: number, max: number): 
   return value;
 }
 
-/**
- * Returns whether a number is an integer in a range.
- *
- * @param value the number
- * @param min the minimum
- * @param max the maximum
- * @returns whether it is a safe integer from `min` to `max`
- */
+/** Returns whether a number is an integer in a range. */
 export function isIntegerIn(value: unknown, min: number, max: number): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max;
 }
@@ -222,9 +172,6 @@ export function isIntegerIn(value: unknown, min: number, max: number): value is 
  * Returns the bytes of a chunk of a byte stream. Streams of `node:fs` yield strings if they were opened with an
  * encoding.
  *
- * @param name the stream's name
- * @param chunk the chunk
- * @returns the same bytes, not copied
  * @throws {@link RequestError} if the chunk is not bytes
  */
 export function parseChunk(name: string, chunk: unknown): Buffer {
@@ -242,9 +189,6 @@ const MAX_CHAIN_ID_LENGTH = 50;
 /**
  * Returns whether a text has the form of a chain's identifier: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. Signed messages,
  * file names and terminals contain it unescaped.
- *
- * @param text the text, which may come from a node
- * @returns whether it has that form
  */
 export function isChainId(text: string): boolean {
   return text.length <= MAX_CHAIN_ID_LENGTH && /^[A-Za-z0-9._-]+$/.test(text);
@@ -253,8 +197,6 @@ export function isChainId(text: string): boolean {
 /**
  * Throws if a text does not have the form of a chain's identifier.
  *
- * @param name the option's name, such as `chainId`
- * @param text the text, of any length; the error shows its start
  * @throws {@link RequestError} if {@link isChainId} returns false
  */
 export function assertChainId(name: string, text: string): void {
@@ -263,15 +205,7 @@ export function assertChainId(name: string, text: string): void {
   }
 }
 
-/**
- * Returns the error of an option with an invalid value.
- *
- * @param name the option's name
- * @param value its value
- * @param expected a valid value, such as `a whole number from 1 to 100`
- * @param advice what to do, if `expected` does not say it
- * @returns the error
- */
+/** Returns the error of an option with an invalid value. */
 export function invalidValueError(name: string, value: unknown, expected: string, advice?: string): RequestError {
   return new RequestError(`must be ${expected} (got ${formatValue(value)})`, { advice, option: name });
 }
@@ -279,31 +213,16 @@ export function invalidValueError(name: string, value: unknown, expected: string
 /**
  * Returns the error of an option whose value has a wrong type: where an object, a function, an array or a signer belongs. It
  * does not show a string, which may be a secret in a wrong place.
- *
- * @param name the option's name
- * @param value its value
- * @param expected a valid value, such as `an object`
- * @returns the error
  */
 export function invalidTypeError(name: string, value: unknown, expected: string): RequestError {
   return new RequestError(`must be ${expected} (got ${formatWrongType(value)})`, { option: name });
 }
 
-/**
- * Formats a value of a wrong type for an error, like {@link formatValue} but without the text of a string.
- *
- * @param value any value
- * @returns the value on one line, or `a string`
- */
+/** Formats a value of a wrong type for an error, like {@link formatValue} but without the text of a string. */
 export const formatWrongType = (value: unknown) =>
   typeof value === "string" ? describeType(value) : formatValue(value);
 
-/**
- * Formats a value for an error, on one line.
- *
- * @param value any value
- * @returns a number or boolean as it is, a string or date in quotes, and the type of any other value
- */
+/** Formats a value for an error, on one line. */
 export function formatValue(value: unknown): string {
   if (typeof value === "string" || value instanceof Date) {
     return quoted(String(value));
@@ -325,10 +244,5 @@ const withArticle = (kind: string) => `${/^[AEIOU]/.test(kind) ? "an" : "a"} ${k
 /** The maximum number of digits that errors show of a number. */
 const MAX_DIGITS = 80;
 
-/**
- * Returns the kind of a value, such as `Object`, `Map` or `Null`.
- *
- * @param value any value
- * @returns its kind, as `Object.prototype.toString` shows it
- */
+/** Returns the kind of a value, such as `Object`, `Map` or `Null`. */
 export const kindOf = (value: unknown) => Object.prototype.toString.call(value).slice("[object ".length, -1);

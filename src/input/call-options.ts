@@ -29,8 +29,6 @@ const SERVICE_OPTIONS = { ...CALL_OPTIONS, onHeader: true, onTrailer: true, cont
 /**
  * Parses the options of a call that has no other options.
  *
- * @param options the options
- * @returns the options for Connect, which accepts no `undefined`
  * @throws {@link RequestError} if an option is unknown or invalid
  */
 export function parseCallOptions(options: CallOptions = {}): ConnectOptions {
@@ -42,7 +40,6 @@ export function parseCallOptions(options: CallOptions = {}): ConnectOptions {
 /**
  * Validates the options of a call of a service client.
  *
- * @param options the options
  * @throws {@link RequestError} if an option is unknown or invalid
  */
 export function validateServiceOptions(options: ServiceCallOptions | undefined): void {
@@ -53,12 +50,7 @@ export function validateServiceOptions(options: ServiceCallOptions | undefined):
   }
 }
 
-/**
- * Returns Connect's options, which must not be `undefined`.
- *
- * @param options the signal, headers and timeout
- * @returns the options that are defined
- */
+/** Returns Connect's options, which must not be `undefined`. */
 export function toConnectOptions({ signal, headers, timeoutMs }: CallOptions): ConnectOptions {
   const defined: ConnectOptions = {};
   if (signal !== undefined) {
@@ -76,7 +68,6 @@ export function toConnectOptions({ signal, headers, timeoutMs }: CallOptions): C
 /**
  * Validates the call options in an object that may have other options, too.
  *
- * @param options the options
  * @throws {@link RequestError} if the signal, headers or timeout are invalid
  */
 export function validateCallOptions({ signal, headers, timeoutMs }: CallOptions): void {

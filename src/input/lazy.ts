@@ -9,8 +9,6 @@ const MAX_OPEN = 32;
  * Returns a function that loads code when it is needed. What is loaded stays loaded: later calls read no file, so that they work even
  * if the package was replaced meanwhile. A failure is not remembered, so that the next call tries again.
  *
- * @param load loads the code with `import()`
- * @returns a function that returns the code
  * @throws {@link FileError} from that function, if the code cannot be loaded
  */
 export function lazily<T>(load: () => Promise<T>): () => Promise<T> {
@@ -24,11 +22,7 @@ export function lazily<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/**
- * Starts to load code that is needed soon. If that fails, the first use tries again and reports the failure.
- *
- * @param loads results of {@link lazily}
- */
+/** Starts to load code that is needed soon. If that fails, the first use tries again and reports the failure. */
 export function startLoading(...loads: readonly (() => Promise<unknown>)[]): void {
   for (const load of loads) {
     load().catch(() => undefined);

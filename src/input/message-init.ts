@@ -16,10 +16,6 @@ import { isBytes } from "./is-bytes.js";
  * Parses the initial values of a message. protobuf-es silently ignores unknown fields, so they are rejected here. Enum
  * values may be names, and 64-bit integers may be numbers.
  *
- * @param desc the message's descriptor
- * @param init the initial values, or a message of the type, which is returned unchecked
- * @param name the name for errors, such as `orderSubmission`
- * @returns the initial values for protobuf-es: the same object if nothing had to be converted
  * @throws {@link RequestError} if a field does not exist, or a value does not fit its field
  */
 export function parseMessageInit<T>(desc: DescMessage, init: T, name = "request"): T {
@@ -181,21 +177,11 @@ function isObject(value: unknown): value is object {
 /**
  * Parses the value of a field.
  *
- * @param value the value
- * @param at the place of the message that has the field
- * @param name the field's name
- * @returns the value for protobuf-es
  * @throws {@link RequestError} if it does not fit the field
  */
 type ParseValue = (value: unknown, at: Place | undefined, name: string) => unknown;
 
-/**
- * Returns the parser of a scalar type.
- *
- * @param type the type
- * @param longAsString whether the field holds 64-bit integers as strings
- * @returns the parser
- */
+/** Returns the parser of a scalar type. */
 function scalarParser(type: ScalarType, longAsString: boolean): ParseValue {
   switch (type) {
     case ScalarType.STRING:
@@ -291,10 +277,6 @@ const numbers = new WeakMap<DescEnum, ReadonlyMap<string, number>>();
 /**
  * Parses an enum value. Accepts numbers that the definitions lack, because a newer node may know them.
  *
- * @param desc the enum's descriptor
- * @param value the number, the full name (`SIDE_BUY`), or the name without its prefix (`BUY`)
- * @param path the path of the value, for errors
- * @returns the number
  * @throws {@link RequestError} if the name is unknown, or the number is not an integer from 0 to 2^31 - 1
  */
 export function parseEnumValue(desc: DescEnum, value: unknown, path: string | (() => string)): number {
@@ -335,13 +317,7 @@ interface Place {
   readonly name: string;
 }
 
-/**
- * Returns the path of a value.
- *
- * @param at the place of the message or list that contains it; `undefined` for the request itself
- * @param name its name there, such as `price`, or `[0]` in a list
- * @returns the path, such as `stopOrdersSubmission.risesAbove.price`
- */
+/** Returns the path of a value. */
 function pathOf(at: Place | undefined, name: string): string {
   return at === undefined ? name : `${pathOf(at.outer, at.name)}${name.startsWith("[") ? "" : "."}${name}`;
 }

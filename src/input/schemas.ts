@@ -5,10 +5,6 @@ import { formatValue, formatWrongType, isOfEveryObject, kindOf, unknownKeyError 
 /**
  * Parses input by a schema.
  *
- * @param schema the schema; its messages complete a sentence about the value, such as `must be a string`
- * @param input the input
- * @param name the name of the input for errors, such as `options`
- * @returns the input as the schema returns it, with its defaults
  * @throws {@link RequestError} for the first problem, with the place, the expected value, and the value there
  */
 export function parseInput<S extends v.GenericSchema>(schema: S, input: unknown, name: string): v.InferOutput<S> {
@@ -39,14 +35,7 @@ const formatOf = ({ type }: v.BaseIssue<unknown>) =>
 export const isUnknownKey = ({ type, expected }: v.BaseIssue<unknown>) =>
   type === "strict_object" && expected === "never";
 
-/**
- * Returns the schema of an object that may have no other keys.
- *
- * @param entries the schema of each key
- * @param notAnObject the message for any other value
- * @param unknownKey returns the message for a key that is not among them
- * @returns the schema; where a key is missing, the message is that of the key's schema
- */
+/** Returns the schema of an object that may have no other keys. */
 export function objectSchema<const Entries extends v.ObjectEntries>(
   entries: Entries,
   notAnObject: string,
@@ -70,24 +59,11 @@ export function objectSchema<const Entries extends v.ObjectEntries>(
   );
 }
 
-/**
- * Returns the schema of an options object that may have no other keys.
- *
- * @param entries the schema of each option
- * @param notAnObject the message if the input is not an object
- * @returns the schema; for an unknown option, its message lists the valid options
- */
+/** Returns the schema of an options object that may have no other keys. */
 export const optionsSchema = <const Entries extends v.ObjectEntries>(entries: Entries, notAnObject: string) =>
   objectSchema(entries, notAnObject, (_, known) => known.join(", "));
 
-/**
- * Returns the schema of an integer in a range.
- *
- * @param min the minimum
- * @param max the maximum
- * @param message the message for any other value
- * @returns the schema; its metadata are `min` and `max`
- */
+/** Returns the schema of an integer in a range. */
 export const integer = (min: number, max: number, message: string) =>
   v.pipe(
     v.number(message),
@@ -98,10 +74,6 @@ export const integer = (min: number, max: number, message: string) =>
 /**
  * Returns the schema of an object that may have no other keys, like Valibot's, which would also read the enumerable properties that
  * other packages add to `Object.prototype`.
- *
- * @param entries the schema of each key
- * @param message the messages of issues
- * @returns the schema
  */
 export function strictObject<const Entries extends v.ObjectEntries>(
   entries: Entries,
@@ -114,12 +86,7 @@ export function strictObject<const Entries extends v.ObjectEntries>(
   };
 }
 
-/**
- * Returns the schema of an object that may have other keys, which it leaves out. See {@link strictObject}.
- *
- * @param entries the schema of each key
- * @returns the schema
- */
+/** Returns the schema of an object that may have other keys, which it leaves out. See {@link strictObject}. */
 export const jsonObject = <const Entries extends v.ObjectEntries>(entries: Entries) =>
   v.object(withoutPrototype(entries));
 

@@ -13,8 +13,6 @@ const MAX_DEPTH = 100;
  * Data is copied at any depth: plain objects, messages, arrays, bytes, dates and headers. What does something is returned as it
  * is: functions, objects with methods, streams, other iterables and signals.
  *
- * @param argument the argument
- * @returns the copy
  * @throws {@link RequestError} if it is nested too deeply, and what a getter throws
  */
 export function snapshot<T>(argument: T): T;
@@ -27,8 +25,6 @@ export function snapshot(argument: unknown): unknown {
  * Copies an argument that is nothing but data, such as a command: also objects with methods, which {@link snapshot} would
  * return as they are.
  *
- * @param data the argument
- * @returns the copy
  * @throws {@link RequestError} if it is nested too deeply, and what a getter throws
  */
 export function snapshotData<T>(data: T): T;
@@ -36,12 +32,7 @@ export function snapshotData(data: unknown): unknown {
   return copyOf(data, 0, () => false);
 }
 
-/**
- * Makes each function of an object copy its arguments with {@link snapshot} before it does anything else.
- *
- * @param api the object; its functions are replaced
- * @returns the same object
- */
+/** Makes each function of an object copy its arguments with {@link snapshot} before it does anything else. */
 export function withSnapshots<T extends object>(api: T): T {
   for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(api))) {
     if (typeof value === "function") {

@@ -87,24 +87,14 @@ const entrySchema = v.variant("kind", [
   }),
 ]);
 
-/**
- * Formats the first entry of an intent.
- *
- * @param intent the intent, and its transaction, which is sent next
- * @returns the entry
- */
+/** Formats the first entry of an intent. */
 export function intentEntry({ command, publicKey, chainId, signed }: Omit<Intent, "ending">): string {
   const transaction = base64Encode(toBinary(TransactionSchema, signed.transaction));
   const head = { kind: "intent", version: VERSION, command: base64Encode(command), publicKey, chainId };
   return JSON.stringify({ ...head, transaction, lastBlock: String(signed.lastBlock) });
 }
 
-/**
- * Formats the last entry of an intent.
- *
- * @param ending how it ended
- * @returns the entry
- */
+/** Formats the last entry of an intent. */
 export function endingEntry({ status: kind, block: height, ...ending }: IntentEnding): string {
   return JSON.stringify({ kind, ...ending, ...(height !== undefined && { block: String(height) }) });
 }
@@ -112,9 +102,6 @@ export function endingEntry({ status: kind, block: height, ...ending }: IntentEn
 /**
  * Reads an intent from its entries.
  *
- * @param id the intent's identifier
- * @param entries the entries, in the order in which they were appended
- * @returns the intent; `undefined` if there are no entries
  * @throws {@link FileError} if they do not form an intent
  */
 export function readIntent(id: string, entries: readonly string[]): Intent | undefined {

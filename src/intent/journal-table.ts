@@ -40,10 +40,6 @@ const CHANGES = `
  * Asserts that only trusted roles can change the entries of a journal, and that the table stores them as they are. A removed entry
  * would let its intent be signed again.
  *
- * @param query runs a statement with the search path `pg_catalog, pg_temp`
- * @param table the table
- * @param schema its schema
- * @param trustedOwners roles that are trusted in addition to the connection's role and superusers
  * @throws {@link FileError} `PERMISSION_DENIED` if another role can change them; `FAILED_PRECONDITION` if it is not a journal's table
  */
 export async function assertJournalTable(

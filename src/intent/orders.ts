@@ -115,13 +115,7 @@ const loadSettling = lazily(async () => {
   return settling;
 });
 
-/**
- * Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines.
- *
- * @param services the services that send and observe
- * @param options the signer, the form of transactions, and the journal
- * @returns the operations
- */
+/** Creates the operations on intents. Blocks are followed from now on: their hashes are needed for deadlines. */
 export function createOrders(services: OrdersServices, options: OrdersOptions): Orders {
   assertObject("options", options);
   assertKnownKeys("options", options, ORDERS_OPTIONS);

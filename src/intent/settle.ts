@@ -62,8 +62,6 @@ type Step =
 /**
  * Serializes the command of an intent.
  *
- * @param command the command by its name and fields, or serialized input data
- * @returns the input data without a nonce and block height
  * @throws {@link CommandError} and {@link RequestError} as `signCommand` does, and if the input data has a nonce or block height
  */
 export function commandOfIntent(command: CommandSource): Uint8Array {
@@ -79,10 +77,6 @@ export function commandOfIntent(command: CommandSource): Uint8Array {
 /**
  * Settles an intent: begins or continues it, until it has ended. It is signed once, so it cannot be executed twice.
  *
- * @param services signs, sends and observes
- * @param wanted the intent
- * @param signal ends the wait; the intent stays open then
- * @returns how it ended
  * @throws {@link OutcomeUnknownError} if it could not be settled; it stays open
  */
 export async function settleIntent(
@@ -236,12 +230,6 @@ async function sendAgain({ transactions, node }: IntentServices, intent: Intent,
 /**
  * Returns a submission that sends the same transaction until a node answers. The network executes it at most once, however often
  * it is sent.
- *
- * @param transactions submits it
- * @param transaction the transaction; shortly before it expires, it is not sent any more, and blocks decide it
- * @param first sends it for the first time; `undefined` if it may have been sent before
- * @param mayHaveBeenSent whether it may have been sent before
- * @returns the submission; it fails with a {@link TransactionError} only if the network refused it when it was sent first
  */
 function sendUntilAnswered(
   transactions: Transactions,

@@ -29,18 +29,12 @@ export interface ElementCount {
   /**
    * Counts elements.
    *
-   * @param elements the number of elements
    * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if there are more than a response may have
    */
   add(elements: number): void;
 }
 
-/**
- * Returns a counter of the elements of a response.
- *
- * @param bytes the size of the response, in bytes
- * @returns the count
- */
+/** Returns a counter of the elements of a response. */
 export function countElements(bytes: number): ElementCount {
   const max = Math.max(MAX_ELEMENTS, bytes / ELEMENT_BYTES);
   let count = 0;
@@ -57,12 +51,7 @@ export function countElements(bytes: number): ElementCount {
   };
 }
 
-/**
- * Returns the number of elements that a message counts as, excluding its contents.
- *
- * @param desc the message's descriptor
- * @returns the number, at least 1
- */
+/** Returns the number of elements that a message counts as, excluding its contents. */
 export function elementsOf(desc: DescMessage): number {
   return Math.max(1, Math.ceil(desc.members.length / MEMBERS_OF_ELEMENT));
 }
@@ -73,9 +62,6 @@ export function elementsOf(desc: DescMessage): number {
  * Rejects fields whose wire type differs from the definition, and fields that end after their message: protobuf-es would decode
  * something other than what was counted.
  *
- * @param desc the message's descriptor
- * @param bytes the message in Protobuf's binary form
- * @returns the size of the message, in bytes; see {@link ElementCount.size}
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  * @throws Error if the bytes are not such a message
  */
@@ -89,8 +75,6 @@ export function assertElementLimit(desc: DescMessage, bytes: Uint8Array): number
 /**
  * Counts the elements of JSON before it is parsed, by its brackets and commas.
  *
- * @param json the JSON, in UTF-8
- * @returns its size, in bytes; see {@link ElementCount.size}
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  */
 function assertJsonElementLimit(json: Uint8Array): number {
@@ -290,8 +274,6 @@ function wireTypeOf(scalar: ScalarType | undefined): WireType {
 /**
  * Parses JSON from a node.
  *
- * @param bytes the JSON, in UTF-8
- * @returns the value; the size of an object or array is stored
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  * @throws SyntaxError or TypeError if it is not JSON in UTF-8
  */
@@ -307,22 +289,12 @@ export function parseJson(bytes: Uint8Array): JsonValue {
 /** The sizes of messages, by message, by their JSON and by values created from them. */
 const sizes = new WeakMap<object, number>();
 
-/**
- * Stores the size of a message.
- *
- * @param value the message, its JSON, or a list of its contents
- * @param bytes its size on the wire, or more if its elements are small; see {@link ElementCount}
- */
+/** Stores the size of a message. */
 export function setSize(value: object, bytes: number): void {
   sizes.set(value, bytes);
 }
 
-/**
- * Returns the size of a message.
- *
- * @param value the message, its JSON, or a list of its contents
- * @returns its size in bytes; 0 if it is unknown, because the message does not come from a node or the value is a scalar
- */
+/** Returns the size of a message. */
 export function sizeOf(value: unknown): number {
   return typeof value === "object" && value !== null ? (sizes.get(value) ?? 0) : 0;
 }

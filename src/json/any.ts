@@ -34,22 +34,12 @@ export const knownTypes = createRegistry(
 // An `Any` contains binary Protobuf, into which the JSON of an unknown type cannot be converted. This stores that JSON.
 const jsonOfUnknown = new WeakMap<Any, TypedObject>();
 
-/**
- * Returns whether a text is a type URL: it contains a slash, and a type name after the last one.
- *
- * @param typeUrl the text of `@type`
- * @returns true for a type URL
- */
+/** Returns whether a text is a type URL: it contains a slash, and a type name after the last one. */
 export function isTypeUrl(typeUrl: string): boolean {
   return /\/[^/]+$/.test(typeUrl);
 }
 
-/**
- * Converts an `Any` to a JSON object.
- *
- * @param any the `Any`, from the wire or from {@link anyFromObject}
- * @returns the fields of a known type; an unknown type as received, with binary content as base64 in `value`
- */
+/** Converts an `Any` to a JSON object. */
 export function anyToObject(any: Any): TypedObject {
   const stored = jsonOfUnknown.get(any);
   if (stored !== undefined) {
@@ -71,12 +61,7 @@ function knownObject(any: Any): TypedObject | undefined {
   }
 }
 
-/**
- * Converts a JSON object to an `Any`. Its type may be unknown.
- *
- * @param object the JSON object
- * @returns the `Any`; one of an unknown type has no binary content, and {@link anyToObject} returns the object
- */
+/** Converts a JSON object to an `Any`. Its type may be unknown. */
 export function anyFromObject(object: TypedObject): Any {
   try {
     const any = fromJson(AnySchema, { ...object }, { registry: knownTypes, ignoreUnknownFields: true });

@@ -2,17 +2,9 @@
 export interface ByteAccumulator {
   /** The number of bytes. */
   readonly size: number;
-  /**
-   * Adds bytes.
-   *
-   * @param bytes the next bytes; only small chunks are copied
-   */
+  /** Adds bytes. */
   push(bytes: Uint8Array): void;
-  /**
-   * Removes all bytes.
-   *
-   * @returns the bytes
-   */
+  /** Removes all bytes. */
   take(): Buffer;
 }
 
@@ -22,8 +14,6 @@ const JOINED_BYTES = 16 * 1024;
 /**
  * Returns an empty accumulator. Bytes that arrive one by one take no more memory than bytes that arrive together, because
  * small chunks are joined with their neighbors. Each byte is copied a few times at most.
- *
- * @returns the accumulator
  */
 export function createByteAccumulator(): ByteAccumulator {
   let chunks: Uint8Array[] = [];

@@ -13,8 +13,6 @@ export type Envelope =
 /**
  * Parses one object of a JSON stream.
  *
- * @param json the object
- * @returns its result or its error
  * @throws {@link ProtocolError} if it has both a result and an error, or neither
  */
 export function parseEnvelope(json: JsonObject): Envelope {
@@ -46,9 +44,6 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
 /**
  * Parses an error object. Invalid fields become the code `Unknown`, no message or no details. Details
  * that are nested too deep are omitted, because formatting them would overflow the stack.
- *
- * @param json the JSON of the error object
- * @returns the error object; JSON that is not an object becomes its message
  */
 export function parseErrorObject(json: JsonValue): ErrorObject {
   if (!isJsonObject(json)) {
@@ -102,9 +97,6 @@ const STATUSES: ReadonlyMap<number, Code> = new Map([
 /**
  * Returns the code of an error object, in any form that gateways use: `code` as gRPC's number or as the name of a code,
  * `grpc_code` as in the first grpc-gateway, or Google's form, where `status` is the name and `code` is the HTTP status.
- *
- * @param object the error object
- * @returns the code; undefined if it has no known code
  */
 export function errorCode(object: JsonObject): Code | undefined {
   const { code, grpc_code: grpcCode, status } = object;
@@ -113,9 +105,6 @@ export function errorCode(object: JsonObject): Code | undefined {
 
 /**
  * Returns whether an error object has Google's form: the HTTP status as its code, and the name of the code as its status.
- *
- * @param object the error object
- * @returns true for that form
  */
 export function isGoogleError({ code, status }: JsonObject): boolean {
   return typeof code === "number" && code >= 400 && named(status) !== undefined;
@@ -129,12 +118,7 @@ function named(name: unknown): Code | undefined {
   return typeof name === "string" ? NAMES.get(name.toUpperCase()) : undefined;
 }
 
-/**
- * Returns the error object of a node's error.
- *
- * @param error the error, as a Connect transport throws it
- * @returns the error object; a code that does not exist in gRPC becomes `Unknown`
- */
+/** Returns the error object of a node's error. */
 export function toErrorObject(error: ConnectError): ErrorObject {
   const details = error.details.map((detail) => {
     if ("desc" in detail) {
@@ -153,12 +137,7 @@ export function toErrorObject(error: ConnectError): ErrorObject {
   return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
 }
 
-/**
- * Decodes the percent-encoded message of gRPC trailers.
- *
- * @param encoded the message, as received
- * @returns the message; unchanged if it is not valid percent-encoding
- */
+/** Decodes the percent-encoded message of gRPC trailers. */
 export function decodeMessage(encoded: string): string {
   try {
     return decodeURIComponent(encoded);

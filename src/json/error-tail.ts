@@ -16,18 +16,9 @@ const MAX_ATTEMPTS = 16;
 
 /** Buffers the end of a body as long as it may be a gateway's error object. */
 export interface ErrorTail {
-  /**
-   * Adds the next bytes of the body.
-   *
-   * @param bytes the bytes, split anywhere
-   * @returns the bytes, with buffered ones, that are certainly not part of an error object
-   */
+  /** Adds the next bytes of the body. */
   push(bytes: Uint8Array): Uint8Array;
-  /**
-   * Ends the body.
-   *
-   * @returns the buffered bytes that are data, and the node's error if the body ends with one
-   */
+  /** Ends the body. */
   finish(): { readonly rest: Uint8Array; readonly error: NodeError | undefined };
 }
 
@@ -36,8 +27,6 @@ export interface ErrorTail {
  * status, so it appends the error to the bytes that it has sent. These may stop anywhere, and data may contain the same
  * start by chance. Each possible start is buffered until a byte follows that JSON cannot contain, or more bytes than an
  * error has.
- *
- * @returns the detector, to which all bytes of the body must be pushed
  */
 export function createErrorTail(): ErrorTail {
   let buffer = Buffer.alloc(0);
@@ -133,8 +122,6 @@ export function createErrorTail(): ErrorTail {
 /**
  * Returns the bytes of a body, and throws the error object that it may end with.
  *
- * @param source the bytes, split anywhere; its errors are thrown unchanged
- * @returns the bytes before the error object
  * @throws {@link NodeError} after these bytes, if there is an error object
  */
 export async function* throwTrailingError(

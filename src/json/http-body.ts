@@ -18,13 +18,7 @@ export interface BodyPart {
   readonly data: Uint8Array;
 }
 
-/**
- * Returns a validator for the parts of a body.
- *
- * @param mediaType the media type of the body, without parameters
- * @returns a function to call with each part in order; it throws a {@link ProtocolError} if a part has another media type,
- *   or after too many consecutive parts without data
- */
+/** Returns a validator for the parts of a body. */
 export function createBodyValidator(mediaType: string): (part: BodyPart) => void {
   let number = 0;
   let empty = 0;
@@ -56,7 +50,6 @@ export function createBodyValidator(mediaType: string): (part: BodyPart) => void
 /**
  * Throws if a raw body ends when its connection closes: a lost connection would truncate it unnoticed.
  *
- * @param header the headers of an HTTP response with a raw body
  * @throws {@link ProtocolError} if the body has neither a length nor a last chunk
  */
 export function assertDelimitedBody(header: Headers): void {
@@ -70,22 +63,12 @@ export function assertDelimitedBody(header: Headers): void {
   }
 }
 
-/**
- * Returns the media type of a body.
- *
- * @param header the headers of the response
- * @returns the media type in lower case, without parameters; empty if there is none
- */
+/** Returns the media type of a body. */
 export function mediaTypeOf(header: Headers): string {
   return (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
 }
 
-/**
- * Quotes the start of a body for the summary of an error.
- *
- * @param data the first bytes of the body
- * @returns the text; empty if there are no bytes
- */
+/** Quotes the start of a body for the summary of an error. */
 export function quoteBodyStart(data: Uint8Array): string {
   return data.length === 0
     ? ""
@@ -95,8 +78,6 @@ export function quoteBodyStart(data: Uint8Array): string {
 /**
  * Parses a `google.api.HttpBody` of a JSON stream.
  *
- * @param json the result of a chunk
- * @returns the message, including extensions of unknown types
  * @throws {@link ProtocolError} if a field is invalid, the data is not strict base64, or a number of an extension is beyond
  *   2^53
  */

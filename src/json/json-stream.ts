@@ -39,9 +39,6 @@ interface OpenValue {
 /**
  * Parses a stream of JSON objects, one per line or concatenated. The chunks of the stream may end anywhere.
  *
- * @param source the bytes, UTF-8
- * @param maxBytes the maximum size of an object, in bytes
- * @returns the objects, each as soon as it is complete
  * @throws {@link ProtocolError} if an object is invalid JSON, too large, nested too deep or truncated
  */
 export async function* parseJsonObjects(
@@ -58,8 +55,6 @@ export async function* parseJsonObjects(
 /**
  * Parses a single JSON object.
  *
- * @param bytes the bytes, UTF-8
- * @returns the object
  * @throws {@link ProtocolError} if they are anything else
  */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
@@ -74,11 +69,6 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
 /**
  * Parses the JSON values of a stream. The chunks of the stream may end anywhere.
  *
- * @param source the bytes, UTF-8
- * @param form the form of the stream
- * @param maxBytes the maximum size of a value, in bytes
- * @returns the values, each as soon as it is complete; a number is complete at the following whitespace or comma. The sizes
- *   of objects and arrays are stored
  * @throws {@link ProtocolError} if a value is invalid JSON, too large or nested too deep, or if the stream is truncated. An
  *   array without its closing bracket is truncated
  */
@@ -224,22 +214,12 @@ interface Punctuation {
   mayEnd(): boolean;
 }
 
-/**
- * Returns the punctuation of concatenated values: there is none.
- *
- * @param value the description of a value, for errors
- * @returns the punctuation
- */
+/** Returns the punctuation of concatenated values: there is none. */
 function noPunctuation(value: string): Punctuation {
   return { takes: () => false, takesValue: () => true, expected: () => value, mayEnd: () => true };
 }
 
-/**
- * Returns the punctuation of one JSON array: brackets and commas.
- *
- * @param value the description of a value, for errors
- * @returns the punctuation, in its state at the start of the stream
- */
+/** Returns the punctuation of one JSON array: brackets and commas. */
 function arrayPunctuation(value: string): Punctuation {
   let state: "start" | "first" | "after value" | "after comma" | "end" = "start";
 

@@ -8,8 +8,6 @@ export const MAX_DEPTH = 100;
 /**
  * Decodes UTF-8.
  *
- * @param bytes the bytes, with or without a byte order mark
- * @returns the text, without a byte order mark
  * @throws TypeError if the bytes are not UTF-8
  */
 export function decodeUtf8(bytes: Uint8Array): string {
@@ -19,22 +17,12 @@ export function decodeUtf8(bytes: Uint8Array): string {
 /** Shared, because it has no state between calls. */
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/**
- * Returns whether a JSON value is an object.
- *
- * @param value the JSON value
- * @returns true for an object that is neither an array nor null
- */
+/** Returns whether a JSON value is an object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * Decodes base64 (RFC 4648, section 4): the standard alphabet with padding, and no other characters.
- *
- * @param text the base64
- * @returns the bytes; undefined if the text is not strict base64
- */
+/** Decodes base64 (RFC 4648, section 4): the standard alphabet with padding, and no other characters. */
 export function decodeBase64(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
     return undefined;

@@ -33,11 +33,6 @@ import {
  * Ignores unknown fields, because protobuf-es stores fields by number, and JSON has no numbers. Unknown enum values remain;
  * see `enumName`.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON; may be modified
- * @param registry the types that an `Any` in it may contain
- * @param size the size of the JSON in bytes, as {@link parseResponseJson} has stored it; the message's size is stored, too
- * @returns the message
  * @throws {@link ProtocolError} if it does not fit the definitions
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  */
@@ -63,8 +58,6 @@ export function messageFromJson<O extends DescMessage>(
 /**
  * Parses the JSON of a response.
  *
- * @param bytes the JSON, in UTF-8
- * @returns the value; the size of an object or array is stored
  * @throws {@link ProtocolError} if it is not JSON
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than a response may have
  */
@@ -84,10 +77,6 @@ const OUTGOING = { enums: decodeUnknownEnumName, floats: signedZero, doubles: si
 /**
  * Converts a request to JSON. Enum values have the names that a node sent, and a negative zero keeps its sign.
  *
- * @param desc the message's descriptor
- * @param message the message
- * @param registry the types that an `Any` in it may contain
- * @returns the message in Protobuf's JSON, without fields that have their default
  * @throws Error if the message contains an `Any` of an unknown type
  */
 export function requestToJson<I extends DescMessage>(desc: I, message: MessageShape<I>, registry: Registry): JsonValue {
@@ -134,24 +123,12 @@ export function messageToJson<O extends DescMessage>(
   return object;
 }
 
-/**
- * Returns whether a message type is `google.api.HttpBody`.
- *
- * @param desc the message's descriptor
- * @returns true for `google.api.HttpBody`
- */
+/** Returns whether a message type is `google.api.HttpBody`. */
 export function isHttpBody(desc: DescMessage): boolean {
   return desc.typeName === HttpBodySchema.typeName;
 }
 
-/**
- * Returns a part of a raw HTTP body as a message.
- *
- * @param desc the descriptor of `google.api.HttpBody`
- * @param contentType the content type of the body
- * @param data the bytes of the part
- * @returns the message, without extensions
- */
+/** Returns a part of a raw HTTP body as a message. */
 export function httpBodyPart<O extends DescMessage>(desc: O, contentType: string, data: Uint8Array): MessageShape<O> {
   return withSize(ofType(desc, create(HttpBodySchema, { contentType, data })), data.length);
 }

@@ -47,12 +47,6 @@ const KINDS: Partial<Record<ScalarType, NumberKind>> = {
 /**
  * Replaces values of a message in Protobuf's JSON, by the kinds of their fields: at any depth, in lists, maps, wrappers and
  * in each `Any` of a known type.
- *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON; modified in place
- * @param registry the types that an `Any` may contain
- * @param replacements the functions that return replacements
- * @returns the message: `json` itself, or its replacement if the message is a wrapper
  */
 export function replaceValues(
   desc: DescMessage,
@@ -188,10 +182,6 @@ export function enumName(desc: DescEnum, value: number): string {
 /**
  * Returns the number that represents an unknown name of an enum value; {@link enumName} returns its name.
  *
- * @param value the value in Protobuf's JSON
- * @param field the field, for errors
- * @param type the enum's descriptor
- * @returns the number for an unknown name; any other value unchanged
  * @throws {@link ProtocolError} if a text cannot be the name of an enum value, or there are too many unknown names
  */
 export function encodeUnknownEnumName(value: JsonValue, field: DescField, type: DescEnum): JsonValue {
@@ -206,12 +196,7 @@ function namesOf(type: DescEnum): ReadonlySet<string> {
   return names;
 }
 
-/**
- * Returns the name for a number from {@link encodeUnknownEnumName}.
- *
- * @param value the value in Protobuf's JSON
- * @returns the name for such a number; any other value unchanged
- */
+/** Returns the name for a number from {@link encodeUnknownEnumName}. */
 export function decodeUnknownEnumName(value: JsonValue): JsonValue {
   return typeof value === "number" ? (unknownNames[value - FIRST_UNKNOWN] ?? value) : value;
 }
@@ -244,10 +229,6 @@ function numberOfUnknown(name: string, field: DescField): number {
 
 /**
  * Returns whether JavaScript converts a text to a number although it has not the form of one in JSON, such as `0x10` or ` 5 `.
- *
- * @param text the text of a field in Protobuf's JSON
- * @param type the type of the field; integers of 64 bits have no exponent and no decimals
- * @returns whether it is such a text
  */
 export function isForeignNumber(text: string, type: ScalarType | undefined): boolean {
   const form = kindOf(type) === "longs" ? INTEGER : NUMBER;
@@ -261,9 +242,6 @@ const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
  * Throws if an integer was sent in another form than that of JSON, or one of 64 bits as a JSON number that JSON.parse may have
  * rounded.
  *
- * @param value the value in Protobuf's JSON
- * @param field the field, for the error
- * @returns the value
  * @throws {@link ProtocolError} if it is a number beyond 2^53, or a text that is no decimal number
  */
 export function exactInteger(value: JsonValue, { name, scalar }: DescField): JsonValue {
@@ -285,9 +263,6 @@ export function exactInteger(value: JsonValue, { name, scalar }: DescField): Jso
 /**
  * Rounds a number to the float that its digits represent. Go and other languages print the fewest digits that identify a
  * float. As a double, these digits are another number, and for the largest float, 3.4028235e38, protobuf-es rejects it.
- *
- * @param value the value in Protobuf's JSON
- * @returns the float that is nearest to a number; any other value and a number beyond all floats unchanged
  */
 export function nearestFloat(value: JsonValue): JsonValue {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
@@ -295,12 +270,7 @@ export function nearestFloat(value: JsonValue): JsonValue {
   return Number.isFinite(float) ? float : value;
 }
 
-/**
- * Returns a negative zero as text, because JSON.stringify drops the sign of the number.
- *
- * @param value the value in Protobuf's JSON
- * @returns `"-0"` for negative zero; any other value unchanged
- */
+/** Returns a negative zero as text, because JSON.stringify drops the sign of the number. */
 export function signedZero(value: JsonValue): JsonValue {
   return Object.is(value, -0) ? "-0" : value;
 }

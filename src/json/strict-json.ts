@@ -6,10 +6,6 @@ import { isForeignNumber, replaceValues } from "./protobuf-json.js";
 /**
  * Parses JSON that a user has written, such as a command. `JSON.parse` would take the last of several members with one name.
  *
- * @param text the JSON
- * @param source its name in errors, such as `the request`
- * @param invalid returns the error for text that is not JSON
- * @returns the value
  * @throws the error of `invalid`
  * @throws {@link RequestError} if an object has two members with one name
  */
@@ -29,12 +25,7 @@ export function parseStrictJson(text: string, source: string, invalid: () => Err
   return value;
 }
 
-/**
- * Finds a name that occurs twice in one object.
- *
- * @param text valid JSON
- * @returns the name; `undefined` if there is none
- */
+/** Finds a name that occurs twice in one object. */
 export function duplicateName(text: string): string | undefined {
   /** The names in each object around the place; of an array, `undefined`. */
   const open: (Set<string> | undefined)[] = [];
@@ -87,10 +78,6 @@ function isName(text: string, end: number): boolean {
  * Requires that a message in JSON has each field once and its numbers in the form of JSON. protobuf-es takes the last of two
  * names of a field, and any text that JavaScript can convert to a number, such as `"0x10"` or `" 5 "`.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON
- * @param registry the types that an `Any` may contain
- * @param source the name of the JSON in errors, such as `the request`
  * @throws {@link RequestError} naming the field
  */
 export function assertStrictMessage(desc: DescMessage, json: JsonValue, registry: Registry, source: string): void {

@@ -25,9 +25,6 @@ export interface ChainClock {
   /**
    * Requests the time from a node, and adds it.
    *
-   * @param node the node
-   * @param signal ends the call
-   * @returns the latest accepted time
    * @throws {@link ProtocolError} if the node's time is not accepted
    */
   read(node: ObservedNode, signal: AbortSignal): Promise<bigint>;
@@ -39,11 +36,7 @@ interface ClockReading {
   readonly at: Moment;
 }
 
-/**
- * Creates a clock without a time.
- *
- * @returns the clock
- */
+/** Creates a clock without a time. */
 export function createChainClock(): ChainClock {
   let known: ClockReading | undefined;
   let unconfirmed: ClockReading | undefined;

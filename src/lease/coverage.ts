@@ -62,13 +62,7 @@ export type PositionCoverage =
       readonly reason: string;
     };
 
-/**
- * Returns the consequences if renewals stopped now.
- *
- * @param state the leases
- * @param settings the durations
- * @returns the coverage
- */
+/** Returns the consequences if renewals stopped now. */
 export function coverageOf(state: LeaseState, settings: LeaseSettings): LeaseCoverage {
   const { view, clock, isBehind } = state;
   const others = [

@@ -24,15 +24,7 @@ const OBSERVE_AGAIN_MS = 1_000;
 /** The maximum number of stop orders that are taken over: networks allow 100 on a market. */
 const MAX_STOP_ORDERS = 5_000;
 
-/**
- * Follows the account of the key until a signal is aborted.
- *
- * @param state the leases, modified in place
- * @param services show the account, and receive events
- * @param settings the key, and whether its orders are adopted
- * @param onPosition called when the account is first loaded, and when a position was opened, closed or changed sides
- * @param closing ends it
- */
+/** Follows the account of the key until a signal is aborted. */
 export async function followAccount(
   state: LeaseState,
   services: AccountServices,
@@ -111,11 +103,6 @@ async function adopt(
 /**
  * Adopts a stop order of an earlier program with the same key. Such a program may have sent a stop order that is placed only
  * after the program has ended.
- *
- * @param state the leases, modified in place
- * @param shown the stop order and its order
- * @param settings the markets on which positions are closed
- * @returns whether it belongs to such a program, or to this one
  */
 export function adoptStop(
   state: LeaseState,

@@ -36,12 +36,6 @@ const MIN_SENDING_MS = 5_000;
 /**
  * Renews leases until a signal is aborted. A renewal does not wait for the outcome of the previous one: expiries are
  * absolute, and each renewal cancels all stop orders that earlier ones may have placed.
- *
- * @param state the leases, modified in place
- * @param services send renewals, and report events
- * @param settings the durations of leases
- * @param stop ends it
- * @returns the renewals
  */
 export function keepRenewing(
   state: LeaseState,

@@ -67,15 +67,7 @@ export interface LeaseKeeper {
 /** The maximum number of leased orders. A network accepts about 15 renewals per transaction, and a few transactions per block. */
 const MAX_ORDERS = 1000;
 
-/**
- * Keeps leases alive until a signal is aborted.
- *
- * @param services services that sign, send and observe
- * @param settings the signer, and the durations of leases
- * @param emit receives the events
- * @param closing ends it
- * @returns the operations on the leases
- */
+/** Keeps leases alive until a signal is aborted. */
 export function keepLeases(
   services: LeaseServices,
   settings: LeaseSettings,

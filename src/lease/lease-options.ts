@@ -109,8 +109,6 @@ const MAX_ATTEMPTS = 100;
 /**
  * Checks the options of leases.
  *
- * @param options the options
- * @returns the options with their defaults
  * @throws {@link RequestError} if an option is wrong
  */
 export function parseLeasesOptions(options: LeasesOptions): LeaseSettings {

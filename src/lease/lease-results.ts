@@ -24,11 +24,6 @@ const indexIn = (path: string, field: string): number | undefined => {
 /**
  * Records the stop orders that a batch may place once it is signed, before it is sent, so that a later renewal cancels each stop
  * order that it may place, regardless of its outcome.
- *
- * @param state the leases, modified in place
- * @param batch the batch
- * @param parts its parts, with their identifiers
- * @param times when it was signed, in the chain's time, and how long orders live without a renewal
  */
 export function noteSigned(
   state: LeaseState,
@@ -66,14 +61,7 @@ export function forgetUnsent(state: LeaseState, parts: readonly CommandPart[]): 
   }
 }
 
-/**
- * Applies the outcome of a batch.
- *
- * @param state the leases, modified in place
- * @param batch the batch
- * @param outcome its outcome; an unknown one changes nothing
- * @param services read the records of orders whose renewal failed
- */
+/** Applies the outcome of a batch. */
 export async function applyOutcome(
   state: LeaseState,
   batch: LeaseBatch,
@@ -132,13 +120,7 @@ function applyStop(
   }
 }
 
-/**
- * Applies a change of the account: leased orders that are no longer live have ended.
- *
- * @param state the leases, modified in place
- * @param view the account
- * @param services read the records of orders whose last status was missed
- */
+/** Applies a change of the account: leased orders that are no longer live have ended. */
 export async function applyView(state: LeaseState, view: AccountView, services: ResultServices): Promise<void> {
   dropTriggers(state, view);
   state.view = view;
@@ -174,11 +156,7 @@ function endOrder(state: LeaseState, orderId: string, status: Order_Status, { em
   }
 }
 
-/**
- * Finds out whether an order is still live, where its renewal failed.
- *
- * @param reason why it was not renewed; `undefined` if that was not attempted
- */
+/** Finds out whether an order is still live, where its renewal failed. */
 async function checkOrder(
   state: LeaseState,
   orderId: string,
@@ -206,13 +184,7 @@ async function checkOrder(
 
 const isNotFound = (reason: unknown) => reason instanceof NodeError && reason.code === Code.NotFound;
 
-/**
- * Applies an event of a stop order.
- *
- * @param state the leases, modified in place
- * @param stopOrder the stop order, of any party
- * @param services receive the events
- */
+/** Applies an event of a stop order. */
 export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }: ResultServices): void {
   const { id: stopOrderId, orderId, status } = stopOrder;
   const stop = state.stops.get(stopOrderId);
@@ -238,9 +210,6 @@ export function applyStopOrder(state: LeaseState, stopOrder: StopOrder, { emit }
 
 /**
  * Removes the stop orders whose expiry has passed. If the event of an outcome was missed, the outcome is read from the records.
- *
- * @param state the leases, modified in place
- * @param services services that read the records of stop orders
  */
 export async function dropExpiredStops(state: LeaseState, services: ResultServices): Promise<void> {
   const chainTime = state.clock.latest();

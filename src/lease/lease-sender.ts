@@ -19,15 +19,7 @@ export interface SentBatch {
 
 /** Sends batches, and applies their outcomes to the leases. */
 export interface LeaseSender {
-  /**
-   * Sends a batch.
-   *
-   * @param batch the batch
-   * @param options a signal, and a time limit for all of it
-   * @param build creates the command; by default, the batch itself is sent
-   * @returns promises of its outcome, and of the moment when the next batch can be sent: when this one is signed or has
-   *   failed
-   */
+  /** Sends a batch. */
   send(
     batch: LeaseBatch,
     options: Pick<CallOptions, "signal" | "timeoutMs">,
@@ -36,25 +28,13 @@ export interface LeaseSender {
   /**
    * Plans and signs stop orders, after earlier callers have done so: two plans from the same state together could place
    * more stop orders than the network allows.
-   *
-   * @param signal ends the wait for the others
-   * @param act plans and signs; calls run one after another
-   * @returns what `act` returns
    */
   inTurn<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>;
   /** Waits until the outcomes of all batches are known or can no longer become known. */
   settled(): Promise<void>;
 }
 
-/**
- * Creates the sender of leases.
- *
- * @param state the leases, modified in place
- * @param services services that sign, send and observe
- * @param settings the signer, and the durations of leases
- * @param results read the outcomes of orders
- * @returns the sender
- */
+/** Creates the sender of leases. */
 export function createLeaseSender(
   state: LeaseState,
   services: SendingServices,

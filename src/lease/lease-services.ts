@@ -35,10 +35,6 @@ const READ_EVERY_MS = 60_000;
 /**
  * Creates the function that reads the limits of the network, at most once a minute. Only the first reading is awaited: later, the
  * last known limits are used, so that renewals continue even if a node does not respond.
- *
- * @param data the data node
- * @returns the function. It throws a {@link ProtocolError} if a parameter is not a whole number, and the errors of the
- *   calls
  */
 export function createLimits(data: LeaseDataService): (signal: AbortSignal) => Promise<LeaseLimits> {
   let known: LeaseLimits | undefined;

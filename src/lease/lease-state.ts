@@ -54,11 +54,7 @@ export interface LeaseState {
   isBehind: boolean;
 }
 
-/**
- * Creates a state without leases.
- *
- * @returns the state
- */
+/** Creates a state without leases. */
 export function createLeaseState(): LeaseState {
   return {
     orders: new Map(),
@@ -85,11 +81,6 @@ export function closingSide(volume: bigint): Side | undefined {
 /**
  * Returns the sides for which a market needs stop orders. Without a position, they are the sides that close positions which its
  * orders may open, so that a position is covered from the block that opens it.
- *
- * @param state the leases
- * @param marketId the market
- * @param nextSide the side of an order that is submitted next
- * @returns the sides, each once
  */
 export function neededSides(state: LeaseState, marketId: string, nextSide?: Side): readonly Side[] {
   const closing = closingSide(volumeOf(state, marketId));

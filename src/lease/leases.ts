@@ -113,13 +113,7 @@ export interface Leases extends AsyncDisposable {
   close(): void;
 }
 
-/**
- * Creates the leases of a key. They are renewed from now on.
- *
- * @param services services that sign, send and observe
- * @param options the signer, and the duration of leases
- * @returns the leases
- */
+/** Creates the leases of a key. They are renewed from now on. */
 export function createLeases(services: LeaseServices, options: LeasesOptions): Leases {
   const settings = parseLeasesOptions(options);
   const emit = createEventReporter(options.onEvent, "the leases");

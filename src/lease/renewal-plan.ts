@@ -55,12 +55,6 @@ export const FAR_PRICE = `1${"0".repeat(40)}`;
  * Plans the renewals of a market, in as few batches as the network's limit allows. A stop order cannot be amended, so each is
  * canceled and submitted again in one batch, which the network executes in this order (v0.78.0, `ProcessBatch` in
  * core/processor/batch_market_instructions_processor.go). Orders that expire first are renewed first.
- *
- * @param state the leases
- * @param marketId the market
- * @param settings the durations of leases
- * @param limits the network's limits
- * @returns the batches; none if there is nothing to renew
  */
 export function planRenewals(
   state: LeaseState,
@@ -110,12 +104,6 @@ export function isOpening(
 /**
  * Plans the stop orders that are submitted together with an order that may open a position. The market may already have
  * as many as the network allows, so all of them are replaced.
- *
- * @param state the leases
- * @param order the order
- * @param settings the durations of leases
- * @param limits the network's limits
- * @returns the stop orders that are canceled and submitted; none if the order opens no position, or is covered
  */
 export function planOpening(
   state: LeaseState,
@@ -171,14 +159,7 @@ function joined(batch: LeaseBatch, part: BatchPart): LeaseBatch {
   };
 }
 
-/**
- * Creates the command of a batch.
- *
- * @param batch the batch
- * @param time the time of the latest block, in Unix nanoseconds
- * @param leaseMs how long orders live without a renewal
- * @returns the command's fields
- */
+/** Creates the command of a batch. */
 export function batchInstructions(batch: LeaseBatch, time: bigint, leaseMs: number): BatchMarketInstructions {
   const { marketId } = batch;
   const expiresAt = after(time, leaseMs);

@@ -29,12 +29,6 @@ export interface Sending {
  * Signs a batch, sends it once, and waits for its outcome. All expiries in it are absolute, so a batch that is executed
  * late does not extend a lease beyond the time that was intended when it was signed.
  *
- * @param services services that sign, send and observe
- * @param settings the signer, and the durations of leases: the batch is valid for about as long, so that it is not
- *   executed much later
- * @param sending the batch
- * @param options a signal, and a time limit
- * @returns the transaction and its outcome
  * @throws the errors of {@link execute}
  */
 export async function sendBatch(

@@ -26,7 +26,6 @@ export interface LedgerOptions extends CallOptions {
 /**
  * Validates the options of a ledger export.
  *
- * @param options the options
  * @throws {@link RequestError} if an option is unknown or invalid
  */
 export function checkLedgerOptions(options: LedgerOptions): void {
@@ -119,12 +118,7 @@ export interface LedgerParts {
   readonly fail: ThrowCallError;
 }
 
-/**
- * Creates an export of the ledger. Nothing is sent before it is consumed.
- *
- * @param parts the request, the caller's options, and how the node is called
- * @returns the export
- */
+/** Creates an export of the ledger. Nothing is sent before it is consumed. */
 export function createLedgerExport(parts: LedgerParts): LedgerExport {
   const { request, options, startingOver, fail } = parts;
   const decoding = { name: NAME, maxRowBytes: options.maxRowBytes };

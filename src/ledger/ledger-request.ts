@@ -22,8 +22,6 @@ export interface CheckedLedgerRequest {
 /**
  * Validates the request for a ledger export, as far as possible without the node.
  *
- * @param request the party, the asset and the period
- * @returns the message of the interface
  * @throws {@link RequestError} if an identifier has another form, a time is invalid, or the period is empty
  */
 export function readLedgerRequest(request: LedgerRequest): CheckedLedgerRequest {
@@ -52,12 +50,7 @@ function identifier(text: string, name: string): string {
 const FORM = /^ledger_entries_[0-9a-f]{64}[\w.+-]*\.csv$/i;
 const MAX_NAME = 255;
 
-/**
- * Returns the file name of an export in the form that deployed nodes use.
- *
- * @param request the party, the asset and the period, in Unix nanoseconds
- * @returns the file name, such as `ledger_entries_PARTY__2024-01-01T00_00_00Z-2025-01-01T00_00_00Z.csv`
- */
+/** Returns the file name of an export in the form that deployed nodes use. */
 export function ledgerFileName({ partyId, assetId, dateRange = {} }: CheckedLedgerRequest): string {
   const { startTimestamp, endTimestamp } = dateRange;
   const asset = assetId === undefined ? "" : `_${assetId}`;
@@ -66,13 +59,7 @@ export function ledgerFileName({ partyId, assetId, dateRange = {} }: CheckedLedg
   return `ledger_entries_${partyId}${asset}_${start}${end}.csv`;
 }
 
-/**
- * Chooses the file name of an export: the node's name, if it has the expected form and the same party and asset.
- *
- * @param header the response header
- * @param request the party, the asset and the period, in Unix nanoseconds
- * @returns a safe file name
- */
+/** Chooses the file name of an export: the node's name, if it has the expected form and the same party and asset. */
 export function ledgerFileNameFor(header: Headers, request: CheckedLedgerRequest): string {
   const given = contentDispositionName(header) ?? "";
   const { partyId, assetId = "" } = request;

@@ -27,30 +27,15 @@ export interface ListedRecord<N> {
 
 /** How the records of a listing are validated and identified. */
 export interface RecordRules<M, N extends M> {
-  /**
-   * Returns whether a record is complete.
-   *
-   * @param node the record
-   * @returns whether it has all required parts
-   */
+  /** Returns whether a record is complete. */
   isWhole(node: M): node is N;
-  /**
-   * Identifies a record.
-   *
-   * @param node the record
-   * @returns its identifier, unique in the listing
-   */
+  /** Identifies a record. */
   idOf(node: N): string;
 }
 
 /**
  * Extracts the records from pages.
  *
- * @param pages the pages; their errors are thrown unchanged
- * @param rules how the records are validated and identified
- * @param options the callback for repeated records, and a signal
- * @param make creates a record from a cursor and its node
- * @returns the records, each with its cursor
  * @throws {@link ProtocolError} while iterating, if the node returns a record without a cursor or content
  * @throws {@link CanceledError} while iterating, if the signal was aborted
  */
@@ -91,23 +76,12 @@ function wholeRecord<M, N extends M>(
   return make(cursor, node);
 }
 
-/**
- * Makes `JSON.stringify` write a response as Protobuf's JSON. Without this, it fails on 64-bit integers.
- *
- * @param desc the response's type
- * @param answer the response; it gets a non-enumerable `toJSON`
- * @returns the response
- */
+/** Makes `JSON.stringify` write a response as Protobuf's JSON. Without this, it fails on 64-bit integers. */
 export function withJson<M extends Message>(desc: DescMessage, answer: M): M {
   return Object.defineProperty(answer, "toJSON", { value: () => jsonOf(desc, answer) });
 }
 
-/**
- * Returns a function that creates records which `JSON.stringify` can write.
- *
- * @param desc the type of their nodes
- * @returns a function that creates a record from a cursor and its node
- */
+/** Returns a function that creates records which `JSON.stringify` can write. */
 export function recordMaker(desc: DescMessage): <N extends Message>(cursor: string, node: N) => ListedRecord<N> {
   class Listed<N extends Message> implements ListedRecord<N> {
     constructor(

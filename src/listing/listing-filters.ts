@@ -54,8 +54,6 @@ const FILTERS = {
 /**
  * Validates a filter and converts it to the message of the interface. Each iterable is read once.
  *
- * @param filter times are Unix nanoseconds or dates; enum values are members or names
- * @returns the fields of the message
  * @throws {@link RequestError} if an enum name or number is unknown, an identifier is empty, a time is invalid, or
  *   the date range is empty
  */
@@ -109,8 +107,6 @@ export interface DateRange {
 /**
  * Validates a period of time.
  *
- * @param range the period; a date has millisecond precision
- * @returns the period in Unix nanoseconds
  * @throws {@link RequestError} if a time is invalid, or the period is empty
  */
 export function readDateRange(range: DateRange) {

@@ -112,15 +112,7 @@ export interface Listings {
   stopOrder(id: string, options?: CallOptions): Promise<StopOrderRecord>;
 }
 
-/**
- * Creates the listings of a node's data service.
- *
- * @param service a client whose methods throw the library's errors
- * @param listRecords lists the records of a method
- * @param failing adds the name of the call to an error about a response
- * @param requireOrder rejects pages that the node does not support
- * @returns the listings
- */
+/** Creates the listings of a node's data service. */
 export function createListings(
   service: Client<typeof TradingDataService>,
   listRecords: ListRecords,

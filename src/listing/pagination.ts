@@ -34,8 +34,6 @@ export interface PaginationRequest {
 /**
  * Validates the request for a page, as far as possible without the node.
  *
- * @param request which page to get
- * @returns the same request
  * @throws {@link RequestError} if both directions are requested, a number of records is not 1 to 5000, or a cursor
  *   is empty
  */
@@ -63,9 +61,6 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
 /**
  * Validates the size of a page.
  *
- * @param value number of records
- * @param name name of the option, for errors
- * @returns the same number
  * @throws {@link RequestError} if it is not an integer from 1 to 5000
  */
 export function pageSize(value: number, name: string): number {
@@ -78,9 +73,6 @@ export function pageSize(value: number, name: string): number {
 /**
  * Validates a cursor. It is opaque, but never empty.
  *
- * @param value the cursor
- * @param name name of the option, for errors
- * @returns the same cursor
  * @throws {@link RequestError} if it is empty or not a string
  */
 export function cursor(value: string, name: string): string {
@@ -100,8 +92,6 @@ const NEWEST_FIRST_ONLY = ["ListOrders", "ListStopOrders"].map((name) => `datano
 /**
  * Validates that deployed nodes support the requested order of a listing.
  *
- * @param method the method of the listing
- * @param pagination the requested page
  * @throws {@link RequestError} if they do not
  */
 export function requireDeployedOrder(
@@ -131,21 +121,13 @@ export interface PagedRequest {
   readonly after: string | undefined;
   /** Whether the newest records come first, if specified. */
   readonly newestFirst: boolean | undefined;
-  /**
-   * Returns the request for a page.
-   *
-   * @param page its size in records, and the cursor after which it starts
-   * @returns the request, otherwise unchanged
-   */
+  /** Returns the request for a page. */
   pageRequest(page: { readonly first: number; readonly after: string | undefined }): Message;
 }
 
 /**
  * Validates the request of a paged method.
  *
- * @param desc the request's type, which has a `pagination`
- * @param init the request; by default an empty one
- * @returns where its pages start, and a function that returns the request for each page
  * @throws {@link RequestError} if a field does not exist or has an invalid value, or its pagination is backwards
  */
 export function readRequest<I extends DescMessage>(desc: I, init: MessageInitShape<I> | undefined): PagedRequest {

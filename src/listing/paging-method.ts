@@ -42,8 +42,6 @@ const found = new WeakMap<DescMethod, Connection>();
 /**
  * Returns where the pages of a method are. The result is cached.
  *
- * @param method the method's descriptor
- * @returns the field of its response that contains a page, and the type of the records
  * @throws {@link RequestError} if the method is not paged; the error says what is missing
  */
 export function connectionOf(method: DescMethod): Connection {
@@ -67,12 +65,7 @@ export function connectionOf(method: DescMethod): Connection {
   return lacking;
 }
 
-/**
- * Returns whether a method is paged.
- *
- * @param method the method's descriptor
- * @returns true if its request has a `pagination` with cursors, and its response one connection
- */
+/** Returns whether a method is paged. */
 export function pages(method: DescMethod): boolean {
   return typeof lackingOf(method) !== "string";
 }

@@ -101,14 +101,7 @@ interface AnswerPage<R, N> extends SentPage<N> {
   readonly answer: R;
 }
 
-/**
- * Creates the functions that page through methods.
- *
- * @param unary makes the calls; its errors are the library's
- * @param failing adds the name of the call to an error about a response
- * @param requireOrder rejects pages that the node does not support
- * @returns the pages and records of any method, and the records of a listing with custom rules
- */
+/** Creates the functions that page through methods. */
 export function createPaging(
   unary: Transport["unary"],
   failing: CallErrorMapper,

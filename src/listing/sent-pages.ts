@@ -19,20 +19,9 @@ export interface PageOptions extends CallOptions {
 
 /** The pages of a listing. */
 export interface PageSource<P extends SentPage<unknown>> {
-  /**
-   * Fetches a page.
-   *
-   * @param page its size in records, and the cursor after which it starts
-   * @param signal stops the call
-   * @returns the page; `undefined` if the response holds none
-   */
+  /** Fetches a page. */
   fetchPage(page: { first: number; after: string | undefined }, signal: AbortSignal): Promise<P | undefined>;
-  /**
-   * Identifies a record, to detect pages that repeat.
-   *
-   * @param edge the record, with its cursor
-   * @returns a unique text
-   */
+  /** Identifies a record, to detect pages that repeat. */
   idOf(edge: P["edges"][number]): string;
   /**
    * Counts the rows of the node's page that a record occupies, if a record may occupy several. The node then ends a
@@ -55,9 +44,6 @@ const MAX_REPEATED_PAGES = 10;
  * Fetches the pages of a listing, each while the previous one is consumed. Nothing is sent before the pages are
  * requested, and each iteration starts from the beginning.
  *
- * @param source fetches the pages; its errors are thrown unchanged
- * @param options the size of a page, where to start and stop, a signal
- * @returns the pages, each with how many of its first records count
  * @throws {@link RequestError} immediately, if an option is invalid
  * @throws {@link ProtocolError} while iterating, if the node repeats a cursor, or pages under new cursors, or promises more
  * records and returns none
@@ -188,7 +174,6 @@ function endOf({ edges, pageInfo }: SentPage<unknown>): string {
 /**
  * Throws the error of an aborted signal.
  *
- * @param signal the listing's signal, if any
  * @throws {@link CanceledError} if it was aborted
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
@@ -197,12 +182,7 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   }
 }
 
-/**
- * Returns the error for a listing that violates the rules.
- *
- * @param summary what is wrong
- * @returns the error
- */
+/** Returns the error for a listing that violates the rules. */
 export function brokenListing(summary: string): ProtocolError {
   return new ProtocolError(summary, {
     advice: "The listing cannot be completed. Use another node, and report this to the operator of the node.",
@@ -213,9 +193,6 @@ export function brokenListing(summary: string): ProtocolError {
  * Returns how a listing of a data node counts the records of its pages. `ListGovernanceData` counts each proposal of a
  * batch, and then returns the batch as one record (v0.78.0, `Get` in `datanode/sqlstore/proposals.go`). A page with a
  * batch has fewer records than requested, and then claims that none follows, or omits one that does.
- *
- * @param method the method of the listing
- * @returns a function that counts the rows of a page that a record occupies; `undefined` if each record occupies one
  */
 export function rowsOf({ name, parent }: DescMethod): ((record: Message) => number) | undefined {
   if (`${parent.typeName}.${name}` !== "datanode.api.v2.TradingDataService.ListGovernanceData") {

@@ -27,10 +27,6 @@ type Failures = Map<BatchPart, string | typeof UNCLEAR>;
 /**
  * Finds the parts of a batch that failed. Cancellations of stop orders are counted separately, so a key can belong to
  * one of them and to another part.
- *
- * @param parts the parts of the batch
- * @param errors the errors in its result, by key; those of a key are in the order of execution
- * @returns why parts failed; `UNCLEAR` for parts that may have failed. All others were executed
  */
 export function failuresOf(
   parts: readonly BatchPart[],

@@ -21,12 +21,7 @@ export interface ResultObserver {
   result(result: TransactionResult, block: bigint): void;
   /** A stop order of any party arrived. The network's result of its transaction does not say whether it was rejected. */
   stopOrder(event: StopOrderEvent): void;
-  /**
-   * A block ended: all its results have arrived, unless `missed` was called.
-   *
-   * @param block its height
-   * @param time its time, in Unix nanoseconds; `undefined` if the event of its beginning did not arrive
-   */
+  /** A block ended: all its results have arrived, unless `missed` was called. */
   ended(block: bigint, time: bigint | undefined): void;
   /** Results of these blocks may be missing. `from` is `undefined` if no block had ended before. */
   missed(from: bigint | undefined, to: bigint): void;
@@ -39,23 +34,12 @@ export interface BlockWatch {
   /**
    * Waits until the stream works: until a block has ended since it was opened.
    *
-   * @param signal ends the wait
    * @throws the error of the last attempt, if the stream could not be opened or was lost before a block ended
    */
   ready(signal: AbortSignal): Promise<void>;
-  /**
-   * Adds an observer.
-   *
-   * @param observer called for each event
-   * @returns a function that removes the observer
-   */
+  /** Adds an observer. */
   observe(observer: ResultObserver): () => void;
-  /**
-   * Finds the block of a time.
-   *
-   * @param time Unix nanoseconds, or the same truncated to microseconds as the data node stores it
-   * @returns its height; `undefined` if the blocks around it were not observed
-   */
+  /** Finds the block of a time. */
   blockAt(time: bigint): bigint | undefined;
   /** Closes the stream, and notifies all observers. */
   close(): void;
@@ -106,11 +90,6 @@ const IDLE_TIMEOUT_MS = 60_000;
  *
  * The results of a block are complete when its end has arrived, and the end of the block before it had arrived over the
  * same connection. All other blocks are reported to all observers as missed.
- *
- * @param open opens the stream; it fails if the connection is lost
- * @param retry the waits before reconnecting, and the number of attempts for a caller that waits until the watch is ready
- * @param onBlock called with each block that begins, and its time in Unix nanoseconds
- * @returns the watch
  */
 export function createBlockWatch(
   open: (signal: AbortSignal) => AsyncIterable<WatchedEvent>,

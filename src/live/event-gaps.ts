@@ -59,8 +59,6 @@ interface Earlier {
  * Nodes may send the events of a block in a different order than their identifiers, because they process each type separately. So
  * the first and the last block of a connection may be incomplete, even if their `beginBlock` and `endBlock` events arrived. An
  * event is a duplicate only if it does not come after all events of earlier connections, and they included events of its block.
- *
- * @returns the tracker, before the first event
  */
 export function createGapTracker(): GapTracker {
   const blocks = createBlockStore();

@@ -117,22 +117,12 @@ const BUS_EVENT_TYPE_NAMES = {
 /** All event types that this release knows. */
 export const eventTypes: readonly EventType[] = Object.keys(BUS_EVENT_TYPE_NAMES).filter(isEventType);
 
-/**
- * Returns whether a name is an event type.
- *
- * @param name any text
- * @returns whether this release knows an event type of this name
- */
+/** Returns whether a name is an event type. */
 function isEventType(name: string): name is EventType {
   return Object.hasOwn(BUS_EVENT_TYPE_NAMES, name);
 }
 
-/**
- * Returns the name of an event type in the definitions.
- *
- * @param type the type
- * @returns the name of a member of `BusEventType`
- */
+/** Returns the name of an event type in the definitions. */
 export function busEventTypeName(type: EventType): keyof typeof BusEventType {
   return BUS_EVENT_TYPE_NAMES[type];
 }
@@ -140,9 +130,6 @@ export function busEventTypeName(type: EventType): keyof typeof BusEventType {
 /**
  * Parses the name of an event type.
  *
- * @param name the name, such as `order` or `transactionResult`
- * @param where the option that holds the name, for errors, such as `types[0]`
- * @returns the type
  * @throws {@link RequestError} if there is no such type, with the closest name
  */
 export function parseEventType(name: string, where: string): EventType {
@@ -195,8 +182,6 @@ const ID = /^(\d{1,19})-(\d{1,19})$/;
 /**
  * Reads an event from the bus.
  *
- * @param event the event as the node sent it
- * @returns the event by its type, with its position
  * @throws {@link ProtocolError} if its identifier is not `BLOCK-SEQUENCE`
  */
 export function parseEvent(event: BusEvent): LiveEvent {

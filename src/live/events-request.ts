@@ -65,8 +65,6 @@ const MAX_BATCH = 1000;
 /**
  * Validates which events to observe.
  *
- * @param request the types and the filters
- * @returns the request, with empty strings for omitted filters
  * @throws {@link RequestError} if a type or an option is unknown, an identifier is invalid, the batch size is not a
  *   whole number, or `lifecycle` cannot be combined with the types
  */
@@ -113,8 +111,6 @@ function requireLifecycleTypes(types: readonly EventType[], partyId: string | un
 /**
  * Validates how to observe a stream.
  *
- * @param options how
- * @returns the options, with defaults
  * @throws {@link RequestError} if one is unknown or wrong
  */
 export function parseObserveOptions(options: ObserveOptions) {
@@ -141,9 +137,6 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
 /**
  * Validates an identifier of the network.
  *
- * @param text the identifier
- * @param name the name of the option, for errors
- * @returns the identifier
  * @throws {@link RequestError} if it is not 64 hex digits
  */
 export function requireIdentifier(text: string, name: string): string {

@@ -74,12 +74,7 @@ export interface ReadyTransaction {
   readonly isNew: boolean;
   /** Whether the node checks it before it responds, and so refuses one that it has already seen. */
   readonly isChecked: boolean;
-  /**
-   * Sends it.
-   *
-   * @param signal ends it
-   * @param decided is aborted when its response no longer matters
-   */
+  /** Sends it. */
   readonly submit: (signal: AbortSignal, decided: AbortSignal) => Promise<Submission>;
   /** Sends it again after results may be missing and it has no records: a node that was restarted has forgotten it. */
   readonly resend?: (signal: AbortSignal) => Promise<unknown>;
@@ -100,10 +95,6 @@ const DEFAULT_BLOCK_MS = 1000;
 /**
  * Sends a transaction once, and waits for its outcome. Observation of events starts before it is sent.
  *
- * @param node the node to send it to
- * @param options the total time limit, and a signal
- * @param prepare creates the transaction
- * @returns the transaction and its outcome
  * @throws the errors of `prepare` and of the submission, except an {@link OutcomeUnknownError} of the submission: in
  *   that case, the outcome is awaited
  */
@@ -218,11 +209,6 @@ async function outcomeOfEarlier(
  * Finds the outcome of a transaction that was sent earlier: by its records, or otherwise by its result if that has not
  * arrived yet.
  *
- * @param node the node to search
- * @param sent the known facts about it
- * @param timeoutMs the total time limit, in milliseconds
- * @param options the caller's signal and headers
- * @returns the outcome
  * @throws {@link CanceledError} if the caller's signal was aborted
  */
 export async function findOutcome(
@@ -239,14 +225,7 @@ export async function findOutcome(
   });
 }
 
-/**
- * Returns whether records that are read from now on are those of all blocks up to one.
- *
- * @param node the node
- * @param last the block
- * @param options the caller's signal and headers
- * @returns whether they are; false if the node does not say so within seconds
- */
+/** Returns whether records that are read from now on are those of all blocks up to one. */
 export function areRecordsComplete(
   node: ObservedNode,
   last: bigint,
@@ -319,15 +298,7 @@ interface Determination {
   readonly patience: AbortSignal;
 }
 
-/**
- * Determines the outcome of a transaction whose result did not arrive.
- *
- * @param determination the transaction
- * @param reason why its result did not arrive
- * @param mayBeAbsent whether the absence of records may prove that it was not executed
- * @param seenIn the block that contains it, if one is known to
- * @returns the outcome that its records, or their absence, prove; otherwise `unknown`, with all places that were searched
- */
+/** Determines the outcome of a transaction whose result did not arrive. */
 async function outcomeByTraces(
   { services, sent, patience }: Determination,
   reason: string,
@@ -346,14 +317,7 @@ function absentOutcome({ txHash, parts }: Sent, block?: bigint): Outcome {
   return { status: "failed", txHash, block, evidence: "absence", reason, parts: failed };
 }
 
-/**
- * Determines the outcome of a transaction from its traces.
- *
- * @param traces the traces that were found
- * @param sent the transaction
- * @param reason why its result did not arrive
- * @returns the outcome that they prove; otherwise `unknown`, with all places that were searched
- */
+/** Determines the outcome of a transaction from its traces. */
 function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
   return (
     proof ?? {
@@ -371,14 +335,7 @@ const TIMED_OUT = "its result did not arrive in time";
 /** The kind of command that a v0.78.0 network executes without a result. */
 const COMMAND_WITHOUT_RESULT = "delayedTransactionsWrapper";
 
-/**
- * Determines the outcome of a transaction.
- *
- * @param determination the transaction
- * @param ending how the wait for its result ended
- * @param doubt why a block may contain it although no result with its hash arrived; `undefined` if no block may
- * @returns the outcome
- */
+/** Determines the outcome of a transaction. */
 async function outcomeOfEnding(
   determination: Determination,
   ending: Ending,

@@ -7,11 +7,6 @@ const FOLLOW_AGAIN_MS = 5_000;
 /**
  * Keeps the stream of blocks open, so that the client knows the hashes of recent blocks, which deadlines of
  * transactions need.
- *
- * @param watch the stream
- * @param signal after it is aborted, a failed stream is not reopened
- * @param observer receives stop orders and the ends of blocks
- * @returns a function that ends it
  */
 export function followBlocks(
   watch: BlockWatch,

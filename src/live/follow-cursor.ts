@@ -34,12 +34,7 @@ const cursorSchema = v.union([
   v.strictTuple([...positionSchema, wholeNumber, v.pipe(v.string(), v.check(isDigest))]),
 ]);
 
-/**
- * Writes a position as a cursor: letters, digits, `-` and `_`, at most 600 of them.
- *
- * @param position the position
- * @returns the cursor
- */
+/** Writes a position as a cursor: letters, digits, `-` and `_`, at most 600 of them. */
 export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, part }: FollowPosition): string {
   const parts: v.InferOutput<typeof cursorSchema> = [1, chainId, table, Number(fromBlock), Number(toBlock), segmentId];
   return Buffer.from(JSON.stringify(part === undefined ? parts : [...parts, part.rows, part.digest])).toString(
@@ -50,9 +45,6 @@ export function writeCursor({ chainId, table, fromBlock, toBlock, segmentId, par
 /**
  * Reads a cursor.
  *
- * @param cursor a result of {@link writeCursor}
- * @param wanted the table to follow
- * @returns the position
  * @throws {@link RequestError} if it is not a cursor, or is one of another table
  */
 export function readCursor(cursor: string, wanted: TableName): FollowPosition {

@@ -22,9 +22,6 @@ const ALL_TIME = 2n ** 63n - 1n;
 /**
  * Returns the time of the last block that the core has begun.
  *
- * @param core the core
- * @param options options of the call
- * @returns the time in Unix nanoseconds; 0 if the node does not name it, so that all counts as listed
  * @throws the errors of the call
  */
 export const coreTime = (core: BlockClock, options: CallOptions): Promise<bigint> => begunTime(core, options, 0n);
@@ -32,9 +29,6 @@ export const coreTime = (core: BlockClock, options: CallOptions): Promise<bigint
 /**
  * Returns the time of the last block that the data node has begun. It lists what came before.
  *
- * @param data the data node
- * @param options options of the call
- * @returns the time in Unix nanoseconds; later than any block if the node does not name it, so that all counts as listed
  * @throws the errors of the call
  */
 export const listedTime = (data: BlockClock, options: CallOptions): Promise<bigint> =>
@@ -56,8 +50,6 @@ async function begunTime(clock: BlockClock, options: CallOptions, otherwise: big
  * commits the block, and commits a block before it begins the next one (v0.78.0, `processBlock` in
  * datanode/broker/sqlstore_broker.go), so it lists a block for certain when its time is that of a later one.
  *
- * @param clocks the core and the data node
- * @param options options of the calls; the signal ends the wait
  * @throws the errors of the calls, and {@link CanceledError} if the signal is aborted
  */
 export async function untilListed({ core, data }: BlockClocks, options: CallOptions): Promise<void> {

@@ -80,11 +80,6 @@ export interface ObservedCall<I extends DescMessage, O extends DescMessage, T> {
  * Reads the stream of a method and reconnects if the call says so. An end that the caller did not request is a lost
  * connection, whatever its status.
  *
- * @param calls how to call the node
- * @param call the method, and how its responses are read
- * @param signal ends the stream
- * @param isLate returns whether the consumer was too slow recently, so that the node may have dropped it
- * @returns the items of the responses, one batch per response; errors name the method
  * @throws {@link ConnectionError} while iterating, if the connection is lost and the call does not reconnect
  * @throws {@link SlowConsumerError} while iterating, if the stream ends while the consumer is too slow
  * @throws {@link CanceledError} while iterating, if the signal was aborted
@@ -173,12 +168,7 @@ function streamLost(
   });
 }
 
-/**
- * Returns whether a call failed because the node lacks its method.
- *
- * @param reason the error of the call
- * @returns whether the node answered `UNIMPLEMENTED`, or `NOT_FOUND` as a gateway does for an unknown path
- */
+/** Returns whether a call failed because the node lacks its method. */
 export function isNotOffered(reason: unknown): boolean {
   return reason instanceof TradewireError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound);
 }
@@ -204,11 +194,6 @@ const MAX_PENDING_REQUESTS = 100;
 
 /**
  * Creates the requests of a bidirectional stream: one immediately, and the same one again on demand or on a schedule.
- *
- * @param request the request
- * @param signal ends the requests
- * @param schedule when the request is repeated; only on demand by default
- * @returns the requests
  */
 export function createRepeatedRequests<Q>(
   request: Q,

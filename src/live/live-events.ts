@@ -96,12 +96,7 @@ export interface Events {
   ): AsyncIterable<LiveEvent | GapIf<R>>;
 }
 
-/**
- * Creates the event bus of a node.
- *
- * @param calls how to call the node
- * @returns the event bus
- */
+/** Creates the event bus of a node. */
 export function createEvents(calls: LiveCalls): Events {
   const node: EventBusNode = { bus: "data node" };
 

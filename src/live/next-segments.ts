@@ -33,9 +33,6 @@ export interface NextSegments {
  * Selects the segments that come next, and checks that they continue the followed history: each segment names its
  * predecessor. Earlier segments are not checked.
  *
- * @param listed the segments that the node lists, in order of height
- * @param wanted how far the history was followed, and which blocks to read
- * @returns the segments, or only the first of many. The first one is the partly delivered segment, if there is one
  * @throws {@link RequestError} if the first block is before the node's history, or the cursor belongs to another chain
  * @throws {@link ProtocolError} if the next blocks are not listed, or the node's history is not the one that was
  *   followed (`FAILED_PRECONDITION`), or the listing breaks a rule, as {@link checkHistory} says

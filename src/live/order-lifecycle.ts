@@ -28,9 +28,6 @@ type EndEvent = LiveEventOf<"cancelledOrders" | "expiredOrders">;
  * Changes a request so that the node also sends cancellations and expiries of orders. The party is omitted: an
  * `expiredOrders` event has none, and the bus drops it if a party is set (v0.78.0, core/events/expired_orders.go and
  * core/events/bus.go).
- *
- * @param asked the request with `lifecycle`
- * @returns the request for the node
  */
 export function withOrderEndTypes(asked: ParsedEventsRequest): ParsedEventsRequest {
   const types = new Set([...(asked.types ?? []), "cancelledOrders" as const, "expiredOrders" as const]);
@@ -45,10 +42,6 @@ export function withOrderEndTypes(asked: ParsedEventsRequest): ParsedEventsReque
  * block, so they are read once more when the data node certainly lists what came before the connection; see {@link untilListed}.
  * Events do not wait for that.
  *
- * @param batches the events of {@link withOrderEndTypes}, and gaps
- * @param asked the request with `lifecycle`
- * @param options how live orders are read
- * @returns the events of the types and the party of the request, and gaps
  * @throws the errors of `batches` and of reading live orders; with `reconnect`, a lost connection is not an error: the
  *   live orders are read again with the next events
  */
@@ -239,9 +232,6 @@ function createLiveOrders(): LiveOrders {
 /**
  * Returns whether an order can still end, and is listed as live, by the data node's rule (v0.78.0, datanode/sqlstore/migrations,
  * `archive_orders`).
- *
- * @param order the order
- * @returns whether it can
  */
 export function isLiveOrder({ status, type, timeInForce }: Order): boolean {
   const { IOC, FOK } = Order_TimeInForce;

@@ -136,14 +136,7 @@ export const loadSending = lazily(async () => {
   return { ...execution, parseSent };
 });
 
-/**
- * Creates the operations that send transactions and observe their outcomes.
- *
- * @param transactions creates and sends them
- * @param node the node on which outcomes are observed
- * @param chainId the configured chain of the node, if any
- * @returns the operations
- */
+/** Creates the operations that send transactions and observe their outcomes. */
 export function createOutcomes(
   transactions: Transactions & CommandPreparation,
   node: ObservedNode,

@@ -33,10 +33,6 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
  * Reads ahead of the consumer up to a limit. At the limit, reading from the source pauses until the consumer has caught
  * up, which slows the sender down. Waiting values are delivered before the failure of the source. When the consumer
  * leaves, or the signal is aborted, waiting values are dropped, and the source's signal is aborted.
- *
- * @param source yields the values
- * @param options the number of waiting values at which reading pauses, and the caller's signal
- * @returns the values; each iteration has its own source, which starts with the first `next`
  */
 export function readAhead<T extends object>(
   source: Source<T>,
@@ -153,11 +149,7 @@ export interface LatenessMeter {
   isLate(): boolean;
 }
 
-/**
- * Creates a meter of the pauses of a source.
- *
- * @returns the meter, which ignores pauses that are long past
- */
+/** Creates a meter of the pauses of a source. */
 export function createLatenessMeter(): LatenessMeter {
   let pausedMs = 0;
   let endedAt = Number.NEGATIVE_INFINITY;

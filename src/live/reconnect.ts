@@ -27,11 +27,7 @@ type AfterEnd = { readonly kind: "end" } | { readonly kind: "reconnect"; readonl
 
 /** A stream that outlives its connections. */
 export interface StreamSource<M> {
-  /**
-   * Opens a connection. If the stream can be resumed, the connection begins where the previous one ended.
-   *
-   * @param connection aborted when the connection has ended, and when the stream ends
-   */
+  /** Opens a connection. If the stream can be resumed, the connection begins where the previous one ended. */
   open(connection: AbortSignal): AsyncIterable<M> | Promise<AsyncIterable<M>>;
   /** Decides what follows the end of a connection. If it throws, the stream ends. */
   onEnd(end: ConnectionEnd): AfterEnd;
@@ -54,10 +50,6 @@ export interface ReconnectingStream<M> {
 /**
  * Reads a stream over successive connections. This is the only place that reconnects; the differences between streams are in the
  * source: how to open a connection, which ends are final, and how long to wait.
- *
- * @param source the stream
- * @param signal ends the stream; the messages then end without an error, unless `onEnd` throws one
- * @returns the messages, and how to report progress
  */
 export function reconnect<M>(source: StreamSource<M>, signal: AbortSignal): ReconnectingStream<M> {
   let failures = NO_FAILURES;
@@ -153,10 +145,6 @@ function countFailure({ total, broken, refused }: Failures, end: EndReason): Fai
  * row. A refused segment is requested twice, because the node may have dropped the segment after listing it: the second
  * listing then shows that.
  *
- * @param error the failure
- * @param failures the failures in a row, this one included
- * @param maxBroken the number of invalid responses in a row that ends the stream
- * @returns the time in milliseconds
  * @throws `error` if a retry does not help, or too many have failed
  */
 export function rereadDelayMs(error: TradewireError, failures: Failures, maxBroken: number): number {
@@ -172,7 +160,6 @@ export function rereadDelayMs(error: TradewireError, failures: Failures, maxBrok
 /**
  * Throws if the stream was aborted.
  *
- * @param signal the stream's signal
  * @throws {@link CanceledError} if it is aborted
  */
 export function throwIfStreamAborted(signal: AbortSignal): void {

@@ -12,10 +12,6 @@ const MICROSECOND_NS = 1000n;
 /**
  * Returns whether a state of a record is older than another one: by their versions, or if these are equal, by their times in
  * microseconds, as data nodes store them.
- *
- * @param one a state of a record
- * @param other another state of the same record
- * @returns whether the first one is certainly older
  */
 export function isOlder(one: RecordAge, other: RecordAge): boolean {
   const [version = 0n, otherVersion = 0n] = [one.version, other.version];

@@ -42,11 +42,7 @@ export type Ending =
 /** A running wait for the result of a transaction. */
 export interface ResultWait {
   readonly ended: Promise<Ending>;
-  /**
-   * Reports that the submission has ended. Until then, a missing result does not end the wait.
-   *
-   * @param txHash the hash by which the node knows the transaction; its result may have arrived already
-   */
+  /** Reports that the submission has ended. Until then, a missing result does not end the wait. */
   submitted(txHash: string): void;
   close(): void;
 }
@@ -176,14 +172,7 @@ function createOtherResults(sent: Sent): OtherResults {
   };
 }
 
-/**
- * Waits for the result of a transaction. The wait has begun when this returns.
- *
- * @param watch follows the blocks
- * @param sent the transaction
- * @param limits when it ends without a result
- * @returns the wait; close it after use
- */
+/** Waits for the result of a transaction. The wait has begun when this returns. */
 export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
   const { signal, lastBlock, lookUp, onDecided } = limits;
   const stopOrders = awaitStopOrders(sent);

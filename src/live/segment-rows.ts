@@ -30,11 +30,7 @@ export interface PartOfSegment {
 
 /** A batch of the rows of a segment. */
 export interface SegmentBatch extends TypedBatch {
-  /**
-   * Returns the part of the segment that ends with the first rows of this batch.
-   *
-   * @param count the number of rows of this batch
-   */
+  /** Returns the part of the segment that ends with the first rows of this batch. */
   partAfter(count: number): PartOfSegment;
 }
 
@@ -45,11 +41,6 @@ const BATCH_CHARACTERS = 256 * 1024;
  * Reads the rows of a segment as they arrive. It ends without an error only after the archive and the data that follows
  * it were verified.
  *
- * @param client exports the segment
- * @param expected the table and the segment
- * @param delivered the rows that were delivered before: they are skipped, and must be the same
- * @param options the signal, the limits, and whether rows are typed
- * @returns the rows, in the order of the file; the rows before an error are delivered first
  * @throws {@link ProtocolError} if the response is not the segment, or its first rows differ from the delivered ones
  * @throws what `exportNetworkHistory` throws
  */
@@ -218,12 +209,7 @@ function createRowsDigest(columns: readonly string[]): RowsDigest {
   };
 }
 
-/**
- * Returns whether a text has the form of a digest of rows.
- *
- * @param text the text
- * @returns whether it has the length and the characters of a digest
- */
+/** Returns whether a text has the form of a digest of rows. */
 export function isDigest(text: string): boolean {
   return text.length === DIGEST_LENGTH && /^[A-Za-z0-9_-]+$/.test(text);
 }

@@ -32,12 +32,7 @@ export interface Sent {
   readonly parts: readonly CommandPart[];
 }
 
-/**
- * Collects the facts that a signed transaction contains.
- *
- * @param transaction the transaction
- * @returns the facts; without the command if its input data cannot be read, which only the network can decide on
- */
+/** Collects the facts that a signed transaction contains. */
 export function sentTransaction(transaction: Transaction): Sent {
   const inputData = readInputData(transaction);
   const signature = decodeHex(transaction.signature?.value ?? "", SIGNATURE_BYTES);
@@ -55,8 +50,6 @@ export function sentTransaction(transaction: Transaction): Sent {
 /**
  * Collects the facts that a caller knows about a transaction that was sent earlier.
  *
- * @param given its hash, the error that says that its outcome is unknown, or the signed transaction
- * @returns the known facts
  * @throws {@link RequestError} if it is none of these
  */
 export function parseSent(given: string | OutcomeUnknownError | Transaction): Sent {
@@ -79,13 +72,7 @@ export function parseSent(given: string | OutcomeUnknownError | Transaction): Se
   return { txHash: given.toUpperCase(), parts: [] };
 }
 
-/**
- * Returns whether a result belongs to the same party and the same command.
- *
- * @param sent the transaction
- * @param result a result, with any hash
- * @returns whether it may be the result of this transaction; the party may have sent an equal command before
- */
+/** Returns whether a result belongs to the same party and the same command. */
 export function isOfSameCommand(sent: Sent, result: TransactionResult): boolean {
   return sent.publicKey !== undefined && sent.message !== undefined && resultMismatch(sent, result) === undefined;
 }
@@ -93,10 +80,6 @@ export function isOfSameCommand(sent: Sent, result: TransactionResult): boolean 
 /**
  * Compares the party and the command of a result with those that were sent. The network's result contains both as they
  * were sent (v0.78.0, `setTx` in `core/events/transaction_result.go`).
- *
- * @param sent the transaction; unknown facts are not compared
- * @param result a result, with any hash
- * @returns how they differ, to follow "its result" in a sentence; `undefined` if they do not
  */
 export function resultMismatch(sent: Sent, { partyId, transaction }: TransactionResult): string | undefined {
   const { publicKey, command, message } = sent;
@@ -114,14 +97,7 @@ export function resultMismatch(sent: Sent, { partyId, transaction }: Transaction
   return message === undefined || equals(schema, message, value) ? undefined : "belongs to another command";
 }
 
-/**
- * Compares the party and market of a record or event with those of the transaction.
- *
- * @param sent the transaction
- * @param part the part of its command that created the record
- * @param record the party and, if it has one, the market of the record
- * @returns how they differ, to follow the name of the record in a sentence; `undefined` if they do not
- */
+/** Compares the party and market of a record or event with those of the transaction. */
 export function ownerMismatch(
   { publicKey }: Pick<Sent, "publicKey">,
   part: Pick<CommandPart, "marketId">,
@@ -135,13 +111,7 @@ export function ownerMismatch(
     : undefined;
 }
 
-/**
- * Returns the party that the record of a transfer names as its sender.
- *
- * @param sent the transaction
- * @returns the derived key whose account the command debits, if it names one, otherwise the party; 64 hex digits in
- *   lower case
- */
+/** Returns the party that the record of a transfer names as its sender. */
 export function debitedParty({ message, publicKey }: Pick<Sent, "message" | "publicKey">): string | undefined {
   const from = isMessage(message, TransferSchema) ? message.from : undefined;
   return from === undefined || from === "" ? publicKey : from.toLowerCase();

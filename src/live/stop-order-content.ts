@@ -18,12 +18,6 @@ const DIRECTIONS = {
 /**
  * Compares the content of a stop order with what was submitted. A batch may number its stop orders in another way than it was
  * expected to, so the identifier alone does not say which one it is.
- *
- * @param submitted the stop order as it was submitted
- * @param event the stop order as the node reports it, at any time of its life. When it is triggered, the network replaces a size
- *   that is a share of the position, and data nodes store microseconds (v0.78.0, `core/execution/future/market.go` and
- *   `datanode/entities/stop_orders.go`)
- * @returns how they differ, to follow the name of the stop order in a sentence; `undefined` if they do not
  */
 export function stopOrderMismatch(
   { half, setup }: SubmittedStopOrder,
@@ -59,12 +53,7 @@ export function stopOrderMismatch(
   return different.length === 0 ? undefined : `has another ${different.join(" and another ")}`;
 }
 
-/**
- * Compares numbers. The network writes decimals in its own way, and an empty one as 0.
- *
- * @param one a decimal number in text @param other another one
- * @returns whether they are equal
- */
+/** Compares numbers. The network writes decimals in its own way, and an empty one as 0. */
 export function isSameNumber(one: string | undefined, other: string | undefined): boolean {
   const [first, second] = [decimal(one || "0"), decimal(other || "0")];
   return first !== undefined && second !== undefined && compare(first, second) === 0;

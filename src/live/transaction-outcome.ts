@@ -93,13 +93,7 @@ export interface CommandPart extends BatchPart, Pick<OutcomePart, "path" | "id" 
 /** The command of a transaction's result, or of its input data. */
 export type SentCommandValue = TransactionResult["transaction"] | InputData["command"];
 
-/**
- * Lists the parts of a command in the order in which the network executes them.
- *
- * @param command the command
- * @param signature the transaction's signature, 64 bytes; without it, identifiers are unknown
- * @returns the parts; a command that is neither a batch nor a submission of stop orders is one part, with an empty path
- */
+/** Lists the parts of a command in the order in which the network executes them. */
 export function commandParts(command: SentCommandValue, signature: Uint8Array | undefined): readonly CommandPart[] {
   const ids = signature && commandIdentifiers(command, signature);
   switch (command.case) {
@@ -118,12 +112,7 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
   }
 }
 
-/**
- * Returns what a command with one identifier creates.
- *
- * @param command the kind of the command
- * @returns the kind of the record; `undefined` for commands that create no record, several records, or stop orders
- */
+/** Returns what a command with one identifier creates. */
 export function broughtBy(command: string | undefined): Brought | undefined {
   switch (command) {
     case "orderSubmission":
@@ -208,15 +197,7 @@ function stopOrderParts(
   });
 }
 
-/**
- * Reads the outcome of a transaction from its result.
- *
- * @param result the result, as the node reports it
- * @param block the height of its block
- * @param txHash 64 hex digits
- * @param parts the parts of the command that was sent; if unknown, the parts of the result's copy of the command
- * @returns the outcome; `undefined` if the status is unknown or contradicts itself
- */
+/** Reads the outcome of a transaction from its result. */
 export function outcomeOfResult(
   result: TransactionResult,
   block: bigint,
@@ -260,13 +241,7 @@ function partOfBatch(
   return failure === UNCLEAR ? [] : [partOutcome(part, failure)];
 }
 
-/**
- * Creates the outcome of a part.
- *
- * @param part the part
- * @param reason why it failed; `undefined` if it was executed
- * @returns its outcome
- */
+/** Creates the outcome of a part. */
 export function partOutcome(
   part: Pick<CommandPart, "brings" | "id" | "path">,
   reason: string | undefined,

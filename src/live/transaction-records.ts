@@ -37,11 +37,6 @@ type Records = Omit<ListEntitiesResponse, "$typeName" | "$unknown">;
  * Reads the records that decide whether a transaction was executed. Others, such as ledger entries, also result from
  * transactions that failed. Records of other parties prove nothing: orders that trade with an order, and orders that a
  * triggered stop order submits, have the hash of the transaction that caused them.
- *
- * @param records the records of a transaction that the data node stores
- * @param sent the known facts about the transaction. Without its command, only records of kinds that no batch creates
- *   are conclusive: a failed part of a batch leaves no record
- * @returns what each record proves
  */
 export function recordStates(records: Records, sent: Pick<Sent, "command" | "publicKey" | "message">): RecordState[] {
   const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations, marginLevels } = records;
@@ -68,12 +63,7 @@ export function recordStates(records: Records, sent: Pick<Sent, "command" | "pub
   return [...changed, ...levels, ...(states[RECORDS_OF[command] ?? ""] ?? [])];
 }
 
-/**
- * Returns whether a batch may have created the records of a transaction.
- *
- * @param records the records
- * @returns whether there are orders or trades among them
- */
+/** Returns whether a batch may have created the records of a transaction. */
 export function hasBatchRecords({ orders, trades }: Pick<Records, "orders" | "trades">): boolean {
   return orders.length > 0 || trades.length > 0;
 }
@@ -98,10 +88,6 @@ const RECORDS_OF: Readonly<Record<string, string>> = {
  * transaction of the same block overwrites the hash of an order's version, a vote and a delegation (v0.78.0, `Orders.Add` in
  * `datanode/sqlstore/orders.go` and the keys of `datanode/entities`); a new order is also found by its identifier, and a
  * canceled one does not change any more. A cancellation of all orders may find none.
- *
- * @param sent the transaction
- * @param part the part
- * @returns whether it does
  */
 export function leavesRecord(
   { command, message }: Pick<Sent, "command" | "message">,
@@ -166,32 +152,17 @@ function marginState(
 
 const EXECUTED: RecordState = { status: "executed", text: "recorded" };
 
-/**
- * Reads what a transfer proves about the transaction that created it.
- *
- * @param transfer the transfer as the data node stores it
- * @returns the proof
- */
+/** Reads what a transfer proves about the transaction that created it. */
 export function transferState({ status, reason }: Pick<Transfer, "status" | "reason">): RecordState {
   return stateOf(`STATUS_${Transfer_Status[status]}`, status === Transfer_Status.REJECTED, reason);
 }
 
-/**
- * Reads what a withdrawal proves about the transaction that created it.
- *
- * @param withdrawal the withdrawal as the data node stores it
- * @returns the proof
- */
+/** Reads what a withdrawal proves about the transaction that created it. */
 export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordState {
   return stateOf(`STATUS_${Withdrawal_Status[status]}`, status === Withdrawal_Status.REJECTED);
 }
 
-/**
- * Reads what a proposal proves about the transaction that created it.
- *
- * @param proposal the proposal as the data node stores it
- * @returns the proof
- */
+/** Reads what a proposal proves about the transaction that created it. */
 export function proposalState(proposal: Pick<Proposal, "state" | "reason" | "errorDetails">): RecordState {
   const { state, reason, errorDetails } = proposal;
   const why = errorDetails || nameOf(ProposalError, reason, "PROPOSAL_ERROR_");
@@ -225,9 +196,6 @@ const ACCEPTED_STOPS: readonly number[] = [
 /**
  * Reads what an order proves about its submission. The record is the latest version: an amendment, which creates a
  * version, may have stopped or rejected an order that was accepted.
- *
- * @param order the order as the data node stores it
- * @returns the proof. If an order was rejected after a part of it had traded, nothing is proved
  */
 export function orderState(order: OrderRecord): RecordState {
   const { status, reason = 0, version } = order;
@@ -284,12 +252,7 @@ function nameOf(names: Readonly<Record<number, string>>, reason: number | undefi
   return reason === undefined || reason === 0 ? "" : `${prefix}${names[reason] ?? reason}`;
 }
 
-/**
- * Reads the block time of a transaction.
- *
- * @param records the records of the transaction
- * @returns the block's time in Unix nanoseconds, truncated to microseconds; `undefined` if no record has it
- */
+/** Reads the block time of a transaction. */
 export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: Records): bigint | undefined {
   const times = [
     ...[...ledgerEntries, ...trades, ...transfers, ...votes].map(({ timestamp }) => timestamp),
@@ -301,13 +264,7 @@ export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: 
 /** How many orders are described one by one. */
 const MAX_DESCRIBED = 5;
 
-/**
- * Describes the records of a transaction in words.
- *
- * @param records the records
- * @returns how many of each kind there are, such as `1 orders, 2 ledgerEntries`, and the first orders with their
- *   statuses; empty if there are none
- */
+/** Describes the records of a transaction in words. */
 export function describeRecords(records: Records): string {
   const counts = Object.entries(records).flatMap(([name, list]) =>
     Array.isArray(list) && list.length > 0 ? [`${list.length} ${name}`] : [],
@@ -325,14 +282,7 @@ export type StopOrderState =
   /** The record is that of another stop order. */
   | { readonly kind: "other"; readonly why: string };
 
-/**
- * Reads whether the network accepted a stop order.
- *
- * @param sent the transaction that submitted it
- * @param part the part of its command that did
- * @param event the stop order under the identifier of the part, at any time of its life
- * @returns whether it was accepted; `undefined` if it is missing, or has no status
- */
+/** Reads whether the network accepted a stop order. */
 export function stopOrderState(
   sent: Pick<Sent, "publicKey">,
   part: Pick<CommandPart, "id" | "marketId" | "stopOrder">,

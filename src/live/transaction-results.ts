@@ -50,12 +50,7 @@ export interface TransactionResults {
   ): AsyncIterable<TransactionResult | (true extends R ? ResultsGap : never)>;
 }
 
-/**
- * Creates the results of transactions.
- *
- * @param calls how to call the node
- * @returns the results
- */
+/** Creates the results of transactions. */
 export function createTransactionResults(calls: LiveCalls): TransactionResults {
   function transactionResults<R extends boolean = false>(
     request?: ResultsRequest,

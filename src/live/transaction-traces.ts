@@ -79,9 +79,6 @@ const FINAL_LOOKUPS_MS = 3_000;
 
 /**
  * Splits the time limit of an outcome: the wait for its result ends early enough to search for its traces afterwards.
- *
- * @param limitMs the time for both, in milliseconds
- * @returns the time for the wait, in milliseconds
  */
 export function resultWaitMs(limitMs: number): number {
   return Math.max(1, Math.ceil(limitMs - Math.min(FINAL_LOOKUPS_MS, limitMs / 2)));
@@ -120,9 +117,6 @@ type HashRecords =
  * Searches for traces of a transaction whose result did not arrive: records, by its hash and by the identifiers that
  * are derived from its signature; the number of transactions of its key that are tied to its block; and whether that
  * block is too old.
- *
- * @param services the node's services @param sent the known facts about the transaction
- * @returns the traces, and what they prove. A failed search is reported as such
  */
 export async function findTraces(services: TraceServices, sent: Sent): Promise<Traces> {
   const { core } = services;
@@ -212,11 +206,6 @@ const [EVIDENCE_POLL_MS, MAX_EVIDENCE_POLL_MS] = [1000, 10_000];
  * Searches for traces of a transaction. Where there are none, finds whether it was certainly not executed and can no
  * longer be: the network does not accept it any more, and a data node that has all blocks that could contain it has none
  * of the records that it would have left. Blocks until then are waited for.
- *
- * @param services the node's services @param sent the known facts about the transaction
- * @param patience ends the wait for blocks; without it, there is one search
- * @param seenIn the block that contains it; `undefined` if no block is known to, so that the network must not accept it any more
- * @returns `absent` if it is certain that it was not and will not be executed; otherwise its traces
  */
 export async function findEvidence(
   services: TraceServices,
@@ -271,9 +260,6 @@ async function absenceOf(
 /**
  * Returns whether records that are read from now on are those of all blocks up to one, whichever data node they come from.
  *
- * @param services the node's services
- * @param last the block
- * @returns whether they are
  * @throws the errors of the calls, and {@link ConnectionError} if the data node lags its core
  */
 export async function hasAllRecords(services: TraceServices, last: bigint): Promise<boolean> {
@@ -448,13 +434,7 @@ function doubtOf(sent: Sent, states: ReadonlyMap<CommandPart, RecordState>, reco
   return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, for example with another proof of work, may have created it; check this before you resend the command`;
 }
 
-/**
- * Reads whether the network accepted a stop order of a transaction that was executed.
- *
- * @param services the node's services @param sent the transaction that submitted it
- * @param part the part of the command that creates it
- * @returns whether it was accepted, or why that could not be read
- */
+/** Reads whether the network accepted a stop order of a transaction that was executed. */
 export async function readStopOrder(services: TraceServices, sent: Sent, part: StopOrderPart): Promise<StopOrderState> {
   const options = lookOptions(services);
   const read = () => askStopOrder(services.data, sent, part, options).catch(undefinedIfNotFound);
@@ -484,12 +464,7 @@ async function askStopOrder(
   return state && { state, time: stopOrder?.createdAt ?? 0n };
 }
 
-/**
- * Reads the height of the node's last block.
- *
- * @param services the node's
- * @returns the height, or why it could not be read
- */
+/** Reads the height of the node's last block. */
 export async function readLastBlock(services: TraceServices): Promise<bigint | string> {
   try {
     return (await services.core.lastBlockHeight({}, lookOptions(services))).height;

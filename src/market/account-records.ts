@@ -46,13 +46,7 @@ export interface RecordRules<T> {
 export interface RecordSet<K extends RecordKind> {
   list(): AccountRecords[K][];
   get(key: string): AccountRecords[K] | undefined;
-  /**
-   * Replaces the records with those of a newer listing.
-   *
-   * @param listed the node's records, in the order in which the node lists them
-   * @param lastOf returns the last known version of a record that is no longer listed
-   * @returns each change once; undefined if a listed record is older than the known one: nothing was changed then
-   */
+  /** Replaces the records with those of a newer listing. */
   replace(
     listed: readonly AccountRecords[K][],
     lastOf: (record: AccountRecords[K]) => AccountRecords[K],
@@ -62,13 +56,7 @@ export interface RecordSet<K extends RecordKind> {
 /** The maximum number of records of a kind. */
 export const MAX_RECORDS = 100_000;
 
-/**
- * Creates an empty set of records.
- *
- * @param kind the kind of the records
- * @param rules what distinguishes them
- * @returns the set
- */
+/** Creates an empty set of records. */
 export function createRecordSet<K extends RecordKind>(kind: K, rules: RecordRules<AccountRecords[K]>): RecordSet<K> {
   type R = AccountRecords[K];
   let records: ReadonlyMap<string, R> = new Map();
@@ -101,8 +89,6 @@ export function createRecordSet<K extends RecordKind>(kind: K, rules: RecordRule
 /**
  * Collects the records of a listing.
  *
- * @param listed the records
- * @returns the records as an array
  * @throws {@link ProtocolError} if there are more than 100 000
  */
 export async function collectRecords<T>(listed: AsyncIterable<{ readonly node: T }>): Promise<T[]> {

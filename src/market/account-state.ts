@@ -54,14 +54,7 @@ export interface AccountView {
 /** What listings are compared with what is known: as new, perhaps without what events have shown, or older than they were before. */
 export type Listed = "current" | "behind" | "outdated";
 
-/**
- * Creates the account of a party: its records as the node lists them, and what its events have shown.
- *
- * @param calls how to call the node
- * @param partyId the party
- * @param options options of the listings
- * @returns the account, without records
- */
+/** Creates the account of a party: its records as the node lists them, and what its events have shown. */
 export function createAccountState(calls: LiveCalls, partyId: string, options: CallOptions) {
   const listings = createListings(calls, partyId, options);
   const sets = {
@@ -250,12 +243,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     /** The kinds whose listings may lack what events have shown. */
     awaited: awaited.kinds,
 
-    /**
-     * Lists records of these kinds.
-     *
-     * @param kinds the kinds
-     * @returns the worst of the listings
-     */
+    /** Lists records of these kinds. */
     async refresh(kinds: readonly RecordKind[]): Promise<Listed> {
       const lossesBefore = losses;
       const until = awaited.kinds().length > 0 ? await listings.time() : undefined;

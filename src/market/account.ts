@@ -80,12 +80,7 @@ const LISTING_INTERVAL_MS = 250;
 /** The number of outdated listings in a row after which the stream fails. */
 const MAX_OUTDATED = 10;
 
-/**
- * Creates the accounts of a node's parties.
- *
- * @param calls how to call the node
- * @returns the accounts
- */
+/** Creates the accounts of a node's parties. */
 export function createAccounts(calls: LiveCalls): Accounts {
   return {
     account(partyId, options = {}) {

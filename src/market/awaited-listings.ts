@@ -23,14 +23,7 @@ export interface AwaitedListings {
   changed(kind: RecordKind, block: bigint): void;
   /** The kinds whose latest listing may lack changes. */
   kinds(): RecordKind[];
-  /**
-   * Compares a listing with the events. What it has is no longer awaited.
-   *
-   * @param kind the kind of the records
-   * @param listed the listed records by their keys
-   * @param until the time of the data node's last begun block before the listing, in Unix nanoseconds; `undefined` if unknown
-   * @returns whether the listing is older than the events
-   */
+  /** Compares a listing with the events. What it has is no longer awaited. */
   isOlder<K extends RecordKind>(
     kind: K,
     listed: ReadonlyMap<string, AccountRecords[K]>,
@@ -47,11 +40,7 @@ interface Shown<T> {
 /** The maximum number of blocks whose times are stored. */
 const MAX_BLOCKS = 1000;
 
-/**
- * Creates the list of what events have shown and listings may lack.
- *
- * @returns the list, empty
- */
+/** Creates the list of what events have shown and listings may lack. */
 export function createAwaitedListings(): AwaitedListings {
   const times = new Map<bigint, bigint>();
   const records: { readonly [K in RecordKind]: Map<string, Shown<AccountRecords[K]>> } = {

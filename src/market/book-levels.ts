@@ -30,9 +30,6 @@ interface Entry {
 /**
  * Creates one side of a book.
  *
- * @param side the side; the best price is the highest one to buy, and the lowest one to sell
- * @param levels its levels, in any order
- * @returns the side
  * @throws {@link ProtocolError} if it has more than 100 000 levels, also later
  */
 export function createBookSide(side: "buy" | "sell", levels: readonly PriceLevel[]): BookSide {
@@ -85,22 +82,12 @@ export function createBookSide(side: "buy" | "sell", levels: readonly PriceLevel
   };
 }
 
-/**
- * Returns whether a level is possible in a book: its price is a whole number, and its volumes did not wrap around.
- *
- * @param level the level, as a node sent it
- * @returns whether it is possible
- */
+/** Returns whether a level is possible in a book: its price is a whole number, and its volumes did not wrap around. */
 export function isPossibleLevel({ price, volume, ammVolume, ammVolumeEstimated }: PriceLevel): boolean {
   return PRICE.test(price) && [volume, ammVolume, ammVolumeEstimated].every((each) => each <= MAX_VOLUME);
 }
 
-/**
- * Returns whether a level has volume of automated market makers (AMMs).
- *
- * @param level the level
- * @returns whether it has
- */
+/** Returns whether a level has volume of automated market makers (AMMs). */
 export function hasAmmVolume({ ammVolume, ammVolumeEstimated }: PriceLevel): boolean {
   return ammVolume > 0n || ammVolumeEstimated > 0n;
 }

@@ -53,12 +53,7 @@ const [FIRST_COMPARISON_MS, COMPARISON_MS] = [1000, 30_000];
 /** The number of unusable books in a row after which the stream fails. */
 const MAX_UNUSABLE = 10;
 
-/**
- * Creates the order books of a node.
- *
- * @param calls how to call the node
- * @returns the order books
- */
+/** Creates the order books of a node. */
 export function createBooks(calls: LiveCalls): Books {
   return {
     book(marketId, options = {}) {

@@ -151,12 +151,7 @@ const STOP_ORDER_FIELDS = {
   trigger: true,
 } as const;
 
-/**
- * Creates the functions that create commands from decimal numbers.
- *
- * @param units the market's units
- * @returns the functions
- */
+/** Creates the functions that create commands from decimal numbers. */
 export function createDecimalCommands({
   marketId,
   priceDecimals,

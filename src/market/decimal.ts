@@ -67,10 +67,6 @@ export function formatDecimal(units: bigint | string, decimals: number): string 
 /**
  * Converts units to a decimal number, as {@link formatDecimal} does.
  *
- * @param field the name of the number, for errors
- * @param units the number in units
- * @param decimals the number of decimal places
- * @returns the number
  * @throws {@link RequestError} if the units are not a whole number
  */
 export function formatField(field: string, units: unknown, decimals: number): string {
@@ -88,10 +84,6 @@ export function formatField(field: string, units: unknown, decimals: number): st
 /**
  * Converts a decimal number to units, as {@link parseDecimal} does.
  *
- * @param text the number
- * @param decimals the number of decimal places
- * @param rules the other rules
- * @returns the number in units
  * @throws {@link RequestError} if the number violates a rule
  */
 export function parseByRules(text: string, decimals: number, rules: DecimalRules): bigint {

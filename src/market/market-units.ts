@@ -124,13 +124,7 @@ export interface Units {
 /** The methods of a node that return a market and its assets. */
 type MarketService = Pick<ConnectClient<typeof TradingDataService>, "getAsset" | "getMarket">;
 
-/**
- * Creates the function that loads the units of a market.
- *
- * @param service creates clients whose methods throw the library's errors
- * @param failing adds the name of the call to an error about a response
- * @returns the function
- */
+/** Creates the function that loads the units of a market. */
 export function createUnits(
   service: <S extends DescService>(service: S) => ConnectClient<S>,
   failing: CallErrorMapper,

@@ -43,20 +43,11 @@ export interface OrderBook {
   /** Returns the book; undefined before it was loaded. */
   view(): BookView | undefined;
   readonly sequenceNumber: bigint;
-  /**
-   * Applies an update.
-   *
-   * @returns whether the node's complete book is needed
-   */
+  /** Applies an update. */
   update(update: MarketDepthUpdate): boolean;
   /** Reports that the connection of the updates was lost. */
   connectionLost(): void;
-  /**
-   * Replaces the book with the node's, and applies the updates that arrived since.
-   *
-   * @param loaded the node's book
-   * @param knownBefore the number of the book when the call was made
-   */
+  /** Replaces the book with the node's, and applies the updates that arrived since. */
   load(loaded: GetLatestMarketDepthResponse, knownBefore: bigint): LoadResult;
 }
 
@@ -77,9 +68,6 @@ type Applied =
  * `previousSequenceNumber` up to the state `sequenceNumber`, as they are at the end of the block;
  * `GetLatestMarketDepth` may answer with a state between the two (v0.78.0, `publishChanges` and `GetMarketDepth` in
  * datanode/service/market_depth.go). So an update continues any state from `previousSequenceNumber` on.
- *
- * @param onGap called at each gap
- * @returns the book, not loaded
  */
 export function createOrderBook(onGap: (gap: BookGap) => void): OrderBook {
   let phase: "loading" | "live" | "reloading" = "loading";

@@ -4,10 +4,6 @@ import { type RetryWaits, retryDelayMs, wait } from "../signal/wait.js";
 /**
  * Calls a node until it responds, with the retries of a stream that reconnects.
  *
- * @param call makes the call
- * @param retry the waits between attempts
- * @param signal ends the attempts
- * @returns the answer
  * @throws the error of a call that another attempt cannot fix, and {@link CanceledError} if the signal is aborted
  */
 export async function untilAnswered<T>(call: () => Promise<T>, retry: RetryWaits, signal: AbortSignal): Promise<T> {

@@ -58,11 +58,6 @@ const RULE = 6;
 /**
  * Finds an object that does not belong to a trusted role. The owner of a table, and anyone who can create a trigger on it, can run
  * code as the role that changes the table.
- *
- * @param query runs a statement with the search path `pg_catalog, pg_temp`
- * @param number the schema's oid
- * @param trusted the schema, the trusted roles, and the names to check
- * @returns the first object that belongs to another role, or the first rule; `undefined` if there is none
  */
 export async function findUntrusted(
   query: QueryCatalog,

@@ -1,20 +1,12 @@
 import type { Socket, TcpNetConnectOpts } from "node:net";
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 
-/**
- * Returns the time of a monotonic clock, for durations and deadlines.
- *
- * @returns milliseconds since an arbitrary moment
- */
+/** Returns the time of a monotonic clock, for durations and deadlines. */
 export function monotonicMs(): number {
   return current.monotonicMs();
 }
 
-/**
- * Returns the system clock's time, for comparison with other machines and for display. It may be set back.
- *
- * @returns milliseconds since 1970
- */
+/** Returns the system clock's time, for comparison with other machines and for display. It may be set back. */
 export function unixMs(): number {
   return current.unixMs();
 }
@@ -25,11 +17,7 @@ export interface Moment {
   readonly unixMs: number;
 }
 
-/**
- * Returns the current moment.
- *
- * @returns the moment, for {@link passedMs}
- */
+/** Returns the current moment. */
 export function moment(): Moment {
   return { monotonicMs: monotonicMs(), unixMs: unixMs() };
 }
@@ -37,9 +25,6 @@ export function moment(): Moment {
 /**
  * Returns the time that has passed since a moment, including the time during which the machine was suspended and the monotonic
  * clock stopped. If the system clock was set forward in between, that time counts too.
- *
- * @param since the moment
- * @returns the time, in milliseconds
  */
 export function passedMs(since: Moment): number {
   return Math.max(monotonicMs() - since.monotonicMs, unixMs() - since.unixMs);
@@ -54,26 +39,12 @@ const LATE_MS = 100;
 /** The maximum blocked time that is not counted, in milliseconds, so that every wait ends. */
 const MAX_BLOCKED_MS = 300_000;
 
-/**
- * Calls a function once after a time.
- *
- * @param callback the function
- * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
- * @param options whether the timer keeps the process alive
- * @returns a function that stops the timer
- */
+/** Calls a function once after a time. */
 export function startTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   return current.startTimer(callback, ms, options);
 }
 
-/**
- * Calls a function at intervals.
- *
- * @param callback the function
- * @param ms the time between two calls, in milliseconds, up to {@link MAX_TIMER_MS}
- * @param options whether the timer keeps the process alive
- * @returns a function that stops the interval
- */
+/** Calls a function at intervals. */
 export function startInterval(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   return current.startInterval(callback, ms, options);
 }
@@ -81,11 +52,6 @@ export function startInterval(callback: () => void, ms: number, options?: TimerO
 /**
  * Calls a function once after a time during which the event loop was running. Up to five minutes in which it was blocked do
  * not count: Node runs timers first, so data that arrived meanwhile has not been read yet.
- *
- * @param callback the function
- * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
- * @param options whether the timer keeps the process alive
- * @returns a function that stops the timer
  */
 export function startAwakeTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   let stop: StopTimer;
@@ -110,20 +76,12 @@ export function startAwakeTimer(callback: () => void, ms: number, options?: Time
   return () => stop();
 }
 
-/**
- * Calls a function after the event loop has handled pending events.
- *
- * @param callback the function
- */
+/** Calls a function after the event loop has handled pending events. */
 export function startImmediate(callback: () => void): StopTimer {
   return current.startImmediate(callback);
 }
 
-/**
- * Waits until the event loop has handled pending events, such as timers and data from sockets.
- *
- * @returns a promise that resolves then
- */
+/** Waits until the event loop has handled pending events, such as timers and data from sockets. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => void current.startImmediate(resolve));
 }
@@ -131,9 +89,6 @@ export function yieldToEventLoop(): Promise<void> {
 /**
  * Returns a signal that is aborted after a time, with the `TimeoutError` of `AbortSignal.timeout`. It does not keep the
  * process alive.
- *
- * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
- * @returns the signal
  */
 export function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController();
@@ -142,41 +97,23 @@ export function timeoutSignal(ms: number): AbortSignal {
   return controller.signal;
 }
 
-/**
- * Returns a random number, for delays and choices. It may be predictable.
- *
- * @returns a number from 0 (inclusive) to 1 (exclusive)
- */
+/** Returns a random number, for delays and choices. It may be predictable. */
 export function randomFraction(): number {
   return current.randomFraction();
 }
 
-/**
- * Fills an array with unpredictable random bytes.
- *
- * @param bytes the array
- * @returns the same array
- */
+/** Fills an array with unpredictable random bytes. */
 export function fillRandom<T extends Uint8Array>(bytes: T): T {
   current.fillRandom(bytes);
   return bytes;
 }
 
-/**
- * Returns unpredictable random bytes.
- *
- * @param size the number of bytes
- * @returns the bytes
- */
+/** Returns unpredictable random bytes. */
 export function randomBytes(size: number): Buffer {
   return fillRandom(Buffer.alloc(size));
 }
 
-/**
- * Returns a random UUID (version 4 of RFC 9562).
- *
- * @returns its text, in lower case
- */
+/** Returns a random UUID (version 4 of RFC 9562). */
 export function randomUUID(): string {
   const bytes = randomBytes(16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
@@ -187,9 +124,6 @@ export function randomUUID(): string {
 /**
  * Starts to open a connection. All transports except `grpc-js` connect here. TLS verifies the server's certificate, even with
  * `NODE_TLS_REJECT_UNAUTHORIZED=0`, unless the options say otherwise.
- *
- * @param options the server, and the TLS options if it uses TLS
- * @returns the socket, as Node's `net.connect` and `tls.connect` return it
  */
 export function connect(options: ConnectionOptions): Socket {
   const { tls } = options;
@@ -267,12 +201,7 @@ export const nodeRuntime: Runtime = {
 /** The runtime that all functions of this module use. */
 export let current: Runtime = nodeRuntime;
 
-/**
- * Replaces the runtime of the whole process. Timers that were started before keep running in their own runtime.
- *
- * @param runtime replaces the current runtime
- * @returns a disposable that restores the previous runtime; dispose replacements in reverse order
- */
+/** Replaces the runtime of the whole process. Timers that were started before keep running in their own runtime. */
 export function replaceRuntime(runtime: Runtime): Disposable {
   const before = current;
   current = runtime;

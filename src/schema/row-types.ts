@@ -95,8 +95,6 @@ export function rowInterface(schema: TableSchema): string {
 /**
  * Returns the declarations of typed rows that `TypedRow` is made of. Columns that not every schema version has are
  * optional.
- *
- * @returns the source of a module
  */
 export function rowDeclarations(): string {
   const interfaces = tableNames.map((table) => {

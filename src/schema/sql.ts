@@ -209,14 +209,7 @@ function isRequired({ nullable, since }: TableColumn, { addedNullable = false }:
   return !nullable && !(addedNullable && since > FIRST_SCHEMA_VERSION);
 }
 
-/**
- * Returns the SQL type of a column.
- *
- * @param column the column
- * @param dialect the database
- * @param options the schema of the types, and whether the column may be NULL
- * @returns the type
- */
+/** Returns the SQL type of a column. */
 export function columnType(column: TableColumn, dialect: SqlDialect, options: SqlOptions): string {
   if (dialect !== "clickhouse") {
     const type = column.values === undefined ? TYPES[dialect][column.type] : column.type;
@@ -230,12 +223,6 @@ export function columnType(column: TableColumn, dialect: SqlDialect, options: Sq
 /**
  * Returns the statement that creates a view of a table, or replaces it, in which codes are replaced by the names that the
  * interface has for them: `1` in `trades.aggressor` is `SIDE_BUY`. A number without a name stays as text.
- *
- * @param schema the table
- * @param columns the names of the view's columns, in order, quoted if necessary; unknown columns are copied unchanged
- * @param dialect the database
- * @param before prefix of the view's and the table's name, such as `public.`; empty by default
- * @returns the statement, without a semicolon; the view has the table's name with the suffix `_named`
  *
  * @example
  * const schema = tableSchema("trades", 116);

@@ -15,22 +15,12 @@ const numbers = new Map<string, Table>(
 /** The names of all export tables, in the order of their enum numbers. */
 export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
 
-/**
- * Returns whether a text is the name of an export table.
- *
- * @param name such as `trades`
- * @returns whether it is one of `tableNames`
- */
+/** Returns whether a text is the name of an export table. */
 export function isTableName(name: string): name is TableName {
   return numbers.has(name);
 }
 
-/**
- * Returns the name of an export table.
- *
- * @param table the enum number
- * @returns the name; `undefined` for `TABLE_UNSPECIFIED` and for unknown numbers
- */
+/** Returns the name of an export table. */
 export function tableName(table: Table): TableName | undefined {
   return tableNames.find((name) => numbers.get(name) === table);
 }
@@ -38,8 +28,6 @@ export function tableName(table: Table): TableName | undefined {
 /**
  * Parses a table.
  *
- * @param table its enum number, its enum name (`TABLE_TRADES`) or its name in archives (`trades`)
- * @returns the name in archives
  * @throws {@link RequestError} if the table does not exist; the error names the nearest one
  */
 export function readTable(table: Table | string): TableName {

@@ -132,8 +132,6 @@ export function tableSchema(table: TableName, version: number | bigint): TableSc
  * Lists the columns that a table has or had in any version of the database schema. A column name has the same type in
  * all versions.
  *
- * @param table such as `trades`
- * @returns the columns in order, renamed ones by each of their names
  * @throws {@link RequestError} if the table does not exist
  */
 export function columnsEver(table: TableName): TableColumn[] {
@@ -160,7 +158,6 @@ export function schemaVersions(table: TableName): number[] {
 /**
  * Validates the description of a table.
  *
- * @param schema a result of {@link tableSchema}
  * @throws {@link RequestError} if it is invalid
  */
 export function requireSchema(schema: Partial<TableSchema> | undefined): void {

@@ -67,13 +67,7 @@ const EXPECTED: { readonly [type in ScalarType]: string } = {
   jsonb: "JSON",
 };
 
-/**
- * Returns the function that parses the values of a column. The column is resolved once per file.
- *
- * @param column a column of the table
- * @param onUnknown called with each enum value or code without a known name, which stays unchanged
- * @returns the function
- */
+/** Returns the function that parses the values of a column. The column is resolved once per file. */
 export function valueReader(column: TableColumn, onUnknown: (text: string) => void): ReadValue {
   if (column.values !== undefined) {
     const known = new Set(column.values);
@@ -102,12 +96,7 @@ export function valueReader(column: TableColumn, onUnknown: (text: string) => vo
   };
 }
 
-/**
- * Describes the values of a column, for errors.
- *
- * @param column a column of the table
- * @returns a noun phrase, such as `a whole number of 16 bits`
- */
+/** Describes the values of a column, for errors. */
 export function expectedValue(column: TableColumn): string {
   return column.values === undefined ? EXPECTED[column.type] : "the name of an enum value";
 }

@@ -1,11 +1,6 @@
 /** Items that are added and removed often, such as the active calls. */
 export interface ActiveSet<T> {
-  /**
-   * Adds an item.
-   *
-   * @param item the item
-   * @returns a function that removes the item; later calls do nothing
-   */
+  /** Adds an item. */
   add(item: T): () => void;
   /** Returns the items, in any order. */
   list(): T[];
@@ -17,8 +12,6 @@ export interface ActiveSet<T> {
  * A `Set` takes far more memory: when V8 replaces the table of a `Set`, the old table refers to the new one, so that all
  * items that were ever added stay in memory until the next major garbage collection. With 1000 of 2 million items active at
  * a time, the heap of Node 20 peaks at 312 MB with a `Set`, and at 16 MB with this (the bench group `memory` depends on it).
- *
- * @returns the collection
  *
  * @example
  * const remove = activeCalls.add(call);
@@ -44,15 +37,7 @@ export function createActiveSet<T>(): ActiveSet<T> {
   };
 }
 
-/**
- * Sets an entry of a map, and removes the oldest entry if the map exceeds its limit.
- *
- * @param map the map
- * @param key the entry's key; an existing key keeps its position
- * @param value the entry's value
- * @param max the maximum number of entries
- * @returns the key that was removed; `undefined` if none was
- */
+/** Sets an entry of a map, and removes the oldest entry if the map exceeds its limit. */
 export function setBounded<K, V>(map: Map<K, V>, key: K, value: V, max: number): K | undefined {
   map.set(key, value);
   const [oldest] = map.keys();

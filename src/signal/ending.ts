@@ -12,11 +12,6 @@ export interface Ending {
 /**
  * Runs a task that ends when a time limit passes, or when one of several signals is aborted.
  *
- * @param timeoutMs the total time limit, in milliseconds
- * @param signals end it earlier
- * @param act runs the task; it must end when its signal is aborted
- * @returns what `act` returns
- *
  * @example
  * await withEnding(10_000, [signal, abort.signal], ({ signal: ending }) => client.status({ signal: ending }));
  */

@@ -8,8 +8,6 @@ export interface Flag {
 /**
  * Creates a flag that is not raised. Raising it several times before it is lowered has the effect of one.
  *
- * @returns the flag
- *
  * @example
  * const changed = createFlag();
  * changed.raise();

@@ -7,10 +7,6 @@ export interface Turns {
   /**
    * Runs a task when it is its turn. A task that takes long goes on, and another one takes its turn.
    *
-   * @param key the line
-   * @param signal ends the wait
-   * @param task the task, which is called at once if there is space
-   * @returns the result of the task
    * @throws {@link CanceledError} if the signal is aborted before the turn, and what the task throws
    */
   run<T>(key: string, signal: AbortSignal, task: () => Promise<T>): Promise<T>;
@@ -22,13 +18,7 @@ interface Line {
   readonly waiting: Set<() => void>;
 }
 
-/**
- * Creates lines in which no task waits.
- *
- * @param max how many tasks of a line have a turn at a time
- * @param maxMs how long a turn lasts at most, in milliseconds
- * @returns the lines
- */
+/** Creates lines in which no task waits. */
 export function createTurns(max: number, maxMs: number): Turns {
   const lines = new Map<string, Line>();
 

@@ -8,9 +8,6 @@ const [MIN_BACKOFF_MS, MAX_BACKOFF_MS] = [500, 30_000];
 /**
  * Returns the backoff before the next attempt. It doubles with each failure, minus a random jitter of up to a half, so that
  * processes that failed together do not retry together.
- *
- * @param failures the number of consecutive failures, at least 1
- * @returns the backoff, in milliseconds
  */
 export function backoffMs(failures: number): number {
   return Math.round(Math.min(MIN_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS) * (0.5 + randomFraction() / 2));
@@ -22,13 +19,7 @@ export interface RetryWaits {
   readonly maxMs: number;
 }
 
-/**
- * Returns the delay before a call is retried: a random part of a time that doubles with each attempt.
- *
- * @param attempt the number of attempts so far, at least 1
- * @param delays the first delay and the maximum
- * @returns the delay, in milliseconds
- */
+/** Returns the delay before a call is retried: a random part of a time that doubles with each attempt. */
 export function retryDelayMs(attempt: number, { baseMs, maxMs }: RetryWaits): number {
   return randomFraction() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
 }
@@ -36,9 +27,6 @@ export function retryDelayMs(attempt: number, { baseMs, maxMs }: RetryWaits): nu
 /**
  * Waits for a time, or until a signal is aborted.
  *
- * @param ms the time, in milliseconds; longer times than timers support are reduced to their maximum
- * @param signal ends the wait immediately
- * @param onStart receives a function that ends the wait early, as if the time had passed
  * @throws {@link CanceledError} if the signal is aborted
  */
 export async function wait(
@@ -60,13 +48,7 @@ export async function wait(
   throwIfAborted(signal);
 }
 
-/**
- * Waits for a promise, but not longer than a time.
- *
- * @param promise the promise; its work continues after the time limit
- * @param ms the time, in milliseconds; `undefined` means no limit
- * @returns the promise's value; `undefined` if the time limit passes first
- */
+/** Waits for a promise, but not longer than a time. */
 export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Promise<T | undefined> {
   if (ms === undefined) {
     return promise;
@@ -81,7 +63,6 @@ export async function atMost<T>(promise: Promise<T>, ms: number | undefined): Pr
 /**
  * Throws if a signal is aborted.
  *
- * @param signal the signal
  * @throws {@link CanceledError} if the signal is aborted
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {

@@ -35,12 +35,7 @@ export type ErrorJson = v.InferOutput<typeof errorSchema>;
 
 const limited = (value: string) => truncate(value, MAX_TEXT);
 
-/**
- * Converts an error to JSON. The cause is omitted, and so are properties that no error of the library has.
- *
- * @param reason anything that was thrown
- * @returns the JSON, of limited size
- */
+/** Converts an error to JSON. The cause is omitted, and so are properties that no error of the library has. */
 export function errorToJson(reason: unknown): ErrorJson {
   if (!(reason instanceof TradewireError)) {
     return {
@@ -71,12 +66,7 @@ function policyFields({ rule, limit, value, command }: PolicyError): NonNullable
   return command === undefined ? fields : { ...fields, command: limited(command) };
 }
 
-/**
- * Creates the error that a signer process has sent.
- *
- * @param json the checked JSON
- * @returns an error of the same class, or of the closest one
- */
+/** Creates the error that a signer process has sent. */
 export function errorFromJson(json: ErrorJson): TradewireError {
   const { name, code, headline, advice, errorCode, problems, policy } = json;
   if (name === "CommandError" && problems !== undefined) {

@@ -19,10 +19,6 @@ const REPORT_MS = 15_000;
 /**
  * Opens the connection to a signer process.
  *
- * @param path path of its socket
- * @param timeout maximum time for each response, in milliseconds
- * @param signal ends the first connection
- * @returns the signer
  * @throws the errors of {@link connectSigner}
  */
 export async function openRemoteSigner(

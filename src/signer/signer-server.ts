@@ -39,8 +39,6 @@ const MAX_SHARES = 10_000;
 /**
  * Opens the sockets of a signer.
  *
- * @param options checked options
- * @returns the running server
  * @throws the errors of {@link serveSigner}
  */
 export async function openSignerServer(options: ServeSignerOptions): Promise<SignerServer> {

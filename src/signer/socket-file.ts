@@ -27,9 +27,6 @@ const ADVICE = {
  * Lets a server listen on a Unix socket that only the user can connect to: the socket has mode 0600, and nobody else can
  * write to its folder. The socket of a process that has ended is replaced.
  *
- * @param server the server
- * @param path path of the socket; the folder must exist
- * @returns a disposable that removes the socket
  * @throws {@link RequestError} if the path is too long, or on Windows
  * @throws {@link FileError} if others can write to the folder, the path is another kind of file, or the folder cannot be
  *   written to
@@ -101,7 +98,6 @@ async function requirePrivateFolder(socket: string): Promise<void> {
 /**
  * Rejects a socket of a signer that others could have created.
  *
- * @param path path of the socket
  * @throws {@link FileError} if another user owns it, or can replace it
  */
 export function requireOwnSocket(path: string): void {

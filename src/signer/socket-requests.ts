@@ -42,11 +42,6 @@ export interface SocketRequests {
   /**
    * Sends a request and checks its response.
    *
-   * @param url the path, such as `/v1/sign`
-   * @param body the body as JSON; `undefined` for a GET
-   * @param schema the schema of the response
-   * @param limits the time limit, and a signal
-   * @returns the response
    * @throws {@link ConnectionError} if no signer listens, the connection ends before the response, or the time limit
    *   passes
    * @throws {@link CanceledError} if the signal was aborted
@@ -83,12 +78,7 @@ interface Failure {
   readonly isReused: boolean;
 }
 
-/**
- * Creates a client that sends requests over a Unix socket.
- *
- * @param path path of the socket
- * @returns the sender
- */
+/** Creates a client that sends requests over a Unix socket. */
 export function createSocketRequests(path: string): SocketRequests {
   const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: MAX_SOCKETS, timeout: IDLE_MS });
   const closing = new AbortController();

@@ -25,13 +25,7 @@ export interface Availability {
   readonly state: AvailabilityState;
   /** Records that it has answered. */
   recordSuccess(): void;
-  /**
-   * Records a failure.
-   *
-   * @param error the failure
-   * @param isUnreachable whether it did not answer at all
-   * @returns whole milliseconds until the next attempt
-   */
+  /** Records a failure. */
   recordFailure(error: TradewireError, isUnreachable: boolean): number;
 }
 
@@ -43,12 +37,7 @@ export interface RetryContext {
   readonly signal: AbortSignal;
 }
 
-/**
- * Creates the record of one node or sink, which is available at first.
- *
- * @param retryForMs how long to retry while it is unreachable, in milliseconds; the last attempt is made when this time ends
- * @returns the record
- */
+/** Creates the record of one node or sink, which is available at first. */
 export function createAvailability(retryForMs: number): Availability {
   let state: AvailabilityState = { kind: "available" };
   return {
@@ -82,9 +71,6 @@ export function createAvailability(retryForMs: number): Availability {
 /**
  * Records that something is unreachable, reports the wait, and waits until the next attempt is due.
  *
- * @param availability the record of the node or sink
- * @param error the failure
- * @param retryContext where the wait is reported, and what cancels it
  * @throws `error` if it has been unreachable for too long; {@link CanceledError}
  */
 export async function waitAfterFailure(
@@ -104,10 +90,6 @@ export async function waitAfterFailure(
  * Runs an action that is not specific to a unit, such as reading the history, and retries it while a node or the sink is
  * unreachable.
  *
- * @param action the action
- * @param retryContext how long it is retried, where waits are reported, and what cancels them
- * @param mayRetry whether an error is worth a retry; by default, those whose reaction has `repeat`
- * @returns the result of the action
  * @throws the last error of the action once `retryForMs` have passed, and other errors immediately;
  *   {@link CanceledError}
  */

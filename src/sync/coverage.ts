@@ -25,12 +25,6 @@ export type LedgerMatch =
 /**
  * Walks through the ledger of a table and the segments of a node in parallel. Memory does not grow with the ledger.
  *
- * @param entries the ledger of a table, in block order
- * @param segments the node's segments, oldest first, without gaps
- * @param range only segments within it can be missing
- * @param options `replaceFrom`: from this block on, entries that diverge from the history or end after it are foreign; `from`: the
- *   first block that the table was asked for from, by default that of its first entry
- * @returns each entry, each missing segment and each gap, those of a kind in block order
  * @throws {@link SinkError} if entries overlap or are out of order; errors of `entries` unchanged
  */
 export async function* matchLedger(
@@ -83,11 +77,6 @@ export async function* matchLedger(
 
 /**
  * Returns the parts of some blocks that lie within a range, and before the first or after the last of a node's segments.
- *
- * @param blocks the blocks, which may be none
- * @param segments the node's segments, oldest first, without gaps
- * @param range the range
- * @returns at most two parts; all of the blocks within the range if there are no segments
  */
 export function blocksBeyond(blocks: BlockRange, segments: readonly Segment[], range: BlockRange): BlockRange[] {
   const [first, last] = [segments[0], segments.at(-1)];
@@ -106,23 +95,13 @@ export function blocksBeyond(blocks: BlockRange, segments: readonly Segment[], r
 /** The maximum number of gaps that are listed. */
 const MAX_GAPS = 1000;
 
-/**
- * Sorts gaps of several tables by blocks, and limits their number.
- *
- * @param gaps the gaps, those of a block in the order of the tables
- * @returns the oldest
- */
+/** Sorts gaps of several tables by blocks, and limits their number. */
 export function oldestGaps(gaps: readonly TableRange[]): readonly TableRange[] {
   // Sorting is stable, so that tables keep their order.
   return [...gaps].sort((a, b) => compare(a.fromBlock, b.fromBlock)).slice(0, MAX_GAPS);
 }
 
-/**
- * Returns the tables that syncs were asked for: those that the sink remembers, and those with units.
- *
- * @param sink the sink, opened
- * @returns the first block of each table, in the order of the tables
- */
+/** Returns the tables that syncs were asked for: those that the sink remembers, and those with units. */
 export async function askedTables(sink: Pick<Sink, "entries" | "asked">): Promise<ReadonlyMap<TableName, bigint>> {
   const asked = (await sink.asked?.()) ?? new Map<TableName, bigint>();
   const found = new Map<TableName, bigint>();
@@ -150,10 +129,6 @@ function max(a: bigint, b: bigint): bigint {
 /**
  * Returns the relation of a ledger entry to a node's history. If the node has dropped an entry's first segments, the remaining
  * ones decide.
- *
- * @param entry the entry
- * @param segments the node's segments, oldest first, without gaps
- * @returns the relation; `after` if there are no segments
  */
 function relationOf(entry: LedgerEntry, segments: readonly Segment[]): EntryRelation {
   const [first, last] = [segments[0], segments.at(-1)];
@@ -174,13 +149,7 @@ function relationOf(entry: LedgerEntry, segments: readonly Segment[]): EntryRela
   return begins && segmentEndingAt(segments, entry.toBlock)?.id === entry.segmentId ? "matching" : "diverged";
 }
 
-/**
- * Describes where a ledger entry diverges from a history.
- *
- * @param entry the entry
- * @param segments the node's segments
- * @returns the entry, with the node's segment that ends with the same block, if there is one
- */
+/** Describes where a ledger entry diverges from a history. */
 export function divergenceAt(entry: LedgerEntry, segments: readonly Segment[]): Divergence {
   const segment = segmentEndingAt(segments, entry.toBlock);
   return { entry, ...(segment && { segment }) };
@@ -335,9 +304,6 @@ interface CompletePrefix {
  * Returns a function that compares a sink with a history that only grows. Blocks that were complete in all tables are compared
  * again only once an hour, or when the history begins earlier (because a node with older segments has recovered), or when the
  * sink has another identity (for example after a reconnect). Later blocks are compared in each call.
- *
- * @param sink the sink, opened
- * @returns the function. All queries must have the same tables and range, and each history must continue the previous one
  */
 export function createIncrementalComparison(
   sink: Pick<Sink, "entries" | "identity" | "compareCoverage">,
@@ -424,12 +390,6 @@ function sum(before: TableSummary | undefined, now: TableSummary): TableSummary 
 /**
  * Lists missing segments that some node has, in case all listed ones belong to unreachable nodes: only the oldest are
  * listed, and there may be more than the limit.
- *
- * @param sink the sink, opened
- * @param query the query, with the merged history of the nodes
- * @param found the result of the query
- * @returns the result; in that case, with the missing segments from the first block that a node has, followed by the
- *   oldest that none has
  */
 export async function includeAvailable(
   sink: Pick<Sink, "entries" | "compareCoverage">,
@@ -449,12 +409,6 @@ export async function includeAvailable(
 /**
  * Finds the blocks of gaps that a node has which ends before the others begin. Its segments cannot be compared with theirs, but they
  * belong to the same history if they continue the unit before the gap.
- *
- * @param sink the sink, opened
- * @param gaps the blocks that the tables lack and that are not in the segments of the history
- * @param history the merged history of the nodes
- * @param range the blocks within which segments can be missing
- * @returns the missing segments, and the gaps that remain
  */
 export async function fillGaps(
   sink: Pick<Sink, "entries">,
@@ -501,14 +455,7 @@ function keyOf({ table, fromBlock }: Pick<TableRange, "table" | "fromBlock">): s
   return `${table} ${fromBlock}`;
 }
 
-/**
- * Does the same as {@link fillGaps} with a comparison: the segments of such nodes are missing, and no gaps.
- *
- * @param sink the sink, opened
- * @param query the query, with the merged history of the nodes
- * @param found the result of the query
- * @returns the result; with all missing segments of these nodes, whatever the limit
- */
+/** Does the same as {@link fillGaps} with a comparison: the segments of such nodes are missing, and no gaps. */
 export async function includeEarlier<T extends Pick<CoverageComparison, "tables" | "missing" | "gaps">>(
   sink: Pick<Sink, "entries">,
   { history, range }: { readonly history: Pick<MergedHistory, "earlier">; readonly range: BlockRange },

@@ -20,13 +20,7 @@ export class DivergenceError extends TradewireError {
 /** Maximum number of characters of a segment's identifier in an error. */
 const MAX_ID = 100;
 
-/**
- * Creates the error of a sink whose history diverges from the node's.
- *
- * @param sinkName the name of the sink
- * @param divergence the place
- * @returns the error, which names both sides
- */
+/** Creates the error of a sink whose history diverges from the node's. */
 export function divergenceError(sinkName: string, divergence: Divergence): DivergenceError {
   const { entry, segment } = divergence;
   const { table, fromBlock, toBlock, segmentId, previousSegmentId } = entry;
@@ -43,13 +37,7 @@ export function divergenceError(sinkName: string, divergence: Divergence): Diver
   );
 }
 
-/**
- * Creates the error of a node whose history has changed.
- *
- * @param node the name of the node
- * @param how a description of the change
- * @returns the error
- */
+/** Creates the error of a node whose history has changed. */
 export function historyChangedError(node: string, how: string): DivergenceError {
   return new DivergenceError(
     `the history of ${node} changed: ${how}`,
@@ -57,14 +45,7 @@ export function historyChangedError(node: string, how: string): DivergenceError 
   );
 }
 
-/**
- * Creates the error of a node that has another segment at the end of a queued unit.
- *
- * @param node the name of the node
- * @param unit the unit, as planned
- * @param segment the node's segment
- * @returns the error, which names both sides
- */
+/** Creates the error of a node that has another segment at the end of a queued unit. */
 export function unitDivergenceError(node: string, unit: Unit, segment: Segment): DivergenceError {
   const { table, fromBlock, toBlock, segmentId, previousSegmentId } = unit;
   const planned = `the queue has blocks ${fromBlock} to ${toBlock} of ${table} from segment ${shown(segmentId)} after ${shown(previousSegmentId)}`;
@@ -74,14 +55,7 @@ export function unitDivergenceError(node: string, unit: Unit, segment: Segment):
   );
 }
 
-/**
- * Creates the error of a sink into which another history is loaded.
- *
- * @param sinkName the name of the sink
- * @param mark a segment of that history
- * @param segments the node's segments
- * @returns the error, which names both sides
- */
+/** Creates the error of a sink into which another history is loaded. */
 export function historyMarkedError(sinkName: string, mark: HistoryMark, segments: readonly Segment[]): DivergenceError {
   const segment = segments[firstEndingAt(segments, mark.toBlock)];
   const node = segment === undefined ? "no segment there" : segmentText(segment);
@@ -95,9 +69,6 @@ export function historyMarkedError(sinkName: string, mark: HistoryMark, segments
 /**
  * Checks that a sink holds the node's chain, or is empty.
  *
- * @param sinkName the name of the sink
- * @param held the chain that it holds, if any
- * @param chainId the node's chain; empty if the node has no history yet
  * @throws {@link RequestError} naming both
  */
 export function assertSameChain(sinkName: string, held: string | undefined, chainId: string): void {

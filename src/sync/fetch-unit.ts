@@ -23,12 +23,6 @@ export interface FetchOptions {
  * version. The content ends without an error only after the whole archive and the node's status were checked. Closing the content
  * early cancels the call immediately.
  *
- * @param client calls the node
- * @param unit the unit
- * @param options the signal, which the caller aborts if it does not read the content, and a callback for progress
- * @returns a function that fetches the unit with a new call to the node. It and the content throw {@link ProtocolError} if the
- * response is not the unit, and the errors of `exportNetworkHistory`
- *
  * @example
  * const csv = await fetchUnit(client, unit, { signal })();
  * await pipeline(csv.content, createWriteStream("unit.csv"));

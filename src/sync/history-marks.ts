@@ -8,9 +8,6 @@ import { segmentEndingAt } from "./unit.js";
  * Marks in a sink the history that is loaded into it, so that of two syncs with different histories, which both found an empty sink,
  * only one loads units.
  *
- * @param sink the sink, opened and compared with the history
- * @param history the history
- * @param options the range that is loaded, and the block from which another history is replaced
  * @throws `DivergenceError` if another history is marked; nothing was changed then
  */
 export async function markHistory(

@@ -23,11 +23,6 @@ const THE_NODE = "the node";
  *
  * An unreachable node is ignored while another one answers. It gets no units until it has answered.
  *
- * @param clients the nodes' clients, at least one
- * @param signal cancels the calls
- * @param known the history that was read before, which the nodes must continue
- * @returns the history, which node has which part of it, the unreachable nodes, and the lag of the others; without
- *   any segment, the chain is empty
  * @throws {@link ProtocolError} if a listing breaks a rule of {@link checkHistory}, or two nodes are of different
  *   chains or histories; it names both
  * @throws {@link DivergenceError} if the history is not a continuation of `known`
@@ -78,12 +73,7 @@ export async function readHistory(
   }
 }
 
-/**
- * Reports the other results of reading the nodes' history.
- *
- * @param reading the unreachable nodes, and the lag of the others
- * @param report reports an event
- */
+/** Reports the other results of reading the nodes' history. */
 export function reportNodes(
   { unreachable, lags }: { readonly unreachable: readonly UnreachableNode[]; readonly lags: readonly NodeLag[] },
   report: ReportEvent,
@@ -96,14 +86,7 @@ export function reportNodes(
   }
 }
 
-/**
- * Returns the name of a node in events and errors.
- *
- * @param client the client of the node
- * @param index its index among the clients
- * @param count number of clients
- * @returns the client's name, or one derived from the index
- */
+/** Returns the name of a node in events and errors. */
 export function nodeName(client: SyncClient, index: number, count: number): string {
   return client.name ?? (count === 1 ? THE_NODE : `node ${index + 1}`);
 }
@@ -160,10 +143,6 @@ export interface MergedHistory extends NodeHistory {
  * nodes' newest segment, because a node may have to catch up; before their oldest one it is retained only while a node is
  * unreachable, because nodes drop old segments.
  *
- * @param listings the listings of the nodes that answered
- * @param unreachable the other nodes
- * @param known the history that was read before
- * @returns the history, and which node has which part of it
  * @throws {@link ProtocolError} if two nodes differ; it names both
  * @throws {@link DivergenceError} if the nodes differ from the known history
  */

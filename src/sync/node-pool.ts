@@ -20,9 +20,6 @@ export interface NodePool {
    * Selects the next node: of those that have the unit, the least busy one that is available. If all are unreachable,
    * it waits, and then lets one call at a time find out whether a node is back.
    *
-   * @param unit the unit
-   * @param avoid a node to select only if there is no other
-   * @returns the node, to be released with `release`; `undefined` if no node has the unit
    * @throws the error of the nodes once they have been unreachable for too long; {@link CanceledError} if the signal
    *   was aborted
    */
@@ -31,13 +28,7 @@ export interface NodePool {
   release(node: SyncNode): void;
   /** Records that the node has answered. */
   recordSuccess(node: SyncNode): void;
-  /**
-   * Records that a call failed, so that the node gets no calls for a while.
-   *
-   * @param node the node
-   * @param error the failure
-   * @param isUnreachable whether it did not answer at all
-   */
+  /** Records that a call failed, so that the node gets no calls for a while. */
   recordFailure(node: SyncNode, error: TradewireError, isUnreachable: boolean): void;
 }
 
@@ -60,13 +51,7 @@ interface PoolEntry extends SyncNode {
   lastTaken: number;
 }
 
-/**
- * Creates the pool of a sync's nodes.
- *
- * @param clients at least one
- * @param options how long unreachable nodes are retried, and which node has which unit
- * @returns the pool
- */
+/** Creates the pool of a sync's nodes. */
 export function createNodePool(
   clients: readonly SyncClient[],
   { retryForMs, report, signal, has }: NodePoolOptions,

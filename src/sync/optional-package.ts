@@ -5,11 +5,6 @@ import { lazily } from "../input/lazy.js";
 /**
  * Returns a function that loads an optional peer.
  *
- * @param load imports it
- * @param use what needs the package
- * @param name the package
- * @param install what `npm install` has to install; by default the package
- * @returns a function that loads it once
  * @throws {@link RequestError} from that function, if the package is not installed
  */
 export function optionalPackage<T>(
@@ -26,15 +21,7 @@ export function optionalPackage<T>(
     });
 }
 
-/**
- * Returns the error of an optional peer that cannot be loaded.
- *
- * @param use what needs the package
- * @param name the package
- * @param install what `npm install` has to install
- * @param cause the error of the import
- * @returns the error
- */
+/** Returns the error of an optional peer that cannot be loaded. */
 function missingPackage(use: string, name: string, install: string, cause: unknown): RequestError {
   return new RequestError(`${use} needs ${name}, which is not installed`, {
     advice: `Run: npm install ${install}`,

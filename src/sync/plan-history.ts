@@ -110,14 +110,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
   });
 }
 
-/**
- * Reads the ledger of a table. An empty sink has no entries.
- *
- * @param sink the sink, inspected
- * @param table the table
- * @param sinkChain the chain that it holds, if any
- * @returns the entries
- */
+/** Reads the ledger of a table. An empty sink has no entries. */
 export async function* readLedger(
   sink: Pick<Sink, "entries">,
   table: TableName,

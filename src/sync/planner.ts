@@ -92,9 +92,6 @@ const UNPLANNED: Plan = { kind: "pending", backlog: [], isFullyListed: false };
  * Compares the nodes' history with the sink repeatedly, and hands the missing units to a work source, until nothing is missing.
  * With `follow`, it continues with new segments until it throws.
  *
- * @param options the nodes, the sink, the tables and the range
- * @param openSource opens the sink, and returns where the units go; called once, after the first reading of the history
- * @returns the final state of the tables; `undefined` if the nodes have no history yet and are not followed
  * @throws {@link DivergenceError} if the histories diverge; errors of the nodes, of the sink and of the work source
  */
 export async function runPlanner(
@@ -166,13 +163,7 @@ export async function runPlanner(
   }
 }
 
-/**
- * Returns the first block that a sync of a history asks for.
- *
- * @param history the history
- * @param range the blocks to sync
- * @returns the first block of the first segment within the range; `undefined` if there is none
- */
+/** Returns the first block that a sync of a history asks for. */
 export function firstAskedBlock({ segments }: NodeHistory, { fromBlock, toBlock }: BlockRange): bigint | undefined {
   return segments.find((segment) => fromBlock <= segment.fromBlock && segment.toBlock <= toBlock)?.fromBlock;
 }

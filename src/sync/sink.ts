@@ -246,9 +246,6 @@ const METHODS = [
 /**
  * Runs an action with a sink, and closes the sink in any case. An error while closing does not hide an earlier one.
  *
- * @param sink the sink
- * @param use the action
- * @returns the result of `use`
  * @throws {@link RequestError} if it is not a sink; errors of `use`
  */
 export function withSink<T>(sink: Sink, use: () => Promise<T>): Promise<T> {

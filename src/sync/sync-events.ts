@@ -53,9 +53,6 @@ export type ReportEvent = (event: SyncEvent) => void;
 /**
  * Returns a function that passes events to hooks. An error of a hook becomes one warning of the process and changes
  * nothing.
- *
- * @param hooks the caller's hooks, if any
- * @returns reports an event
  */
 export function createReporter(hooks: SyncHooks | undefined): ReportEvent {
   // The hook is looked up each time, because it may be added or removed.

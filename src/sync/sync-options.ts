@@ -161,8 +161,6 @@ export interface ParsedSyncOptions {
 /**
  * Validates the options of a sync and fills in the defaults.
  *
- * @param options the options
- * @returns all of them except the sink
  * @throws {@link RequestError} if a name is unknown or a value is wrong
  */
 export function parseSyncOptions(options: SyncOptions): ParsedSyncOptions {
@@ -198,8 +196,6 @@ export function parseSyncOptions(options: SyncOptions): ParsedSyncOptions {
 /**
  * Validates a list of tables.
  *
- * @param tables the names; all tables by default
- * @returns the names without repetitions, in the same order
  * @throws {@link RequestError} if one is unknown, or there is none
  */
 export function parseTables(tables: readonly TableName[] | undefined): readonly TableName[] {
@@ -215,8 +211,6 @@ export function parseTables(tables: readonly TableName[] | undefined): readonly 
 /**
  * Validates a range of blocks.
  *
- * @param range its ends, both of which are optional
- * @returns the range, both ends inclusive
  * @throws {@link RequestError} if an end is not a block number, or the range is reversed
  */
 export function parseBlockRange(range: SyncOptions["range"] = {}): BlockRange {
@@ -232,8 +226,6 @@ export function parseBlockRange(range: SyncOptions["range"] = {}): BlockRange {
 /**
  * Validates the clients of a sync.
  *
- * @param clients one client, or several
- * @returns all of them
  * @throws {@link RequestError} if there is none
  */
 export function parseClients(clients: SyncClient | readonly SyncClient[]): readonly SyncClient[] {

@@ -214,11 +214,6 @@ function segmentsOf(failed: ReadonlyMap<string, FailedUnit>): (missing: MissingS
 /**
  * Loads units in order, several at a time.
  *
- * @param units each is loaded once
- * @param parallel how many are loaded at a time
- * @param load loads a unit
- * @param onOutcome called with each outcome
- * @param stop cancels the units in flight; called once `load` or `onOutcome` has thrown
  * @throws the first error of `load` and `onOutcome`, once nothing is in flight
  */
 async function loadInParallel(

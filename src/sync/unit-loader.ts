@@ -143,13 +143,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
 /** No node that answers has a unit now. A later attempt may succeed. */
 class UnitUnavailableError extends ConnectionError {}
 
-/**
- * Creates the error of a unit that no node has: no node that answers lists its segments.
- *
- * @param unit the unit
- * @param part its last segments, if nodes have only these
- * @returns the error
- */
+/** Creates the error of a unit that no node has: no node that answers lists its segments. */
 export function unitUnavailable({ table, fromBlock, toBlock, segmentId }: Unit, part?: Unit): TradewireError {
   if (part !== undefined) {
     return new UnitUnavailableError(
@@ -171,12 +165,7 @@ export function unitUnavailable({ table, fromBlock, toBlock, segmentId }: Unit, 
   );
 }
 
-/**
- * Returns whether a unit failed because no node has it.
- *
- * @param error its failure
- * @returns whether it was created by `unitUnavailable`
- */
+/** Returns whether a unit failed because no node has it. */
 export function isUnitUnavailable(error: TradewireError): boolean {
   return error instanceof UnitUnavailableError;
 }

@@ -79,13 +79,7 @@ export function unitsOf(
   return units;
 }
 
-/**
- * Returns whether a segment can follow another one in the same unit.
- *
- * @param before the last segment of the unit
- * @param after the next one
- * @returns whether it follows without a gap, names the segment before it, and has the same schema version
- */
+/** Returns whether a segment can follow another one in the same unit. */
 export function canJoin(before: Segment, after: Segment): boolean {
   return (
     after.fromBlock === before.toBlock + 1n &&
@@ -99,25 +93,13 @@ function firstOf(chainId: string, { table, segment }: MissingSegment): Unit {
   return { chainId, table, fromBlock, toBlock, segmentId: id, previousSegmentId: previousId, schemaVersion };
 }
 
-/**
- * Returns the segment that ends with a block.
- *
- * @param segments in block order
- * @param block the block
- * @returns the segment; `undefined` if none ends there
- */
+/** Returns the segment that ends with a block. */
 export function segmentEndingAt(segments: readonly Segment[], block: bigint): Segment | undefined {
   const found = segments[firstEndingAt(segments, block)];
   return found?.toBlock === block ? found : undefined;
 }
 
-/**
- * Returns the index of the first segment that ends with a block or after it, by binary search.
- *
- * @param segments in block order
- * @param block the block
- * @returns the index; the number of segments if there is none
- */
+/** Returns the index of the first segment that ends with a block or after it, by binary search. */
 export function firstEndingAt(segments: readonly Segment[], block: bigint): number {
   let [low, high] = [0, segments.length];
   while (low < high) {

@@ -63,8 +63,6 @@ export interface BlockAllowance {
    * Takes a share of the last block's allowance for one more transaction of a key. If none is left, it waits for the
    * next block.
    *
-   * @param options the key, the chain, the validity, the maximum difficulty, and a signal that ends the wait
-   * @returns the share; give it back if the transaction is not sent
    * @throws {@link RequestError} if the node is on another chain or requires too much work, the key is banned, no known
    *   block is old enough for the validity, or no new block appears within a minute
    * @throws {@link CanceledError} if the signal was aborted
@@ -100,10 +98,6 @@ interface Served {
  * a limited number of transactions of a key. Each additional batch needs one more zero bit, if the network accepts it
  * at all. Once for each block, the client asks the node how many transactions other programs have sent with the same
  * key.
- *
- * @param service a client whose methods throw the library's errors
- * @param recent the known blocks; each last block is added
- * @returns the allowance, which must be shared by all transactions of a client
  */
 export function createBlockAllowance(service: SpamService, recent: RecentBlocks): BlockAllowance {
   /** The counts by the block's hash and the public key. */

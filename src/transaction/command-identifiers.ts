@@ -7,9 +7,6 @@ import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
  * Derives the identifiers of the records that a transaction creates, such as its orders: the SHA3-256 hash of the
  * signature, then the hash of that hash, and so on (v0.78.0, `core/idgeneration/id_generator.go`).
  *
- * @param signature the signature of a transaction
- * @returns an endless sequence of identifiers, 64 hex digits in lower case each
- *
  * @example
  * const [orderId] = identifiers(signature); // The order of a transaction that submits one.
  */
@@ -57,10 +54,6 @@ export interface CommandIdentifiers {
  *
  * A batch whose change of the margin mode fails numbers its stop orders differently if the last order is on that
  * market; this can be known only afterwards and is ignored.
- *
- * @param command the command, of input data or of a transaction's result
- * @param signature the transaction's signature, 64 bytes
- * @returns the identifiers; the network never uses those of a command that creates no record
  */
 export function commandIdentifiers(
   command: InputData["command"] | TransactionResult["transaction"],

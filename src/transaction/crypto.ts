@@ -1,33 +1,17 @@
 // Hashes and signatures by Node's OpenSSL.
 import { createHash, createHmac, createPrivateKey, createPublicKey, verify } from "node:crypto";
 
-/**
- * Computes a SHA-256 hash.
- *
- * @param bytes the bytes to hash
- * @returns 32 bytes
- */
+/** Computes a SHA-256 hash. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return createHash("sha256").update(bytes).digest();
 }
 
-/**
- * Computes a SHA3-256 hash.
- *
- * @param bytes the bytes to hash
- * @returns 32 bytes
- */
+/** Computes a SHA3-256 hash. */
 export function sha3(bytes: Uint8Array): Uint8Array {
   return createHash("sha3-256").update(bytes).digest();
 }
 
-/**
- * Computes an HMAC with SHA-512.
- *
- * @param key the key
- * @param bytes the bytes to authenticate
- * @returns 64 bytes
- */
+/** Computes an HMAC with SHA-512. */
 export function hmacSha512(key: Uint8Array, bytes: Uint8Array): Uint8Array {
   return createHmac("sha512", key).update(bytes).digest();
 }
@@ -35,12 +19,7 @@ export function hmacSha512(key: Uint8Array, bytes: Uint8Array): Uint8Array {
 /** The encoding of an Ed25519 seed as PKCS #8 (RFC 8410, 7), without the seed at its end. */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/**
- * Derives the Ed25519 public key of a seed.
- *
- * @param seed 32 bytes
- * @returns 32 bytes
- */
+/** Derives the Ed25519 public key of a seed. */
 export function publicKeyOf(seed: Uint8Array): Uint8Array {
   // The engine does not move the bytes of an ArrayBuffer, so no copy stays behind that cannot be wiped.
   const key = Buffer.from(new ArrayBuffer(PKCS8.length + seed.length));
@@ -55,11 +34,6 @@ export function publicKeyOf(seed: Uint8Array): Uint8Array {
  * Verifies an Ed25519 signature by the rules of Go's crypto/ed25519, which nodes use: OpenSSL accepts the same
  * signatures, including those of keys of small order. Stricter rules reject some signatures that nodes accept, and the
  * rules of ZIP 215 accept some that nodes reject.
- *
- * @param bytes the bytes that were signed
- * @param signature 64 bytes
- * @param publicKey 32 bytes
- * @returns whether the signature is valid
  */
 export function verifyEd25519(bytes: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
   const x = Buffer.from(publicKey).toString("base64url");

@@ -7,10 +7,6 @@ import { withEnding } from "../signal/ending.js";
 /**
  * Runs a function within a time limit, and throws if the time limit passes.
  *
- * @param timeoutMs the total time limit, in milliseconds
- * @param signal ends it earlier
- * @param act the function; it must end when its signal is aborted
- * @returns what `act` returns
  * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` if the time limit passes and nothing was sent,
  *   {@link RequestError} if `timeoutMs` is invalid, and the errors of `act`
  */
@@ -31,13 +27,7 @@ export async function withTimeout<T>(
   });
 }
 
-/**
- * Returns the remaining time.
- *
- * @param timeoutMs the total time limit, in whole milliseconds; an invalid one is returned unchanged
- * @param startedAt the start, by `monotonicMs()`
- * @returns the remaining time, in whole milliseconds, at least 1
- */
+/** Returns the remaining time. */
 export function remainingMs(timeoutMs: number, startedAt: number): number {
   const leftMs = timeoutMs - Math.floor(monotonicMs() - startedAt);
   return timeoutMs < 1 ? timeoutMs : Math.max(1, leftMs);

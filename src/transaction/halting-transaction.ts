@@ -39,13 +39,6 @@ const FRESH_MS = 500;
 /**
  * Determines whether a transaction, however it was signed, would permanently halt the network, or crash the node that checks it.
  *
- * @param request the request to submit or to check it
- * @param clientOf creates clients of the node's services, to request the parameters that a batch of proposals updates,
- *   and the last block
- * @param recent the known blocks; the last block is added if the node was asked for it
- * @param options options of these calls
- * @returns the error; `undefined` for all others, and if its input data cannot be read. Check one that expires again
- *   directly before it is sent.
  * @throws the error of a call that failed
  */
 export async function haltingTransaction(
@@ -168,10 +161,6 @@ const ABSENT: readonly unknown[] = [Code.NotFound, Code.Unimplemented];
  * Returns whether a network has a parameter. The client asks both the data node and the core, because an endpoint may
  * have only one of them.
  *
- * @param clientOf creates clients of the node's services
- * @param key the parameter's key
- * @param options of each call
- * @returns whether one of them has it
  * @throws the error of a call that failed, unless the node lacks the parameter or the method
  */
 export async function hasParameter(clientOf: ServiceClients, key: string, options: CallOptions): Promise<boolean> {

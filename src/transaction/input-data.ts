@@ -36,9 +36,6 @@ export interface InputDataOptions {
 /**
  * Checks a command and serializes it as input data, without the prefix of the chain's identifier.
  *
- * @param source the command by its name and fields, or serialized input data
- * @param options the block's height, and the nonce
- * @returns the serialized `InputData`
  * @throws {@link CommandError} if a field of the command is wrong
  * @throws {@link RequestError} if raw input data cannot be read, contains no command or contradicts the options, or
  *   height or nonce is not a whole number from 1 to 2^64 - 1
@@ -72,8 +69,6 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
 /**
  * Checks a command and converts it to input data.
  *
- * @param source the command by its name and fields, or serialized input data
- * @returns the input data; without a nonce and block height, unless it was serialized with them
  * @throws {@link CommandError} if a field is wrong
  * @throws {@link RequestError} if a field does not exist or has an invalid value, or raw input data cannot be read or
  *   contains no command
@@ -98,12 +93,7 @@ export function readCommand(source: CommandSource): InputData {
   return inputData;
 }
 
-/**
- * Returns whether input data contains a command that this library has no type for.
- *
- * @param inputData the decoded input data
- * @returns whether it has an unknown field with a number above 1000, where commands are
- */
+/** Returns whether input data contains a command that this library has no type for. */
 export function hasUnknownCommand({ $unknown = [] }: InputData): boolean {
   return $unknown.some(({ no }) => no > 1000);
 }

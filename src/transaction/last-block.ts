@@ -9,9 +9,6 @@ const MAX_READINGS = 5;
  * Reads the last block of a node, and repeats the request until the block is accepted, as {@link RecentBlocks}
  * describes.
  *
- * @param ask requests the last block from the node
- * @param recent the known blocks; each response is added
- * @returns the accepted response
  * @throws {@link ConnectionError} if the responses contradict each other, and the errors of `ask`
  */
 export async function readLastBlock<Block extends KnownBlock>(

@@ -36,11 +36,7 @@ export const NONCE_END = 2n ** 64n;
 /** Compiled when first needed. Threads are given this module, so that they share its machine code. */
 let compiled: object | undefined;
 
-/**
- * Compiles the search, once.
- *
- * @returns the WebAssembly module, which threads can share
- */
+/** Compiles the search, once. */
 export function nonceSearchModule(): object {
   compiled ??= new WebAssembly.Module(Buffer.from(nonceSearch, "base64"));
   return compiled;
@@ -48,14 +44,7 @@ export function nonceSearchModule(): object {
 
 let instance: NonceSearchExports | undefined;
 
-/**
- * Searches on the calling thread and blocks it: a few million nonces take a second.
- *
- * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
- * @param count the number of nonces to try
- * @returns the smallest of the `count` nonces from `search.first` on whose hash has enough zero bits; `undefined` if
- *   there is none
- */
+/** Searches on the calling thread and blocks it: a few million nonces take a second. */
 export function searchNonces(search: NonceSearch, count: number): bigint | undefined {
   instance ??= new WebAssembly.Instance(nonceSearchModule()).exports;
   new Uint8Array(instance.memory.buffer).set(search.prefix, instance.prefixAddress.value);
@@ -144,11 +133,6 @@ let lastId = 0;
 /**
  * Searches all nonces from `search.first` on, in threads that are started when first needed.
  *
- * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
- * @param count the number of threads
- * @param signal ends the search; the threads then stop within a block
- * @returns the smallest nonce whose hash has enough zero bits, regardless of `count`; `undefined` if there is none up
- *   to 2^64 - 1
  * @throws {@link CanceledError} if the signal is aborted during the search
  */
 export async function searchNoncesInThreads(

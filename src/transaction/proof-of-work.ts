@@ -118,8 +118,6 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
 /**
  * Rejects a proof of work that exceeds the maximum difficulty. Each bit doubles the time, and the node chooses it.
  *
- * @param difficulty the required number of zero bits
- * @param maxDifficulty the maximum number
  * @throws {@link RequestError} with the expected time, if the maximum is exceeded
  */
 export function requireAffordable(difficulty: number, maxDifficulty: number): void {

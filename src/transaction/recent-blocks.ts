@@ -31,10 +31,6 @@ export interface RecentBlocks {
   /**
    * Adds a reading: a block that a node has reported. A block without a valid hash is dropped, because no proof of work
    * can be computed for it.
-   *
-   * @param block the block, and the network's `spam.pow.numberOfPastBlocks` if known
-   * @param time its time, in Unix nanoseconds; `undefined` if unknown
-   * @returns whether it is accepted; otherwise the next reading may confirm it
    */
   add(block: KnownBlock & { readonly spamPowNumberOfPastBlocks?: number }, time?: bigint): boolean;
   /**
@@ -42,13 +38,7 @@ export interface RecentBlocks {
    * ones, so the last response alone is not enough; after a minute, a network may have started over.
    */
   last(): LastKnownBlock | undefined;
-  /**
-   * Finds the newest known block in a range of heights.
-   *
-   * @param min the lowest height
-   * @param max the highest height
-   * @returns the block; `undefined` if no block of the range is known
-   */
+  /** Finds the newest known block in a range of heights. */
   newestIn(min: bigint, max: bigint): KnownBlock | undefined;
   /** Finds the oldest known block in a range of heights, like {@link newestIn}. */
   oldestIn(min: bigint, max: bigint): KnownBlock | undefined;
@@ -88,11 +78,7 @@ interface Reading {
   readonly at: Moment;
 }
 
-/**
- * Creates an empty list of recent blocks.
- *
- * @returns the list
- */
+/** Creates an empty list of recent blocks. */
 export function createRecentBlocks(): RecentBlocks {
   const blocks = new Map<bigint, KnownBlock & { readonly time: bigint | undefined }>();
   /** The known blocks of a range, in the order of their heights. */

@@ -90,12 +90,7 @@ export function withSharedCount(
   });
 }
 
-/**
- * Counts one more transaction.
- *
- * @param counted the count, which is one higher until the share is released
- * @returns the share
- */
+/** Counts one more transaction. */
 export function countOne(counted: Counted): SignerShare {
   const { count } = counted;
   counted.count += 1;

@@ -21,9 +21,6 @@ const DELIMITER = "\0";
 /**
  * Creates the prefix for the input data of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and a zero
  * byte.
- *
- * @param chainId the chain's identifier
- * @returns the prefix
  */
 export function chainIdPrefixOf(chainId: string): Uint8Array {
   return new TextEncoder().encode(chainId + DELIMITER);
@@ -32,12 +29,7 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
 /** A chain's identifier and a zero byte in front of input data. No message begins with a byte of these. */
 const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
 
-/**
- * Finds the prefix of submitted input data.
- *
- * @param inputData the input data of a transaction
- * @returns the chain's identifier and the zero byte; empty if there is none
- */
+/** Finds the prefix of submitted input data. */
 export function submittedPrefix(inputData: Uint8Array): string {
   const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
   return prefix;
@@ -68,12 +60,7 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
   return verifyEd25519(digestOf(message), signatureBytes, keyBytes);
 }
 
-/**
- * Computes the bytes of a message that are signed.
- *
- * @param message the complete message, including the prefix
- * @returns its SHA3-256 digest
- */
+/** Computes the bytes of a message that are signed. */
 export function digestOf(message: Uint8Array): Uint8Array {
   return sha3(message);
 }
@@ -82,9 +69,6 @@ export function digestOf(message: Uint8Array): Uint8Array {
  * Requires that a signature covers the input data of its transaction. The rest of a transaction, such as its proof of
  * work, is not signed.
  *
- * @param transaction the signed transaction
- * @param chainId returns the chain's identifier. It is called only if the input data was signed with the identifier but
- *   does not contain it
  * @throws {@link RequestError} if the signature is for other input data, another key or another chain
  */
 export async function requireSignature(transaction: Transaction, chainId: () => Promise<string>): Promise<void> {

@@ -135,9 +135,6 @@ export function signerFromEnvironment(name: string, environment: NodeJS.ProcessE
 /**
  * Creates a signer, and names the source of its seed in a {@link RequestError}.
  *
- * @param source such as `the environment variable NAME`
- * @param make creates the signer
- * @returns the signer
  * @throws {@link RequestError} if `make` throws one
  */
 function namingSource<T>(source: string, make: () => T): T {
@@ -153,9 +150,6 @@ function namingSource<T>(source: string, make: () => T): T {
 /**
  * Allocates memory for a secret. The engine may move small typed arrays and leave copies that cannot be wiped. The
  * bytes of an `ArrayBuffer` stay in their place.
- *
- * @param length in bytes
- * @returns the memory, all zeros
  */
 export function secretBytes(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer(length));

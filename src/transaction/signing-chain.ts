@@ -15,9 +15,6 @@ export interface ChainSettings {
  * a message, the signature is that of another transaction. So the node's own identifier is used only if the node is on the user's
  * machine.
  *
- * @param chainId the chain of a single transaction, which takes precedence over that of the client
- * @param settings the client's chain, and where its node is
- * @returns the chain's identifier; `undefined` if none is configured and the node may supply it
  * @throws {@link RequestError} if it is invalid, or none is configured for a remote node
  */
 export function namedChain(chainId: string | undefined, settings: ChainSettings): string | undefined {
@@ -36,8 +33,6 @@ export function namedChain(chainId: string | undefined, settings: ChainSettings)
 /**
  * Rejects a node that is on a different chain than the configured one, or that reports no valid identifier.
  *
- * @param answered the identifier in the node's response, of any length
- * @param named the configured chain, if any
  * @throws {@link RequestError} if the two differ (the error names both), or the response is invalid
  */
 export function requireChain(answered: string, named: string | undefined): void {

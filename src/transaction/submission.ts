@@ -72,11 +72,6 @@ interface KnownSubmission {
 /**
  * Submits a signed transaction exactly once.
  *
- * @param service a client whose methods throw the library's errors
- * @param request the transaction, and when the node replies
- * @param options a signal, and whether a refusal is thrown
- * @param known the known facts about the transaction, for errors
- * @returns the submission result
  * @throws {@link OutcomeUnknownError} if it may have arrived and the response is neither a success nor a known refusal;
  *   after any other error except a {@link TransactionError}, it was not accepted
  */
@@ -120,8 +115,6 @@ export async function submitOnce(
 /**
  * Validates a request to submit a transaction.
  *
- * @param request the transaction, and when the node replies
- * @returns the request, whose transaction is a message
  * @throws {@link RequestError} if it has no transaction, a field does not exist, or a value does not fit its field
  */
 export function readSubmission(request: SubmitRequest) {
@@ -160,13 +153,7 @@ function mayHaveArrived(error: TradewireError): boolean {
   return error instanceof CanceledError ? error.mayHaveBeenSent : error instanceof ProtocolError;
 }
 
-/**
- * Creates the error for a transaction that may or may not have been accepted.
- *
- * @param tx the transaction
- * @param cause the error that occurred after it was sent
- * @returns the error
- */
+/** Creates the error for a transaction that may or may not have been accepted. */
 export async function unknownOutcome(tx: Transaction, cause: TradewireError): Promise<OutcomeUnknownError> {
   const { readInputData } = await loadCommandCode();
   const command = readInputData(tx)?.command.case;

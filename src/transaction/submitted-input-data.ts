@@ -6,9 +6,6 @@ import { submittedPrefix } from "./signature.js";
 /**
  * Reads the input data of a transaction, with or without the chain's identifier in front. Its
  * signature is not checked.
- *
- * @param transaction the signed transaction
- * @returns the input data; `undefined` if it cannot be read
  */
 export function readInputData({ inputData }: Pick<Transaction, "inputData">): InputData | undefined {
   try {

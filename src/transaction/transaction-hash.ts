@@ -8,9 +8,6 @@ import { encodeHex } from "./hex.js";
  * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
  * member of `from` after them, and unknown fields last. Protobuf does not define the order of fields, and the network's
  * serializer writes members of a oneof after all other fields.
- *
- * @param transaction the signed transaction
- * @returns its bytes in the network's order
  */
 export function networkBytes(transaction: Transaction): Uint8Array {
   const { from, $unknown: unknown = [] } = transaction;
@@ -40,12 +37,7 @@ export function transactionHash(transaction: Transaction): string {
   return hashOfBytes(networkBytes(transaction));
 }
 
-/**
- * Computes the hash of a transaction that is submitted as bytes, which the network does not serialize again.
- *
- * @param bytes the serialized transaction
- * @returns 64 hex digits in upper case
- */
+/** Computes the hash of a transaction that is submitted as bytes, which the network does not serialize again. */
 export function hashOfBytes(bytes: Uint8Array): string {
   return encodeHex(sha256(bytes)).toUpperCase();
 }

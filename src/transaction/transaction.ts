@@ -115,8 +115,6 @@ export async function createTransaction(command: CommandSource, options: Transac
 /**
  * Reads a signer. Each of its properties is read once.
  *
- * @param signer the signer
- * @returns a signer that calls it, with the key that it has now
  * @throws {@link RequestError} if it is not a signer
  */
 export function readSigner(signer: Partial<Signer> | undefined): Signer {

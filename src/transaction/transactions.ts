@@ -104,9 +104,6 @@ export interface CommandPreparation {
   /**
    * Reads the height of the node's last block, and repeats the request until the response is accepted.
    *
-   * @param chainId the chain
-   * @param signal ends it
-   * @returns the height
    * @throws {@link RequestError} if the node is on another chain
    */
   lastHeight(chainId: string, signal: AbortSignal): Promise<bigint>;
@@ -219,10 +216,6 @@ export interface Sendable<T> {
 /**
  * Reads a command and its signer, once and before anything is awaited, and checks them without a request to the node.
  *
- * @param given the command by its name and fields, or serialized input data
- * @param options the signer, the signal, and how to submit it
- * @param known the names of the valid options
- * @returns a copy of the command, and the options with a signer that has been read
  * @throws {@link CommandError} if a field of the command is wrong, {@link RequestError} if something else is
  */
 export async function readSendable<T extends SignCommandOptions>(
@@ -275,14 +268,7 @@ function createSeenTids() {
   };
 }
 
-/**
- * Creates the operations on transactions.
- *
- * @param service a client whose methods throw the library's errors
- * @param settings the chain to sign for, whether the node is on loopback, how the chain's identifier is submitted, a
- *   function that creates clients of other services, and the known blocks
- * @returns the operations, and `prepare` for those that send in two steps
- */
+/** Creates the operations on transactions. */
 export function createTransactions(
   service: ConnectClient<typeof CoreService>,
   settings: ChainSettings &

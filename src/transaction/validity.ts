@@ -22,7 +22,6 @@ export const VALIDITY_OPTIONS = { validForBlocks: true, validForMs: true } as co
 /**
  * Validates how long the network may accept a transaction.
  *
- * @param validity the number of blocks, or the time
  * @throws {@link RequestError} if both are set, or one is not a whole number of at least 1
  */
 export function validateValidity(validity: Validity): void {
@@ -44,9 +43,6 @@ export function validateValidity(validity: Validity): void {
  * can contain it, it has expired a block later: the proposer omits it, the validators require it, and the network stops
  * for good (v0.78.0, `prepareProposal` and `processProposal` in `core/processor/abci.go`). On a busy machine, a
  * validator of v0.78.0 produced up to 10 blocks in 250 ms.
- *
- * @param pastBlocks `spam.pow.numberOfPastBlocks`
- * @returns the number of blocks
  */
 export function sendMargin(pastBlocks: number): number {
   return Math.min(10, Math.floor(pastBlocks / 3));
@@ -55,9 +51,6 @@ export function sendMargin(pastBlocks: number): number {
 /**
  * Returns the minimum validity of a transaction: enough to compute its proof of work and to send it before
  * {@link sendMargin}.
- *
- * @param pastBlocks `spam.pow.numberOfPastBlocks`
- * @returns the number of blocks
  */
 export function minValidity(pastBlocks: number): number {
   return Math.min(15, Math.floor(pastBlocks / 2));

@@ -28,9 +28,6 @@ export type OpenedTransaction =
  * Checks everything about a transaction that can be checked without a block: the same as `openTransaction`,
  * synchronously.
  *
- * @param tx the signed transaction
- * @param chain the chain that the transaction is for, and whether the prefix is submitted
- * @returns its input data and public key (64 hex digits), or the problems by the path of the field
  * @throws {@link RequestError} if `chain.chainId` is not a valid chain identifier
  */
 export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransaction {
@@ -55,12 +52,7 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
   return { inputData, publicKey: tx.from.value, problems: [] };
 }
 
-/**
- * Checks the command in input data.
- *
- * @param inputData the decoded input data
- * @returns the problems; empty if there are none
- */
+/** Checks the command in input data. */
 export function inputDataProblems(inputData: InputData): readonly Problem[] {
   const { command } = inputData;
   if (command.case !== undefined) {
@@ -73,9 +65,6 @@ export function inputDataProblems(inputData: InputData): readonly Problem[] {
 /**
  * Checks a transaction's proof of work.
  *
- * @param tx the transaction
- * @param block the block that the transaction names by its height, and the difficulty in zero bits
- * @returns the problem; `undefined` if there is none
  * @throws {@link RequestError} if the hash function is unknown, or hash, tid or difficulty is invalid
  */
 export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">): Problem | undefined {

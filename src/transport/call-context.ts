@@ -65,64 +65,34 @@ export const repeatabilityKey: ContextKey<Repeatability> = {
 /** The number of calls that this process has made. */
 let callCount = 0;
 
-/**
- * Assigns a new id to a call.
- *
- * @param contextValues the call's context values
- * @returns the id, which no other call of this process has
- */
+/** Assigns a new id to a call. */
 export function assignCallId(contextValues: ContextValues): number {
   callCount += 1;
   contextValues.set(callIdKey, callCount);
   return callCount;
 }
 
-/**
- * Returns the id of a call, and assigns one if it has none.
- *
- * @param contextValues the call's context values
- * @returns the id
- */
+/** Returns the id of a call, and assigns one if it has none. */
 export function callId(contextValues: ContextValues): number {
   return contextValues.get(callIdKey) ?? assignCallId(contextValues);
 }
 
-/**
- * Sets the function that the transport calls whenever bytes of a call arrive, even if they complete no message.
- *
- * @param contextValues the call's context values
- * @param listener the function
- */
+/** Sets the function that the transport calls whenever bytes of a call arrive, even if they complete no message. */
 export function setReceiveListener(contextValues: ContextValues, listener: () => void): void {
   contextValues.set(receiveListenerKey, listener);
 }
 
-/**
- * Returns the function to call whenever bytes of a call arrive.
- *
- * @param contextValues the call's context values
- * @returns the function; without a listener, one that does nothing
- */
+/** Returns the function to call whenever bytes of a call arrive. */
 export function receiveListener(contextValues: ContextValues): () => void {
   return contextValues.get(receiveListenerKey);
 }
 
-/**
- * Records where a call is sent, for the layers above.
- *
- * @param contextValues the call's context values
- * @param endpoint the transport's name and the URL
- */
+/** Records where a call is sent, for the layers above. */
 export function setSentTo(contextValues: ContextValues, endpoint: SentTo): void {
   contextValues.set(sentToKey, endpoint);
 }
 
-/**
- * Returns where a call was sent.
- *
- * @param contextValues the call's context values
- * @returns the last endpoint; `undefined` if the call was not sent
- */
+/** Returns where a call was sent. */
 export function sentTo(contextValues: ContextValues): SentTo | undefined {
   return contextValues.get(sentToKey);
 }
@@ -130,20 +100,12 @@ export function sentTo(contextValues: ContextValues): SentTo | undefined {
 /**
  * Disables retries and fallback after the call was sent, even if it is read-only. Event streams use this: a silently reopened
  * stream would lack the events in between.
- *
- * @param contextValues the call's context values
- * @returns the same context values
  */
 export function withoutRetry(contextValues: ContextValues): ContextValues {
   return contextValues.set(repeatabilityKey, "disabled");
 }
 
-/**
- * Returns how much of a call's time remains.
- *
- * @param contextValues the call's context values
- * @returns the time in milliseconds, negative after the deadline; `undefined` if the call has no deadline
- */
+/** Returns how much of a call's time remains. */
 export function remainingMs(contextValues: ContextValues): number | undefined {
   const deadline = contextValues.get(deadlineKey);
   return deadline === undefined ? undefined : deadline - monotonicMs();

@@ -35,10 +35,6 @@ export type CallFailure =
 export class CallError extends ConnectError {
   readonly #failure: CallFailure;
 
-  /**
-   * @param failure the failure that ended the call
-   * @param options the underlying error, the response's header, and a message that replaces that of the failure
-   */
   constructor(
     failure: CallFailure,
     options: { readonly cause?: unknown; readonly header?: Headers | undefined; readonly message?: string } = {},
@@ -81,56 +77,28 @@ function describe(failure: CallFailure): { readonly message: string; readonly co
   }
 }
 
-/**
- * Returns the error of a response that breaks the rules of the interface.
- *
- * @param answer the rule that it breaks
- * @param cause the underlying error, if any
- * @returns the error
- */
+/** Returns the error of a response that breaks the rules of the interface. */
 export function brokenAnswerError(answer: ResponseFault, cause?: unknown): CallError {
   return new CallError({ kind: "broken answer", answer }, { cause });
 }
 
-/**
- * Returns the error of a response without the message that its method requires.
- *
- * @returns the error
- */
+/** Returns the error of a response without the message that its method requires. */
 export const missingMessageError = (): CallError => brokenAnswerError(EMPTY_RESPONSE);
 
-/**
- * Returns the error of a response with more than the one message that its method allows.
- *
- * @returns the error
- */
+/** Returns the error of a response with more than the one message that its method allows. */
 export const extraMessageError = (): CallError => brokenAnswerError(MULTIPLE_MESSAGES);
 
-/**
- * Returns the error of a call that has exceeded its deadline.
- *
- * @returns the error
- */
+/** Returns the error of a call that has exceeded its deadline. */
 export function deadlineError(): CallError {
   return new CallError({ kind: "deadline exceeded" });
 }
 
-/**
- * Returns the error of a call that its deadline or its signal ended before any part of it was sent.
- *
- * @param reason the reason of the deadline or the signal
- * @returns the error
- */
+/** Returns the error of a call that its deadline or its signal ended before any part of it was sent. */
 export function unsentError(reason: ConnectError): CallError {
   return new CallError({ kind: "not sent", reason }, { cause: reason });
 }
 
-/**
- * Returns whether an error is that of {@link unsentError}.
- *
- * @param reason the error that was thrown
- * @returns whether it is
- */
+/** Returns whether an error is that of {@link unsentError}. */
 export function isUnsentError(reason: unknown): reason is CallError {
   return reason instanceof CallError && reason.failure.kind === "not sent";
 }
@@ -138,8 +106,6 @@ export function isUnsentError(reason: unknown): reason is CallError {
 /**
  * Runs a part of a call and converts its errors with {@link toConnectError}.
  *
- * @param run the part of the call
- * @returns the result of `run`
  * @throws ConnectError if `run` fails
  */
 export async function withConnectErrors<T>(run: () => Promise<T>): Promise<T> {
@@ -150,12 +116,7 @@ export async function withConnectErrors<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Converts any error to a Connect error, which Connect's interceptors expect. The original error becomes the cause.
- *
- * @param reason the error that was thrown
- * @returns `reason` itself if it is a Connect error, or a Connect error with `reason` as its cause
- */
+/** Converts any error to a Connect error, which Connect's interceptors expect. The original error becomes the cause. */
 export function toConnectError(reason: unknown): ConnectError {
   if (reason instanceof ConnectError) {
     return reason;
@@ -178,24 +139,13 @@ export interface ResponseFacts {
 
 const factsByError = new WeakMap<object, ResponseFacts>();
 
-/**
- * Attaches facts to an error. Existing facts of the error stay, unless `facts` replaces them.
- *
- * @param error the error
- * @param facts the facts
- * @returns `error`
- */
+/** Attaches facts to an error. Existing facts of the error stay, unless `facts` replaces them. */
 export function addFacts<E extends Error>(error: E, facts: ResponseFacts): E {
   factsByError.set(error, { ...factsByError.get(error), ...facts });
   return error;
 }
 
-/**
- * Returns the facts that {@link addFacts} has attached to an error.
- *
- * @param reason the error that was thrown
- * @returns the facts; empty if there are none
- */
+/** Returns the facts that {@link addFacts} has attached to an error. */
 export function factsOf(reason: unknown): ResponseFacts {
   return (typeof reason === "object" && reason !== null ? factsByError.get(reason) : undefined) ?? NO_FACTS;
 }
@@ -205,12 +155,7 @@ const NO_FACTS: ResponseFacts = {};
 /** The maximum length of a redirect's target in an error message, in characters. */
 const MAX_LOCATION = 200;
 
-/**
- * Describes an HTTP response for an error message.
- *
- * @param http the response
- * @returns the text, such as `HTTP 302, a redirect to "/login", which is not followed`
- */
+/** Describes an HTTP response for an error message. */
 export function httpText({ status, location }: HttpAnswer): string {
   const redirect =
     location === null
@@ -222,9 +167,6 @@ export function httpText({ status, location }: HttpAnswer): string {
 /**
  * Finds the failure behind an error of another library. Connect's transports, and the parts of Connect that this library
  * uses, describe a failure only in their message. This is the only place that parses those messages.
- *
- * @param error the error that the library has thrown
- * @returns the failure; `undefined` if the message is unknown
  */
 export function foreignFailure(error: ConnectError): CallFailure | undefined {
   const { rawMessage: message } = error;
@@ -290,9 +232,6 @@ const FOREIGN_BROKEN_ANSWERS: readonly (readonly [pattern: RegExp, answer: Respo
 /**
  * Returns the code for a failure that {@link foreignFailure} does not know. Connect's code may blame the caller's argument,
  * or say that the cause is unknown, although the response is at fault.
- *
- * @param code Connect's code
- * @returns the code to report
  */
 export function codeOfForeign(code: Code): Code {
   switch (code) {

@@ -27,23 +27,12 @@ export const MAX_IDLE_MS = 55_000;
  */
 export const SUSPECT_AFTER_MS = 250;
 
-/**
- * Returns the time limit for the reply to a ping.
- *
- * @param keepaliveMs the time between two pings, in milliseconds
- * @returns the time limit in milliseconds
- */
+/** Returns the time limit for the reply to a ping. */
 export function pingReplyMs(keepaliveMs: number): number {
   return Math.min(PING_REPLY_MS, keepaliveMs);
 }
 
-/**
- * Returns the options for connections to a server.
- *
- * @param url the server's URL, with `http:` or `https:`
- * @param protocol the protocol to negotiate over TLS (ALPN), such as `h2`; by default none is negotiated
- * @returns the options; they include TLS options if the URL has `https:`
- */
+/** Returns the options for connections to a server. */
 export function connectionOptions(url: string, protocol?: string): ConnectionOptions & { readonly host: string } {
   const { protocol: scheme, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");

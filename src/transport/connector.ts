@@ -52,9 +52,6 @@ export interface ConnectorSettings {
 /**
  * Creates a connector. Each connection resolves the host's name again, and tries its addresses one after the other. TLS
  * sessions are resumed.
- *
- * @param settings the server, and how to reach it
- * @returns the connector
  */
 export function createConnector({ url, tls, proxy: proxies, connectMs, protocol }: ConnectorSettings): Connector {
   const server = connectionOptions(url, protocol);
@@ -104,13 +101,7 @@ type SecureOptions = NonNullable<ConnectionOptions["tls"]>;
 
 const ADDRESSES = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS };
 
-/**
- * Returns a signal that is aborted after a time, or with another signal.
- *
- * @param signal the other signal
- * @param withinMs the time, in milliseconds
- * @returns the signal, and a function that stops the timer
- */
+/** Returns a signal that is aborted after a time, or with another signal. */
 export function connectSignal(
   signal: AbortSignal | undefined,
   withinMs: number,
@@ -145,11 +136,6 @@ async function connectToProxy(proxy: string, signal: AbortSignal): Promise<Socke
 /**
  * Opens a tunnel to a server on a connection to a proxy, with TLS to the proxy if its URL has `https:`.
  *
- * @param socket the connection to the proxy; it is destroyed if this fails
- * @param target the server
- * @param proxy the proxy's URL
- * @param signal ends the wait
- * @returns the connection to the server
  * @throws {@link ConnectionError} that names the proxy; the signal's reason if it is aborted
  */
 export async function enterTunnel(

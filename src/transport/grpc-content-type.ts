@@ -1,9 +1,5 @@
 /**
  * Returns the content type of a response that is not gRPC's. As in grpc-go, a content type of gRPC may have parameters.
- *
- * @param header the response's header
- * @param formats the accepted formats of messages; a content type without one is accepted too
- * @returns the content type, empty if there is none; `undefined` if it is gRPC's
  */
 export function foreignTypeOf(header: Headers, formats: readonly ("proto" | "json")[]): string | undefined {
   const contentType = header.get("content-type") ?? "";

@@ -5,9 +5,6 @@ const MAX_DIGITS = 8;
  * Formats a time for the header `grpc-timeout`: in milliseconds, or in seconds if these have too many digits. Over HTTP/1.1,
  * grpc-gateway reads the same header (github.com/grpc-ecosystem/grpc-gateway, runtime/context.go), so that the node
  * stops working on a call whose deadline has passed.
- *
- * @param timeMs the time, in milliseconds
- * @returns the value, such as `1500m`
  */
 export function formatTimeout(timeMs: number): string {
   const text = `${Math.ceil(timeMs)}`;

@@ -111,8 +111,6 @@ const isolated = new WeakSet<Hooks>();
  * Returns hooks that never throw. An error that a hook throws or rejects with becomes a process warning, once for each
  * kind of hook.
  *
- * @param hooks the caller's hooks
- * @returns the same hooks, without errors
  * @throws {@link RequestError} if there is no hook of a name
  */
 export function isolateHooks(hooks: Hooks): Hooks {

@@ -35,12 +35,7 @@ export interface LivenessCheck {
   onReceive(session: ClientHttp2Session | undefined): void;
 }
 
-/**
- * Creates a liveness check, to be run every {@link LIVENESS_CHECK_MS} while calls are in flight.
- *
- * @param keepaliveMs the time between two pings of the transport, in milliseconds
- * @returns the check
- */
+/** Creates a liveness check, to be run every {@link LIVENESS_CHECK_MS} while calls are in flight. */
 export function createLivenessCheck(keepaliveMs: number): LivenessCheck {
   const records = new WeakMap<ClientHttp2Session, SessionRecord>();
 
@@ -87,13 +82,7 @@ export function createLivenessCheck(keepaliveMs: number): LivenessCheck {
 /** The outcome of a ping: `stuck` means that the session can no longer send, because nghttp2 has abandoned it. */
 export type PingOutcome = "answered" | "silent" | "stuck";
 
-/**
- * Pings a session.
- *
- * @param session the session
- * @param withinMs the time limit for the reply, in milliseconds, without the time in which this process is blocked
- * @returns the outcome
- */
+/** Pings a session. */
 export function pingSession(session: ClientHttp2Session, withinMs: number): Promise<PingOutcome> {
   return new Promise((resolve) => {
     const queued = outboundFrames(session);
@@ -127,11 +116,7 @@ function protocolBroken(): Error {
   return Object.assign(new Error("Protocol error"), { code: "ERR_HTTP2_ERROR" });
 }
 
-/**
- * Returns the error of a connection over which a ping was not answered.
- *
- * @returns the error
- */
+/** Returns the error of a connection over which a ping was not answered. */
 export function pingUnanswered(): Error {
   return Object.assign(new Error("a ping was not answered"), { code: "ECONNRESET" });
 }
@@ -141,8 +126,6 @@ const limitedStreams = new WeakSet<ClientHttp2Stream>();
 /**
  * Limits the interim responses of a stream. Beyond the limit, its connection is closed, since the server would continue to
  * send to a stream that was reset.
- *
- * @param stream the stream; a stream that is already limited is unaffected
  */
 export function limitInterimResponses(stream: ClientHttp2Stream): void {
   if (limitedStreams.has(stream)) {

@@ -77,9 +77,6 @@ export interface MessageTransportOptions {
 /**
  * Creates a Connect transport from calls whose messages are bytes. It avoids Connect's chains of generators and linked signals,
  * which would cost more than the rest of a call (bench group `calls`).
- *
- * @param options the codec, and how calls are opened
- * @returns the transport; a stream is ended when its reader stops, and all calls when the transport is closed
  */
 export function createMessageTransport({ codec, open, check, close }: MessageTransportOptions): ClosableTransport {
   const calls = createCallRegistry(check);
@@ -288,11 +285,7 @@ export interface ChangeSignal {
   notify(): void;
 }
 
-/**
- * Creates a change signal.
- *
- * @returns the signal
- */
+/** Creates a change signal. */
 export function createChangeSignal(): ChangeSignal {
   let waiting: (() => void)[] = [];
   return {
@@ -335,12 +328,7 @@ function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): Messa
   }
 }
 
-/**
- * Creates the codec of Protobuf's JSON, which the rest of this library reads and writes too.
- *
- * @param registry the types that an `Any` may hold
- * @returns the codec
- */
+/** Creates the codec of Protobuf's JSON, which the rest of this library reads and writes too. */
 export function jsonCodec(registry: Registry): Codec {
   return {
     serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),

@@ -20,10 +20,6 @@ export interface StreamHandlers<T> {
 /**
  * Returns a stream that calls handlers while it is read. Unlike a generator, it lets a reader stop without waiting for the
  * message that was requested last.
- *
- * @param messages the messages; they can be iterated as often as before
- * @param handlers the functions to call
- * @returns the same messages
  */
 export function handleStream<T>(messages: AsyncIterable<T>, handlers: StreamHandlers<T>): AsyncIterable<T> {
   const { next = (iterator) => iterator.next(), onMessage, onEnd, onError, onReturn } = handlers;
@@ -52,10 +48,6 @@ export function handleStream<T>(messages: AsyncIterable<T>, handlers: StreamHand
 /**
  * Checks that a stream of responses has exactly one message if its method requires one. Connect's client checks this too,
  * but throws an error that no layer sees.
- *
- * @param method the method; if its responses stream, nothing is checked
- * @param messages the responses
- * @returns the same responses; they end with a Connect error if there is none or more than one
  */
 export function requireSingleResponse<T>(method: DescMethod, messages: AsyncIterable<T>): AsyncIterable<T> {
   return method.methodKind === "client_streaming" ? single(messages) : messages;
@@ -79,8 +71,6 @@ async function* single<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
  * Waits for the first message of a streaming response, so that a failure before it is a failure of the call, which may be
  * retried.
  *
- * @param response the response, before its first message is read
- * @returns the same response with all its messages; they can be iterated once
  * @throws the error of the stream if it fails before its first message
  */
 export async function awaitFirstMessage<I extends DescMessage, O extends DescMessage>(
@@ -110,8 +100,6 @@ export async function awaitFirstMessage<I extends DescMessage, O extends DescMes
 /**
  * Reads all messages of a request, so that they can be sent more than once.
  *
- * @param messages the messages; a method whose requests do not stream has one
- * @returns a function that returns the messages from the start with each call
  * @throws the error of `messages` if it fails
  */
 export async function replayable<T>(messages: AsyncIterable<T>): Promise<() => AsyncIterable<T>> {
@@ -122,12 +110,7 @@ export async function replayable<T>(messages: AsyncIterable<T>): Promise<() => A
   return () => streamOf(stored);
 }
 
-/**
- * Returns a stream of items.
- *
- * @param items the items
- * @returns the stream
- */
+/** Returns a stream of items. */
 export async function* streamOf<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }
@@ -139,10 +122,6 @@ const EMPTY_WINDOW_MS = 60_000;
 /**
  * Limits the empty messages of a stream. A server that sends nothing else would keep a reader busy forever, since such a stream
  * exceeds no size limit or idle timeout.
- *
- * @param desc the messages' descriptor
- * @param messages the messages
- * @returns the same messages; after 250,000 consecutive empty ones within a minute they end with a ConnectError
  */
 export function limitEmptyMessages<O extends DescMessage>(
   desc: O,

@@ -5,12 +5,7 @@ import { isSubmitting } from "../config/submitting-methods.js";
 import { mainVerb } from "../http-rule/http-rule.js";
 import { repeatabilityKey } from "./call-context.js";
 
-/**
- * Returns the full name of a method.
- *
- * @param method the method's descriptor
- * @returns the name, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`
- */
+/** Returns the full name of a method. */
 export function methodName(method: DescMethod): string {
   return `${method.parent.typeName}/${method.name}`;
 }
@@ -18,10 +13,6 @@ export function methodName(method: DescMethod): string {
 /**
  * Returns whether a call may be repeated after it was sent: its method is read-only or idempotent by its definition
  * (`idempotency_level`), or the caller or the configuration says so.
- *
- * @param method the method's descriptor
- * @param contextValues the call's context values
- * @returns whether it may; never for a method that submits something to the network
  */
 export function isRepeatable(method: DescMethod, contextValues: ContextValues): boolean {
   const repeatability = contextValues.get(repeatabilityKey);
@@ -32,12 +23,7 @@ export function isRepeatable(method: DescMethod, contextValues: ContextValues): 
   return repeatability === "declared" || isIdempotent || isReadOnly(method);
 }
 
-/**
- * Returns whether a method streams its requests, which cannot be sent a second time.
- *
- * @param method the method's descriptor
- * @returns whether it does
- */
+/** Returns whether a method streams its requests, which cannot be sent a second time. */
 export function streamsRequests({ methodKind }: DescMethod): boolean {
   return methodKind === "client_streaming" || methodKind === "bidi_streaming";
 }
@@ -48,20 +34,12 @@ export function streamsRequests({ methodKind }: DescMethod): boolean {
  * The definitions must say so: the method's HTTP rule is a GET, or its `idempotency_level` is `NO_SIDE_EFFECTS`. The network's
  * read-only methods without an HTTP rule, or with another one, have that level. Nothing is derived from a name: a method that
  * says neither, such as one that submits, or one that a fork has added, is never retried.
- *
- * @param method the method's descriptor
- * @returns whether the method's definition says that it changes nothing
  */
 export function isReadOnly(method: DescMethod): boolean {
   return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || mainVerb(method) === "GET";
 }
 
-/**
- * Returns whether a method responds with exactly one message.
- *
- * @param method the method's descriptor
- * @returns `false` if its responses stream
- */
+/** Returns whether a method responds with exactly one message. */
 export function hasSingleResponse({ methodKind }: DescMethod): boolean {
   return methodKind === "unary" || methodKind === "client_streaming";
 }

@@ -3,11 +3,6 @@ import { type ContextKey, type ContextValues, createContextValues } from "@conne
 /**
  * Returns context values that override one value, and share all others with a caller's. The caller may use the same context
  * values for other calls.
- *
- * @param callers the caller's context values
- * @param key the key of the value
- * @param value the value
- * @returns the context values
  */
 export function withOwnContextValue<T>(callers: ContextValues, key: ContextKey<T>, value: T): ContextValues {
   const own = createContextValues().set(key, value);

@@ -21,10 +21,6 @@ export interface TunnelTarget {
  * Has a proxy connect to a server (CONNECT, RFC 9110, 9.3.6). Bytes that follow the response belong to the server and can
  * still be read from the connection.
  *
- * @param socket the connection to the proxy, from which nothing was read; the caller destroys it if this fails
- * @param target the server
- * @param proxy the proxy's URL, with user name and password if it requires them
- * @param signal ends the wait
  * @throws {@link ConnectionError} if the proxy refuses, or its response is invalid; the signal's reason if it is aborted
  */
 export async function openTunnel(
@@ -136,35 +132,17 @@ function refusedByProxy(proxy: string, authority: string, status: number, hasCre
       });
 }
 
-/**
- * Returns the error of a failure between this machine and a proxy.
- *
- * @param proxy the proxy's URL
- * @param what what the proxy did, as the end of a sentence
- * @param cause the error behind it
- * @returns the error, which does not show user name and password
- */
+/** Returns the error of a failure between this machine and a proxy. */
 function proxyFailure(proxy: string, what: string, cause?: unknown): ConnectionError {
   return proxyError(proxy, what, { code: Code.Unavailable, advice: ADVICE, cause });
 }
 
-/**
- * Returns the error of a proxy that could not be reached.
- *
- * @param proxy the proxy's URL
- * @param reason why there is no connection
- * @returns the error
- */
+/** Returns the error of a proxy that could not be reached. */
 export function unreachableProxy(proxy: string, reason: unknown): ConnectionError {
   return proxyFailure(proxy, `is unreachable: ${reasonOf(reason, proxy)}`, reason);
 }
 
-/**
- * Returns the error of a proxy that did not answer before the time limit for connecting.
- *
- * @param proxy the proxy's URL
- * @returns the error
- */
+/** Returns the error of a proxy that did not answer before the time limit for connecting. */
 export function silentProxy(proxy: string): ConnectionError {
   return proxyFailure(proxy, "did not respond in time");
 }

@@ -6,8 +6,6 @@ import { methodName, streamsRequests } from "./method.js";
 /**
  * Checks the methods of `retry.methods` that belong to a service.
  *
- * @param names the full names of methods of any services
- * @param service the service's descriptor
  * @throws {@link RequestError} if the service lacks one of them, or if one streams its requests
  */
 export function assertRetryMethods(names: readonly string[] = [], service: DescService): void {

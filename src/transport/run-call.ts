@@ -32,8 +32,6 @@ export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
  * call takes 28 % less CPU time without them (bench group `calls`). If `next` receives the call's own signal, it is aborted when
  * the call has ended.
  *
- * @param call the call and its limits
- * @returns the response
  * @throws ConnectError if the call fails: the reason of the signal or of the deadline if one of them has ended it
  */
 export async function runUnary<I extends DescMessage, O extends DescMessage>({
@@ -90,8 +88,6 @@ type StreamingCall<I extends DescMessage, O extends DescMessage> = Parameters<ty
 /**
  * Runs a streaming call with Connect's `runStreamingCall`, but with a timer of the runtime in place of Connect's own.
  *
- * @param call the call and its limits; a time of 0 or less means no limit
- * @returns the response
  * @throws ConnectError if the call fails: the reason of the signal or of the deadline if one of them has ended it
  */
 export function runStreaming<I extends DescMessage, O extends DescMessage>({
@@ -131,10 +127,6 @@ export interface Cancellation {
  * Runs a unary call that its signal or its deadline may cancel. It creates no signal for the call, which would take a large part
  * of a small call's time.
  *
- * @param signal cancels the call, if any
- * @param timeoutMs the time limit of the call, in milliseconds; 0 or less means no limit
- * @param run makes the call, and makes it fail when it is canceled
- * @returns the result of `run`
  * @throws ConnectError if the call fails: the reason of its cancellation, or the error of `run`; see {@link toConnectError}
  */
 export async function runCancelable<T>(

@@ -28,11 +28,6 @@ export type ServiceClient<S extends DescService> = Client<S> & {
  * Creates a client of a service like Connect's own, whose methods throw the library's errors. Ends a stream that is no
  * longer read, for example after `break`; Connect's client would leave it open. Requests and options are checked before
  * anything is sent, and enum values in requests may be names.
- *
- * @param service the service's descriptor, as `protoc-gen-es` generates it
- * @param transport the transport that makes the calls
- * @param failing returns, for a call, the function that throws its failure as one of the library's errors
- * @returns a client with a function for each method of the service
  */
 export function createServiceClient<S extends DescService>(
   service: S,

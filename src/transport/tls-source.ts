@@ -19,7 +19,6 @@ export interface TlsSource {
   /**
    * Returns what the next connection uses: the same object for as long as nothing has changed.
    *
-   * @param signal ends the wait for functions of the configuration
    * @throws {@link ConnectionError} or {@link RequestError} if there is nothing valid, now or before; the signal's reason
    */
   material(signal: AbortSignal): Promise<TlsMaterial>;
@@ -47,8 +46,6 @@ type Pems = Partial<Readonly<Record<PartName, Pem>>>;
  * are called for each connection. If the new content is invalid, for example half written, the previous certificates stay in use,
  * and the process emits a warning.
  *
- * @param config the files, texts and functions; by default none
- * @returns the source
  * @throws `FileError` if a file cannot be read; {@link RequestError} if it has other content
  */
 export function createTlsSource(config: TlsConfig = {}): TlsSource {

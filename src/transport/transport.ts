@@ -142,12 +142,7 @@ function register<Node extends GrpcConfig | RestConfig>({
   };
 }
 
-/**
- * Returns a transport whose code is loaded from now on. Calls wait for it.
- *
- * @param load loads the code and creates the transport; called again by the next call if it fails
- * @returns the transport
- */
+/** Returns a transport whose code is loaded from now on. Calls wait for it. */
 function lazyTransport(load: () => Promise<ClosableTransport>): ClosableTransport {
   let current: ClosableTransport | undefined;
   let isClosed = false;
@@ -227,10 +222,6 @@ export function createTransport(
 
 /**
  * Returns the function that converts the failure of a call over the configured transport to one of the library's errors.
- *
- * @param config the configuration that the transport was created with
- * @returns a function that takes a call's method and signal, and returns a function that throws the call's failure. Errors
- *   of the caller's interceptors and requests, and errors of neither Connect nor this library, pass unchanged.
  */
 export function failingCall(config: Config): CallErrorMapper {
   const { name: transport, url } = mainEndpoint(config);

@@ -31,14 +31,11 @@ export interface ArchiveEnd {
   /**
    * Adds the next bytes of the stream.
    *
-   * @param bytes the bytes, split anywhere
-   * @returns the bytes that belong to the archive
    * @throws {@link ProtocolError} if more than 1 MiB follows the archive
    */
   push(bytes: Uint8Array): Uint8Array;
   /** Number of bytes that followed the archive. */
   readonly trailingSize: number;
-  /** @returns the bytes that followed the archive */
   trailing(): Uint8Array;
   /**
    * Signals the end of the stream.
@@ -61,11 +58,7 @@ type EndState =
       readonly end: number;
     };
 
-/**
- * Creates a detector of the archive's end.
- *
- * @returns the detector, to which every byte of the stream must be pushed
- */
+/** Creates a detector of the archive's end. */
 export function createArchiveEnd(): ArchiveEnd {
   /** Position of the next byte in the stream. */
   let position = 0;
@@ -236,7 +229,6 @@ function zip64ExpectedStart(view: Buffer, at: number, zip64RecordBefore: LastBef
 /**
  * Checks that a stream ended with its archive.
  *
- * @param end the detector, after the end of the stream
  * @throws {@link ProtocolError} if the archive is truncated, or other bytes follow it
  */
 export function checkEnd(end: ArchiveEnd): void {

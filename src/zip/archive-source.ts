@@ -9,22 +9,11 @@ const READ_SIZE = 256 * 1024;
 
 /** An archive that can be read at any position. */
 export interface Seekable extends RandomAccess {
-  /**
-   * Reads from a position to the end of the archive.
-   *
-   * @param position offset of the first byte
-   * @param expected number of bytes that the caller expects to consume, which limits the size of the first chunk
-   * @returns the bytes, in chunks of up to 256 KiB
-   */
+  /** Reads from a position to the end of the archive. */
   stream(position: number, expected?: number): AsyncGenerator<Uint8Array, void, undefined>;
 }
 
-/**
- * Provides random access to an archive in memory.
- *
- * @param archive the archive's bytes, which are not copied
- * @returns the archive
- */
+/** Provides random access to an archive in memory. */
 export function inMemory(archive: Uint8Array): Seekable {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
   return {
@@ -49,10 +38,6 @@ export type ArchiveSource = string | Uint8Array | AsyncIterable<Uint8Array>;
 /**
  * Reads an archive in the way that its source supports. A file stays open while the values are consumed.
  *
- * @param source the path of a file or pipe, the archive's bytes, or a stream of them
- * @param seekable called for a file or bytes
- * @param streamed called for a pipe or a stream
- * @returns the values of the function that was called
  * @throws {@link FileError} if the file cannot be read
  */
 export async function* readSource<T>(
@@ -72,19 +57,13 @@ export async function* readSource<T>(
 export interface OpenFile extends AsyncDisposable {
   /** The archive in the file; `undefined` for a pipe or device, which can only be streamed. */
   readonly archive: Seekable | undefined;
-  /**
-   * Reads the file from its start.
-   *
-   * @returns the bytes, in chunks of up to 256 KiB
-   */
+  /** Reads the file from its start. */
   stream(): AsyncIterable<Uint8Array>;
 }
 
 /**
  * Opens a file or pipe for reading.
  *
- * @param path path of the file
- * @returns the open file, which the caller disposes of
  * @throws {@link FileError} if the file cannot be read or is a folder
  */
 export async function openFile(path: string): Promise<OpenFile> {
@@ -184,9 +163,6 @@ export interface RandomAccess {
   /**
    * Reads `length` bytes at `position`.
    *
-   * @param position offset of the first byte
-   * @param length number of bytes
-   * @returns exactly `length` bytes
    * @throws if fewer bytes are available
    */
   read(position: number, length: number): Promise<Buffer>;
@@ -196,8 +172,6 @@ export interface RandomAccess {
  * Opens a named pipe. Node's file API waits for a pipe's writer in a thread that nothing can interrupt; a socket waits
  * without a thread, and stops when it is destroyed.
  *
- * @param path path of the pipe
- * @returns the socket, which waits for a writer
  * @throws {@link FileError} if the pipe cannot be opened
  */
 export function openPipe(path: string): Socket {
@@ -215,21 +189,12 @@ const MAX_TAIL = 1024 * 1024;
 
 /** Retains the end of an archive that passes, so that its directory can be read. */
 export interface Tail {
-  /**
-   * Adds the next bytes of the archive.
-   *
-   * @param bytes the bytes, split anywhere, which must not change afterwards
-   */
+  /** Adds the next bytes of the archive. */
   push(bytes: Uint8Array): void;
-  /** @returns random access to the last MiB of the archive */
   bytes(): RandomAccess;
 }
 
-/**
- * Creates an empty tail.
- *
- * @returns the tail, to which every byte of the archive must be pushed
- */
+/** Creates an empty tail. */
 export function createTail(): Tail {
   const chunks: Uint8Array[] = [];
   let retained = 0;

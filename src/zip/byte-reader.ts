@@ -5,31 +5,13 @@ import { raceAbort } from "../signal/abort.js";
 export interface ByteReader {
   /** Position of the next byte in the archive. */
   readonly position: number;
-  /**
-   * Returns the next bytes without consuming them.
-   *
-   * @param size number of bytes that are needed
-   * @returns at least `size` bytes, or fewer if the stream ends before
-   */
+  /** Returns the next bytes without consuming them. */
   peek(size: number): Promise<Buffer>;
-  /**
-   * Consumes bytes that `peek` has returned.
-   *
-   * @param size number of bytes
-   * @returns the bytes
-   */
+  /** Consumes bytes that `peek` has returned. */
   take(size: number): Buffer;
-  /**
-   * Consumes the next bytes, as many as are available.
-   *
-   * @returns the bytes; `undefined` at the end of the stream
-   */
+  /** Consumes the next bytes, as many as are available. */
   next(): Promise<Buffer | undefined>;
-  /**
-   * Returns the bytes that were consumed last to the reader.
-   *
-   * @param bytes exactly those bytes, or the end of them
-   */
+  /** Returns the bytes that were consumed last to the reader. */
   putBack(bytes: Buffer): void;
   /** Closes the stream. */
   close(): Promise<void>;
@@ -44,13 +26,7 @@ export interface ByteReaderOptions {
   readonly onClose?: (() => void) | undefined;
 }
 
-/**
- * Creates a reader of a stream. Nothing is read before it is requested.
- *
- * @param source the bytes, split anywhere; its error is thrown unchanged whenever bytes after it are requested
- * @param options the position of the first byte, a signal, and `onClose`
- * @returns the reader; once the signal is aborted, its methods throw a {@link CanceledError}
- */
+/** Creates a reader of a stream. Nothing is read before it is requested. */
 export function createByteReader(
   source: AsyncIterable<Uint8Array>,
   { position = 0, signal, onClose }: ByteReaderOptions = {},
@@ -134,10 +110,6 @@ export interface Abortable<T> extends AsyncIterableIterator<T, undefined> {
 
 /**
  * Reads a source until a signal is aborted. Neither reading nor closing then waits for the source, which may never answer.
- *
- * @param source the values; its errors are thrown unchanged
- * @param signal stops the reading
- * @returns the same values; once the signal is aborted, a {@link CanceledError}
  */
 export function abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): Abortable<T> {
   const iterator = source[Symbol.asyncIterator]();

@@ -29,21 +29,12 @@ export interface SizeLimiter {
   /**
    * Counts bytes of an entry.
    *
-   * @param name the entry's name, for errors
-   * @param added number of bytes that were read
-   * @param measured size of the entry so far, and of the compressed data for it, in bytes
    * @throws {@link ProtocolError} if a limit is exceeded
    */
   add(name: string, added: number, measured: Pick<EntryMeasures, "size" | "compressedSize">): void;
 }
 
-/**
- * Creates a limiter for one archive.
- *
- * @param limits the limits
- * @param total number of bytes that were counted before
- * @returns the limiter
- */
+/** Creates a limiter for one archive. */
 export function createSizeLimiter({ maxSize, maxRatio }: EntryLimits, total = 0): SizeLimiter {
   let counted = total;
   return {
@@ -76,10 +67,6 @@ export interface ContentOptions {
 /**
  * Reads the content of an entry whose local header was just read, and checks its sizes and its CRC-32.
  *
- * @param reader positioned after the header; afterwards after the entry
- * @param header the entry's header
- * @param options the measures in the directory, and the limiter
- * @returns a generator that yields the inflated content, and returns its measures once they are checked
  * @throws {@link ProtocolError} if the content is corrupt, truncated or exceeds a limit
  */
 export async function* readContent(
@@ -115,9 +102,6 @@ export async function* readContent(
 /**
  * Compares the measures of an entry's content with those that the archive declares.
  *
- * @param name the entry's name, for errors
- * @param measured sizes in bytes and CRC-32 of the content that was read
- * @param declared sizes in bytes and CRC-32 in a header or the directory
  * @throws {@link ProtocolError} if they differ
  */
 export function checkMeasures(name: string, measured: EntryMeasures, declared: EntryMeasures): void {
@@ -158,14 +142,7 @@ interface Inflation {
   readonly compressedSize: number;
 }
 
-/**
- * Inflates the next data of the reader. Deflated data marks its own end.
- *
- * @param reader positioned at the data; after it once `bytes` has ended
- * @param name the entry's name, for errors
- * @param size size of the deflated data in bytes, if known: at most this is consumed
- * @returns the inflated bytes, which throw a {@link ProtocolError} if the data is corrupt or truncated
- */
+/** Inflates the next data of the reader. Deflated data marks its own end. */
 function inflate(reader: ByteReader, name: string, size: number | undefined): Inflation {
   const inflater = createInflateRaw(inflateOptions);
   let failure: { readonly reason: unknown } | undefined;
@@ -246,9 +223,6 @@ const MAX_HELD = 64 * 1024;
  *
  * The archive does not say which form it has, so the form is the one that matches the measures and precedes a record.
  *
- * @param reader positioned at the descriptor; afterwards after it
- * @param name the entry's name, for errors
- * @param measured sizes in bytes and CRC-32 of the content that was read
  * @throws {@link ProtocolError} if no form matches, or the archive ends here
  */
 export async function readDescriptor(reader: ByteReader, name: string, measured: EntryMeasures): Promise<void> {
@@ -276,10 +250,6 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
  * Reads the content of a stored entry of unknown size. The content ends before the first descriptor with its size and
  * CRC-32. If the source fails before that, the content that arrived is returned, and then the source's error.
  *
- * @param reader positioned at the content; afterwards at the descriptor
- * @param name the entry's name, for errors
- * @param passed size in bytes and CRC-32 of the content that was returned so far, which the caller updates
- * @returns the content
  * @throws {@link ProtocolError} if there is no such descriptor
  */
 export async function* scanStored(

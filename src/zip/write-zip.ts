@@ -4,11 +4,7 @@ import { lazily } from "../input/lazy.js";
 /** A file to add to an archive. */
 export interface WrittenFile {
   readonly name: string;
-  /**
-   * Returns the content. Called when the file is next; the bytes are read only as fast as the archive is consumed.
-   *
-   * @returns the file's bytes, split anywhere
-   */
+  /** Returns the content. Called when the file is next; the bytes are read only as fast as the archive is consumed. */
   content(): AsyncIterable<Uint8Array>;
 }
 
@@ -21,9 +17,6 @@ const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
 /**
  * Writes an archive as deployed nodes do: deflated, sizes in data descriptors, no comment, ZIP64 only for sizes that need
  * it. The same files result in the same bytes. When the caller stops early, the files are closed.
- *
- * @param files the files, in archive order
- * @returns the archive's bytes, split anywhere; an error of a file's content is thrown unchanged
  */
 export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const { ZipFile } = await loadYazl();

@@ -29,7 +29,6 @@ export interface Entry {
   /**
    * Reads the content and checks it. This can be done once, and must be completed before the next entry is requested.
    *
-   * @returns a generator that yields the inflated bytes, and returns their sizes and CRC-32
    * @throws {@link ProtocolError} if the content is corrupt, truncated or exceeds a limit
    */
   content(): AsyncGenerator<Buffer, EntryMeasures, undefined>;
@@ -61,9 +60,6 @@ const MAX_DESCRIPTOR_SIZE = 24;
 /**
  * Reads the files of a seekable archive. The directory is checked before the first file.
  *
- * @param archive the archive
- * @param options limits, signal, and how an error after the archive is found
- * @returns the files, in archive order
  * @throws {@link ProtocolError} if the archive is corrupt, truncated, refused or exceeds a limit
  * @throws {@link FileError} if the file cannot be read
  * @throws {@link CanceledError} if the signal was aborted
@@ -136,8 +132,6 @@ export interface ArchiveEntry {
  *
  * The content is not read, so checksums are not checked.
  *
- * @param path the archive's path
- * @returns the files, in archive order
  * @throws {@link ProtocolError} if the archive is corrupt or contains no file
  * @throws {@link FileError} if the file cannot be read
  */
@@ -171,9 +165,6 @@ function checkFilled(what: string, start: number, end: number, between: number):
  * Reads the files of an archive as it arrives. The directory, which comes last, is compared with them, and the archive
  * must end with it.
  *
- * @param source the archive's bytes, split anywhere; its errors are thrown unchanged
- * @param options limits and a signal
- * @returns the files, in the order of arrival
  * @throws {@link ProtocolError} if the archive is corrupt, truncated, refused or exceeds a limit
  * @throws {@link CanceledError} if the signal was aborted
  */
@@ -306,8 +297,6 @@ async function isSignature(reader: ByteReader, signature: number): Promise<boole
 /**
  * Checks that the local header before an entry's content names the file that the directory lists.
  *
- * @param header the local header
- * @param listed the directory's record of the entry
  * @throws {@link ProtocolError} if name or method differ
  */
 export function checkHeader(header: LocalHeader, listed: ListedEntry): void {
@@ -319,8 +308,6 @@ export function checkHeader(header: LocalHeader, listed: ListedEntry): void {
 /**
  * Checks that an entry begins where the previous one ends: a gap or an overlap could hide other data.
  *
- * @param listed position in the directory, in bytes
- * @param actual position at which the bytes before it end
  * @throws {@link ProtocolError} if they differ
  */
 export function checkContiguous(listed: number, actual: number): void {

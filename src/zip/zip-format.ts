@@ -15,12 +15,7 @@ export const END_RECORD_SIZE = 22;
 export const ZIP64_END_RECORD_SIZE = 56;
 export const ZIP64_LOCATOR_SIZE = 20;
 
-/**
- * Encodes a signature as archives contain it.
- *
- * @param signature one of the signatures above
- * @returns 4 bytes, little-endian
- */
+/** Encodes a signature as archives contain it. */
 export function signatureBytes(signature: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(signature);
@@ -29,13 +24,7 @@ export function signatureBytes(signature: number): Buffer {
 
 const RETRY_ADVICE = "Export again. If it fails again, report this to the operator of the node.";
 
-/**
- * Creates the error for an archive that violates the ZIP format or the rules of an export.
- *
- * @param what what is wrong: a clause in which "it" is the archive
- * @param cause the error that was caught, if any
- * @returns the error, `DATA_LOSS`
- */
+/** Creates the error for an archive that violates the ZIP format or the rules of an export. */
 export function corrupt(what: string, cause?: unknown): ProtocolError {
   return new ProtocolError(`the archive is corrupt: ${what}`, {
     advice: RETRY_ADVICE,
@@ -44,12 +33,7 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
   });
 }
 
-/**
- * Creates the error for an archive that may be complete but cannot be an export.
- *
- * @param what the reason, a clause
- * @returns the error, `DATA_LOSS`
- */
+/** Creates the error for an archive that may be complete but cannot be an export. */
 export function refused(what: string): ProtocolError {
   return new ProtocolError(`the archive is rejected: ${what}`, {
     advice: "No export looks like this. Check the source of the archive.",
@@ -57,23 +41,12 @@ export function refused(what: string): ProtocolError {
   });
 }
 
-/**
- * Creates the error for an archive that exceeds a limit.
- *
- * @param what which limit it exceeds, a clause
- * @param advice what the user can do
- * @returns the error, `RESOURCE_EXHAUSTED`
- */
+/** Creates the error for an archive that exceeds a limit. */
 export function tooLarge(what: string, advice: string): ProtocolError {
   return new ProtocolError(`the archive is too large: ${what}`, { code: Code.ResourceExhausted, advice });
 }
 
-/**
- * Creates the error for an archive without its end.
- *
- * @param size number of bytes that arrived
- * @returns the error, `DATA_LOSS`
- */
+/** Creates the error for an archive without its end. */
 export function truncated(size: number): ProtocolError {
   return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes`, {
     advice: "Rows are missing. Export again. If it persists, the node or a proxy in front of it truncates streams.",
@@ -81,22 +54,12 @@ export function truncated(size: number): ProtocolError {
   });
 }
 
-/**
- * Quotes a name for an error message.
- *
- * @param name a name from an archive, which can contain any character
- * @returns the name in quotes, truncated to 120 characters
- */
+/** Quotes a name for an error message. */
 export function nameText(name: string): string {
   return quoted(name, 120);
 }
 
-/**
- * Formats a CRC-32 as ZIP tools do, for an error message.
- *
- * @param crc the checksum
- * @returns 8 hex digits
- */
+/** Formats a CRC-32 as ZIP tools do, for an error message. */
 export function crcText(crc: number): string {
   return crc.toString(16).padStart(8, "0");
 }

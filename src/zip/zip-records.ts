@@ -72,8 +72,6 @@ export interface LocalHeader {
 /**
  * Reads the local header of the next entry.
  *
- * @param reader positioned at the header; afterwards at the content
- * @returns the header; its name is safe
  * @throws {@link ProtocolError} if no entry begins here, its name is unsafe, or it is encrypted or has an unknown
  *   compression method
  */
@@ -112,8 +110,6 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
 /**
  * Checks that an entry's name is a path inside the archive's folder.
  *
- * @param name the decoded name
- * @param rawName the name's bytes
  * @throws {@link ProtocolError} if it is empty, absolute, longer than 4096 characters, leads elsewhere or contains
  *   control characters
  */
@@ -132,10 +128,6 @@ export function checkName(name: string, rawName: Buffer): void {
 /**
  * Returns the compression method of an entry.
  *
- * @param name the entry's name, for errors
- * @param flags the general purpose bit flags
- * @param method the number of the compression method
- * @returns the method
  * @throws {@link ProtocolError} if the entry is encrypted, or has another compression method
  */
 export function readMethod(name: string, flags: number, method: number): Method {
@@ -193,8 +185,6 @@ const MAX_END_SIZE = 256 * 1024;
 /**
  * Checks that an archive does not list enough files to exhaust memory.
  *
- * @param count number of files and folders in it, actual or declared
- * @param size size of its directory in bytes
  * @throws {@link ProtocolError} `RESOURCE_EXHAUSTED` if there are too many
  */
 export function checkListing(count: number, size: number): void {
@@ -227,8 +217,6 @@ export interface Directory {
 /**
  * Reads the directory of an archive, which must be the end of the bytes.
  *
- * @param bytes the archive
- * @returns the directory, consistent with its end records
  * @throws {@link ProtocolError} if the directory is corrupt or too large, bytes follow it, or a file in it is
  *   encrypted, has an unknown compression method or an unsafe name
  */

@@ -22,10 +22,6 @@ export type DefinitionSources = Partial<OptionValues<typeof definitionsOptions>>
 /**
  * Loads definitions: the network's, or those of an image or a folder.
  *
- * @param sources `proto`: path of a Buf image, a descriptor set or a folder of `.proto` files; without it, the network's are
- *   loaded
- * @param signal cancels reading and compiling
- * @returns the definitions
  * @throws {@link FileError} if a file cannot be read
  * @throws {@link RequestError} if a file contains no valid definitions or rules
  */
@@ -39,12 +35,7 @@ async function imageDefinitions(path: string, signal: AbortSignal): Promise<Defi
   return { services: [...registry].filter((desc) => desc.kind === "service"), registry };
 }
 
-/**
- * Lists the methods of all services.
- *
- * @param definitions the definitions
- * @returns the methods, service by service
- */
+/** Lists the methods of all services. */
 export function methodsOf({ services }: Definitions): DescMethod[] {
   return services.flatMap(({ methods }) => methods);
 }
@@ -52,9 +43,6 @@ export function methodsOf({ services }: Definitions): DescMethod[] {
 /**
  * Returns whether another method of the same name takes precedence over this one. This applies to methods of the core state
  * service, which few nodes offer.
- *
- * @param method the method
- * @returns whether the other method takes precedence
  */
 export function yields({ parent }: DescMethod): boolean {
   return parent.typeName === "vega.api.v1.CoreStateService";
@@ -96,10 +84,6 @@ const MAX_LISTED = 20;
  * Finds something by its full name, or by the last parts of its name. A name in a different case is accepted if there
  * is no exact match.
  *
- * @param wantedName the name as the user wrote it, with slashes or dots
- * @param candidates the candidates
- * @param onChoice receives a sentence if one candidate took precedence over others
- * @returns the candidate; undefined if none has the name
  * @throws {@link RequestError} if several have it, with all of them
  */
 export function lookUpName<T>(
@@ -133,15 +117,7 @@ export function lookUpName<T>(
   return undefined;
 }
 
-/**
- * Returns the error for an unknown name.
- *
- * @param name the name as the user wrote it
- * @param candidates the candidates
- * @param kind what they are, such as `method`
- * @param note a sentence that follows the advice
- * @returns the error, with the nearest name
- */
+/** Returns the error for an unknown name. */
 export function nameNotFound(
   name: string,
   candidates: readonly Named<unknown>[],

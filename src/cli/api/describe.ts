@@ -19,12 +19,7 @@ import { type Definitions, loadDefinitions, methodsOf, type Named, yields } from
 /** An element that can be described. */
 export type Describable = DescService | DescMethod | DescMessage | DescEnum;
 
-/**
- * Lists the elements that can be described.
- *
- * @param definitions the definitions
- * @returns services, methods, messages and enums by their full names
- */
+/** Lists the elements that can be described. */
 export function describables(definitions: Definitions): Named<Describable>[] {
   const types = [...definitions.registry].filter((desc) => desc.kind === "message" || desc.kind === "enum");
   return [
@@ -35,9 +30,6 @@ export function describables(definitions: Definitions): Named<Describable>[] {
 
 /**
  * Names methods as briefly as `call` accepts them: by the method alone if no other has its name, else with the service.
- *
- * @param methods all methods of the definitions
- * @returns the function that names one of them
  */
 export function shortMethodNames(methods: readonly DescMethod[]): (method: DescMethod) => string {
   const counts = new Map<string, number>();
@@ -48,23 +40,13 @@ export function shortMethodNames(methods: readonly DescMethod[]): (method: DescM
     !yields(method) && counts.get(method.name) === 1 ? method.name : `${method.parent.name}/${method.name}`;
 }
 
-/**
- * Describes a method as a line of a table.
- *
- * @param method the method
- * @returns its full name, its kind, such as `server streaming`, and its HTTP rules, such as `GET /api/v2/info`
- */
+/** Describes a method as a line of a table. */
 export function methodCells(method: DescMethod): [name: string, kind: string, http: string] {
   const { kind, http } = methodObject(method);
   return [methodName(method), kind.replaceAll("_", " "), http.join(", ")];
 }
 
-/**
- * Describes a method as a plain object.
- *
- * @param method the method
- * @returns its full name, its kind, its HTTP rules and the names of its messages
- */
+/** Describes a method as a plain object. */
 export function methodObject(method: DescMethod) {
   return {
     name: methodName(method),
@@ -76,12 +58,7 @@ export function methodObject(method: DescMethod) {
   };
 }
 
-/**
- * Describes a service, a method, a message or an enum as a plain object.
- *
- * @param desc the descriptor
- * @returns its kind, full name and parts; of a method, also the fields of its messages
- */
+/** Describes a service, a method, a message or an enum as a plain object. */
 export function describedObject(desc: Describable): object {
   switch (desc.kind) {
     case "service":
@@ -103,12 +80,7 @@ export function describedObject(desc: Describable): object {
   }
 }
 
-/**
- * Lists the parts of a service, a method, a message or an enum as plain objects.
- *
- * @param desc the descriptor
- * @returns the methods of a service, the fields of a message, the values of an enum; of a method, the fields of both messages
- */
+/** Lists the parts of a service, a method, a message or an enum as plain objects. */
 export function describedRecords(desc: Describable): object[] {
   switch (desc.kind) {
     case "service":
@@ -124,13 +96,7 @@ export function describedRecords(desc: Describable): object[] {
   }
 }
 
-/**
- * Describes a service, a method, a message or an enum for a person.
- *
- * @param desc the descriptor
- * @param tables formats tables
- * @returns lines of text, safe for a terminal
- */
+/** Describes a service, a method, a message or an enum for a person. */
 export function describedText(desc: Describable, tables: Tables): string {
   const { format } = tables;
   switch (desc.kind) {
@@ -250,12 +216,7 @@ function presenceOf(field: DescField): string {
 
 type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
 
-/**
- * Returns the comment of an element.
- *
- * @param desc the element's descriptor
- * @returns the comment before the element, or else after it, on one line; empty if there is none
- */
+/** Returns the comment of an element. */
 function commentOf(desc: Commented): string {
   const path = pathOf(desc).join();
   const location = fileOf(desc).proto.sourceCodeInfo?.location.find((found) => found.path.join() === path);
@@ -288,21 +249,13 @@ function pathOf(desc: Commented): number[] {
   }
 }
 
-/**
- * Completes the name of a method: the name alone if only one method has it, else with its service.
- *
- * @returns the names of the network's methods
- */
+/** Completes the name of a method: the name alone if only one method has it, else with its service. */
 export async function completeMethods(): Promise<CompletionValues> {
   const methods = methodsOf(await loadDefinitions({}, new AbortController().signal));
   return { values: methods.map(shortMethodNames(methods)) };
 }
 
-/**
- * Completes the name of a service, method, message or enum.
- *
- * @returns the last parts of their names
- */
+/** Completes the name of a service, method, message or enum. */
 export async function completeNames(): Promise<CompletionValues> {
   const definitions = await loadDefinitions({}, new AbortController().signal);
   const names = describables(definitions).map(({ name }) => name.replace(/^.*[./]/, ""));

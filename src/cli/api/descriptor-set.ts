@@ -27,9 +27,6 @@ const HOW_TO_MAKE_ONE =
 /**
  * Reads definitions: a Buf image or a descriptor set, binary or as JSON, or a folder of `.proto` files, which is compiled.
  *
- * @param path the file's path or the folder
- * @param signal cancels reading and compiling
- * @returns the definitions of all files
  * @throws {@link FileError} if the file cannot be read
  * @throws {@link RequestError} if it contains no valid definitions, lacks their imports, or cannot be compiled
  */
@@ -63,11 +60,7 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
   }
 }
 
-/**
- * Adds the JSON names of fields that a descriptor set omits, like compilers do.
- *
- * @param messages the messages, which are modified in place
- */
+/** Adds the JSON names of fields that a descriptor set omits, like compilers do. */
 export function restoreJsonNames(messages: readonly DescriptorProto[]): void {
   for (const { field, nestedType } of messages) {
     for (const one of field) {
@@ -102,10 +95,6 @@ const MAX_MESSAGE = 1000;
 /**
  * Compiles a folder of `.proto` files with buf, which is found in the search path or as the package `@bufbuild/buf`.
  *
- * @param folder the folder, with a `buf.yaml` or without
- * @param maxBytes maximum size of the image, in bytes
- * @param signal cancels compiling
- * @returns the image
  * @throws {@link RequestError} if buf is not installed, or cannot compile the folder
  */
 async function compileFolder(folder: string, maxBytes: number, signal: AbortSignal): Promise<Buffer> {

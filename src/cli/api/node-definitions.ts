@@ -27,12 +27,6 @@ interface Found<T> {
  * Finds a definition by name. With `--proto`, it searches only those definitions. Otherwise it searches the network's, and then
  * those that the node offers with server reflection.
  *
- * @param name the name as the user wrote it
- * @param kind what is looked up, for errors, such as `method`
- * @param candidatesOf lists the candidates of definitions
- * @param options the values of the options
- * @param context the streams of the command, and the signal that interrupts it
- * @returns what has the name, with its definitions
  * @throws {@link RequestError} if nothing has the name, or several things have it
  * @throws {@link ProtocolError} if the node's definitions are invalid
  */
@@ -73,10 +67,6 @@ export async function findDefined<T>(
 /**
  * Adds the definitions that a node offers with server reflection, over gRPC.
  *
- * @param definitions definitions that take precedence
- * @param options the values of the options, which name the node
- * @param context the streams of the command, and the signal that interrupts it
- * @returns the definitions with those of the node; undefined if the node does not offer them
  * @throws {@link TradewireError} if the node cannot be queried, or its definitions are invalid
  */
 export async function addNodeDefinitions(

@@ -19,9 +19,6 @@ import { parseStrictJson } from "../../json/strict-json.js";
  * the key of a map. A repeated field accepts several values, separated by commas (a backslash escapes the next character) or in
  * several settings; together they replace a list in the JSON. A message is given as JSON.
  *
- * @param desc the message
- * @param json its JSON; changed in place
- * @param settings the settings, in order
  * @throws {@link RequestError} if a field does not exist, or does not accept the value
  */
 export function setFields(desc: DescMessage, json: JsonObject, settings: readonly string[]): void {
@@ -167,14 +164,7 @@ const TEXT_FORMS = named(
 /** The well-known messages whose JSON does not use their field names. */
 const FREE_FORMS = named("Any", "ListValue", "Struct", "Value");
 
-/**
- * Creates the error for a field that a message does not have.
- *
- * @param desc the message
- * @param name the name that the user wrote
- * @param where the beginning of the error, such as `--set` or the path of the message
- * @returns the error, which suggests the nearest field and lists all
- */
+/** Creates the error for a field that a message does not have. */
 function unknownField(desc: DescMessage, name: string, where: string): RequestError {
   const names = desc.fields.map(({ jsonName }) => jsonName);
   const near = closestName(name, names);
@@ -198,9 +188,6 @@ const LONG: ReadonlySet<ScalarType | undefined> = new Set([
  * Checks for errors that Protobuf's JSON parser does not explain: unknown fields, and 64-bit integers that were written as JSON
  * numbers and rounded.
  *
- * @param desc the message
- * @param json its JSON
- * @param where the name of the JSON in errors, such as `the request`
  * @throws {@link RequestError} naming the field
  */
 export function checkFields(desc: DescMessage, json: JsonValue, where: string): void {

@@ -20,10 +20,6 @@ export interface RequestInput {
 /**
  * Reads a request in Protobuf's JSON.
  *
- * @param desc the request's message
- * @param input the argument, without which the request is empty, the settings and the types
- * @param context the input stream, and the signal that cancels reading
- * @returns the request
  * @throws {@link FileError} if the file cannot be read
  * @throws {@link RequestError} if it is not the JSON of that message
  */
@@ -37,12 +33,7 @@ export async function readRequest<I extends DescMessage>(
   return requestOf(desc, text, origin?.source ?? "the request", input);
 }
 
-/**
- * Parses the source of requests.
- *
- * @param argument the argument of the command
- * @returns the path, `-` for standard input, and its name in errors; undefined if the argument is a request
- */
+/** Parses the source of requests. */
 function sourceOf(argument = ""): { readonly path: string; readonly source: string } | undefined {
   if (argument === STANDARD) {
     return { path: STANDARD, source: "standard input" };
@@ -54,11 +45,6 @@ function sourceOf(argument = ""): { readonly path: string; readonly source: stri
 /**
  * Parses a request.
  *
- * @param desc the request's message
- * @param text the JSON
- * @param source its name in errors
- * @param input the values of `--set`, and the types that an `Any` may hold
- * @returns the request
  * @throws {@link RequestError} if it is not the JSON of that message
  */
 function requestOf<I extends DescMessage>(
@@ -105,11 +91,6 @@ export interface RequestsInput extends RequestInput {
 /**
  * Reads the requests of a call that streams them.
  *
- * @param desc the requests' message
- * @param input the requests, and the argument: another request, or `@` and the path of a file, or `-` for standard input,
- *   with a request on each line. Without any, one empty request is sent. The values of `--set` apply to each
- * @param context the input stream, and the signal that cancels reading
- * @returns the requests; those of a file or of standard input as their lines arrive
  * @throws {@link RequestError} if a request is not the JSON of that message; for a line, the iteration throws it
  */
 export function readRequests<I extends DescMessage>(

@@ -35,10 +35,6 @@ const NAME = /^[A-Za-z_]\w*$/;
 /**
  * Reads the definitions that a server offers with server reflection (`grpc.reflection.v1`, or else `v1alpha`).
  *
- * @param transport a transport over gRPC, whose failures are the library's errors
- * @param known definitions that take precedence: their services and types are not replaced
- * @param options `signal` cancels reading; `timeoutMs` is the total time limit, in milliseconds
- * @returns the known definitions with those of the server; undefined if the server does not offer reflection
  * @throws {@link TradewireError} if the server cannot be queried
  * @throws {@link ProtocolError} if its definitions are invalid, contradict themselves, or exceed a limit
  */

@@ -21,12 +21,7 @@ const assembleOptions = {
 
 type AssembleCommandOptions = OptionValues<typeof assembleOptions>;
 
-/**
- * Defines the command `assemble`, which builds an archive from a captured stream of chunks.
- *
- * @param command the command `assemble`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `assemble`, which builds an archive from a captured stream of chunks. */
 export function addAssemble(command: Command, context: CommandContext): void {
   addOptions(command, assembleOptions).action((file: string, options: AssembleCommandOptions) =>
     runAssemble(file, options, context),

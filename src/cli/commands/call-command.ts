@@ -75,12 +75,7 @@ const callOptions = {
 
 type CallOptions = OptionValues<typeof callOptions> & ClientOptions;
 
-/**
- * Defines the command `call`, which calls any method.
- *
- * @param command the command `call`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `call`, which calls any method. */
 export function addCall(command: Command, context: CommandContext): void {
   addOptions(command, callOptions).action((method: string, request: string | undefined, options: CallOptions) =>
     runCall(method, request, options, context),
@@ -90,10 +85,6 @@ export function addCall(command: Command, context: CommandContext): void {
 /**
  * Calls a method, and prints its response.
  *
- * @param name the method's name, as the user wrote it
- * @param argument the request, as the user wrote it
- * @param options the values of the options
- * @param context the streams of the command, and the signal that interrupts it
  * @throws {@link TradewireError} if the call cannot be made or fails
  */
 async function runCall(
@@ -282,10 +273,6 @@ function headersOf(lines: readonly string[]): Headers {
 /**
  * Converts a message from a node to JSON.
  *
- * @param desc the message's descriptor
- * @param message the message
- * @param registry the types that an `Any` in it may hold
- * @returns Protobuf's JSON, including fields with default values
  * @throws {@link ProtocolError} if the message contains an `Any` whose type the definitions lack
  */
 function responseJson<O extends DescMessage>(desc: O, message: MessageShape<O>, registry: Registry): JsonObject {
@@ -314,8 +301,6 @@ function object(any: Parameters<typeof anyToObject>[0]): JsonObject {
 /**
  * Checks the options for bytes.
  *
- * @param method the method that is called
- * @param options the values of the options
  * @throws {@link RequestError} if `--out` is given for a method that does not respond with bytes, or with options that
  *   exclude it
  */
@@ -335,7 +320,6 @@ function checkOutput(method: DescMethod, { out, force, all, limit }: CallOptions
 /**
  * Checks that a truncated response can be detected. Streams of gRPC and of JSON mark their end.
  *
- * @param header the header of the response
  * @throws {@link ProtocolError} if the bytes end when the connection closes
  */
 function checkEnd(header: Headers): void {
@@ -348,9 +332,6 @@ function checkEnd(header: Headers): void {
 /**
  * Writes the bytes of `google.api.HttpBody` messages to a file, all or nothing, or to standard output as they arrive.
  *
- * @param messages the messages
- * @param options the target, whether to replace a file, and the format of the result
- * @param context the streams of the command, and the signal that interrupts it
  * @throws {@link FileError} if the file cannot be written, or exists
  */
 async function writeBody(

@@ -2,12 +2,7 @@ import type { Command } from "commander";
 import { type CommandContext, writeOut } from "../output.js";
 import { COMPLETE, type SHELLS } from "../shells.js";
 
-/**
- * Defines the command `completion`, which prints the completion script of a shell.
- *
- * @param command the command `completion`, which gets its options and action
- * @param context the streams of the command
- */
+/** Defines the command `completion`, which prints the completion script of a shell. */
 export function addCompletion(command: Command, context: CommandContext): void {
   command.action((shell: (typeof SHELLS)[number]) => writeOut(context, SCRIPTS[shell]));
 }

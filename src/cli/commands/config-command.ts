@@ -11,12 +11,7 @@ import { printTable, widthOf, wrapLastColumn } from "../table.js";
 
 const configOptions = { ...resultOutput, ...clientOptions };
 
-/**
- * Defines the command `config`, which prints the effective configuration and the source of each value.
- *
- * @param command the command `config`, which gets its options and action
- * @param context the streams of the command
- */
+/** Defines the command `config`, which prints the effective configuration and the source of each value. */
 export function addConfig(command: Command, context: CommandContext): void {
   addOptions(command, configOptions).action(async (options: OptionValues<typeof configOptions>) => {
     const loaded = loadClientConfig(options, context);

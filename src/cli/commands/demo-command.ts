@@ -15,12 +15,7 @@ const REQUEST = { table: "trades", fromBlock: 2001, toBlock: 5000 } as const;
 
 const demoOptions = { out: text("<folder>", "folder to save to (default: a new temporary folder)") };
 
-/**
- * Defines the command `demo`, which exports the same range from a local node over gRPC and over REST.
- *
- * @param command the command `demo`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `demo`, which exports the same range from a local node over gRPC and over REST. */
 export function addDemo(command: Command, { out, signal }: CommandContext): void {
   addOptions(command, demoOptions).action(async (options: OptionValues<typeof demoOptions>) => {
     const folder = options.out === undefined ? await mkdtemp(join(tmpdir(), "tradewire-demo-")) : resolve(options.out);

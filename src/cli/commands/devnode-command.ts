@@ -89,12 +89,7 @@ type DevnodeCommandOptions = OptionValues<typeof devnodeOptions> & {
   readonly color?: boolean;
 };
 
-/**
- * Defines the command `devnode`, which runs a local node, and its subcommands, which control one.
- *
- * @param devnode the command `devnode`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `devnode`, which runs a local node, and its subcommands, which control one. */
 export function addDevnode(devnode: Command, context: CommandContext): void {
   const { signal } = context;
   addOptions(devnode, devnodeOptions)
@@ -169,12 +164,7 @@ const failureOptions = {
 
 type ControlOptions = OptionValues<typeof controlOptions>;
 
-/**
- * Defines the commands that control a local node started with `--admin`.
- *
- * @param devnode the command `devnode`, to which they are added
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the commands that control a local node started with `--admin`. */
 export function addDevnodeControls(devnode: Command, { out, signal }: CommandContext): void {
   const add = (name: string, description: string, ...operands: ArgumentDeclaration[]) =>
     addOptions(

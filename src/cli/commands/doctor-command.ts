@@ -14,9 +14,6 @@ const doctorOptions = { ...recordsOutput, ...clientOptions };
 
 /**
  * Defines the command `doctor`, which checks the machine, the configuration and the nodes, and fails if a check fails.
- *
- * @param command the command `doctor`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
  */
 export function addDoctor(command: Command, context: CommandContext): void {
   addOptions(command, doctorOptions).action(async (options: OptionValues<typeof doctorOptions>) => {

@@ -55,12 +55,7 @@ const eventsOptions = {
 
 type EventsCommandOptions = OptionValues<typeof eventsOptions>;
 
-/**
- * Defines the command `events`.
- *
- * @param command the command `events`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `events`. */
 export function addEvents(command: Command, context: CommandContext): void {
   addOptions(command, eventsOptions).action((options: EventsCommandOptions) => runEvents(options, context));
 }
@@ -168,11 +163,6 @@ function marketOf({ kind, value }: LiveEvent): string {
 /**
  * Formats an event as a line for a person: its block, type, transaction and content. Codes are shown by name, prices
  * and sizes in the decimals of their market, balances in those of their asset.
- *
- * @param event the event
- * @param desc the descriptor of its value
- * @param shown the names and decimals of markets, and how identifiers are shown
- * @returns the line, with a line feed, safe for a terminal
  */
 function eventLine(event: LiveEvent, desc: DescMessage, shown: Shown): string {
   const columns = [

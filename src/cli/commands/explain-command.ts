@@ -7,12 +7,7 @@ import { type CommandContext, writeOut } from "../output.js";
 import { type OutputOptions, printReport, type Report, resultFormat, resultOutput } from "../output-format.js";
 import { widthOf, wrapped } from "../table.js";
 
-/**
- * Defines the command `explain`, which explains the code of an error.
- *
- * @param command the command `explain`, which gets its action
- * @param context the streams of the command
- */
+/** Defines the command `explain`, which explains the code of an error. */
 export function addExplain(command: Command, context: CommandContext): void {
   addOptions(command, resultOutput).action(async (given: string | undefined, options: OutputOptions) => {
     const report = given === undefined ? listReport(context) : codeReport(parseCode(given), context);

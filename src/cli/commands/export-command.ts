@@ -55,12 +55,7 @@ const exportOptions = {
 
 type ExportCommandOptions = OptionValues<typeof exportOptions>;
 
-/**
- * Defines the command `export`.
- *
- * @param command the command `export`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `export`. */
 export function addExport(command: Command, context: CommandContext): void {
   addOptions(command, exportOptions).action((options: ExportCommandOptions) => runExport(options, context));
 }

@@ -41,12 +41,7 @@ const followOptions = {
 
 type FollowCommandOptions = OptionValues<typeof followOptions>;
 
-/**
- * Defines the command `follow`, which prints the rows of a table and continues with those of new segments.
- *
- * @param command the command `follow`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `follow`, which prints the rows of a table and continues with those of new segments. */
 export function addFollow(command: Command, context: CommandContext): void {
   addOptions(command, followOptions).action((options: FollowCommandOptions) => runFollow(options, context));
 }

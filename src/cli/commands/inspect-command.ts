@@ -47,12 +47,7 @@ const inspectOptions = { maxRowBytes: maxRowBytesOption, ...resultOutput };
 
 type InspectCommandOptions = OptionValues<typeof inspectOptions>;
 
-/**
- * Defines the command `inspect`, which shows the content of an archive and whether it is intact.
- *
- * @param command the command `inspect`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `inspect`, which shows the content of an archive and whether it is intact. */
 export function addInspect(command: Command, context: CommandContext): void {
   addOptions(command, inspectOptions).action((file: string, options: InspectCommandOptions) =>
     runInspect(file, options, context),

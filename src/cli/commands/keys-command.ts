@@ -6,12 +6,7 @@ import { printReport, resultFormat, resultOutput } from "../output-format.js";
 
 type KeysOptions = OptionValues<typeof resultOutput>;
 
-/**
- * Defines the commands `keys new` and `keys show` for key files. They print only public keys, as 64 hex digits.
- *
- * @param keys the command `keys`, which gets its options and action
- * @param context the streams of the command
- */
+/** Defines the commands `keys new` and `keys show` for key files. They print only public keys, as 64 hex digits. */
 export function addKeys(keys: Command, context: CommandContext): void {
   const print = (publicKey: string, options: KeysOptions) => {
     const table = () => {

@@ -32,12 +32,7 @@ const ledgerOptions = {
 
 type LedgerCommandOptions = OptionValues<typeof ledgerOptions>;
 
-/**
- * Defines the command `ledger`, which exports the entries of a party's ledger.
- *
- * @param command the command `ledger`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `ledger`, which exports the entries of a party's ledger. */
 export function addLedger(command: Command, context: CommandContext): void {
   addOptions(command, ledgerOptions).action((options: LedgerCommandOptions) => runLedger(options, context));
 }

@@ -16,12 +16,7 @@ const mergeOptions = {
   ...resultOutput,
 };
 
-/**
- * Defines the command `merge`, which joins archives whose ranges follow one another.
- *
- * @param command the command `merge`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `merge`, which joins archives whose ranges follow one another. */
 export function addMerge(command: Command, context: CommandContext): void {
   addOptions(command, mergeOptions).action(async (files: string[], options: OptionValues<typeof mergeOptions>) => {
     await Promise.all(files.map(assertArchive));

@@ -30,12 +30,7 @@ const methodsOptions = {
 type DescribeOptions = OptionValues<typeof describeOptions> & ClientOptions;
 type MethodsOptions = OptionValues<typeof methodsOptions> & ClientOptions;
 
-/**
- * Defines the command `methods`, which lists the methods that can be called.
- *
- * @param command the command `methods`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `methods`, which lists the methods that can be called. */
 export function addMethods(command: Command, context: CommandContext): void {
   addOptions(command, methodsOptions).action(async (pattern: string | undefined, options: MethodsOptions) => {
     const matches = matcher(pattern);
@@ -69,12 +64,7 @@ function printMethods(
   });
 }
 
-/**
- * Defines the command `describe`, which shows a service, a method, a message or an enum.
- *
- * @param command the command `describe`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `describe`, which shows a service, a method, a message or an enum. */
 export function addDescribe(command: Command, context: CommandContext): void {
   addOptions(command, describeOptions).action(async (name: string, options: DescribeOptions) => {
     const kind = "method, service, message or enum";

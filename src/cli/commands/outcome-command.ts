@@ -21,12 +21,7 @@ const outcomeOptions = {
 
 type OutcomeCommandOptions = OptionValues<typeof outcomeOptions>;
 
-/**
- * Defines the command `outcome`, which finds the outcome of a transaction that was sent earlier.
- *
- * @param command the command `outcome`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `outcome`, which finds the outcome of a transaction that was sent earlier. */
 export function addOutcome(command: Command, context: CommandContext): void {
   addOptions(command, outcomeOptions).action(async (hash: string | undefined, options: OutcomeCommandOptions) => {
     context.output.role = "answer";
@@ -62,9 +57,6 @@ async function sentTransaction(hash: string | undefined, { signed }: OutcomeComm
 /**
  * Prints the outcome of a transaction.
  *
- * @param outcome the outcome
- * @param context standard output
- * @param options `format`: the chosen format; `more`: the members of the JSON object besides the outcome
  * @throws {@link Reported} if it was not executed completely: with exit code 1, or 3 if that is unknown
  */
 export async function printOutcome(

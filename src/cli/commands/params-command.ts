@@ -20,12 +20,7 @@ const networkParameters: ListingType<typeof NetworkParameterSchema> = {
 
 const paramsOptions = { ...listingOptions, ...clientOptions };
 
-/**
- * Defines the command `params`.
- *
- * @param command the command `params`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `params`. */
 export function addParams(command: Command, context: CommandContext): void {
   addOptions(command, paramsOptions).action(
     async (key: string | undefined, options: OptionValues<typeof paramsOptions>) => {

@@ -61,12 +61,7 @@ const ordersOptions = {
 type RecordsOptions = OptionValues<typeof recordsOptions>;
 type FilterOptions = OptionValues<typeof filterOptions>;
 
-/**
- * Defines the command `markets`.
- *
- * @param command the command, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `markets`. */
 export function addMarkets(command: Command, context: CommandContext): void {
   addOptions(command, marketsOptions).action(
     (market: string | undefined, options: OptionValues<typeof marketsOptions>) =>

@@ -14,12 +14,7 @@ const rowsOptions = {
 
 type RowsCommandOptions = OptionValues<typeof rowsOptions>;
 
-/**
- * Defines the command `rows`, which prints the rows of an archive in order.
- *
- * @param command the command `rows`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `rows`, which prints the rows of an archive in order. */
 export function addRows(command: Command, context: CommandContext): void {
   addOptions(command, rowsOptions).action((file: string, options: RowsCommandOptions) =>
     runRows(file, options, context),

@@ -60,12 +60,7 @@ const schemaOptions = {
 
 type SchemaOptions = OptionValues<typeof schemaOptions>;
 
-/**
- * Defines the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows.
- *
- * @param command the command `schema`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows. */
 export function addSchema(command: Command, context: CommandContext): void {
   addOptions(command, schemaOptions).action(async (options: SchemaOptions) => {
     const schemas = () => (options.table ?? tableNames).map((name) => tableSchema(name, options.schemaVersion));

@@ -21,12 +21,7 @@ const segmentsOptions = {
   ...clientOptions,
 };
 
-/**
- * Defines the command `segments`, which lists the boundaries of ranges that can be exported.
- *
- * @param command the command `segments`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `segments`, which lists the boundaries of ranges that can be exported. */
 export function addSegments(command: Command, context: CommandContext): void {
   addOptions(command, segmentsOptions).action(async (options: OptionValues<typeof segmentsOptions>) => {
     await using client = commandClient(options, context);

@@ -40,12 +40,7 @@ type ControlOptions = OptionValues<typeof resultOutput>;
 /** Maximum size of a policy. */
 const MAX_POLICY_BYTES = 1024 * 1024;
 
-/**
- * Defines the command `signer`, which runs a signer process, and its subcommands, which control one.
- *
- * @param signer the command `signer`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `signer`, which runs a signer process, and its subcommands, which control one. */
 export function addSigner(signer: Command, context: CommandContext): void {
   addOptions(signer.enablePositionalOptions(), signerOptions)
     .allowExcessArguments()

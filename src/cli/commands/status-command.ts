@@ -24,12 +24,7 @@ const statusOptions = {
   ...clientOptions,
 };
 
-/**
- * Defines the command `status`, which shows how each node of the configuration answers, and whether it is used.
- *
- * @param command the command `status`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `status`, which shows how each node of the configuration answers, and whether it is used. */
 export function addStatus(command: Command, context: CommandContext): void {
   const { output, signal } = context;
   addOptions(command, statusOptions).action(async (options: OptionValues<typeof statusOptions>) => {

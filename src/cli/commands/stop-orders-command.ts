@@ -52,12 +52,7 @@ const stopOrdersOptions = {
 
 type StopOrdersOptions = OptionValues<typeof stopOrdersOptions>;
 
-/**
- * Defines the command `stop-orders`.
- *
- * @param command the command `stop-orders`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `stop-orders`. */
 export function addStopOrders(command: Command, context: CommandContext): void {
   addOptions(command, stopOrdersOptions).action((options: StopOrdersOptions) => runStopOrders(options, context));
 }
@@ -130,12 +125,7 @@ function stopOrders(names: Names): ListingType<typeof StopOrderEventSchema> {
 
 const stopOrderOptions = { ...resultOutput, ...clientOptions };
 
-/**
- * Defines the command `stop-order`, which shows all fields of a stop order that are set.
- *
- * @param command the command `stop-order`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `stop-order`, which shows all fields of a stop order that are set. */
 export function addStopOrder(command: Command, context: CommandContext): void {
   const { signal } = context;
   addOptions(command, stopOrderOptions).action(async (id: string, options: OptionValues<typeof stopOrderOptions>) => {

@@ -104,24 +104,14 @@ interface SubmitTask extends SignTask {
   readonly options: SubmitOptions;
 }
 
-/**
- * Defines the command `submit`.
- *
- * @param command the command `submit`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `submit`. */
 export function addSubmit(command: Command, context: CommandContext): void {
   addOptions(command, submitOptions).action((file: string, options: SubmitOptions) =>
     runSubmit(file, options, context, usedSigningOptions(command)),
   );
 }
 
-/**
- * Defines the command `sign`, which prints the request's body without sending it.
- *
- * @param command the command `sign`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `sign`, which prints the request's body without sending it. */
 export function addSign(command: Command, context: CommandContext): void {
   addOptions(command, signOptions).action(async (file: string, options: SignOptions) => {
     const input = await readTransactionInput(file, context);

@@ -63,12 +63,7 @@ const syncCommandOptions = {
 
 type SyncCommandOptions = OptionValues<typeof syncCommandOptions>;
 
-/**
- * Defines the command `sync`, which loads network history into tables, and its subcommands.
- *
- * @param sync the command `sync`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `sync`, which loads network history into tables, and its subcommands. */
 export function addSync(sync: Command, context: CommandContext): void {
   // Subcommands have options of the same names.
   addOptions(sync.enablePositionalOptions(), syncCommandOptions)
@@ -92,8 +87,6 @@ const MAX_NAMED = 20;
 /**
  * Runs `tradewire sync`.
  *
- * @param options the values of its options
- * @param context the streams, and the signal that interrupts it
  * @throws {@link Reported} if units failed; errors of the sync unchanged
  */
 async function runSync(options: SyncCommandOptions, context: CommandContext): Promise<void> {
@@ -153,9 +146,6 @@ function beyondRange({ history, node }: SyncSnapshot): BlockRange | undefined {
 /**
  * Checks the options of a queue, and creates its sink.
  *
- * @param options the values of the options
- * @param target the target
- * @returns the sink; `undefined` without a queue
  * @throws {@link RequestError} if an option needs a queue, or excludes it
  */
 function checkQueue(
@@ -304,8 +294,6 @@ function failedText(failed: readonly FailedUnit[]): string {
 /**
  * Runs `tradewire sync --dry-run`, which shows what would be fetched, and changes nothing.
  *
- * @param options the values of the options
- * @param context the streams, and the signal that interrupts it
  * @throws {@link Reported} if the histories diverge, so that a sync would stop
  */
 async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {

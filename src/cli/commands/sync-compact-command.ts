@@ -16,12 +16,7 @@ const compactOptions = {
   ...resultOutput,
 };
 
-/**
- * Defines the command `sync compact`, which joins small Parquet files.
- *
- * @param sync the command `sync`, to which it is added
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `sync compact`, which joins small Parquet files. */
 export function addSyncCompact(sync: Command, context: CommandContext): void {
   const { out, signal } = context;
   const command = sync

@@ -28,12 +28,7 @@ interface StatusReport {
   readonly nodeError?: TradewireError;
 }
 
-/**
- * Defines the command `sync status`, which shows which segments are loaded and which are missing.
- *
- * @param sync the command `sync`, to which it is added
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `sync status`, which shows which segments are loaded and which are missing. */
 export function addSyncStatus(sync: Command, context: CommandContext): void {
   const command = sync
     .command("status")
@@ -151,13 +146,7 @@ const MISSING = "segments missing";
 /** The maximum number of workers, and of failed units, that are shown. */
 const MAX_SHOWN = 20;
 
-/**
- * Formats the status of a queue for a person.
- *
- * @param status the status
- * @param format formats tables
- * @returns lines of text
- */
+/** Formats the status of a queue for a person. */
 function queueText(status: QueueStatus, format: Tables["format"]): string {
   const { leader, waiting, backoff, underWay, deadLetters, workers, nodes } = status;
   const counts = `${grouped(waiting)} units waiting, ${grouped(backoff)} waiting for a retry, ${grouped(underWay.length)} in flight, ${grouped(deadLetters.length)} failed.`;

@@ -28,12 +28,7 @@ const MAX_NAMED = 20;
 /** Milliseconds between two updates of the display. */
 const DRAW_MS = 200;
 
-/**
- * Defines the command `sync verify`, which compares the tables with the ledger and with the node.
- *
- * @param sync the command `sync`, to which it is added
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `sync verify`, which compares the tables with the ledger and with the node. */
 export function addSyncVerify(sync: Command, context: CommandContext): void {
   const command = sync
     .command("verify")

@@ -30,12 +30,7 @@ const workerOptions = {
 
 type WorkerCommandOptions = OptionValues<typeof workerOptions>;
 
-/**
- * Defines the command `sync worker`, which loads the units of a queue until it is stopped.
- *
- * @param sync the command `sync`, to which it is added
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `sync worker`, which loads the units of a queue until it is stopped. */
 export function addSyncWorker(sync: Command, context: CommandContext): void {
   const command = sync
     .command("worker")

@@ -22,12 +22,7 @@ const verifyOptions = {
 
 type VerifyOptions = OptionValues<typeof verifyOptions>;
 
-/**
- * Defines the command `verify`, which checks a signed request as a node does, against the node's recent blocks.
- *
- * @param command the command `verify`, which gets its options and action
- * @param context the streams of the command, and the signal that interrupts it
- */
+/** Defines the command `verify`, which checks a signed request as a node does, against the node's recent blocks. */
 export function addVerify(command: Command, context: CommandContext): void {
   addOptions(command, verifyOptions).action((file: string, options: VerifyOptions) =>
     runVerify(file, options, context),

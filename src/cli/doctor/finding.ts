@@ -12,13 +12,7 @@ export interface Finding {
   readonly advice?: string | undefined;
 }
 
-/**
- * Returns the finding of a check that ended with an error.
- *
- * @param check the name of the check
- * @param error the error
- * @returns a failure with the error's summary and its advice, if it has any
- */
+/** Returns the finding of a check that ended with an error. */
 export function failedCheck(check: string, { summary, advice }: TradewireError): Finding {
   return { check, state: "failure", finding: summary, ...(advice !== "" && { advice }) };
 }

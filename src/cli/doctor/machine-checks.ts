@@ -8,12 +8,7 @@ import type { Finding } from "./finding.js";
 /** The oldest version of Node that the package supports. */
 const OLDEST_NODE = [20, 19] as const;
 
-/**
- * Checks the version of Node.
- *
- * @param version the version, such as `22.1.0`
- * @returns the finding
- */
+/** Checks the version of Node. */
 export function checkNodeVersion(version = process.versions.node): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
@@ -30,11 +25,7 @@ export function checkNodeVersion(version = process.versions.node): Finding {
 const LOW_BYTES = 1024 ** 3;
 const TOO_FEW_BYTES = 64 * 1024 ** 2;
 
-/**
- * Checks the free disk space in the working directory, where exports are saved.
- *
- * @returns the finding
- */
+/** Checks the free disk space in the working directory, where exports are saved. */
 export async function checkDiskSpace(): Promise<Finding> {
   const { bavail, bsize } = await statfs(process.cwd());
   const free = bavail * bsize;
@@ -55,11 +46,7 @@ const OPTIONAL_PACKAGES = {
   "prom-client": "the status page of a sync",
 } as const;
 
-/**
- * Lists which optional packages are installed. Each is needed only by some commands.
- *
- * @returns the finding
- */
+/** Lists which optional packages are installed. Each is needed only by some commands. */
 export function checkPackages(): Finding {
   const states = Object.entries(OPTIONAL_PACKAGES).map(([name, purpose]) =>
     isInstalled(name) ? name : `${name} is not installed (for ${purpose})`,
@@ -79,10 +66,6 @@ function isInstalled(name: string): boolean {
 /**
  * Checks the configuration files: which were read, and whether others can read their secrets. Files that others can change
  * are never read.
- *
- * @param loaded the configuration
- * @param streams the environment variables, which locate the user's own file
- * @returns the finding, for each file
  */
 export function checkFiles({ files }: LoadedConfig, { environment }: Pick<Streams, "environment">): Finding[] {
   if (files.length === 0) {

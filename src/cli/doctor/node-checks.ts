@@ -12,10 +12,6 @@ import { checkTls } from "./tls-check.js";
 /**
  * Checks the nodes of a configuration: certificates, proxies, each transport, the chain, the profile, the clock and the rate
  * limit.
- *
- * @param loaded the configuration
- * @param signal cancels the checks
- * @returns the findings
  */
 export async function checkNodes(loaded: LoadedConfig, signal: AbortSignal): Promise<Finding[]> {
   const { config } = loaded;

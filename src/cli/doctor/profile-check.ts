@@ -8,11 +8,6 @@ import type { Finding } from "./finding.js";
 /**
  * Compares the profile of the configuration with a node: it exports the newest segment of a small table, and looks at the
  * name of the first file, which only deployed nodes give a schema version.
- *
- * @param client the client of the node
- * @param loaded the configuration
- * @param signal cancels the check
- * @returns what was found
  */
 export async function checkProfile(client: Client, loaded: LoadedConfig, signal: AbortSignal): Promise<Finding> {
   const check = "profile";

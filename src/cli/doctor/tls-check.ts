@@ -17,15 +17,7 @@ interface Shown {
   readonly problem: string | undefined;
 }
 
-/**
- * Checks the certificate of a node with an https URL.
- *
- * @param url the node's URL
- * @param endpoint the part of the configuration with the URL
- * @param config the configuration
- * @param signal cancels the check
- * @returns the finding; undefined for a node that does not use TLS
- */
+/** Checks the certificate of a node with an https URL. */
 export async function checkTls(
   url: string,
   endpoint: "grpc" | "rest",

@@ -10,13 +10,7 @@ const { listAssets } = TradingDataService.method;
 /** The assets of a node, by their identifiers; undefined for those that the node does not list. */
 export type Assets = ReadonlyMap<string, Asset | undefined>;
 
-/**
- * Loads the assets of a node.
- *
- * @param client the client
- * @param signal cancels the calls
- * @returns the assets
- */
+/** Loads the assets of a node. */
 export async function loadAssets(client: Client, signal: AbortSignal): Promise<Assets> {
   const assets = new Map<string, Asset>();
   for await (const { node } of client.records(listAssets, {}, { limit: MAX_NAMED, signal })) {
@@ -28,10 +22,6 @@ export async function loadAssets(client: Client, signal: AbortSignal): Promise<A
 /**
  * Creates a function that loads the assets of a node when an unknown one occurs, once for each. A node that does not list
  * them is noted, and is no error.
- *
- * @param client the client
- * @param context the signal that ends the calls, and the stream of notes
- * @returns the function, which returns the assets that are known
  */
 export function createAssets(
   client: Client,
@@ -57,13 +47,7 @@ export function createAssets(
   };
 }
 
-/**
- * Formats the balance of an account as a decimal number.
- *
- * @param account the asset and its amount in units
- * @param assets the assets
- * @returns the balance; undefined if the asset is unknown
- */
+/** Formats the balance of an account as a decimal number. */
 export function balanceText(
   { balance, asset }: Pick<AccountBalance, "balance" | "asset">,
   assets: Assets,

@@ -37,14 +37,7 @@ export interface Names {
   id(text: string): string;
 }
 
-/**
- * Creates the names of a node's markets and parties. Nothing is loaded before it is needed.
- *
- * @param client the client
- * @param wide whether identifiers are shown in full
- * @param context the signal that ends the calls, and the stream of notes
- * @returns the names
- */
+/** Creates the names of a node's markets and parties. Nothing is loaded before it is needed. */
 export function createNames(
   client: Client,
   wide: boolean,
@@ -125,12 +118,7 @@ export function createNames(
   };
 }
 
-/**
- * Returns the code of a market.
- *
- * @param market the market
- * @returns the code; empty if the market has none
- */
+/** Returns the code of a market. */
 export function marketCode({ tradableInstrument }: Market): string {
   return tradableInstrument?.instrument?.code ?? "";
 }
@@ -138,11 +126,6 @@ export function marketCode({ tradableInstrument }: Market): string {
 /**
  * Finds the identifier that begins with given digits.
  *
- * @param text 64 hex digits, which are returned without a search, or the first digits, as tables show them
- * @param ids the identifiers, at most one more than {@link MAX_NAMED}
- * @param what the kind of record, such as `party`
- * @param advice what to do if there is none
- * @returns the identifier
  * @throws {@link RequestError} if none or several begin with the digits, or there are too many identifiers to search
  */
 export async function findId(text: string, ids: AsyncIterable<string>, what: string, advice: string): Promise<string> {

@@ -27,13 +27,7 @@ import { type ListingType, valueName } from "../listing.js";
 import { type Assets, balanceText } from "./assets.js";
 import { marketCode, type Names } from "./record-names.js";
 
-/**
- * Creates the type of markets.
- *
- * @param names the names and decimals of the markets
- * @param data the latest data of each market, by its identifier
- * @returns how markets are listed, with the state in their latest data
- */
+/** Creates the type of markets. */
 export function marketsType(names: Names, data: ReadonlyMap<string, MarketData>): ListingType<typeof MarketSchema> {
   const prices = ({ id }: Market): JsonObject => {
     const [units, latest] = [names.unitsOf(id), data.get(id)];

@@ -6,13 +6,7 @@ import type { Names } from "./record-names.js";
 /** Decimal numbers of a stop order: those of the order that it submits, and the price that triggers it. */
 export type StopOrderDecimals = Readonly<Partial<Record<"price" | "size" | "triggerPrice", string>>>;
 
-/**
- * Converts the numbers of a stop order to decimal numbers.
- *
- * @param event the stop order, and the order that it submits
- * @param names the decimals of the markets
- * @returns the numbers that the stop order has; undefined if the decimals of its market were not loaded
- */
+/** Converts the numbers of a stop order to decimal numbers. */
 export function stopOrderDecimals(
   { stopOrder, submission }: StopOrderEvent,
   { unitsOf }: Pick<Names, "unitsOf">,
@@ -28,13 +22,7 @@ export function stopOrderDecimals(
   };
 }
 
-/**
- * Describes what triggers a stop order.
- *
- * @param order the stop order
- * @param price the price that triggers it, as a decimal number
- * @returns the direction, and the price or the trailing offset
- */
+/** Describes what triggers a stop order. */
 export function triggerText({ trigger, triggerDirection }: StopOrder, price: string): string {
   const direction = valueName(StopOrder_TriggerDirectionSchema, triggerDirection);
   return `${direction} ${trigger.case === "trailingPercentOffset" ? `trailing ${trigger.value}` : price}`;

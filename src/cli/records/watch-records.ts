@@ -50,9 +50,6 @@ export type WatchOutput =
 /**
  * Creates the output of a command that watches records.
  *
- * @param options the values of the options
- * @param context the streams
- * @returns the table that is redrawn, if the output is a terminal
  * @throws {@link RequestError} if the chosen format does not fit
  */
 export function createWatchOutput(options: OutputOptions, context: CommandContext): WatchOutput {
@@ -84,9 +81,6 @@ const STABLE_MS = 10_000;
  * A node's streams contain only changes, and a lost connection loses some of them. The records are therefore listed after each
  * connection is opened, and each difference is a change.
  *
- * @param watched the records
- * @param output how they are printed
- * @param context the streams, and the signal that ends the watch
  * @throws the errors of a listing or a stream that a new connection cannot fix
  */
 export async function watchRecords<M extends DescMessage>(

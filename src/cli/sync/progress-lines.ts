@@ -17,10 +17,6 @@ const ERROR_MS = 60_000;
 
 /**
  * Formats the state of a sync for a terminal: a line for each table, one for the total, and one for the current wait.
- *
- * @param snapshot the state
- * @param size the terminal's size; if not all tables fit, those that are incomplete take precedence
- * @returns at most one line less than the terminal has, each shorter than its width
  */
 export function progressLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {
   const { total, tables, secondsLeft } = snapshot;
@@ -123,13 +119,7 @@ function retryText(at: string | undefined): string {
   return at === undefined ? "" : ` (retry at ${clock(at)})`;
 }
 
-/**
- * Formats the state of a worker for a terminal: what it has loaded, and the units in flight.
- *
- * @param snapshot the state
- * @param size the terminal's size
- * @returns at most one line less than the terminal has, each shorter than its width
- */
+/** Formats the state of a worker for a terminal: what it has loaded, and the units in flight. */
 export function workerLines(snapshot: SyncSnapshot, { columns, rows }: Size): string[] {
   const units = snapshot.underWay.map(({ table, fromBlock, toBlock, node, seconds }) => {
     return `  ${table} of blocks ${fromBlock} to ${toBlock} from ${printable(node)}, ${Math.floor(seconds)} s`;
@@ -139,12 +129,7 @@ export function workerLines(snapshot: SyncSnapshot, { columns, rows }: Size): st
   return lines.slice(0, Math.max(1, rows - 1)).map((line) => line.slice(0, columns - 1));
 }
 
-/**
- * Formats the state of a worker as a line of a log.
- *
- * @param snapshot the state
- * @returns the line, with its time
- */
+/** Formats the state of a worker as a line of a log. */
 export function workerLogLine(snapshot: SyncSnapshot): string {
   return `${snapshot.at.slice(0, 19)}Z ${workerFigures(snapshot)}`;
 }

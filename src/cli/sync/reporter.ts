@@ -23,12 +23,6 @@ export interface Reporter {
 /**
  * Reports the progress of a sync: on a terminal with lines that are redrawn in place, otherwise with one line per minute on
  * standard error; with `--json`, with a line of JSON for each event on standard output, and no log.
- *
- * @param state the state of the sync, which receives the events
- * @param asJson whether events are printed as JSON
- * @param context the streams, and the environment variables
- * @param kind `worker`: the sync loads units that others plan, so that their total is unknown
- * @returns the reporter; the caller ends it
  */
 export function createReporter(
   state: SyncState,
@@ -132,12 +126,7 @@ function logReporter(
   };
 }
 
-/**
- * Converts an event to an object for a line of JSON.
- *
- * @param event the event
- * @returns the object; `undefined` for events that only matter to a display
- */
+/** Converts an event to an object for a line of JSON. */
 function eventObject(event: SyncEvent): object | undefined {
   switch (event.kind) {
     case "planned": {
@@ -194,8 +183,6 @@ export function summaryObject({ failed, ...summary }: SyncSummary): object {
  * Creates the function that describes events which the figures of the progress do not show. The lag of a data node, which
  * each poll reports, is described when it begins and when it ends. Networks without blocks and differing clocks appear only
  * in the status and the metrics.
- *
- * @returns a function that returns a line for an event, and `undefined` for most events
  */
 function createEventDescriber(): (event: SyncEvent) => string | undefined {
   const lagging = new Set<string>();
@@ -236,12 +223,7 @@ function eventText(event: SyncEvent): string | undefined {
   }
 }
 
-/**
- * Formats the state of a sync as a line of a log.
- *
- * @param snapshot the state
- * @returns the line, with its time
- */
+/** Formats the state of a sync as a line of a log. */
 function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncSnapshot): string {
   const time = `${at.slice(0, 19)}Z`;
   if (phase === "starting") {

@@ -68,8 +68,6 @@ export type ListenOptions = OptionValues<typeof listenOptions>;
 /**
  * Returns the tables and blocks that the options select.
  *
- * @param options the values of the options
- * @returns the tables and the range; without options, all of the history
  * @throws {@link RequestError} if a table is unknown
  */
 export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncOptions, "tables" | "range"> {
@@ -80,8 +78,6 @@ export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncO
 /**
  * Returns the library's options of a sync.
  *
- * @param options the values of the command's options
- * @returns the options, without the sink
  * @throws {@link RequestError} if a table is unknown, or options exclude each other
  */
 export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<SyncOptions, "sink"> {
@@ -95,10 +91,6 @@ export function syncOptionsOf(options: RangeOptions & LoadingOptions): Omit<Sync
 /**
  * Serves the status page, metrics and health checks of a sync, if `--listen` is set.
  *
- * @param options the values of the options
- * @param state the state of the sync
- * @param more the signal that stops the server, and the function that counts the units of a queue
- * @returns the server; `undefined` without `--listen`
  * @throws {@link RequestError} if `--listen-name` is set without `--listen`
  */
 export async function startStatusServer(
@@ -115,12 +107,7 @@ export async function startStatusServer(
   return await startWatch({ ...more, listen, names, state });
 }
 
-/**
- * Counts the units of a queue by state.
- *
- * @param sink the sink that the queue belongs to
- * @returns the counts; empty if there is no queue yet
- */
+/** Counts the units of a queue by state. */
 export async function queueCounts(sink: PostgresSink): Promise<Readonly<Record<string, number>>> {
   const status = await queueStatus(sink);
   return status === undefined
@@ -144,9 +131,6 @@ export interface SyncClients extends AsyncDisposable {
  * Creates a client for each node. With at most one URL of each kind there is one node, which is reached over either; otherwise
  * each URL is a separate node.
  *
- * @param options the values of the options
- * @param reports receives the clients' reports, one line each, and holds the environment variables
- * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} if the configuration is invalid
  */
 export function openClients(options: ClientOptions, reports: Reports): SyncClients {

@@ -8,13 +8,7 @@ const MAX_NAMED = 20;
 export const GAPS_HEADING =
   "Missing blocks that no node has, so that no sync can load them (nodes drop old segments; add a node that has them, or start with --from-block)";
 
-/**
- * Lists blocks of tables for a person.
- *
- * @param heading what they are
- * @param ranges the blocks
- * @returns lines of text; empty if there are no blocks
- */
+/** Lists blocks of tables for a person. */
 export function rangesText(heading: string, ranges: readonly TableRange[]): string {
   const lines = ranges
     .slice(0, MAX_NAMED)

@@ -58,9 +58,6 @@ const SECRET_ADVICE =
 /**
  * Reads the target of a sync.
  *
- * @param options the values of the options
- * @param context the environment variables
- * @returns the target
  * @throws {@link RequestError} if it is missing, has an unknown form, or contains a password in the arguments. No message
  *   contains a password
  */
@@ -106,8 +103,6 @@ export function readTarget(
 /**
  * Returns whether the file or folder of a target exists. Databases on a server are not checked.
  *
- * @param target the target
- * @returns false if nothing was loaded into it yet
  * @throws {@link FileError} if the folder that contains it does not exist, or it cannot be accessed
  */
 export async function targetExists({ kind, place }: SyncTarget): Promise<boolean> {
@@ -132,9 +127,6 @@ export async function targetExists({ kind, place }: SyncTarget): Promise<boolean
 /**
  * Creates the sink of a target. Nothing is opened.
  *
- * @param target the target
- * @param options views and indexes
- * @returns the sink
  * @throws {@link RequestError} if sinks of that kind have no such views or indexes
  */
 export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
@@ -167,10 +159,6 @@ export function sinkOf(target: SyncTarget, options: SinkOptions = {}): Sink {
 /**
  * Creates the sink of a target that must be PostgreSQL.
  *
- * @param target the target
- * @param what the subject of the error message, such as `--queue`
- * @param options views and indexes
- * @returns the sink
  * @throws {@link RequestError} if the target is not PostgreSQL
  */
 export function postgresOf(

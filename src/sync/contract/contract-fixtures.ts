@@ -38,14 +38,7 @@ const ROWS = 16;
 /** The sizes of the chunks of a file, in turn: they split values and characters anywhere. */
 const PIECES = [1, 2, 3, 5, 64, 1000, 30_000];
 
-/**
- * Returns a unit. Segments have ten blocks.
- *
- * @param table the table
- * @param first the number of its first segment, from 1 on
- * @param options its last segment, the schema version, and what distinguishes another history
- * @returns the unit
- */
+/** Returns a unit. Segments have ten blocks. */
 export function unitAt(
   table: TableName,
   first: number,
@@ -62,13 +55,7 @@ export function unitAt(
   };
 }
 
-/**
- * Generates a file with all kinds of values.
- *
- * @param table the table
- * @param options the schema version, and a seed for keys, so that no two files share a key
- * @returns the file
- */
+/** Generates a file with all kinds of values. */
 export function generateCsv(
   table: TableName,
   { version = 116, from = 0, rows = ROWS }: { version?: number; from?: number; rows?: number } = {},
@@ -88,35 +75,18 @@ export function generateCsv(
   };
 }
 
-/**
- * Returns the rows that a sink must have after loading a file.
- *
- * @param table the table
- * @param csv the file
- * @returns the rows by the names of the sink's columns
- */
+/** Returns the rows that a sink must have after loading a file. */
 export function rowsOf(table: TableName, { columns, rows }: CsvFixture): ReadRow[] {
   const names = columns.map((column) => targetOf(table, column)?.name ?? column);
   return rows.map((row) => Object.fromEntries(row.map((value, index) => [names[index] ?? "", value])));
 }
 
-/**
- * Returns the columns of a table whose texts may differ because they are floating-point numbers.
- *
- * @param table the table
- * @returns their names
- */
+/** Returns the columns of a table whose texts may differ because they are floating-point numbers. */
 export function floatsOf(table: TableName): ReadonlySet<string> {
   return new Set(tableSchema(table, 116).columns.flatMap(({ name, type }) => (type === "float8" ? [name] : [])));
 }
 
-/**
- * Returns the response of a node that sends a file.
- *
- * @param csv the file
- * @param arrival how it arrives
- * @returns a function that fetches it
- */
+/** Returns the response of a node that sends a file. */
 export function fetchOf(csv: CsvFixture, arrival: FetchBehavior = {}): CountedFetch {
   let calls = 0;
   return {
@@ -161,12 +131,7 @@ export function fetchOf(csv: CsvFixture, arrival: FetchBehavior = {}): CountedFe
   };
 }
 
-/**
- * Writes a file as CSV.
- *
- * @param csv the file
- * @returns its bytes
- */
+/** Writes a file as CSV. */
 export async function bytesOf({ columns, rows }: CsvFixture): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   for await (const piece of encodeCsv(columns, rows)) {
@@ -238,26 +203,12 @@ export interface OpenedSink {
   readonly reported: readonly UnknownPart[];
 }
 
-/**
- * Returns a case.
- *
- * @param name the requirement
- * @param run tests it
- * @param sideBySide whether it opens two sinks at the same time
- * @returns the case
- */
+/** Returns a case. */
 export function sinkCase(name: string, run: (host: SinkHost) => Promise<void>, sideBySide = false): SinkCase {
   return { name, sideBySide, run };
 }
 
-/**
- * Opens a sink, uses it, and closes it.
- *
- * @param host the location
- * @param tables the tables that it is opened for
- * @param use called with the sink
- * @param opening other options for opening it
- */
+/** Opens a sink, uses it, and closes it. */
 export async function withOpened(
   host: SinkHost,
   tables: readonly TableName[],
@@ -281,14 +232,7 @@ export async function withOpened(
   }
 }
 
-/**
- * Reads the ledger of a table.
- *
- * @param sink the sink
- * @param table the table
- * @param behind the height of a block: entries that begin at or before it are skipped; by default, all are returned
- * @returns the entries
- */
+/** Reads the ledger of a table. */
 export async function ledgerEntries(sink: Sink, table: TableName, behind?: bigint): Promise<LedgerEntry[]> {
   const entries: LedgerEntry[] = [];
   for await (const entry of sink.entries(table, behind)) {
@@ -302,14 +246,7 @@ export function loadOptions(replace = false): { readonly replace: boolean; reado
   return { replace, signal: new AbortController().signal };
 }
 
-/**
- * Throws unless a table has the expected rows, in any order.
- *
- * @param host the location
- * @param table the table
- * @param expected the rows; all other columns must be NULL or absent
- * @param floats the columns of floating-point numbers, whose texts may differ
- */
+/** Throws unless a table has the expected rows, in any order. */
 export async function expectRows(
   host: SinkHost,
   table: TableName,
@@ -386,12 +323,7 @@ const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
   ],
 };
 
-/**
- * Lists values for a column, including the boundary values of its type.
- *
- * @param column the column
- * @returns the values as `COPY` writes them; `null`, for NULL, comes first if the column is nullable
- */
+/** Lists values for a column, including the boundary values of its type. */
 function edgeValues(column: TableColumn): (string | null)[] {
   const known = column.values ?? (column.code && Object.keys(column.code.names)) ?? EDGES[column.type] ?? [];
   return column.nullable ? [null, ...known] : [...known];

@@ -18,8 +18,6 @@ export interface Permits extends AsyncDisposable {
   /**
    * Acquires a permit, if one is free.
    *
-   * @param node the name of the node, the same for all workers
-   * @returns the permit; `undefined` if the maximum number of exports of the node is in flight
    * @throws {@link SinkError}
    */
   take(node: string): Promise<Permit | undefined>;
@@ -29,10 +27,6 @@ export interface Permits extends AsyncDisposable {
  * Limits the exports of each node over all workers. The permits are session locks of one connection. Such a lock lives as long as
  * the worker's sockets, and therefore as long as its exports: it is free immediately if the worker is killed, and still held if
  * the worker is frozen while the node continues to send. A table of leases would expire by the clock while exports continue.
- *
- * @param db the queue
- * @param perNode maximum number of exports of a node
- * @returns the permits
  */
 export function createPermits(db: QueueDatabase, perNode: number): Permits {
   const held = new Map<string, Set<number>>();
@@ -132,27 +126,13 @@ const [FIRST_MS, LONGEST_MS] = [50, 5000];
 export interface AdmissionGate {
   /** Waits for a node that is available and has a free permit. */
   acquire(signal: AbortSignal): Promise<Admission>;
-  /**
-   * Does the same for some of the nodes, and for a limited time.
-   *
-   * @param candidates the indexes of the nodes
-   * @param ms the limit
-   * @param signal cancels the wait
-   * @returns the admission; `undefined` if no node was free
-   */
+  /** Does the same for some of the nodes, and for a limited time. */
   acquireOneOf(candidates: ReadonlySet<number>, ms: number, signal: AbortSignal): Promise<Admission | undefined>;
   /** Releases the permit. The next one that waits in this worker is woken. */
   release(admission: Admission): Promise<void>;
 }
 
-/**
- * Creates the admission gate of a worker.
- *
- * @param db the queue
- * @param nodes the names of the nodes
- * @param permits the worker's permits
- * @returns the gate
- */
+/** Creates the admission gate of a worker. */
 export function createAdmissionGate(db: QueueDatabase, nodes: readonly string[], permits: Permits): AdmissionGate {
   const waiting = new Set<() => void>();
   const busy = nodes.map(() => 0);

@@ -31,14 +31,7 @@ const MAX_EXPIRED = 200;
 /** Workers without a heartbeat for this time are removed from the list. */
 const WORKER_RETENTION = "1 day";
 
-/**
- * Claims the next unit in block order, and records which worker has it.
- *
- * @param db the queue
- * @param workerId the worker
- * @param node the node that the unit will be fetched from
- * @returns the job; `undefined` if none is due, or contention with other workers lasted too long
- */
+/** Claims the next unit in block order, and records which worker has it. */
 export async function claimJob(db: QueueDatabase, workerId: string, node: string): Promise<Job | undefined> {
   try {
     return await db.transaction("claiming a unit", async (client) => {
@@ -61,11 +54,6 @@ export async function claimJob(db: QueueDatabase, workerId: string, node: string
 /**
  * Fetches the next jobs of a queue, which makes them active.
  *
- * @param db the queue
- * @param client a client in a transaction
- * @param queue the name of the queue
- * @param batchSize maximum number of jobs
- * @returns the jobs
  * @throws the errors of the database, which pg-boss would hide
  */
 export async function fetchJobs(
@@ -82,25 +70,13 @@ export async function fetchJobs(
   return jobs;
 }
 
-/**
- * Records that a claimed unit is fetched from a different node than at first.
- *
- * @param db the queue
- * @param workerId the worker that has the claim
- * @param jobId the job
- * @param node the node
- */
+/** Records that a claimed unit is fetched from a different node than at first. */
 export async function moveClaim(db: QueueDatabase, workerId: string, jobId: string, node: string): Promise<void> {
   const sql = `UPDATE ${db.schema}.tradewire_claims SET node = $3 WHERE job_id = $1 AND worker_id = $2`;
   await db.query("recording the node of a unit", sql, [jobId, workerId, node]);
 }
 
-/**
- * Deletes the job of a unit that is in the ledger, whichever worker has claimed it by now.
- *
- * @param db the queue
- * @param jobId the job
- */
+/** Deletes the job of a unit that is in the ledger, whichever worker has claimed it by now. */
 export function completeJob(db: QueueDatabase, jobId: string): Promise<void> {
   return db.transaction("removing a loaded unit", async (client) => {
     await client.query(`DELETE FROM ${db.schema}.tradewire_claims WHERE job_id = $1`, [jobId]);
@@ -111,11 +87,6 @@ export function completeJob(db: QueueDatabase, jobId: string): Promise<void> {
 /**
  * Records a failed attempt: pg-boss schedules the next one, or makes the unit a dead letter. Does nothing if another
  * worker has claimed the unit by now.
- *
- * @param db the queue
- * @param workerId the worker that had the claim
- * @param jobId the job
- * @param failure the reason
  */
 export function failJob(db: QueueDatabase, workerId: string, jobId: string, failure: JobFailure): Promise<void> {
   return db.transaction("recording a failed unit", async (client) => {
@@ -130,11 +101,6 @@ export function failJob(db: QueueDatabase, workerId: string, jobId: string, fail
  *
  * pg-boss has no method for that: a job that it retries has used up an attempt. The job is therefore replaced by one with
  * the remaining attempts.
- *
- * @param db the queue
- * @param workerId the worker that had the claim
- * @param jobId the job
- * @param delayMs milliseconds until the unit may be claimed again
  */
 export function releaseJob(db: QueueDatabase, workerId: string, jobId: string, delayMs: number): Promise<void> {
   return db.transaction("returning a unit to the queue", async (client) => {
@@ -160,15 +126,7 @@ async function deleteClaim(
   return rowCount === 1;
 }
 
-/**
- * Records that a worker is alive, by the clock of the database.
- *
- * @param db the queue
- * @param workerId the worker
- * @param timings the duration of a lease
- * @returns whether the worker has sent heartbeats without a gap for a whole lease, and may expire the claims of others:
- *   after an outage of the database, the leases of all workers seem to have expired
- */
+/** Records that a worker is alive, by the clock of the database. */
 export async function sendHeartbeat(
   db: QueueDatabase,
   workerId: string,
@@ -197,10 +155,6 @@ export interface HeartbeatOptions {
 /**
  * Sends heartbeats, takes turns with other workers to expire stale claims, and releases claims that this worker holds
  * unknowingly, because its connection was lost while it claimed a unit.
- *
- * @param db the queue
- * @param options the worker
- * @returns once the signal is aborted
  */
 export async function sendHeartbeats(
   db: QueueDatabase,
@@ -238,12 +192,7 @@ async function releaseUnknownClaims(
   }
 }
 
-/**
- * Expires the claims of workers whose lease has run out, unless another worker has just done so.
- *
- * @param db the queue
- * @param timings how often it is done, and the duration of a lease
- */
+/** Expires the claims of workers whose lease has run out, unless another worker has just done so. */
 export async function expireClaimsInTurn(db: QueueDatabase, { heartbeatMs, leaseMs }: QueueTimings): Promise<void> {
   const turn = await db.query(
     "finding silent workers",
@@ -260,10 +209,6 @@ export async function expireClaimsInTurn(db: QueueDatabase, { heartbeatMs, lease
 /**
  * Expires the claims of workers whose lease has run out. It uses up an attempt, because the unit may have crashed the worker.
  * Claims without a job are deleted.
- *
- * @param db the queue
- * @param leaseMs milliseconds without a heartbeat after which a lease has run out
- * @returns how many units may be claimed again
  */
 export function expireClaims(db: QueueDatabase, leaseMs: number): Promise<number> {
   const { schema } = db;
@@ -288,12 +233,7 @@ export function expireClaims(db: QueueDatabase, leaseMs: number): Promise<number
   });
 }
 
-/**
- * Removes a worker that has ended.
- *
- * @param db the queue
- * @param workerId the worker
- */
+/** Removes a worker that has ended. */
 export async function removeWorker(db: QueueDatabase, workerId: string): Promise<void> {
   await db.query("leaving the queue", `DELETE FROM ${db.schema}.tradewire_workers WHERE id = $1`, [workerId]);
 }

@@ -40,10 +40,6 @@ const MAX_RETRY_SECONDS = 86_400;
  * Creates the job of a unit. Its identifier is derived from the unit, so that a unit is in the queue once, whatever the
  * state of its job. Jobs of one insert are claimed in the order of their identifiers, which therefore begin with the
  * block.
- *
- * @param unit the unit
- * @param retryPolicy how it is retried
- * @returns the job, for pg-boss's `insert`
  */
 export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: RetryPolicy): PgBoss.JobInsert<JobData> {
   const { fromBlock, toBlock, schemaVersion } = unit;
@@ -68,10 +64,6 @@ export function jobOf(unit: Unit, { replace, attempts, retrySeconds }: RetryPoli
 /**
  * Creates the job that replaces a released one. It has the remaining attempts and their delays, and is claimed before
  * others, because its unit is one of the oldest.
- *
- * @param job the released job
- * @param delayMs milliseconds until it may be claimed
- * @returns the job, for pg-boss's `insert`
  */
 export function releasedJob(job: Job, delayMs: number): PgBoss.JobInsert<JobData> {
   const { id, data, retryLimit, retryCount, retryDelay, retryBackoff } = job;
@@ -89,12 +81,7 @@ export function releasedJob(job: Job, delayMs: number): PgBoss.JobInsert<JobData
   };
 }
 
-/**
- * Returns the attempts at a unit that its current job does not count.
- *
- * @param data the job's data
- * @returns the number of attempts before the job was last released
- */
+/** Returns the attempts at a unit that its current job does not count. */
 export function attemptedBefore(data: unknown): number {
   const isObject = typeof data === "object" && data !== null && "attempted" in data;
   return isObject && typeof data.attempted === "number" ? data.attempted : 0;
@@ -115,8 +102,6 @@ function jobId(unit: Unit): string {
 /**
  * Reads the unit of a job.
  *
- * @param data the job's data
- * @returns the unit, and whether it replaces others
  * @throws {@link SinkError} if something else has inserted the job
  */
 export function unitOfJob(data: unknown): { readonly unit: Unit; readonly replace: boolean } {
@@ -160,9 +145,6 @@ const MAX_SCHEMA = 50;
 /**
  * Returns the schema of a queue: the sink's schema with the suffix `_queue` or, if pg-boss does not accept that, a hash
  * of it.
- *
- * @param schema the sink's schema, unquoted
- * @returns a name of lower-case letters, digits and `_`
  *
  * @example
  * queueSchema("mainnet"); // "mainnet_queue"

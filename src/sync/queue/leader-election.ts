@@ -37,9 +37,6 @@ const WAIT_REPORT_MS = 60_000;
  * session ends immediately. If the process freezes, or its machine or network fails, PostgreSQL ends the session after
  * it was idle for `leaderTimeoutMs`. The leader gives up if a heartbeat is not answered within half of that time.
  *
- * @param db the queue
- * @param options timings, how long an unreachable database is retried, and what cancels the wait
- * @returns the leadership
  * @throws {@link SinkError} once the database was unreachable for `retryForMs`; {@link CanceledError}
  */
 export function acquireLeadership(db: QueueDatabase, options: LeaderElectionOptions): Promise<Leadership> {

@@ -16,12 +16,7 @@ const PROBE_MS = 60_000;
 /** Maximum length of the error that is stored with a node. */
 const MAX_ERROR = 500;
 
-/**
- * Adds nodes to the queue's tables.
- *
- * @param db the queue
- * @param names the names of the nodes
- */
+/** Adds nodes to the queue's tables. */
 export async function registerNodes(db: QueueDatabase, names: readonly string[]): Promise<void> {
   const sql = `INSERT INTO ${db.schema}.tradewire_nodes (node) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING`;
   await db.query("registering the nodes", sql, [names]);
@@ -31,10 +26,6 @@ export async function registerNodes(db: QueueDatabase, names: readonly string[])
  * Takes a call from the token bucket that all workers share. If it is empty, the call is reserved in
  * advance, and waits for its time.
  *
- * @param db the queue
- * @param node the name of the node
- * @param budget the limits
- * @param signal cancels the wait
  * @throws {@link SinkError} if others have used up the budget for too long; {@link CanceledError}
  */
 export async function takeCallToken(
@@ -65,10 +56,6 @@ export async function takeCallToken(
 
 /**
  * Returns whether a node may be called. After failures it gets no calls for a while; then one call by any worker probes it.
- *
- * @param db the queue
- * @param node the name of the node
- * @returns whether it may, or how long it gets no calls
  */
 export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess> {
   const table = `${db.schema}.tradewire_nodes`;
@@ -92,24 +79,14 @@ export async function admit(db: QueueDatabase, node: string): Promise<NodeAccess
   return probe.length === 1 ? { kind: "probe" } : { kind: "rests", ms: 1000 };
 }
 
-/**
- * Records for all workers that a node answers again.
- *
- * @param db the queue
- * @param node the name of the node
- */
+/** Records for all workers that a node answers again. */
 export async function markReachable(db: QueueDatabase, node: string): Promise<void> {
   const sql = `UPDATE ${db.schema}.tradewire_nodes SET failures = 0, error = NULL, rest_until = NULL, probe_until = NULL
     WHERE node = $1 AND failures > 0`;
   await db.query("recording that a node responds", sql, [node]);
 }
 
-/**
- * Ends a probe, whatever its result, so that other workers may probe the node.
- *
- * @param db the queue
- * @param node the name of the node
- */
+/** Ends a probe, whatever its result, so that other workers may probe the node. */
 export async function endProbe(db: QueueDatabase, node: string): Promise<void> {
   const sql = `UPDATE ${db.schema}.tradewire_nodes SET probe_until = NULL WHERE node = $1`;
   await db.query("ending a probe", sql, [node]);
@@ -118,12 +95,6 @@ export async function endProbe(db: QueueDatabase, node: string): Promise<void> {
 /**
  * Records for all workers that a node is unreachable, or asks for a pause. The delay before its next call doubles with
  * each failure; calls that fail during the delay count as one.
- *
- * @param db the queue
- * @param node the name of the node
- * @param error the failure of its call
- * @param nodeBackoffMs the first and the longest delay
- * @returns whether the node was available before this failure, so that the unit may be its cause
  */
 export async function markUnreachable(
   db: QueueDatabase,
@@ -142,25 +113,12 @@ export async function markUnreachable(
   return rows[0]?.failures === 1;
 }
 
-/**
- * Returns the names of nodes, by which all workers share what they know about them.
- *
- * @param clients the clients of the nodes
- * @returns a name for each
- */
+/** Returns the names of nodes, by which all workers share what they know about them. */
 export function nodeNames(clients: readonly SyncClient[]): string[] {
   return clients.map(({ name }, index) => name ?? (clients.length === 1 ? "the node" : `node ${index + 1}`));
 }
 
-/**
- * Returns clients whose listing calls count towards the limits that all planners and workers share.
- *
- * @param db the queue
- * @param clients the clients of the nodes
- * @param budget the limits
- * @param signal cancels the wait for a call
- * @returns the clients
- */
+/** Returns clients whose listing calls count towards the limits that all planners and workers share. */
 export function withListingBudget(
   db: QueueDatabase,
   clients: readonly SyncClient[],

@@ -29,12 +29,7 @@ export interface WorkerContext {
   readonly done: { units: number; rows: bigint; bytes: bigint; failures: number };
 }
 
-/**
- * Claims a unit, loads it, and records the outcome of its job.
- *
- * @param work the queue, the nodes and the sink
- * @returns whether there was a unit that this worker's nodes have
- */
+/** Claims a unit, loads it, and records the outcome of its job. */
 export async function processNextJob(work: WorkerContext): Promise<boolean> {
   const { workerId, gate, delivery, report, claimed, done } = work;
   const { db, signal } = delivery;
@@ -156,12 +151,7 @@ interface SettleOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Records the outcome of a job, and retries while the database is unreachable.
- *
- * @param db the queue
- * @param settling the job and its outcome
- */
+/** Records the outcome of a job, and retries while the database is unreachable. */
 async function settleJob(db: QueueDatabase, settling: SettleOptions): Promise<void> {
   const { signal } = settling;
   reportFailure(settling);
@@ -231,14 +221,7 @@ export interface JobContext {
   readonly signal: AbortSignal;
 }
 
-/**
- * Loads the unit of a job, with one attempt.
- *
- * @param delivery the sink, the nodes, and what cancels the load
- * @param job the job
- * @param admission the node and its permit
- * @returns the outcome of the job
- */
+/** Loads the unit of a job, with one attempt. */
 async function loadJob(delivery: JobContext, job: Job, admission: Admission): Promise<JobOutcome> {
   const { db, sink, signal } = delivery;
   const client = delivery.clients[admission.index];
@@ -320,12 +303,7 @@ async function outcomeOfError(
   return wasWell ? failed : { kind: "back", ms: jittered(timings.unreachableRetryMs) };
 }
 
-/**
- * Lets other workers probe a node, if this admission was the probe.
- *
- * @param db the queue
- * @param admission the node
- */
+/** Lets other workers probe a node, if this admission was the probe. */
 async function releaseProbe(db: QueueDatabase, { isProbe, node }: Admission): Promise<void> {
   if (isProbe) {
     await endProbe(db, node).catch(() => undefined); // Otherwise the probe expires.

@@ -38,8 +38,6 @@ const MAX_PRECEDING_RANGES = 8;
 /**
  * Reads the content of a queue: at most the units that a planner adds, and the dead letters.
  *
- * @param db the queue
- * @returns the contents
  * @throws {@link SinkError} if the database cannot be read, or a job is not a unit
  */
 export async function readQueueContents(db: QueueDatabase): Promise<QueueContents> {
@@ -65,12 +63,7 @@ export async function readQueueContents(db: QueueDatabase): Promise<QueueContent
   };
 }
 
-/**
- * Reads the dead letters, the oldest first.
- *
- * @param db the queue
- * @returns at most {@link MAX_DEAD_LETTERS} of them
- */
+/** Reads the dead letters, the oldest first. */
 export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> {
   const rows = await db.query<{ id: string; data: unknown; tries: number; output: unknown; at: string }>(
     "reading the failed units",
@@ -97,23 +90,13 @@ export async function readDeadLetters(db: QueueDatabase): Promise<DeadLetter[]> 
   });
 }
 
-/**
- * Returns whether there is a unit to claim. It costs less than an attempt to claim one.
- *
- * @param db the queue
- * @returns whether a unit is due
- */
+/** Returns whether there is a unit to claim. It costs less than an attempt to claim one. */
 export async function isJobDue(db: QueueDatabase): Promise<boolean> {
   const sql = `SELECT FROM ${db.schema}.job WHERE name = $1 AND state < 'active' AND start_after < now() LIMIT 1`;
   return (await db.query("finding units", sql, [UNIT_QUEUE])).length === 1;
 }
 
-/**
- * Counts the units that wait.
- *
- * @param db the queue
- * @returns those that may be claimed now, and those that wait for their next attempt
- */
+/** Counts the units that wait. */
 export async function countWaiting(db: QueueDatabase): Promise<{ readonly waiting: number; readonly backoff: number }> {
   const [counts] = await db.query<{ waiting: number; backoff: number }>(
     "reading the status of the queue",
@@ -125,13 +108,7 @@ export async function countWaiting(db: QueueDatabase): Promise<{ readonly waitin
   return counts ?? { waiting: 0, backoff: 0 };
 }
 
-/**
- * Selects the jobs that workers have claimed.
- *
- * @param db the queue
- * @param ids the jobs' ids
- * @returns the claimed jobs, by their ids
- */
+/** Selects the jobs that workers have claimed. */
 export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]): Promise<Map<string, ActiveJob>> {
   const rows = await db.query<{ id: string; data: unknown; retries: number }>(
     "reading the status of the queue",
@@ -142,15 +119,7 @@ export async function readActiveJobs(db: QueueDatabase, ids: readonly string[]):
   return new Map(rows.map(({ id, data, retries }) => [id, { data, retries: attemptedBefore(data) + retries }]));
 }
 
-/**
- * Selects the jobs that are in a state.
- *
- * @param runner a runner in a transaction
- * @param db the queue
- * @param state pg-boss's name of the state
- * @param ids the jobs' ids
- * @returns the ids of those in that state
- */
+/** Selects the jobs that are in a state. */
 export async function jobsInState(
   runner: QueryRunner,
   { schema }: QueueDatabase,
@@ -167,7 +136,6 @@ export async function jobsInState(
 /**
  * Throws if so many units failed that the units cannot be the cause.
  *
- * @param deadLetters the queue's dead letters
  * @throws {@link SinkError} with the failure of the first one
  */
 export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
@@ -180,13 +148,7 @@ export function assertFewDeadLetters(deadLetters: readonly DeadLetter[]): void {
   }
 }
 
-/**
- * Reports each dead letter once.
- *
- * @param deadLetters the queue's dead letters
- * @param reported the ids of those that were reported; new ones are added
- * @param report called for each new one
- */
+/** Reports each dead letter once. */
 export function reportDeadLetters(
   deadLetters: readonly DeadLetter[],
   reported: Set<string>,

@@ -25,10 +25,6 @@ export interface QueueDatabase extends AsyncDisposable {
   /**
    * Runs a statement.
    *
-   * @param what the purpose, for errors
-   * @param sql the statement
-   * @param values its parameters
-   * @returns the rows
    * @throws {@link SinkError}
    */
   query<Row extends QueryResultRow>(what: string, sql: string, values?: readonly unknown[]): Promise<Row[]>;
@@ -53,8 +49,6 @@ const importBoss = optionalPackage(() => import("pg-boss"), "a queue", "pg-boss"
 /**
  * Prepares the database of a queue. Nothing is connected yet.
  *
- * @param target the sink's PostgreSQL and schema
- * @returns the database, whose connections end when it is disposed of
  * @throws {@link RequestError} if a package is missing
  */
 export async function openQueueDatabase(target: Target): Promise<QueueDatabase> {
@@ -170,11 +164,7 @@ export function executorOf(client: QueryRunner): PgBoss.Db & { readonly failure:
   };
 }
 
-/**
- * Ends a connection. If the other side does not respond, it is abandoned.
- *
- * @param client the connection
- */
+/** Ends a connection. If the other side does not respond, it is abandoned. */
 export async function endConnection(client: Client): Promise<void> {
   const ended = client.end().catch(() => undefined);
   await new Promise<void>((resolve) => {
@@ -189,8 +179,6 @@ export async function endConnection(client: Client): Promise<void> {
 /**
  * Returns where a sink is stored, because its queue is in the same database.
  *
- * @param sink the sink
- * @returns its PostgreSQL and schema
  * @throws {@link RequestError} if it is another kind of sink
  */
 export function targetOfSink(sink: Pick<PostgresSink, "target">): Target {
@@ -258,8 +246,6 @@ CREATE TABLE IF NOT EXISTS ${schema}.tradewire_nodes (
 /**
  * Returns whether a queue is installed.
  *
- * @param db its database
- * @returns whether it is installed completely
  * @throws {@link SinkError} if something in its schema belongs to a role that is not trusted
  */
 export async function isQueueInstalled(db: QueueDatabase): Promise<boolean> {
@@ -275,11 +261,7 @@ export async function isQueueInstalled(db: QueueDatabase): Promise<boolean> {
   return row?.there === true;
 }
 
-/**
- * Creates the missing parts of a queue: pg-boss's schema, and the additional tables. Concurrent calls are safe.
- *
- * @param db its database
- */
+/** Creates the missing parts of a queue: pg-boss's schema, and the additional tables. Concurrent calls are safe. */
 export async function installQueue(db: QueueDatabase): Promise<void> {
   if (await isQueueInstalled(db)) {
     await db.boss.start();
@@ -299,12 +281,7 @@ export async function installQueue(db: QueueDatabase): Promise<void> {
   });
 }
 
-/**
- * Reads the chain of a queue.
- *
- * @param db its database, installed
- * @returns the chain; `undefined` until a planner has become the leader
- */
+/** Reads the chain of a queue. */
 export async function readQueueChain(db: QueueDatabase): Promise<string | undefined> {
   const sql = `SELECT chain_id FROM ${db.schema}.tradewire_queue`;
   const [row] = await db.query<{ chain_id: string | null }>("reading the chain", sql);

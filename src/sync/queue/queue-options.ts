@@ -58,8 +58,6 @@ const MAX_LIMIT = 10_000;
 /**
  * Validates the options of a planner and fills in the defaults.
  *
- * @param options the options
- * @returns all of them except the sink
  * @throws {@link RequestError} if a name is unknown or a value is wrong
  */
 export function parseQueueOptions(options: QueueOptions): ParsedQueueOptions {
@@ -74,8 +72,6 @@ export function parseQueueOptions(options: QueueOptions): ParsedQueueOptions {
 /**
  * Validates the options of a worker and fills in the defaults.
  *
- * @param options the options
- * @returns all of them except the sink
  * @throws {@link RequestError} if a name is unknown or a value is wrong
  */
 export function parseWorkerOptions(options: WorkerOptions): ParsedWorkerOptions {
@@ -158,12 +154,7 @@ export const QUEUE_TIMINGS: QueueTimings = {
   nodeBackoffMs: [1000, 60_000],
 };
 
-/**
- * Shortens a time by a random fraction of up to a half, so that concurrent waits do not end at the same moment.
- *
- * @param ms milliseconds
- * @returns milliseconds
- */
+/** Shortens a time by a random fraction of up to a half, so that concurrent waits do not end at the same moment. */
 export function jittered(ms: number): number {
   return ms * (0.5 + randomFraction() / 2);
 }

@@ -7,13 +7,7 @@ import type { NodeHistory } from "../unit.js";
 import type { QueueDatabase } from "./queue-database.js";
 import { jittered, type QueueTimings } from "./queue-options.js";
 
-/**
- * Stores the result of the leader's comparison, so that workers can report it without comparing again.
- *
- * @param db the queue
- * @param client the connection that holds the leadership
- * @param found the result: the state of the tables, and the gaps
- */
+/** Stores the result of the leader's comparison, so that workers can report it without comparing again. */
 export async function storePlan(
   db: QueueDatabase,
   client: Client,
@@ -34,13 +28,7 @@ export interface PlanReportOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Reports the stored plan, and each change of it. One row is polled.
- *
- * @param db the queue
- * @param options where it is reported, and what cancels it
- * @returns once the signal is aborted
- */
+/** Reports the stored plan, and each change of it. One row is polled. */
 export async function reportPlans(
   db: QueueDatabase,
   { report, history, timings, signal }: PlanReportOptions,

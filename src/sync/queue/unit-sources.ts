@@ -17,8 +17,6 @@ export interface UnitSources {
    * Returns the nodes that list the last segment of a unit. If none does, or a node was unreachable, the history is
    * read again, unless that was done recently.
    *
-   * @param unit the unit
-   * @returns the indexes of the nodes; none if no node has the unit now
    * @throws {@link DivergenceError} if a node has another segment in its place; errors of listings that break a rule
    */
   nodesFor(unit: Unit): Promise<ReadonlySet<number>>;
@@ -39,9 +37,6 @@ export interface UnitSourcesOptions extends RetryContext {
 /**
  * Reads the history of a worker's nodes.
  *
- * @param clients the nodes' clients
- * @param options the chain, how often the history is read, and how long that is retried
- * @returns the sources
  * @throws {@link RequestError} if the nodes are on another chain; errors of `readHistory`
  */
 export async function createUnitSources(

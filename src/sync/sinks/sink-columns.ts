@@ -50,8 +50,6 @@ export function sinkColumns(table: TableName): SinkColumn[] {
 /**
  * Returns the schema of a sink's table, for functions such as `createTableSql`.
  *
- * @param table such as `trades`
- * @returns the columns of {@link sinkColumns} and the key of the newest known version
  * @throws {@link RequestError} if the table does not exist
  *
  * @example
@@ -84,8 +82,6 @@ export function targetOf(table: TableName, csvColumn: string): SinkColumn | unde
 /**
  * Asserts that an unknown column can be added to a sink's table.
  *
- * @param table such as `trades`
- * @param name the name in the file's header row
  * @throws {@link SinkError} if the name is empty, longer than 63 bytes, contains a NUL, or is {@link FROM_BLOCK}
  */
 export function assertAddable(table: TableName, name: string): void {
@@ -101,8 +97,6 @@ export function assertAddable(table: TableName, name: string): void {
 /**
  * Asserts that a sink's table does not have too many unknown columns.
  *
- * @param table such as `trades`
- * @param count the number of unknown columns
  * @throws {@link SinkError} if there are more than 200: the unit fails, but others may be loaded
  */
 export function assertAddedCount(table: TableName, count: number): void {
@@ -114,12 +108,7 @@ export function assertAddedCount(table: TableName, count: number): void {
   }
 }
 
-/**
- * Returns a name as a quoted SQL identifier.
- *
- * @param name such as `trades`
- * @returns the name in double quotes
- */
+/** Returns a name as a quoted SQL identifier. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

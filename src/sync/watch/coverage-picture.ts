@@ -50,9 +50,6 @@ interface Grid extends BlockRange {
 /**
  * Creates the picture of a history that grows. If it would have more than `MAX_COLUMNS` columns, every two are merged into one,
  * so that the counts stay exact.
- *
- * @param tables its rows
- * @returns functions that update and show it
  */
 export function createPicture(tables: readonly TableName[]) {
   let grid: Grid | undefined;
@@ -72,11 +69,7 @@ export function createPicture(tables: readonly TableName[]) {
         addPlace(meanwhile?.get(place.table), grid, place);
       }
     },
-    /**
-     * Replaces the coverage by the sink's. A second call does nothing while the first one is running.
-     *
-     * @returns whether the sink was read: not without a history
-     */
+    /** Replaces the coverage by the sink's. A second call does nothing while the first one is running. */
     async cover(read: (query: PictureQuery) => Promise<readonly TableCoverage[]>): Promise<boolean> {
       if (grid === undefined || meanwhile !== undefined) {
         return false;
@@ -221,24 +214,13 @@ export async function coverageOf(
   return found;
 }
 
-/**
- * Returns where the parts of a range end.
- *
- * @returns for each part, the number of blocks of the range before its end
- */
+/** Returns where the parts of a range end. */
 function endsOfParts({ fromBlock, toBlock }: BlockRange, parts: number): Float64Array {
   const length = Number(toBlock - fromBlock) + 1;
   return Float64Array.from({ length: parts }, (_, part) => Math.floor(((part + 1) * length) / parts));
 }
 
-/**
- * Adds blocks to the parts that contain them.
- *
- * @param blocks the number of blocks of each part
- * @param ends where the parts end; see `endsOfParts`
- * @param first the first block, counted from the first of the range; it may lie outside
- * @param last the last block, inclusive
- */
+/** Adds blocks to the parts that contain them. */
 function addBlocks(blocks: Float64Array, ends: Float64Array, first: number, last: number): void {
   for (let part = firstBehind(ends, first); part < blocks.length; part += 1) {
     const [start, end] = [ends[part - 1] ?? 0, ends[part] ?? 0];

@@ -26,11 +26,7 @@ export interface ErrorFacts {
   readonly againMs?: number | undefined;
 }
 
-/**
- * Creates a log of the last errors. Equal errors share an entry, and all errors are counted by kind.
- *
- * @returns functions that add and show them
- */
+/** Creates a log of the last errors. Equal errors share an entry, and all errors are counted by kind. */
 export function createErrorLog() {
   const last: ErrorReport[] = [];
   const counts = new Map<string, number>();
@@ -65,11 +61,7 @@ function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFa
   };
 }
 
-/**
- * Creates the totals of each node.
- *
- * @returns functions that update and show them
- */
+/** Creates the totals of each node. */
 export function createNodeReports() {
   const nodes = new Map<string, Loaded>();
   const lags = new Map<string, LagReport>();

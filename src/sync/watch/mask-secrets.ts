@@ -58,9 +58,6 @@ const RULES: readonly (readonly [RegExp, string])[] = [
  * parameters and settings with names such as `authorization`, `accessToken` and `db_password`. If the end of a secret is unclear,
  * more text is masked rather than less. 64 hex digits by themselves are shown, because identifiers of parties, markets and orders
  * have that form.
- *
- * @param text the text; of a longer one, the first 16,384 characters
- * @returns the text with `***` in place of each of them
  */
 export function maskSecrets(text: string): string {
   // A truncated secret may lack what identifies it.

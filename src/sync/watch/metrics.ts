@@ -134,7 +134,6 @@ const importMetrics = optionalPackage(() => import("prom-client"), "serving metr
 /**
  * Loads the package that writes metrics. It is an optional peer.
  *
- * @returns a function that writes the metrics of a snapshot in Prometheus' text format
  * @throws `RequestError` if the package is not installed
  */
 export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
@@ -169,13 +168,7 @@ const WAIT_MS = 2000;
 /** Maximum number of states that are shown. */
 const MAX_STATES = 50;
 
-/**
- * Caches the counts of a queue for five seconds.
- *
- * @param queue counts the units; after an error the counts are unknown, and while it is slow the previous ones are
- *   used
- * @returns a function that reads the counts
- */
+/** Caches the counts of a queue for five seconds. */
 export function createQueueCounts(
   queue: QueueCounts | undefined,
 ): () => Promise<Readonly<Record<string, number>> | undefined> {

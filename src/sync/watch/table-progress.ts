@@ -11,13 +11,7 @@ const RATE_WINDOW_MS = 60_000;
 
 const NOTHING: Loaded = { units: 0n, rows: 0n, bytes: 0n };
 
-/**
- * Creates the progress of a table.
- *
- * @param table the table
- * @param now returns the time in milliseconds
- * @returns functions that update and show it
- */
+/** Creates the progress of a table. */
 export function createTableProgress(table: TableName, now: () => number) {
   const rates = {
     bytes: createRate(RATE_WINDOW_MS, now),
@@ -119,10 +113,6 @@ export interface Rate {
 /**
  * Measures a rate over a sliding window, in constant memory.
  *
- * @param windowMs the window's length in milliseconds
- * @param now returns the time in milliseconds
- * @returns the rate
- *
  * @example
  * const bytes = createRate(60_000, () => performance.now());
  * bytes.add(chunk.length);
@@ -159,12 +149,7 @@ export function createRate(windowMs: number, now: () => number): Rate {
 /** Maximum number of readings of the history that are stored. After that, the newest ones count as one. */
 const MAX_READINGS = 1000;
 
-/**
- * Creates the lag of the tables behind the node.
- *
- * @param now returns the time in milliseconds
- * @returns functions that apply the node's history, and show the lag
- */
+/** Creates the lag of the tables behind the node. */
 export function createLagTracker(now: () => number) {
   /** When the node was first seen to have newer blocks than before, oldest first. */
   const looks: { readonly from: bigint; readonly at: number }[] = [];
@@ -195,11 +180,7 @@ export function createLagTracker(now: () => number) {
   };
 }
 
-/**
- * Returns the ends of the segments within a range, so that those within a unit can be counted.
- *
- * @returns their first block, and the last block of each of them, oldest first
- */
+/** Returns the ends of the segments within a range, so that those within a unit can be counted. */
 export function segmentsWithin(
   { segments }: NodeHistory,
   { fromBlock = 0n, toBlock }: NonNullable<SyncOptions["range"]> = {},

@@ -175,8 +175,6 @@ const FORM = /^(?:\[(?<v6>[\da-f:.]+)\]|(?<name>[\w.-]*)):(?<port>\d{1,5})$/i;
 /**
  * Parses a listen address.
  *
- * @param listen `host:port`; an IPv6 address in brackets; without a host, 127.0.0.1
- * @returns host and port
  * @throws {@link RequestError} if it is invalid
  *
  * @example
@@ -233,12 +231,7 @@ const SAFE = {
   "x-content-type-options": "nosniff",
 };
 
-/**
- * Creates the handler of requests.
- *
- * @param sources the sources of the responses
- * @returns a function that responds to a request and never throws
- */
+/** Creates the handler of requests. */
 function createRequestHandler({ snapshot, writeMetrics, stallMs, isOwnHost }: RequestHandlerOptions) {
   const shared = cachedFor(CACHE_MS, snapshot);
   const state = cachedFor(CACHE_MS, async () => JSON.stringify(await shared(), bigintAsText));

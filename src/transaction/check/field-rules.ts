@@ -9,25 +9,13 @@ export interface Problem {
   readonly message: string;
 }
 
-/**
- * A rule for a field.
- *
- * @param value the field's value
- * @returns the problem, as a clause that continues the field's path; `undefined` if there is none
- */
+/** A rule for a field. */
 export type Rule<T> = (value: T) => string | undefined;
 
 /** Rules for some of a message's fields. */
 export type Rules<T> = { readonly [F in keyof T]?: Rule<T[F]> };
 
-/**
- * Checks the fields of a message, each separately.
- *
- * @param message the message
- * @param rules the rules of its fields; a field without one is not checked
- * @param at the message's path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the fields of a message, each separately. */
 export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at: string): Generator<Problem> {
   for (const name in rules) {
     const wrong = Object.hasOwn(rules, name) ? rules[name]?.(message[name]) : undefined;
@@ -37,14 +25,7 @@ export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at
   }
 }
 
-/**
- * Checks the messages of a list.
- *
- * @param messages the list
- * @param at the list's path; each message's path adds its index
- * @param problems checks one message
- * @returns the problems
- */
+/** Checks the messages of a list. */
 export function* listProblems<T>(
   messages: readonly T[],
   at: string,
@@ -107,44 +88,23 @@ export const specified: Rule<number> = (value) => (value === 0 ? "is required" :
 /** A number of units above 0, such as a size. */
 export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `must be positive (got ${value})`);
 
-/**
- * Creates a rule for a field that may be omitted, or be empty if its type has no presence.
- *
- * @param rule the rule for the field if it is set
- * @returns the rule
- */
+/** Creates a rule for a field that may be omitted, or be empty if its type has no presence. */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
   return (value) => (value === undefined || value === "" ? undefined : rule(value));
 }
 
-/**
- * Creates a rule for a field that may be omitted but not empty.
- *
- * @param rule the rule for the field if it is set
- * @returns the rule
- */
+/** Creates a rule for a field that may be omitted but not empty. */
 export function whereSet(rule: Rule<string>): Rule<string | undefined> {
   return (value) =>
     value === undefined ? undefined : value === "" ? "must not be empty; omit it instead" : rule(value);
 }
 
-/**
- * Combines two rules. If both are broken, the first one is reported.
- *
- * @param first the rule that is checked first
- * @param second the rule for values that follow the first one
- * @returns the rule
- */
+/** Combines two rules. If both are broken, the first one is reported. */
 export function both<T>(first: Rule<T>, second: Rule<T>): Rule<T> {
   return (value) => first(value) ?? second(value);
 }
 
-/**
- * Creates a rule for the numbers of an enumeration, because any number may arrive over the wire.
- *
- * @param values the generated enum
- * @returns the rule
- */
+/** Creates a rule for the numbers of an enumeration, because any number may arrive over the wire. */
 export function known(values: object): (value: number | undefined) => string | undefined {
   return (value) =>
     value === undefined || Object.values(values).includes(value) ? undefined : `must be a known value (got ${value})`;
@@ -156,12 +116,7 @@ export const nonEmpty: Rule<string> = (value) => (value === "" ? "is required" :
 /** A label for people to read. */
 export const reference: Rule<string> = (value) => atMost(100)(value);
 
-/**
- * Creates a rule for a text of limited length.
- *
- * @param characters the maximum number of characters, as Unicode code points
- * @returns the rule
- */
+/** Creates a rule for a text of limited length. */
 export function atMost(characters: number): Rule<string> {
   return (value) =>
     [...value].length > characters

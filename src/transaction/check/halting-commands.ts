@@ -39,12 +39,7 @@ const FIXED_PARAMETERS: ReadonlyMap<string, string> = new Map([
   ["reward.staking.delegation.payoutFraction", "is deprecated"],
 ]);
 
-/**
- * Returns whether a command permanently halts a v0.78.0 network, or crashes the node that checks it.
- *
- * @param command the command
- * @returns the problem; `undefined` for all other commands
- */
+/** Returns whether a command permanently halts a v0.78.0 network, or crashes the node that checks it. */
 export function haltingProblem(command: Command): Problem | undefined {
   switch (command.case) {
     case "amendAmm":
@@ -80,10 +75,6 @@ export function haltingProblem(command: Command): Problem | undefined {
 /**
  * Returns whether a batch of proposals updates a parameter that the network does not have, which stops the node that checks
  * it. Networks have their own parameters, so the client asks the network.
- *
- * @param command the command
- * @param hasParameter returns whether the network has a parameter; its errors are thrown unchanged
- * @returns the problem; `undefined` for all other commands, without a request to the node
  */
 export async function unknownParameterProblem(
   command: Command,

@@ -114,12 +114,7 @@ const BESIDE_SPECIFICATION: ReadonlySet<Command["case"]> = new Set([
   "delayedTransactionsWrapper",
 ]);
 
-/**
- * Returns whether the API documentation describes a command.
- *
- * @param name the command's name
- * @returns false for commands of governance, validators and oracles, and for unknown names
- */
+/** Returns whether the API documentation describes a command. */
 export function isSpecified(name: InputData["command"]["case"]): boolean {
   return name !== undefined && !BESIDE_SPECIFICATION.has(name);
 }

@@ -38,13 +38,7 @@ const MAX_SIZE = (2n ** 63n - 1n) / 2n;
 /** Orders of these kinds never rest on the book. */
 const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Order_TimeInForce.FOK];
 
-/**
- * Checks an order.
- *
- * @param order the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks an order. */
 export function* orderProblems(order: OrderSubmission, at: string): Generator<Problem> {
   yield* orderProblemsWithoutSize(order, at);
   yield* fieldProblems(order, { size: both(positive, notTooLarge) }, at);
@@ -58,13 +52,7 @@ function notTooLarge(size: bigint): string | undefined {
   return size > MAX_SIZE ? `must be at most ${MAX_SIZE} (got ${size})` : undefined;
 }
 
-/**
- * Checks an order without its size, for a stop order whose size is a share of the position.
- *
- * @param order the order
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks an order without its size, for a stop order whose size is a share of the position. */
 function* orderProblemsWithoutSize(order: OrderSubmission, at: string): Generator<Problem> {
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
   const { type, timeInForce, price, expiresAt, peggedOrder, icebergOpts } = order;
@@ -131,24 +119,12 @@ function* orderProblemsWithoutSize(order: OrderSubmission, at: string): Generato
   }
 }
 
-/**
- * Checks the cancellation of orders.
- *
- * @param cancellation the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the cancellation of orders. */
 export function orderCancellationProblems(cancellation: OrderCancellation, at: string): Iterable<Problem> {
   return fieldProblems(cancellation, { orderId: optional(identifier), marketId: optional(identifier) }, at);
 }
 
-/**
- * Checks the amendment of an order.
- *
- * @param amendment the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the amendment of an order. */
 export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): Generator<Problem> {
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
   const { timeInForce, expiresAt, sizeDelta, size } = amendment;
@@ -187,13 +163,7 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
   }
 }
 
-/**
- * Checks the submission of stop orders.
- *
- * @param submission the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the submission of stop orders. */
 export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string): Generator<Problem> {
   const { risesAbove, fallsBelow } = submission;
   if (risesAbove === undefined && fallsBelow === undefined) {
@@ -220,13 +190,7 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
   }
 }
 
-/**
- * Checks the cancellation of stop orders.
- *
- * @param cancellation the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the cancellation of stop orders. */
 export function stopOrdersCancellationProblems(cancellation: StopOrdersCancellation, at: string): Iterable<Problem> {
   return fieldProblems(cancellation, { marketId: optional(identifier), stopOrderId: optional(identifier) }, at);
 }

@@ -69,8 +69,6 @@ const AMM_CANCELLATION = { marketId: identifier, method: both(specified, known(C
 /**
  * Checks a command that is not about orders. Most fields are checked separately.
  *
- * @param command the command by its name and its message
- * @returns the problems
  * @throws {@link RequestError} if no command has this name
  */
 export function* otherProblems(command: Command): Generator<Problem> {
@@ -133,13 +131,7 @@ export function* otherProblems(command: Command): Generator<Problem> {
   }
 }
 
-/**
- * Checks a change of the margin mode.
- *
- * @param command the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks a change of the margin mode. */
 export function* marginModeProblems(command: UpdateMarginMode, at: string): Generator<Problem> {
   const mode = both(specified, known(UpdateMarginMode_Mode));
   const factor: (value: string | undefined) => string | undefined =
@@ -215,13 +207,7 @@ function ethereumAddress(value: string): string | undefined {
   return /^(0x)?[0-9a-f]{40}$/i.test(value) ? undefined : `must be an Ethereum address (got ${quoted(value)})`;
 }
 
-/**
- * Checks the submission of an automated market maker.
- *
- * @param amm the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the submission of an automated market maker. */
 export function* ammProblems(amm: SubmitAMM, at: string): Generator<Problem> {
   const { concentratedLiquidityParameters: curve } = amm;
   yield* fieldProblems(
@@ -240,13 +226,7 @@ export function* ammProblems(amm: SubmitAMM, at: string): Generator<Problem> {
   }
 }
 
-/**
- * Checks the amendment of an automated market maker.
- *
- * @param amm the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks the amendment of an automated market maker. */
 export function* ammAmendmentProblems(amm: AmendAMM, at: string): Generator<Problem> {
   const { concentratedLiquidityParameters: curve } = amm;
   const rules = { commitmentAmount: whereSet(positiveWhole), proposedFee: whereSet(positiveDecimal) };
@@ -288,13 +268,7 @@ const { GENERAL, GLOBAL_REWARD, NETWORK_TREASURY, VESTED_REWARDS } = AccountType
 /** The receiver of what goes to an account of the network. */
 const NETWORK = "0".repeat(64);
 
-/**
- * Checks a transfer.
- *
- * @param transfer the command
- * @param at its path, the prefix of the problems' paths
- * @returns the problems
- */
+/** Checks a transfer. */
 export function* transferProblems(transfer: Transfer, at: string): Generator<Problem> {
   const { kind, fromAccountType, toAccountType, to } = transfer;
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });

@@ -38,9 +38,6 @@ type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 /**
  * Creates the path of channels. Connections to `addresses` use no proxy.
  *
- * @param config the node's URL, and the options of its connections
- * @param options the proxies, the certificates, and the time limit for connecting, in milliseconds
- * @returns the path
  * @throws `FileError` if a file of `config.tls` cannot be read
  */
 export function createChannelPath(

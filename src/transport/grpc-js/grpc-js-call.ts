@@ -21,16 +21,7 @@ type CallState =
 
 type Outcome = Extract<CallState, { readonly kind: "succeeded" | "failed" }>;
 
-/**
- * Starts a call of a channel. grpc-js reads a message only when the previous one has been taken.
- *
- * @param raw the call, as the channel created it
- * @param metadata the request's metadata
- * @param onEnd called once, when the call has ended, with its error if it failed
- * @param onReceive called when anything from the server arrives
- * @param explain returns the error for one that grpc-js ended the call with
- * @returns the call, whose first message may be read
- */
+/** Starts a call of a channel. grpc-js reads a message only when the previous one has been taken. */
 export function startGrpcJsCall(
   raw: RawCall,
   metadata: Metadata,
@@ -204,32 +195,19 @@ const MAX_DEPTH = 8;
 /**
  * Returns whether the bytes of a call have ended inside a message. grpc-js treats that as the end of the stream and hides
  * its decoder, so this searches for the decoder.
- *
- * @param call the call, as the channel created it
- * @returns whether a message is incomplete; `false` if the internals of grpc-js are not as expected
  */
 function endsInsideMessage(call: RawCall): boolean {
   const readState = property(findInternal(call, "decoder"), "readState");
   return typeof readState === "number" && readState !== BETWEEN_FRAMES;
 }
 
-/**
- * Finds the HTTP/2 session of a call.
- *
- * @param call the call, as the channel created it
- * @returns the session; `undefined` if the call has none yet, or if the internals of grpc-js are not as expected
- */
+/** Finds the HTTP/2 session of a call. */
 export function sessionOf(call: RawCall): ClientHttp2Session | undefined {
   const session = property(findInternal(call, "http2Stream"), "session");
   return isSession(session) ? session : undefined;
 }
 
-/**
- * Finds the HTTP/2 stream of a call.
- *
- * @param call the call, as the channel created it
- * @returns the stream; `undefined` as for {@link sessionOf}
- */
+/** Finds the HTTP/2 stream of a call. */
 export function streamOf(call: RawCall): ClientHttp2Stream | undefined {
   const stream = findInternal(call, "http2Stream");
   return isStream(stream) ? stream : undefined;

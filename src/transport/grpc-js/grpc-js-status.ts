@@ -65,11 +65,6 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
  * As with Connect's transports, the error of a status that the node sent has `grpc-status` in its metadata; the error of a local
  * failure does not. Trailers that are not empty came from the node. If the trailers are empty, only the text is left, which a
  * node can imitate: so only a call without an HTTP/2 stream counts as one for which no connection was made.
- *
- * @param status the status that grpc-js ended the call with
- * @param header the response's header, if it arrived
- * @param facts whether a message, or a part of one, arrived, and whether the call had an HTTP/2 stream
- * @returns the error; for a network failure, its cause has the code of Node's error
  */
 export function statusError(
   status: StatusObject,
@@ -195,8 +190,6 @@ const CONNECTION_HEADERS = new Set([
 /**
  * Converts headers to gRPC metadata. The values of `-bin` keys, base64 in headers, become bytes.
  *
- * @param headers the request's headers; those of an HTTP/1 connection are omitted
- * @returns the metadata
  * @throws {@link RequestError} if a value has characters other than printable ASCII
  */
 export function toMetadata(headers: Headers): Metadata {
@@ -223,12 +216,7 @@ export function toMetadata(headers: Headers): Metadata {
   return metadata;
 }
 
-/**
- * Converts gRPC metadata to headers.
- *
- * @param metadata the metadata
- * @returns the headers, with bytes as base64
- */
+/** Converts gRPC metadata to headers. */
 export function toHeaders(metadata: Metadata): Headers {
   const headers = new Headers();
   for (const [key, values] of Object.entries(metadata.toJSON())) {

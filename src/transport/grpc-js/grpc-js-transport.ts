@@ -36,9 +36,6 @@ interface OpenChannel {
  * messages that were not read yet. Nothing is sent before the first call. grpc-js opens connections and sets timers by
  * itself, so a replaced runtime does not affect those.
  *
- * @param config the node's URL, and the options of its connections
- * @param options the maximum size of a message, in bytes, and the time limit for connecting, in milliseconds
- * @returns the transport; its failures are Connect errors
  * @throws `FileError` if a file of `config.tls` cannot be read
  */
 export function createRawGrpcJsTransport(

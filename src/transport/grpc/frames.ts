@@ -34,10 +34,6 @@ const MAX_INITIAL_BUFFER_BYTES = 4 * 1024 * 1024;
 /**
  * Creates a reader of gRPC frames. It copies the parts of a message into one buffer as they arrive: parts stored until all have
  * arrived would leave the young generation, and garbage collection would cost more than copying.
- *
- * @param maxMessageBytes the maximum size of a message on the wire, in bytes
- * @param onFrame called with each message
- * @returns the reader
  */
 export function createFrameReader(maxMessageBytes: number, onFrame: (frame: Frame) => void): FrameReader {
   const header = new Uint8Array(FRAME_HEADER_SIZE);
@@ -114,12 +110,7 @@ function grow(buffer: Uint8Array, used: number, size: number): Uint8Array {
   return larger;
 }
 
-/**
- * Writes a frame.
- *
- * @param message the message
- * @returns its bytes
- */
+/** Writes a frame. */
 export function writeFrame({ isCompressed, bytes }: Frame): Uint8Array {
   const frame = Buffer.allocUnsafe(FRAME_HEADER_SIZE + bytes.length);
   frame.writeUInt8(isCompressed ? COMPRESSED_FLAG : 0);

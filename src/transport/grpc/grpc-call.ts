@@ -66,12 +66,7 @@ interface Response {
   isComplete: boolean;
 }
 
-/**
- * Starts a gRPC call over HTTP/2. Messages that arrived before a failure are delivered first.
- *
- * @param options how the call is opened
- * @returns the call
- */
+/** Starts a gRPC call over HTTP/2. Messages that arrived before a failure are delivered first. */
 export function startGrpcCall(options: GrpcCallOptions): MessageCall {
   const { open, headers, maxMessageBytes, compression, onReceive, onEnd } = options;
   const response: Response = {
@@ -370,9 +365,6 @@ const HEADERS_FRAME = 1;
 
 /**
  * Calls a function if a stream is never sent: the server's GOAWAY was read before the stream's first frame was sent.
- *
- * @param stream the stream, which was just opened
- * @param onNeverSent called before the stream fails
  */
 function whenNeverSent(stream: ClientHttp2Stream, onNeverSent: () => void): void {
   const { session } = stream;

@@ -16,9 +16,6 @@ import { GZIP } from "./message-compression.js";
  * Node's default flow-control windows are 64 KiB, with which a stream would mostly wait for window updates; `windowBytes`
  * sets the windows of the streams and of the connection.
  *
- * @param config the node's URL, and the options of its connections
- * @param options the maximum size of a message, in bytes, and the time limit for connecting, in milliseconds
- * @returns the transport; its failures are Connect errors, and with the JSON codec also `ProtocolError`
  * @throws `FileError` if a file of `config.tls` cannot be read
  */
 export function createRawGrpcTransport(

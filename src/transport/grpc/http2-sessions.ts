@@ -70,9 +70,6 @@ interface Session {
  * Creates HTTP/2 sessions with a server. A session is used once the server's SETTINGS have arrived, because a port that
  * accepts connections and sends nothing is unreachable. After a GOAWAY, a session keeps its streams and gets no others.
  *
- * @param config the server's URL, and the options of its connections
- * @param options `connectMs` is the time limit until a connection is usable, in milliseconds
- * @returns the sessions; none is opened before the first request
  * @throws {@link FileError} if a file of `config.tls` cannot be read
  */
 export function createSessions(
@@ -346,12 +343,7 @@ async function repliesToPing(session: Session, withinMs: number): Promise<boolea
 /** Node's error codes for streams whose connection is lost. */
 const LOST_CODES: ReadonlySet<number | undefined> = new Set([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL]);
 
-/**
- * Makes a stream emit an error for each end that is a failure. Node is silent about some of them.
- *
- * @param stream the stream, which was just opened
- * @param lostError returns the error of a lost connection; `undefined` if the connection is there
- */
+/** Makes a stream emit an error for each end that is a failure. Node is silent about some of them. */
 function emitLostEnds(stream: ClientHttp2Stream, lostError: () => Error | undefined): void {
   stream.on("error", () => undefined);
   stream.once("close", () => {

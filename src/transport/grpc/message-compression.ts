@@ -16,7 +16,6 @@ const zlib = () => process.getBuiltinModule("node:zlib");
 /**
  * Checks the compression of a response.
  *
- * @param encoding the response's `grpc-encoding`; `null` if it has none
  * @throws `CallError` if it is neither `gzip` nor `identity`
  */
 export function assertKnownCompression(encoding: string | null): void {
@@ -25,12 +24,7 @@ export function assertKnownCompression(encoding: string | null): void {
   }
 }
 
-/**
- * Compresses a message.
- *
- * @param message the message
- * @returns the message on the wire
- */
+/** Compresses a message. */
 export function compress(message: Uint8Array): Frame {
   return { isCompressed: true, bytes: zlib().gzipSync(message) };
 }
@@ -38,10 +32,6 @@ export function compress(message: Uint8Array): Frame {
 /**
  * Decompresses a message if it is compressed. It stops at the limit, however far the rest would expand.
  *
- * @param frame the message on the wire
- * @param encoding the response's `grpc-encoding`; `null` if it has none
- * @param maxMessageBytes the maximum size of the decompressed message, in bytes
- * @returns the message
  * @throws `CallError` if the message is larger than the limit, if its data is corrupt, or if `encoding` is not `gzip`
  */
 export function decompress(

@@ -6,12 +6,7 @@ import type { ClosableTransport } from "../transport-types.js";
 /** The errors that callers' interceptors, and the requests of their calls, have thrown. */
 const callerErrors = new WeakSet<object>();
 
-/**
- * Returns an interceptor whose own errors can be distinguished from those of the call.
- *
- * @param interceptor the caller's interceptor
- * @returns the same interceptor; {@link callerErrorIn} finds the errors that it throws
- */
+/** Returns an interceptor whose own errors can be distinguished from those of the call. */
 export function markInterceptorErrors(interceptor: Interceptor): Interceptor {
   return (next) => {
     const errorsOfCall = new WeakSet<object>();
@@ -38,12 +33,7 @@ export function markInterceptorErrors(interceptor: Interceptor): Interceptor {
   };
 }
 
-/**
- * Returns a transport whose calls fail with the same error that their requests throw.
- *
- * @param transport the transport that makes the calls
- * @returns the transport; closing it closes `transport`
- */
+/** Returns a transport whose calls fail with the same error that their requests throw. */
 export function withRequestErrors(transport: ClosableTransport): ClosableTransport {
   return {
     ...transport,
@@ -101,12 +91,7 @@ function requestsOf<T>(values: AsyncIterable<T>, onError: (reason: unknown) => n
   };
 }
 
-/**
- * Returns the error of a caller's interceptor, or of the requests of a call, in a failure.
- *
- * @param reason the failure
- * @returns the error that they threw; `undefined` if the failure is the call's
- */
+/** Returns the error of a caller's interceptor, or of the requests of a call, in a failure. */
 export function callerErrorIn(reason: unknown): object | undefined {
   const candidates = [reason, reason instanceof ConnectError ? reason.cause : undefined];
   return candidates.filter(isObject).find((each) => callerErrors.has(each));

@@ -100,11 +100,6 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
 /**
  * Composes transports as {@link fallback} does. A call that may not be repeated goes first to members that have passed their
  * check, since others may not be nodes.
- *
- * @param members at least one transport, the preferred one first
- * @param options those of `fallback`; `gate` decides which members may be used, `rotates` which methods go to all members of
- *   a group in turn with the strategy `round-robin`
- * @returns the transport
  */
 export function betweenNodes(
   members: readonly NodeMember[],
@@ -339,8 +334,6 @@ async function callInTurn<T>(
  * Consumes a stream whose messages only count when it is complete, such as a file that is being written. If the stream fails
  * midway and there is another transport, it is consumed again from the start over that one.
  *
- * @param consume makes the call with the context values, and consumes the stream
- * @returns the result of `consume`
  * @throws the error of `consume` if no transport remains to start over with
  */
 export async function startingOver<T>(consume: (contextValues: ContextValues) => Promise<T>): Promise<T> {
@@ -418,14 +411,7 @@ export interface FailedMember {
   readonly error: TradewireError;
 }
 
-/**
- * Adds the failures over the transports that were used before to a call's last failure.
- *
- * @param reason the last failure, as its transport threw it
- * @param error the library's error for it
- * @param earlier the earlier failures; without any, `reason` passes unchanged
- * @returns the failure to throw
- */
+/** Adds the failures over the transports that were used before to a call's last failure. */
 export function withEarlierFailures(reason: unknown, error: TradewireError, earlier: readonly FailedMember[]): unknown {
   const cause = earlier.length === 0 ? undefined : withNote(error, earlier.map(describeFailure).join("; "));
   if (cause === undefined) {

@@ -12,12 +12,6 @@ import { endUnsent } from "./library-errors.js";
 
 /**
  * Returns a transport whose requests carry the headers that a function returns. It is called for each attempt of a call.
- *
- * @param transport the transport that makes the calls
- * @param headersOf returns the headers; a call's own headers override them
- * @returns the transport; closing it closes `transport`. A call without headers from the function fails with a Connect
- *   error before anything is sent: its cause is a {@link RequestError}, or says that the call was aborted or exceeded
- *   its deadline.
  */
 export function withHeaderFunction(transport: ClosableTransport, headersOf: HeaderFunction): ClosableTransport {
   return {

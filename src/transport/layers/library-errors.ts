@@ -90,13 +90,7 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
   return { ...failingTransport, close: async () => transport.close?.() };
 }
 
-/**
- * Returns a transport whose failures are the library's errors themselves, for callers.
- *
- * @param transport a transport, such as {@link withOurErrors} returns
- * @param failing returns, for a call, the function that throws its failure
- * @returns the transport; `failing` converts its failures
- */
+/** Returns a transport whose failures are the library's errors themselves, for callers. */
 export function throwingOurErrors(transport: Transport, failing: CallErrorMapper): Transport {
   return withFailures(transport, failing);
 }
@@ -170,10 +164,6 @@ function withHeaders(everyCall: Endpoint["headers"], exposed: string | undefined
 /**
  * Returns the library's error for a failed call: the same error for the same failure over every transport. A failure that
  * was classified already keeps its error.
- *
- * @param reason the error that was thrown
- * @param context the call that failed. If its signal is aborted, the signal's reason decides which error it is.
- * @returns the error; `transport` and `method` are set if they were not
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
   const isAborted = context.signal?.aborted === true && !isEndUnsent(reason);
@@ -186,14 +176,7 @@ export function callError(reason: unknown, context: CallContext): TradewireError
 /** The errors of calls that ended in a wait of this client, such as for its own rate limit. */
 const endsOfOwnWaits = new WeakSet<Error>();
 
-/**
- * Returns the error of a call whose signal was aborted before anything was sent.
- *
- * @param reason the signal's reason
- * @param awaited what the call waited for when its time was up
- * @param isOwnWait whether the wait was this client's own; `false` if the node imposed it
- * @returns a Connect error for which {@link isEndUnsent} is true
- */
+/** Returns the error of a call whose signal was aborted before anything was sent. */
 export function endUnsent(reason: unknown, awaited = "it could be sent", isOwnWait = true): ConnectError {
   const cause = endBeforeSending(reason, awaited);
   if (isOwnWait) {
@@ -211,9 +194,6 @@ function endBeforeSending(reason: unknown, awaited: string): TradewireError {
 
 /**
  * Returns whether a call, or the check of its node, ended while this client waited, so that nothing is known about the node.
- *
- * @param error the error of the call
- * @returns whether it did
  */
 export function endedInOwnWait(error: TradewireError): boolean {
   return causesOf(error).some((cause) => endsOfOwnWaits.has(cause));
@@ -222,9 +202,6 @@ export function endedInOwnWait(error: TradewireError): boolean {
 /**
  * Returns whether an error says that a call was aborted, or exceeded its deadline, before anything was sent. The signal's reason
  * is less specific in this case.
- *
- * @param reason the error that was thrown
- * @returns whether it does
  */
 export function isEndUnsent(reason: unknown): boolean {
   if (isUnsentError(reason)) {
@@ -236,12 +213,7 @@ export function isEndUnsent(reason: unknown): boolean {
     : error instanceof CanceledError && !error.mayHaveBeenSent;
 }
 
-/**
- * Returns the library's error in an error.
- *
- * @param reason the error that was thrown
- * @returns `reason` itself or the cause of a Connect error; `undefined` if neither is one of the library's errors
- */
+/** Returns the library's error in an error. */
 export function libraryErrorIn(reason: unknown): TradewireError | undefined {
   if (reason instanceof TradewireError) {
     return reason;

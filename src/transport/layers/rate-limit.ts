@@ -271,13 +271,7 @@ interface WaitingCall {
   fail(reason: unknown): void;
 }
 
-/**
- * Creates a queue of calls.
- *
- * @param options `waitMs` returns the time until the first call may be sent, in milliseconds; `onSend` is called for each
- *   call that is sent; `timeoutError` returns the error of a call whose time limit is reached
- * @returns the queue, empty
- */
+/** Creates a queue of calls. */
 function createCallQueue({
   waitMs,
   onSend,
@@ -441,23 +435,11 @@ export interface TokenBucket {
   /** Returns the milliseconds in which a number of tokens is added. */
   msFor(tokens: number): number;
   take(): void;
-  /**
-   * Corrects the bucket with the known state of the node's limit.
-   *
-   * @param perSecond the tokens that are added in a second
-   * @param known the tokens in the node's bucket, or fewer
-   * @param isExact whether `known` is exact; otherwise it only lowers the number of tokens
-   */
+  /** Corrects the bucket with the known state of the node's limit. */
   correct(perSecond: number, known: number, isExact: boolean): void;
 }
 
-/**
- * Creates a full token bucket.
- *
- * @param perSecond the tokens that are added in a second
- * @param capacity the maximum number of tokens, by default those of a second, but at least one. A correction above it raises it.
- * @returns the bucket
- */
+/** Creates a full token bucket. */
 export function createTokenBucket(perSecond: number, capacity = perSecond): TokenBucket {
   const bucket = {
     perSecond,
@@ -514,9 +496,6 @@ const REFUSAL_CODES: readonly Code[] = [Code.ResourceExhausted, Code.Unavailable
 /**
  * Reads the node's limit from a response. Deployed nodes send the number of calls that their bucket still holds, and the number
  * of calls (`ratelimit-limit`) that are added to it per interval (`ratelimit-reset`, in seconds).
- *
- * @param headers the headers or trailers of the response
- * @returns the allowance; `undefined` if the response names none
  */
 export function readAllowance(headers: Headers): Allowance | undefined {
   const remaining = readInteger(headers, "ratelimit-remaining");
@@ -540,21 +519,13 @@ function readRefusal(error: ConnectError): RateRefusal | undefined {
 
 /**
  * Returns how long a node refuses calls after its limit was exceeded. Its code has other causes, too, such as too many streams.
- *
- * @param error the error of the call
- * @returns the time in milliseconds; `undefined` if the node does not report its limit, or calls remain
  */
 export function refusalMs({ code, metadata }: ConnectError): number | undefined {
   const allowance = REFUSAL_CODES.includes(code) ? readAllowance(metadata) : undefined;
   return allowance?.remaining === 0 ? allowance.resetMs : undefined;
 }
 
-/**
- * Returns how long a ban lasts.
- *
- * @param error the error of the call
- * @returns the time in milliseconds; `undefined` if the error is not a ban
- */
+/** Returns how long a ban lasts. */
 export function banMs({ code, metadata }: ConnectError): number | undefined {
   const seconds = readInteger(metadata, "ratelimit-retry-after") ?? readInteger(metadata, "retry-after");
   return code === Code.PermissionDenied && seconds !== undefined ? Math.min(seconds, MAX_BAN_S) * 1000 : undefined;

@@ -12,10 +12,6 @@ export interface RetryBudget {
  * Retry Attempts"). Each failure takes a token, each success returns a part of one, and calls are retried while more than half of
  * the tokens are left. A node where most calls fail gets few retries; in the long run, a node gets at most `tokenRatio` times as
  * many retries as other calls.
- *
- * @param maxTokens the number of tokens at the start, and the maximum
- * @param tokenRatio the part of a token that a success returns
- * @returns the budget
  */
 export function createRetryBudget(maxTokens: number, tokenRatio: number): RetryBudget {
   let tokens = maxTokens;

@@ -28,14 +28,7 @@ interface Clearance {
   isValid(): boolean;
 }
 
-/**
- * Checks whether a request must not be sent.
- *
- * @param request the request's message
- * @param call the call that it belongs to
- * @param transport makes other calls to the same node
- * @returns the error that the call fails with; `undefined` if the request may be sent, or how long it may be sent
- */
+/** Checks whether a request must not be sent. */
 export type RequestCheck = (
   request: unknown,
   call: UnsentCall,
@@ -44,13 +37,7 @@ export type RequestCheck = (
 
 type CheckResult = TradewireError | Clearance | undefined;
 
-/**
- * Returns a transport that checks requests before it sends them.
- *
- * @param transport the transport that makes the calls
- * @param checks the checks by the full name of the method. All requests of such a method are read before the first is sent.
- * @returns the transport. A rejected call fails with a Connect error whose cause is the check's error.
- */
+/** Returns a transport that checks requests before it sends them. */
 export function withRequestChecks(
   transport: ClosableTransport,
   checks: ReadonlyMap<string, RequestCheck>,

@@ -15,12 +15,7 @@ const DECODERS = new Map([
 /** The value of `accept-encoding` for a body that may be compressed. */
 export const ACCEPTED_ENCODINGS: string = [...DECODERS.keys()].join(", ");
 
-/**
- * Returns whether a body has no content encoding, or a known one.
- *
- * @param header the header of the response
- * @returns whether it can be read
- */
+/** Returns whether a body has no content encoding, or a known one. */
 export function isReadable(header: Headers): boolean {
   const encoding = encodingOf(header);
   return encoding === IDENTITY || DECODERS.has(encoding);
@@ -30,9 +25,6 @@ export function isReadable(header: Headers): boolean {
  * Returns the decompressed body, part by part: its reader decides when to stop. A proxy may compress a body although the request
  * does not accept that.
  *
- * @param header the header of the response
- * @param body the body
- * @returns the body without its content encoding
  * @throws {@link ProtocolError} if the content encoding is unknown. If the data is corrupt, the iteration throws it.
  */
 export function decoded<Body extends BodyParts>(header: Headers, body: Body): Body | AsyncIterable<Uint8Array> {

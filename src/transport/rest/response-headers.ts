@@ -8,8 +8,6 @@ export const HEADER_LIMITS = { maxHeaderSize: MAX_HEADER_BYTES, maxHeadersCount:
  * Converts the fields of a response's header. Of several content types the first counts, as in Node's `headers`: behind its own, the
  * deployed gateway sends the one of the gRPC response.
  *
- * @param fields the values by name, in lower case
- * @returns the header, each other field with all its values
  * @throws {@link ProtocolError} if there are more than 1000 fields
  */
 export function headersOf(fields: Readonly<Record<string, string | readonly string[] | undefined>>): Headers {

@@ -18,10 +18,6 @@ export const MAX_ERROR_BYTES = 1024 * 1024;
  * Reads the error of an HTTP error response: from its error object, bare or under `error`, from the
  * object of another kind of API, or from its status. Of an error object that is too large, only the code is used, which
  * gateways write first.
- *
- * @param status the HTTP status
- * @param response the response, whose body is read up to 1 MiB
- * @returns the error, with the code in `grpc-status` of its metadata
  */
 export async function errorFromResponse(
   status: number,
@@ -73,13 +69,7 @@ function messageOf({ error, error_description: description, title, detail }: Jso
   return texts.join(": ");
 }
 
-/**
- * Converts an error object to a Connect error, as if the object had arrived in gRPC's trailers.
- *
- * @param object the error object
- * @param header the response's header, for the error's metadata
- * @returns the error
- */
+/** Converts an error object to a Connect error, as if the object had arrived in gRPC's trailers. */
 export function errorFromObject(object: ErrorObject, header: Headers): ConnectError {
   const metadata = new Headers(header);
   metadata.set("grpc-status", String(object.code));
@@ -124,13 +114,7 @@ function parse(bytes: Uint8Array): JsonValue | undefined {
   }
 }
 
-/**
- * Returns the type of the message in a body.
- *
- * @param desc the descriptor of the method's response
- * @param rule the HTTP rule by which the method was called; it names the field that a body holds
- * @returns the descriptor; `undefined` if the body holds no message, or an object with arbitrary fields
- */
+/** Returns the type of the message in a body. */
 export function bodyType(desc: DescMessage, { responseBody }: HttpBinding): DescMessage | undefined {
   const field = findField(desc, responseBody);
   const type = responseBody === "" ? desc : field?.fieldKind === "message" ? field.message : undefined;
@@ -141,9 +125,6 @@ export function bodyType(desc: DescMessage, { responseBody }: HttpBinding): Desc
  * Throws if an error object was sent in place of a message. A response with a success status must not turn it into an empty
  * message.
  *
- * @param json the JSON that was sent
- * @param type the message's descriptor, from {@link bodyType}
- * @param header the headers of the response
  * @throws ConnectError if the JSON is an error object
  */
 export function throwErrorIn(json: JsonValue, type: DescMessage | undefined, header: Headers): void {

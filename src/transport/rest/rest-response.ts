@@ -33,9 +33,6 @@ export interface RestResponse<Body extends BodyParts = AsyncIterable<Uint8Array>
 /**
  * Opens a response of the gateway while it arrives.
  *
- * @param response the response from Node
- * @param onReceive called whenever bytes of the response arrive
- * @returns its header, its media type and its decompressed body
  * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
  */
 export function openResponse(response: IncomingMessage, onReceive: () => void): RestResponse {
@@ -52,8 +49,6 @@ export function openResponse(response: IncomingMessage, onReceive: () => void): 
 /**
  * Opens a response of the gateway that has arrived completely.
  *
- * @param response the response
- * @returns its header, its media type and its decompressed body
  * @throws {@link ProtocolError} if the body of a success is compressed in an unknown way
  */
 export function openCompleteResponse({ status, header, body }: CompleteResponse): RestResponse<BodyParts> {
@@ -61,34 +56,19 @@ export function openCompleteResponse({ status, header, body }: CompleteResponse)
   return { status, header, mediaType: mediaTypeOf(header), body: pieces };
 }
 
-/**
- * Returns whether a status means success (RFC 9110, 15.3).
- *
- * @param status the HTTP status
- * @returns whether it does
- */
+/** Returns whether a status means success (RFC 9110, 15.3). */
 export function isSuccess(status: number | undefined): boolean {
   return status !== undefined && status >= 200 && status < 300;
 }
 
 /**
  * Returns whether a response has status 204 or 205, and therefore no body (RFC 9110, 15.3.5 and 15.3.6): its message is empty.
- *
- * @param response the response
- * @returns whether it has no body
  */
 function hasNoContent({ status }: Pick<RestResponse<BodyParts>, "status">): boolean {
   return status === 204 || status === 205;
 }
 
-/**
- * Returns how much of the body of a successful response to read.
- *
- * @param header the response's header
- * @param isRaw whether a body of any media type is accepted, rather than JSON only
- * @param options how JSON is read, and the maximum size of a body, in bytes
- * @returns the maximum number of bytes; 0 if the beginning suffices for an error message; -1 if the body is unreadable
- */
+/** Returns how much of the body of a successful response to read. */
 export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonOptions): number {
   if (!isReadable(header)) {
     return -1;
@@ -96,12 +76,7 @@ export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAs
   return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
 }
 
-/**
- * Converts the header of a response.
- *
- * @param response the response from Node
- * @returns the header, as {@link headersOf} returns it
- */
+/** Converts the header of a response. */
 export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return headersOf(headersDistinct);
 }
@@ -137,11 +112,6 @@ export interface JsonOptions extends Pick<RestConfig, "streams" | "jsonAsText"> 
 /**
  * Reads the message of a response that does not stream.
  *
- * @param desc the message's descriptor
- * @param rule the HTTP rule by which the method was called; it names the message's field that the body holds
- * @param response the response
- * @param options how JSON is read, and the maximum size of a body, in bytes
- * @returns the message
  * @throws ConnectError if the node sent an error object in place of the message
  * @throws {@link ProtocolError} if the body is empty, too large, not JSON, or does not fit the definitions
  */
@@ -167,13 +137,7 @@ export async function readResponseMessage<O extends DescMessage>(
   return messageFromJson(desc, wrapField(rule, json), registry, sizeOf(json));
 }
 
-/**
- * Returns the JSON of a message from the field of it that a body holds.
- *
- * @param rule the HTTP rule by which the method was called
- * @param json the body, or a result in it
- * @returns the JSON of the complete message
- */
+/** Returns the JSON of a message from the field of it that a body holds. */
 export function wrapField({ responseBody }: HttpBinding, json: JsonValue): JsonValue {
   return responseBody === "" ? json : { [responseBody]: json };
 }
@@ -213,23 +177,12 @@ async function readJson(response: RestResponse<BodyParts>, { maxBytes, jsonAsTex
   return parseResponseJson(bytes);
 }
 
-/**
- * Returns whether a media type is one of JSON.
- *
- * @param mediaType the media type, without parameters and in lower case
- * @param orText whether plain text is accepted as JSON too
- * @returns `true` for JSON and for streams of it
- */
+/** Returns whether a media type is one of JSON. */
 function isJson(mediaType: string, orText: boolean): boolean {
   return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
 }
 
-/**
- * Returns the error of a response that is not JSON.
- *
- * @param response the response, whose beginning is read
- * @returns the error, which quotes the beginning
- */
+/** Returns the error of a response that is not JSON. */
 async function notJsonError(response: RestResponse<BodyParts>): Promise<ProtocolError> {
   const contentType = response.header.get("content-type") ?? "";
   return responseError(unexpectedContentType(contentType), { suffix: await quoted(response) });
@@ -245,11 +198,6 @@ async function quoted(response: RestResponse<BodyParts>): Promise<string> {
 /**
  * Reads the messages of a response that streams: JSON in the configured format, or the parts of a raw body.
  *
- * @param desc the messages' descriptor
- * @param rule the HTTP rule by which the method was called; it names the field that a result holds
- * @param response the response
- * @param options how JSON is read, and the maximum size of a JSON object, in bytes
- * @returns the messages, each as soon as it is complete
  * @throws ConnectError for the node's error object; for a response that breaks the rules of the interface, its cause is a
  *   {@link ProtocolError}
  */

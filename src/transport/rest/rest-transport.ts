@@ -44,9 +44,6 @@ const DEFAULT_CONTENT_TYPE = "application/octet-stream";
  * objects `{"result": ...}` or `{"error": ...}`, or in the format of `config.streams`. It may answer a method that streams
  * `google.api.HttpBody` with the body itself, whose parts are then messages with the body's content type and no extensions.
  *
- * @param config the gateway's URL, and the options of its connections
- * @param options the maximum size of a JSON object, in bytes, and the time limit for connecting, in milliseconds
- * @returns the transport; its failures are Connect errors
  * @throws `FileError` if a file of `config.tls` cannot be read
  */
 export function createRawRestTransport(

@@ -30,9 +30,6 @@ export interface StreamingClient {
  * Creates a client of an HTTP/1.1 server whose responses stream, on Node's HTTP. A call that is aborted while it
  * connects ends immediately.
  *
- * @param config the server's URL, and the options of its connections
- * @param options `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds
- * @returns the client
  * @throws {@link FileError} if a file of `config.tls` cannot be read
  */
 export function createStreamingClient(
@@ -174,10 +171,6 @@ type BodyEnd = { readonly reason?: unknown };
 
 /**
  * Reads the body of a response part by part. This is faster than the response's own iterator, which has one more buffer.
- *
- * @param response the response from Node, of whose body nothing has been read
- * @param onReceive called whenever bytes arrive
- * @returns the parts, for one reader; they fail if the body is truncated. A reader that stops closes the connection.
  */
 export function bodyOf(response: IncomingMessage, onReceive: () => void): AsyncIterable<Uint8Array> {
   const buffered: Uint8Array[] = [];

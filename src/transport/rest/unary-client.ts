@@ -72,9 +72,6 @@ function loadParser(): void {
  * Node's HTTP (bench group `calls`). A connection has one request at a time, and no request is sent twice. A call that
  * is aborted while it connects ends immediately.
  *
- * @param config the server's URL, and the options of its connections
- * @param settings `connectMs` is the time limit until a connection is usable, TLS included, in milliseconds
- * @returns the client
  * @throws {@link FileError} if a file of `config.tls` cannot be read
  */
 export function createUnaryClient(config: RestConfig, settings: TransportSettings): UnaryClient {

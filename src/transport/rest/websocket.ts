@@ -36,15 +36,7 @@ import { type JsonOptions, openResponse, webHeaders, wrapField } from "./rest-re
 
 /** Opens WebSockets to one server. */
 export interface WebSocketClient {
-  /**
-   * Opens a WebSocket.
-   *
-   * @param target path and query string, percent-encoded
-   * @param header the header of the request
-   * @param signal closes the socket, even while it is opening
-   * @returns the socket. If the server sends another response, that response, which may be read until the time limit for
-   *   connecting.
-   */
+  /** Opens a WebSocket. */
   open(target: string, header: Headers, signal: AbortSignal): Promise<MessageSocket | IncomingMessage>;
   /** Closes all sockets. */
   close(): void;
@@ -76,9 +68,6 @@ export interface WebSocketSettings extends TransportSettings {
 /**
  * Creates a client that opens WebSockets at the gateway, with the TLS options and the time limit of its connections.
  *
- * @param config the gateway's URL
- * @param settings `connectMs` is the time limit until a socket is open, in milliseconds
- * @returns the client
  * @throws {@link FileError} if a file of `config.tls` cannot be read
  */
 export function createWebSocketClient(
@@ -319,8 +308,6 @@ export interface CallSocket extends MessageSocket {
 /**
  * Returns the target of a call whose requests stream.
  *
- * @param rule the HTTP rule by which the method is called
- * @returns the path. WebSockets are opened with GET, and grpc-websocket-proxy takes another verb as a query parameter.
  * @throws {@link RequestError} if the path contains fields of the request
  */
 export function webSocketTarget({ template, verb }: HttpBinding): string {
@@ -339,10 +326,6 @@ export function webSocketTarget({ template, verb }: HttpBinding): string {
 /**
  * Opens a WebSocket for a call.
  *
- * @param client opens the socket
- * @param target path and query string, percent-encoded
- * @param request the call
- * @returns the socket
  * @throws the error of a response that does not open a WebSocket
  */
 export async function openCallSocket(
@@ -393,8 +376,6 @@ export interface WebSocketCall<I extends DescMessage, O extends DescMessage> {
 /**
  * Sends the requests of a call, and reads its messages at the same time. The socket is closed when they are no longer read.
  *
- * @param call the call
- * @returns the messages, each as soon as it is complete
  * @throws ConnectError for the node's error, for a socket that was closed, and for an error of `requests`
  */
 export async function* webSocketMessages<I extends DescMessage, O extends DescMessage>(

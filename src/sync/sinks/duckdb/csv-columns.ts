@@ -32,9 +32,6 @@ export type UnknownRules = Pick<SinkOpening, "onUnknown" | "unknownColumns">;
 /**
  * Maps the columns of a unit's CSV file to those of the sink's table.
  *
- * @param unit the unit
- * @param columns the names in the file's header row
- * @returns the mapping
  * @throws {@link SinkError} if two columns would become one, or a name cannot be a column's name
  */
 export function planColumns({ table }: Unit, columns: readonly string[]): ColumnPlan {
@@ -62,9 +59,6 @@ export function planColumns({ table }: Unit, columns: readonly string[]): Column
 /**
  * Returns the columns that must be added to a table before the rows of a file can be inserted.
  *
- * @param plan the mapping of the file's columns
- * @param existing the columns of the table
- * @returns the columns of the file that the table lacks
  * @throws {@link SinkError} if a name differs from another one only in case, or there would be too many columns
  */
 export function missingColumns({ table, added }: ColumnPlan, existing: readonly string[]): string[] {
@@ -92,15 +86,7 @@ function isKnown(table: TableName, name: string): boolean {
   return sinkColumns(table).some((column) => column.name.toLowerCase() === name.toLowerCase());
 }
 
-/**
- * Returns the query that reads a CSV file as rows of a sink's table.
- *
- * @param plan the mapping of the columns
- * @param spooled the file
- * @param columns the names of the table's columns, in order; columns that the file lacks are NULL
- * @param huge the type of huge integers
- * @returns the query, without {@link FROM_BLOCK}
- */
+/** Returns the query that reads a CSV file as rows of a sink's table. */
 export function rowsSql(plan: ColumnPlan, spooled: SpooledCsv, columns: readonly string[], huge: HugeType): string {
   const known = new Map<string, SinkColumn>(sinkColumns(plan.table).map((column) => [column.name, column]));
   const values = columns.map((name) => {
@@ -116,10 +102,6 @@ export function rowsSql(plan: ColumnPlan, spooled: SpooledCsv, columns: readonly
 /**
  * Returns the query that detects a negative zero in a CSV file. In the dictionary of a Parquet file, it would be merged with
  * the positive zero.
- *
- * @param plan the mapping of the columns
- * @param spooled the file
- * @returns the query, which returns a row if there is one; `undefined` if the table has no column of floating-point numbers
  */
 export function negativeZerosSql({ table, indexes }: ColumnPlan, spooled: SpooledCsv): string | undefined {
   const found = sinkColumns(table).flatMap(({ name, type }) => {
@@ -140,9 +122,6 @@ function nonNullValueSql(text: string, column: SinkColumn | undefined, huge: Hug
 /**
  * Reports the unknown columns of a unit.
  *
- * @param unit the unit
- * @param plan the mapping of its file's columns
- * @param rules the callback, and whether unknown columns fail the unit
  * @throws {@link SinkError} if unknown columns fail the unit
  */
 export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: UnknownRules): void {
@@ -154,10 +133,6 @@ export function reportAddedColumns(unit: Unit, { added }: ColumnPlan, rules: Unk
 /**
  * Reports an unknown column or enum value.
  *
- * @param unit the unit that contains it
- * @param rules the callback, and whether unknown columns fail the unit
- * @param column the column's name
- * @param value the enum value
  * @throws {@link SinkError} if unknown columns fail the unit
  */
 export function reportUnknownPart(
@@ -186,13 +161,7 @@ export function unitName({ table, fromBlock, toBlock }: Unit): string {
 /** The maximum number of unknown values that are reported for each column. */
 const MAX_VALUES = 10;
 
-/**
- * Returns the query that finds unknown enum values.
- *
- * @param table the table
- * @param from the rows, as a FROM clause with a condition
- * @returns the query, whose rows are names of columns and values; `undefined` if the table has no enum columns
- */
+/** Returns the query that finds unknown enum values. */
 export function unknownValuesSql(table: TableName, from: string): string | undefined {
   const queries = sinkColumns(table).flatMap(({ name, values }) => {
     const list = values?.map((value) => `'${value}'`).join(", ");
@@ -235,13 +204,7 @@ const CASTS: { readonly [type: string]: string } = {
 /** The type of huge integers. Parquet has no such type. */
 export type HugeType = "BIGNUM" | "VARCHAR";
 
-/**
- * Returns DuckDB's type of a column.
- *
- * @param column a column of a sink's table; `undefined` for an unknown column
- * @param huge the type of huge integers
- * @returns the type; decimals of any size, enum values and unknown columns are text
- */
+/** Returns DuckDB's type of a column. */
 export function duckdbType(column: SinkColumn | undefined, huge: HugeType): string {
   if (column?.type === "hugeint") {
     return huge;
@@ -249,14 +212,7 @@ export function duckdbType(column: SinkColumn | undefined, huge: HugeType): stri
   return column?.type === "bytea" ? "BLOB" : (CASTS[column?.type ?? ""] ?? "VARCHAR");
 }
 
-/**
- * Returns the expression that parses a value. If the text does not fit the type, the statement fails.
- *
- * @param text the expression of the text, which may be NULL
- * @param column the column of the value; `undefined` for an unknown column, which is text
- * @param huge the type of huge integers
- * @returns the expression
- */
+/** Returns the expression that parses a value. If the text does not fit the type, the statement fails. */
 function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
   if (column === undefined || column.values !== undefined || column.type === "text") {
     return text;
@@ -287,9 +243,6 @@ function valueSql(text: string, column: SinkColumn | undefined, huge: HugeType):
  * Returns the call that reads a CSV file with all fields as text, named `c0`, `c1` and so on. NULL and the empty string are
  * kept apart. DuckDB reads the file in parallel only if no field contains a line break, which it may mistake for the
  * end of a row.
- *
- * @param spooled the file
- * @returns the call, for a FROM clause
  */
 function readCsvSql({ path, columns, measures, plainLines, longestLine }: SpooledCsv): string {
   const fields = columns.map((_, index) => `c${index}: 'VARCHAR'`).join(", ");
@@ -305,21 +258,13 @@ function readCsvSql({ path, columns, measures, plainLines, longestLine }: Spoole
   return `read_csv(${fileLiteral(path)}, ${options.join(", ")})`;
 }
 
-/**
- * Returns a text as an SQL literal.
- *
- * @param text the text
- * @returns the literal, in single quotes
- */
+/** Returns a text as an SQL literal. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
 /**
  * Returns the path of one file as an SQL literal for the functions that read files, which take a path for a pattern.
- *
- * @param path the path
- * @returns the literal, in single quotes
  */
 export function fileLiteral(path: string): string {
   return literal(path.replaceAll(/[*?[]/gu, "[$&]"));

@@ -32,19 +32,9 @@ interface SharedInstance {
 export interface DuckdbFile {
   /** The folder of the file, for temporary files. */
   readonly folder: string;
-  /**
-   * Claims a unit, so that no other sink loads it or a part of it.
-   *
-   * @returns releases the claim; `undefined` if it is claimed already
-   */
+  /** Claims a unit, so that no other sink loads it or a part of it. */
   claim(unit: Unit): (() => void) | undefined;
-  /**
-   * Reads on a separate connection.
-   *
-   * @param what the purpose, for errors
-   * @param read reads
-   * @param signal interrupts the reading
-   */
+  /** Reads on a separate connection. */
   read<T>(what: string, read: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** Writes on a separate connection and in a transaction, while nobody else writes. */
   write<T>(what: string, write: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
@@ -63,11 +53,6 @@ const open = new Map<string, Promise<SharedInstance>>();
 /**
  * Opens a DuckDB file. Sinks of one process share it; if another process has it open, that is an error.
  *
- * @param path the file's path
- * @param name the sink's name, for errors
- * @param settings `make`: whether the file is created if it is missing, and opened for writing; `memoryLimit`: in
- *   DuckDB's format
- * @returns the database; `undefined` if there is no file and none is created
  * @throws {@link SinkError} if it cannot be opened
  */
 export async function openDuckdbFile(
@@ -224,12 +209,7 @@ function using(shared: SharedInstance, name: string): Omit<DuckdbFile, "folder" 
   };
 }
 
-/**
- * Creates the error of a sink that is not open.
- *
- * @param name the sink's name
- * @returns the error
- */
+/** Creates the error of a sink that is not open. */
 export function notOpenError(name: string): SinkError {
   return new SinkError(`${name} is not open`, {
     code: Code.FailedPrecondition,
@@ -245,11 +225,7 @@ export interface WriteGate {
   alone<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/**
- * Creates a gate.
- *
- * @returns the gate; both of its methods throw the errors of `work`
- */
+/** Creates a gate. */
 export function createWriteGate(): WriteGate {
   let last: Promise<unknown> = Promise.resolve();
   let sharing = new Set<Promise<unknown>>();

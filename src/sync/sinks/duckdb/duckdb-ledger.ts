@@ -37,9 +37,6 @@ const COLUMNS =
 /**
  * Creates the ledger if it does not exist.
  *
- * @param connection the connection, in a transaction
- * @param name the sink's name, for errors
- * @param opening the chain that the sink holds, and the tables that are asked for
  * @throws {@link RequestError} if it holds another chain; {@link SinkError} if the ledger has an unsupported format
  */
 export async function createLedger(
@@ -66,12 +63,7 @@ export async function createLedger(
   }
 }
 
-/**
- * Reads the tables that syncs were asked for.
- *
- * @param connection the connection
- * @returns the first block of each table; empty for a ledger of an older release
- */
+/** Reads the tables that syncs were asked for. */
 export async function readAsked(connection: DuckDBConnection): Promise<Map<TableName, bigint>> {
   if (!(await hasTable(connection, "tradewire_tables"))) {
     return new Map();
@@ -80,12 +72,7 @@ export async function readAsked(connection: DuckDBConnection): Promise<Map<Table
   return new Map(rows.map(([table, fromBlock]) => [tableOf(table), BigInt(String(fromBlock))]));
 }
 
-/**
- * Changes the marks of the history.
- *
- * @param connection the connection, in a transaction while nobody else writes
- * @param next returns the new marks, or `undefined` if nothing changes
- */
+/** Changes the marks of the history. */
 export async function changeMarks(
   connection: DuckDBConnection,
   next: Parameters<NonNullable<Sink["markHistory"]>>[0],
@@ -108,14 +95,7 @@ async function hasTable(connection: DuckDBConnection, table: string): Promise<bo
   return tables.currentRowCount > 0;
 }
 
-/**
- * Creates the error of a sink that holds another chain.
- *
- * @param name the sink's name
- * @param held the chain in the sink
- * @param chainId the expected chain
- * @returns the error
- */
+/** Creates the error of a sink that holds another chain. */
 export function otherChainError(name: string, held: string, chainId: string): RequestError {
   return new RequestError(`${name} has chain ${quoted(held)}, not ${quoted(chainId)}`, {
     errorCode: "TW_CHAIN_MISMATCH",
@@ -126,9 +106,6 @@ export function otherChainError(name: string, held: string, chainId: string): Re
 /**
  * Reads the chain of a database.
  *
- * @param connection the connection
- * @param name the sink's name, for errors
- * @returns the chain; `undefined` if there is no ledger
  * @throws {@link SinkError} if the ledger has an unsupported format
  */
 export async function readLedgerChain(connection: DuckDBConnection, name: string): Promise<string | undefined> {
@@ -146,8 +123,6 @@ export async function readLedgerChain(connection: DuckDBConnection, name: string
 /**
  * Asserts that this release supports the format of a ledger.
  *
- * @param name the sink's name
- * @param format the version of the ledger's format
  * @throws {@link SinkError} if it does not
  */
 function assertFormat(name: string, format: number): void {
@@ -162,10 +137,6 @@ function assertFormat(name: string, format: number): void {
 /**
  * Reads the entries of a table, ordered by blocks. Each page is a separate query, so that no transaction stays open while the
  * caller uses them.
- *
- * @param read runs a query on a connection
- * @param table the table
- * @param behind the height of a block: entries that begin at or before it are skipped; by default, all are returned
  */
 export async function* readEntries(
   read: <T>(use: (connection: DuckDBConnection) => Promise<T>) => Promise<T>,
@@ -185,13 +156,7 @@ export async function* readEntries(
   }
 }
 
-/**
- * Reads the entries that overlap a unit.
- *
- * @param connection the connection
- * @param unit the unit
- * @returns the entries
- */
+/** Reads the entries that overlap a unit. */
 export function overlappingEntries(
   connection: DuckDBConnection,
   { table, fromBlock, toBlock }: Unit,
@@ -200,12 +165,7 @@ export function overlappingEntries(
   return select(connection, where, [table, toBlock, fromBlock]);
 }
 
-/**
- * Inserts an entry.
- *
- * @param connection the connection, in the transaction of the rows
- * @param entry the entry
- */
+/** Inserts an entry. */
 export async function insertEntry(connection: DuckDBConnection, entry: LedgerEntry): Promise<void> {
   const { chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion } = entry;
   const unit = [chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion];
@@ -215,13 +175,7 @@ export async function insertEntry(connection: DuckDBConnection, entry: LedgerEnt
   );
 }
 
-/**
- * Deletes an entry and its rows.
- *
- * @param connection the connection, in a transaction
- * @param entry the entry
- * @returns whether it existed
- */
+/** Deletes an entry and its rows. */
 export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntry): Promise<boolean> {
   const { table, fromBlock, toBlock, segmentId } = entry;
   const removed = await connection.run(
@@ -235,12 +189,7 @@ export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntr
   return true;
 }
 
-/**
- * Deletes the rows of a unit's blocks that are not in the ledger, which another program must have changed.
- *
- * @param connection the connection, in the transaction of the rows
- * @param unit the unit; no entry of the ledger overlaps it
- */
+/** Deletes the rows of a unit's blocks that are not in the ledger, which another program must have changed. */
 export async function removeOrphanRows(
   connection: DuckDBConnection,
   { table, fromBlock, toBlock }: Unit,

@@ -18,7 +18,6 @@ const importDuckdb = optionalPackage(
  * the sense of semver, such as `1.5.6-r.1`, which no range of versions matches beyond the patch that it names. The version is
  * therefore checked here.
  *
- * @returns the module `@duckdb/node-api`
  * @throws {@link RequestError} when the package is not installed, or holds a DuckDB before 1.5
  */
 export async function loadDuckdb() {
@@ -74,13 +73,7 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
 ];
 const OTHER = "Check the file, the disk and the permissions.";
 
-/**
- * Converts an error of DuckDB to an error of the sink.
- *
- * @param reason the thrown value; errors of this library are returned unchanged
- * @param where the sink's name and the operation
- * @returns the error
- */
+/** Converts an error of DuckDB to an error of the sink. */
 export function duckdbError(reason: unknown, where: string): TradewireError {
   if (reason instanceof TradewireError) {
     return reason;
@@ -96,9 +89,6 @@ export function duckdbError(reason: unknown, where: string): TradewireError {
 /**
  * Awaits an operation of DuckDB, and converts its errors.
  *
- * @param where the sink's name and the operation, for errors
- * @param work the operation
- * @returns its result
  * @throws {@link SinkError} if DuckDB fails
  */
 export async function inDuckdb<T>(where: string, work: Promise<T>): Promise<T> {

@@ -25,8 +25,6 @@ const FROM_BLOCK_COLUMN: TableColumn = {
  * deleted before. The ledger prevents duplicate rows. Enum values are text, so that a new value does not change the table;
  * DuckDB stores them with a dictionary anyway.
  *
- * @param connection the connection
- * @param table the table
  * @throws errors of DuckDB
  */
 export async function createTable(connection: DuckDBConnection, table: TableName): Promise<void> {
@@ -42,12 +40,7 @@ export async function createTable(connection: DuckDBConnection, table: TableName
   }
 }
 
-/**
- * Returns the statement that creates a table.
- *
- * @param table the table
- * @returns the statement
- */
+/** Returns the statement that creates a table. */
 export function newTableSql(table: TableName): string {
   const columns = sinkColumns(table).map((column): TableColumn => {
     const { name, description, nullable, since } = column;
@@ -58,13 +51,7 @@ export function newTableSql(table: TableName): string {
   });
 }
 
-/**
- * Lists the columns of a table.
- *
- * @param connection the connection
- * @param table the table
- * @returns the names in order, without {@link FROM_BLOCK}; an empty list if the table does not exist
- */
+/** Lists the columns of a table. */
 export async function tableColumns(connection: DuckDBConnection, table: TableName): Promise<string[]> {
   const rows = await connection.runAndReadAll(
     `SELECT column_name FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}' ORDER BY column_index`,
@@ -75,14 +62,7 @@ export async function tableColumns(connection: DuckDBConnection, table: TableNam
     .filter((name) => name !== FROM_BLOCK);
 }
 
-/**
- * Adds a column to a table.
- *
- * @param connection the connection
- * @param table the table
- * @param name the column's name
- * @param type its type
- */
+/** Adds a column to a table. */
 export async function addColumn(
   connection: DuckDBConnection,
   table: TableName,
@@ -95,9 +75,6 @@ export async function addColumn(
 /**
  * Returns the statement that creates the view of a table with names in place of codes, such as `SIDE_BUY`. An unknown code
  * becomes the text of its number.
- *
- * @param table such as `trades`
- * @returns the statement; the view has a name such as `trades_named`
  */
 export function namedViewSql(table: TableName): string {
   const columns = sinkColumns(table).map(({ name, code }) => {
@@ -110,9 +87,6 @@ export function namedViewSql(table: TableName): string {
 /**
  * Asserts that DuckDB has written as many rows as the CSV file has.
  *
- * @param unit the unit
- * @param rows the number of written rows
- * @param spooled the CSV file
  * @throws {@link SinkError} if the numbers differ
  */
 export function assertCount(unit: Unit, rows: bigint, { measures }: SpooledCsv): void {
@@ -125,13 +99,7 @@ export function assertCount(unit: Unit, rows: bigint, { measures }: SpooledCsv):
   }
 }
 
-/**
- * Creates the error of a unit that cannot be removed because another sync has claimed it.
- *
- * @param name the sink's name
- * @param unit the unit
- * @returns the error
- */
+/** Creates the error of a unit that cannot be removed because another sync has claimed it. */
 export function unitClaimedError(name: string, unit: Unit): SinkError {
   return new SinkError(`${name}: ${unitName(unit)} is being loaded by another sync`, {
     code: Code.Unavailable,
@@ -139,25 +107,12 @@ export function unitClaimedError(name: string, unit: Unit): SinkError {
   });
 }
 
-/**
- * Reports whether an entry is the entry of a unit, and not of another history or of other segments.
- *
- * @param entry an entry of the ledger
- * @param unit the unit
- * @returns whether they match
- */
+/** Reports whether an entry is the entry of a unit, and not of another history or of other segments. */
 export function isEntryOf(entry: LedgerEntry, unit: Unit): boolean {
   return entry.fromBlock === unit.fromBlock && entry.toBlock === unit.toBlock && entry.segmentId === unit.segmentId;
 }
 
-/**
- * Counts the rows in which two queries differ.
- *
- * @param connection the connection
- * @param held the query of the sink's rows
- * @param fresh the query of the node's rows, with the same columns
- * @returns the number of the node's rows that the sink lacks, and of the sink's rows that the node lacks
- */
+/** Counts the rows in which two queries differ. */
 export async function countDifferences(
   connection: DuckDBConnection,
   held: string,

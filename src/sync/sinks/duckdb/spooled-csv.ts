@@ -29,11 +29,6 @@ export interface SpooledCsv {
  * Writes the CSV file of a unit to a temporary file, and deletes it after use. DuckDB reads the file only after its content has
  * ended without an error.
  *
- * @param folder the folder of the temporary file
- * @param csv the unit's file; its errors are thrown unchanged
- * @param signal cancels the write
- * @param use called with the temporary file
- * @returns the result of `use`
  * @throws {@link FileError} if the file cannot be written; {@link CanceledError}; errors of the content and of `use`
  */
 export async function withSpooled<T>(

@@ -49,12 +49,7 @@ export interface Manifest {
   append(lines: readonly Line[]): Promise<void>;
 }
 
-/**
- * Opens the manifest of a table. Several processes may append to it at the same time.
- *
- * @param path the file's path; the file need not exist
- * @returns the manifest
- */
+/** Opens the manifest of a table. Several processes may append to it at the same time. */
 export function manifestOf(path: string): Manifest {
   let offset = 0;
   /** First and last blocks of the units in the ledger, sorted: 16 bytes per unit. */
@@ -175,12 +170,7 @@ function readLine(path: string, text: string): Line | undefined {
   }
 }
 
-/**
- * Converts an entry of the ledger to its JSON.
- *
- * @param entry the entry
- * @returns the JSON object
- */
+/** Converts an entry of the ledger to its JSON. */
 export function toJson(entry: LedgerEntry): EntryJson {
   return {
     chain_id: entry.chainId,
@@ -197,12 +187,7 @@ export function toJson(entry: LedgerEntry): EntryJson {
   };
 }
 
-/**
- * Converts the JSON of an entry to the entry.
- *
- * @param json the JSON object
- * @returns the entry
- */
+/** Converts the JSON of an entry to the entry. */
 export function fromJson(json: EntryJson): LedgerEntry {
   return {
     chainId: json.chain_id,

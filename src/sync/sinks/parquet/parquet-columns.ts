@@ -36,10 +36,6 @@ type NumberForm = "amount" | "double and text";
 /**
  * Returns how the numbers of a column are stored in Parquet. It depends only on the column, so that it is the same in every
  * file.
- *
- * @param table such as `trades`
- * @param column the column
- * @returns the form; `undefined` for columns with the same type as in the DuckDB sink
  */
 function numberForm(table: TableName, { name, type }: SinkColumn): NumberForm | undefined {
   if (type === "hugeint") {
@@ -56,8 +52,6 @@ function textColumn(name: string): string {
 /**
  * Asserts that no unknown column has the name of a text column.
  *
- * @param table the table
- * @param added the names of the unknown columns
  * @throws {@link SinkError} if one has
  */
 export function assertNoTextColumns(table: TableName, added: readonly string[]): void {
@@ -71,13 +65,7 @@ export function assertNoTextColumns(table: TableName, added: readonly string[]):
   }
 }
 
-/**
- * Returns the columns of a file without its text columns, which CSV files do not have.
- *
- * @param table the table
- * @param names the columns of a Parquet file
- * @returns the columns that come from a CSV file
- */
+/** Returns the columns of a file without its text columns, which CSV files do not have. */
 export function withoutText(table: TableName, names: readonly string[]): string[] {
   const texts = new Set(textNames(table));
   return names.filter((name) => !texts.has(name));
@@ -92,11 +80,6 @@ function textNames(table: TableName): string[] {
 /**
  * Returns the query that converts numbers to their types in Parquet. If a value does not fit its type, the query fails with an
  * error that quotes it.
- *
- * @param table the table
- * @param names the columns of `rows`, in which numbers are text
- * @param rows the query
- * @returns the query, and the names of its columns: each text column follows the column of its number
  */
 export function typedSql(
   table: TableName,

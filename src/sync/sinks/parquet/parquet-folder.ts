@@ -49,10 +49,6 @@ export interface FolderLayout {
 /**
  * Returns the paths in the folder of a sink. The folder of the tables contains only Parquet files, since Polars reads a folder
  * only if all files in it and its subfolders have the same extension.
- *
- * @param folder the sink's folder
- * @param format the version of its format
- * @returns the paths
  */
 export function layoutOf(folder: string, format: number = FORMAT): FolderLayout {
   const own = join(folder, "_tradewire");
@@ -86,9 +82,6 @@ function block(number: bigint): string {
 /**
  * Awaits a file operation, and converts its errors.
  *
- * @param path the file's path, for errors
- * @param work the operation
- * @returns its result
  * @throws {@link SinkError} if it fails
  */
 export async function onPath<T>(path: string, work: Promise<T>): Promise<T> {
@@ -103,14 +96,7 @@ export async function onPath<T>(path: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Writes a file atomically: other processes see it completely or not at all, also after a crash of the machine.
- *
- * @param path the file's path
- * @param text its content
- * @param how `create` writes nothing if the file exists, `replace` replaces it
- * @returns whether it was written
- */
+/** Writes a file atomically: other processes see it completely or not at all, also after a crash of the machine. */
 export function writeFileAtomically(path: string, text: string, how: "create" | "replace"): Promise<boolean> {
   return onPath(path, writeAtomically(path, text, how));
 }
@@ -118,9 +104,6 @@ export function writeFileAtomically(path: string, text: string, how: "create" | 
 /**
  * Appends lines to a file with one write, and syncs it to disk. If the last line is incomplete, because a process was killed or
  * the disk was full, it is terminated first.
- *
- * @param path the file's path; it is created if it does not exist
- * @param lines the lines, without line breaks
  */
 export async function appendLines(path: string, lines: readonly string[]): Promise<void> {
   await onPath(path, append());
@@ -143,21 +126,13 @@ export async function appendLines(path: string, lines: readonly string[]): Promi
   }
 }
 
-/**
- * Syncs a file to disk.
- *
- * @param path the file's path
- */
+/** Syncs a file to disk. */
 export async function syncFile(path: string): Promise<void> {
   const file = await onPath(path, open(path, "r+"));
   await onPath(path, file.sync()).finally(() => file.close());
 }
 
-/**
- * Syncs a folder to disk, so that the file names in it survive a crash of the machine.
- *
- * @param folder the folder's path
- */
+/** Syncs a folder to disk, so that the file names in it survive a crash of the machine. */
 export async function syncFolder(folder: string): Promise<void> {
   try {
     const handle = await open(folder, "r");
@@ -175,10 +150,6 @@ const aboutJson = jsonObject({ format: v.number(), chain_id: v.optional(v.string
 /**
  * Prepares the folder of a sink. It is created if it does not exist; its parent folder must exist.
  *
- * @param path the folder's path
- * @param name the sink's name, for errors
- * @param opening the chain and the tables of the sink
- * @returns the paths in the folder
  * @throws {@link RequestError} if it holds another chain; {@link SinkError} if it cannot be written, or has an unsupported format
  */
 export async function createFolder(
@@ -218,12 +189,7 @@ async function rememberAsked({ asked }: FolderLayout, tables: readonly TableName
   }
 }
 
-/**
- * Reads the tables that syncs were asked for.
- *
- * @param folder the folder with a file for each of them
- * @returns the first block of each table; empty for a folder of an older release
- */
+/** Reads the tables that syncs were asked for. */
 export async function readAsked(folder: string): Promise<Map<TableName, bigint>> {
   const found = new Map<TableName, bigint>();
   for (const table of tableNames) {
@@ -240,12 +206,7 @@ const marksJson = v.array(jsonObject({ to_block: wholeNumber, segment_id: v.stri
 /** The time between attempts to get the lock of the marks, in milliseconds. It is held for two operations on a file. */
 const MARKS_LOCK_MS = 20;
 
-/**
- * Changes the marks of the history while no other sync does so.
- *
- * @param layout the paths in the folder
- * @param next returns the new marks, or `undefined` if nothing changes
- */
+/** Changes the marks of the history while no other sync does so. */
 export async function changeMarks(
   { marks: path, pending }: FolderLayout,
   next: Parameters<NonNullable<Sink["markHistory"]>>[0],
@@ -284,9 +245,6 @@ function ignoreExisting(reason: unknown): void {
 /**
  * Reads the chain and the format of a folder.
  *
- * @param path the folder's path
- * @param name the sink's name, for errors
- * @returns the paths in the folder, and its chain, unless it is empty
  * @throws {@link SinkError} if it cannot be read, or has an unsupported format
  */
 export async function readFolder(

@@ -35,11 +35,6 @@ export interface WriterContext {
 /**
  * Writes the Parquet file of a unit, and syncs it to disk. It has all columns of the table, regardless of the schema version.
  *
- * @param context the paths and the engine
- * @param unit the unit
- * @param fetch fetches the unit from the node; its errors are thrown unchanged
- * @param options the path, the rules for unknown columns, and the signal that cancels the write
- * @returns the entry for the ledger
  * @throws {@link SinkError} if it cannot be written completely
  */
 export async function writeUnit(
@@ -85,13 +80,7 @@ export async function writeUnit(
   });
 }
 
-/**
- * Counts the rows in the file of a unit.
- *
- * @param context the paths and the engine
- * @param entry the unit
- * @returns the number of rows of the unit; 0 if the file does not exist
- */
+/** Counts the rows in the file of a unit. */
 export async function countUnit({ layout, engine }: WriterContext, entry: LedgerEntry): Promise<bigint> {
   const path = layout.file(entry);
   if (!(await fileExists(path))) {
@@ -103,15 +92,7 @@ export async function countUnit({ layout, engine }: WriterContext, entry: Ledger
   });
 }
 
-/**
- * Compares the file of a unit with the rows of the node.
- *
- * @param context the paths and the engine
- * @param entry the unit
- * @param fetch fetches the unit from the node
- * @param signal cancels the comparison
- * @returns the number of the node's rows that the file lacks, and of the file's rows that the node lacks
- */
+/** Compares the file of a unit with the rows of the node. */
 export async function compareUnit(
   { layout, engine }: WriterContext,
   entry: LedgerEntry,
@@ -152,14 +133,7 @@ export interface ParquetEngine {
   close(): Promise<void>;
 }
 
-/**
- * Creates an in-memory DuckDB.
- *
- * @param name the sink's name, for errors
- * @param folder the folder in which it creates a temporary folder for data that exceed the memory limit
- * @param memoryLimit the memory limit, in DuckDB's syntax
- * @returns the engine, which starts on first use
- */
+/** Creates an in-memory DuckDB. */
 export function engineIn(name: string, folder: string, memoryLimit: string): ParquetEngine {
   let starting: Promise<{ instance: DuckDBInstance; spill: string }> | undefined;
 
@@ -201,15 +175,7 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Par
   };
 }
 
-/**
- * Returns the statement that writes a Parquet file. Rows keep the order of the query.
- *
- * @param query the query of the rows
- * @param path the file's path
- * @param facts the file's metadata
- * @param withDictionary whether repeated values are stored in a dictionary, which merges negative and positive zeros
- * @returns the statement
- */
+/** Returns the statement that writes a Parquet file. Rows keep the order of the query. */
 export function copySql(
   query: string,
   path: string,
@@ -224,12 +190,7 @@ export function copySql(
 /** The number of rows in a row group, the unit that readers can skip: DuckDB's default. */
 const ROW_GROUP_SIZE = 122_880;
 
-/**
- * Returns the call that reads a Parquet file.
- *
- * @param path the file's path
- * @returns the call, for a FROM clause; the names of its folders do not become columns
- */
+/** Returns the call that reads a Parquet file. */
 function readParquetSql(path: string): string {
   return `read_parquet(${fileLiteral(path)}, hive_partitioning = false)`;
 }

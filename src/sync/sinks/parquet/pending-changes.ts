@@ -48,10 +48,6 @@ export type ApplyChange = (change: PendingChange, part: string) => Promise<void>
  * Claims a unit with a lock file. The next process that takes the lock completes the change that the previous one has committed,
  * which makes changes of several files atomic.
  *
- * @param folder the folder of the locks and changes
- * @param unit the unit
- * @param apply applies a change
- * @returns the claim; `undefined` if another process has claimed the unit or a part of it
  * @throws {@link SinkError} if files cannot be written
  */
 export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange): Promise<UnitClaim | undefined> {
@@ -102,12 +98,7 @@ export async function claimUnit(folder: string, unit: Unit, apply: ApplyChange):
   };
 }
 
-/**
- * Completes the changes of processes that have ended, and deletes their temporary files.
- *
- * @param folder the folder of the locks and changes
- * @param apply applies a change
- */
+/** Completes the changes of processes that have ended, and deletes their temporary files. */
 export async function recoverChanges(folder: string, apply: ApplyChange): Promise<void> {
   await onPath(folder, sweepLocks(folder));
   for (const name of await namesIn(folder)) {
@@ -115,13 +106,7 @@ export async function recoverChanges(folder: string, apply: ApplyChange): Promis
   }
 }
 
-/**
- * Reports whether there is a pending change of a unit: it is being applied, or its process was killed.
- *
- * @param folder the folder of the locks and changes
- * @param unit the unit
- * @returns whether a committed change of the unit or of a part of it is not completely applied
- */
+/** Reports whether there is a pending change of a unit: it is being applied, or its process was killed. */
 export async function isChanging(folder: string, unit: Unit): Promise<boolean> {
   const names = await readdir(folder).catch(() => []);
   return names.some((name) => name.endsWith(".json") && overlaps(name.slice(0, -".json".length), unit));
@@ -203,10 +188,6 @@ const NOTICE =
  * Applies a change to the files and the ledger. It is idempotent: an interrupted change is applied again from its beginning, and
  * completed steps have no effect.
  *
- * @param layout the paths in the folder
- * @param manifest returns the ledger of a table
- * @param change the units to add and to remove
- * @param part the file of the unit to add
  * @throws {@link SinkError} if files cannot be written
  */
 export async function applyChange(
@@ -273,12 +254,7 @@ async function removeFiles(paths: readonly string[]): Promise<void> {
   }
 }
 
-/**
- * Reports whether a file exists.
- *
- * @param path the file's path
- * @returns whether it exists
- */
+/** Reports whether a file exists. */
 export function fileExists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,

@@ -14,9 +14,6 @@ export const SEARCH_PATH = "pg_catalog, pg_temp";
  * Asserts that all objects that a sync uses belong to trusted roles. The owner of a table, and anyone who can create a trigger on
  * it, can run code as the sync's role whenever the sync changes the table.
  *
- * @param client a client in a transaction whose search path is {@link SEARCH_PATH}
- * @param number the schema's oid
- * @param trusted the schema, the trusted roles, and the names to check
  * @throws {@link SinkError} `PERMISSION_DENIED` if an object belongs to another role, or there is a rule
  */
 export async function assertTrusted(
@@ -69,13 +66,7 @@ const TYPES = `
   FROM pg_type t LEFT JOIN pg_enum e ON e.enumtypid = t.oid
   WHERE t.typnamespace = $1::oid AND t.typtype IN ('d', 'e') GROUP BY t.typname`;
 
-/**
- * Reads the content of the sink's schema.
- *
- * @param client a client in a transaction
- * @param schema the schema's oid
- * @returns its tables, indexes and types
- */
+/** Reads the content of the sink's schema. */
 export async function readCatalog(client: PoolClient, schema: string): Promise<Catalog> {
   const columns = await client.query<{ table: string; column: string; nullable: boolean }>(COLUMNS, [schema]);
   const indexes = await client.query<{ table: string; index: string; primary: boolean }>(INDEXES, [schema]);
@@ -94,24 +85,13 @@ export async function readCatalog(client: PoolClient, schema: string): Promise<C
   };
 }
 
-/**
- * Returns the oid of a schema.
- *
- * @param client a client in a transaction
- * @param name the schema's name, not quoted
- * @returns its oid; `undefined` if the schema does not exist
- */
+/** Returns the oid of a schema. */
 export async function schemaOid(client: PoolClient, name: string): Promise<string | undefined> {
   const { rows } = await client.query<{ oid: string }>("SELECT oid::text FROM pg_namespace WHERE nspname = $1", [name]);
   return rows[0]?.oid;
 }
 
-/**
- * Returns the name of the index that finds the rows of a unit.
- *
- * @param table such as `trades`
- * @returns the name
- */
+/** Returns the name of the index that finds the rows of a unit. */
 export function unitIndex(table: TableName): string {
   return `${table}_from_block`;
 }

@@ -16,11 +16,6 @@ export interface Connections extends AsyncDisposable {
    * tables are named with their schema. The transaction is committed when the function returns, and rolled back if it
    * throws.
    *
-   * @param what the purpose, for errors, such as `loading trades`
-   * @param options a signal that ends all waits by closing the connection; `spare` uses the connection that is
-   *   reserved for short changes, so that these do not wait for loads
-   * @param use called with the connection
-   * @returns the result of the function
    * @throws {@link SinkError}, {@link CanceledError}; errors of this library that the function threw, unchanged
    */
   transaction<T>(
@@ -46,10 +41,6 @@ const pools = new WeakMap<Pool, PoolSlots>();
 /**
  * Prepares the connections. Nothing is connected before the first transaction.
  *
- * @param target where to connect
- * @param signal cancels everything in flight
- * @param onLost called when a connection was lost, regardless of its user
- * @returns the connections, which end when they are disposed of; a pool of the caller stays open
  * @throws {@link RequestError} if a package is missing, or the caller's pool is too small
  */
 export async function openConnections(
@@ -185,11 +176,7 @@ function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   });
 }
 
-/**
- * Keeps lost connections of a pool from ending the process.
- *
- * @param pool the pool, before it connects
- */
+/** Keeps lost connections of a pool from ending the process. */
 export function surviveLoss(pool: Pool): void {
   pool.on("error", () => undefined); // Lost while idle, for example because the server restarted: the pool has dropped it.
   // Lost before the caller could listen. Its first statement fails, too.
@@ -212,12 +199,7 @@ interface Slots {
   give(): void;
 }
 
-/**
- * Creates slots.
- *
- * @param count how many callers may hold one
- * @returns the slots, all of them free
- */
+/** Creates slots. */
 function createSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   let free = count;
@@ -266,8 +248,6 @@ const LOOK_MS = 10_000;
 /**
  * Returns the statements that begin a transaction. They override settings of the operator only in this transaction, so
  * that the connections of a caller's pool can be used, too.
- *
- * @returns the statements
  */
 function beginSql(): string {
   return [
@@ -291,12 +271,7 @@ function beginSql(): string {
   ].join("; ");
 }
 
-/**
- * Returns the statement that lifts or restores the limit of idle time for the rest of a transaction.
- *
- * @param isUnlimited whether the limit is lifted
- * @returns the statement
- */
+/** Returns the statement that lifts or restores the limit of idle time for the rest of a transaction. */
 export function idleTimeoutSql(isUnlimited: boolean): string {
   return `SET LOCAL idle_in_transaction_session_timeout TO ${isUnlimited ? 0 : IDLE_TIMEOUT_MS}`;
 }
@@ -313,7 +288,6 @@ const importCopy = optionalPackage(
 /**
  * Loads the packages for PostgreSQL. They are optional peers.
  *
- * @returns functions that create pools and connections of `pg`, and a COPY of `pg-copy-streams`
  * @throws {@link RequestError} if one is not installed
  */
 export async function loadPackages() {

@@ -17,12 +17,7 @@ const COMPARISON_MEMORY = "256MB";
 /** The number of segments in a batch. */
 const CHUNK_SEGMENTS = 1000;
 
-/**
- * Returns the coverage of an empty sink.
- *
- * @param query the query
- * @returns the comparison, in which the entire history is missing
- */
+/** Returns the coverage of an empty sink. */
 export function emptyCoverage({ history: { segments }, tables, range, limit }: CoverageQuery): CoverageComparison {
   const { low, high } = indexesWithin(segments, range);
   const absent = segments.slice(low, high + 1);
@@ -37,12 +32,6 @@ export function emptyCoverage({ history: { segments }, tables, range, limit }: C
 /**
  * Compares the ledger with a history in the database. The node's segments are copied to a temporary table. The ledger is read
  * once, and a second time only if segments are missing or belong to another history.
- *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @param copyFrom the function of `pg-copy-streams`
- * @param query the query
- * @returns the coverage, the missing segments, and where the histories diverge
  */
 export async function compareCoverageInSql(
   client: PoolClient,
@@ -297,10 +286,6 @@ interface SegmentIndexes {
  * segments, and which ones. An entry may begin before the node's first segment, or end after its last one.
  *
  * A unit of one segment is found by its last block, and a unit of several by both ends: numbers are faster than identifiers.
- *
- * @param within the schema, quoted for SQL
- * @param query the query
- * @returns the query, which takes the tables as `$1` and the identifier before the first segment as `$2`
  */
 function relationSql(within: string, { history: { segments }, replaceFrom, behind = -1n }: CoverageQuery): string {
   const [first, last] = [segments[0]?.fromBlock ?? 0n, segments.at(-1)?.toBlock ?? -1n];
@@ -330,14 +315,7 @@ function relationSql(within: string, { history: { segments }, replaceFrom, behin
     ) AS s`;
 }
 
-/**
- * Selects the oldest segments that no entry covers: the oldest gaps between the entries, and the segments in them.
- *
- * @param relation the query of {@link relationSql}
- * @param range the indexes of the segments to search
- * @param limit the maximum number of segments
- * @returns the query, which takes the tables with missing segments as `$3`
- */
+/** Selects the oldest segments that no entry covers: the oldest gaps between the entries, and the segments in them. */
 function missingSql(relation: string, { low, high }: SegmentIndexes, limit: number): string {
   return `
     WITH marks AS (
@@ -358,12 +336,6 @@ function missingSql(relation: string, { low, high }: SegmentIndexes, limit: numb
 /**
  * Selects the oldest gaps between the entries of each table, if all entries belong to the history. It reads only the index, in
  * order, up to the last selected gap.
- *
- * @param within the schema, quoted for SQL
- * @param range the blocks
- * @param limit the maximum number of gaps of each table
- * @param behind no segment up to this block is missing
- * @returns the query, which takes the tables as `$1`
  */
 function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
   const wanted = `l.table_name = t.name AND l.from_block > ${behind} AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
@@ -387,12 +359,6 @@ const MAX_INT8 = 2n ** 63n - 1n;
 /**
  * Counts the blocks of each part of a range that units cover.
  *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @param tables the tables
- * @param range the blocks, both ends inclusive
- * @param parts the number of parts of the range, 1 to 10,000
- * @returns the counts of each table, in the order of the tables
  * @throws {@link RequestError} if there are too many parts, or too many blocks for this number of parts
  */
 export async function countCoveredBlocks(

@@ -76,12 +76,7 @@ export class FetchError extends Error {
   }
 }
 
-/**
- * Reports whether an error is a response of PostgreSQL.
- *
- * @param reason the thrown value
- * @returns whether it has an SQLSTATE
- */
+/** Reports whether an error is a response of PostgreSQL. */
 export function isServerError(reason: unknown): reason is ServerError & Error {
   return (
     isError(reason) &&
@@ -92,24 +87,12 @@ export function isServerError(reason: unknown): reason is ServerError & Error {
   );
 }
 
-/**
- * Reports whether rows were rejected because others with the same keys exist.
- *
- * @param reason an error of the sink
- * @returns whether it is a violation of a unique key
- */
+/** Reports whether rows were rejected because others with the same keys exist. */
 export function isDuplicate(reason: unknown): boolean {
   return reason instanceof SinkError && isServerError(reason.cause) && reason.cause.code === "23505";
 }
 
-/**
- * Converts an error of `pg` to an error of the sink.
- *
- * @param reason the thrown value; errors of this library are returned unchanged
- * @param where the sink's name and the operation
- * @param secrets texts to mask
- * @returns the error
- */
+/** Converts an error of `pg` to an error of the sink. */
 export function sinkError(reason: unknown, where: string, secrets: readonly string[]): TradewireError {
   if (reason instanceof TradewireError) {
     return reason;

@@ -10,11 +10,7 @@ import type { LedgerEntry } from "../../unit.js";
 const FORMAT = 1;
 const OLDEST_SERVER = 140_000;
 
-/**
- * Returns the statements that create the ledger of a chain. Identifiers are compared byte by byte.
- *
- * @param prefix the prefix of its names, such as `public.`
- */
+/** Returns the statements that create the ledger of a chain. Identifiers are compared byte by byte. */
 export const ledgerSql = (prefix: string) => [
   `CREATE TABLE ${prefix}tradewire_sync (
   only_one bool PRIMARY KEY DEFAULT true CHECK (only_one),
@@ -40,12 +36,7 @@ export const ledgerSql = (prefix: string) => [
   marksSql(prefix),
 ];
 
-/**
- * Returns the statement that creates the list of the tables that syncs were asked for, which older ledgers lack.
- *
- * @param prefix the prefix of its name, such as `public.`
- * @returns the statement
- */
+/** Returns the statement that creates the list of the tables that syncs were asked for, which older ledgers lack. */
 export function askedSql(prefix: string): string {
   return `CREATE TABLE ${prefix}tradewire_tables (
   table_name text COLLATE "C" PRIMARY KEY,
@@ -53,12 +44,7 @@ export function askedSql(prefix: string): string {
 )`;
 }
 
-/**
- * Returns the statement that creates the list of the marks of the history, which older ledgers lack.
- *
- * @param prefix the prefix of its name, such as `public.`
- * @returns the statement
- */
+/** Returns the statement that creates the list of the marks of the history, which older ledgers lack. */
 export function marksSql(prefix: string): string {
   return `CREATE TABLE ${prefix}tradewire_history (
   to_block int8 PRIMARY KEY,
@@ -66,13 +52,7 @@ export function marksSql(prefix: string): string {
 )`;
 }
 
-/**
- * Changes the marks of the history while no other sync does so.
- *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @param next returns the new marks, or `undefined` if nothing changes
- */
+/** Changes the marks of the history while no other sync does so. */
 export async function changeMarks(
   client: PoolClient,
   within: string,
@@ -92,14 +72,7 @@ export async function changeMarks(
   }
 }
 
-/**
- * Remembers that tables were asked for.
- *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @param tables the tables
- * @param fromBlock the first block that they were asked for from
- */
+/** Remembers that tables were asked for. */
 export async function rememberAsked(
   client: PoolClient,
   within: string,
@@ -113,13 +86,7 @@ export async function rememberAsked(
   );
 }
 
-/**
- * Reads the tables that syncs were asked for.
- *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @returns the first block of each table; empty for a ledger of an older release
- */
+/** Reads the tables that syncs were asked for. */
 export async function readAsked(client: PoolClient, within: string): Promise<Map<TableName, bigint>> {
   const there = await client.query("SELECT WHERE to_regclass($1) IS NOT NULL", [`${within}.tradewire_tables`]);
   if (there.rowCount === 0) {
@@ -156,8 +123,6 @@ export const ENTRY = `e.chain_id, e.table_name, e.from_block::text, e.to_block::
 /**
  * Converts a row of the ledger to an entry.
  *
- * @param row the row
- * @returns the entry
  * @throws {@link SinkError} if its table does not exist
  */
 export function entryOf(row: LedgerRow): LedgerEntry {
@@ -185,7 +150,6 @@ export function entryOf(row: LedgerRow): LedgerEntry {
 /**
  * Asserts that a server is supported.
  *
- * @param client connected to it
  * @throws {@link SinkError} if it is older than PostgreSQL 14, or its database is not encoded in UTF-8
  */
 export async function assertSupported(client: PoolClient): Promise<void> {
@@ -210,9 +174,6 @@ export async function assertSupported(client: PoolClient): Promise<void> {
 /**
  * Reads the chain of the schema.
  *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @returns the chain's identifier; `undefined` if there is none yet
  * @throws {@link SinkError} if a newer release created the ledger
  */
 export async function readChain(client: PoolClient, within: string): Promise<string | undefined> {
@@ -232,9 +193,6 @@ export async function readChain(client: PoolClient, within: string): Promise<str
 /**
  * Sets the chain of the schema, if it has none yet.
  *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @param chainId the chain
  * @throws {@link RequestError} if it holds another chain
  */
 export async function claimChain(client: PoolClient, within: string, chainId: string): Promise<void> {
@@ -252,10 +210,6 @@ export async function claimChain(client: PoolClient, within: string, chainId: st
 /**
  * Returns a text that identifies the ledger. It contains the server's start time, which differs for a server that was restored
  * or replaced, and the ledger's oid and file, which differ if the ledger was restored on the same server.
- *
- * @param client a client in a transaction
- * @param within the schema, quoted for SQL
- * @returns the identity
  */
 export async function readIdentity(client: PoolClient, within: string): Promise<string> {
   const { rows } = await client.query<{ identity: string }>(

@@ -28,8 +28,6 @@ export const FROM_BLOCK_SETTING = "tradewire.from_block";
 /**
  * Creates the schema, ledger, types, tables, indexes and views that do not exist. Concurrent calls wait for each other.
  *
- * @param client a client in a transaction
- * @param wanted the required content of the schema
  * @throws {@link SinkError} if the server is not supported, or a table was not created by a sync
  * @throws {@link RequestError} if the schema holds another chain
  */
@@ -73,13 +71,7 @@ export async function createTables(client: PoolClient, wanted: SchemaPlan): Prom
   }
 }
 
-/**
- * Creates the primary keys and indexes of tables that lack them.
- *
- * @param client a client in a transaction
- * @param schema the schema's oid, and its name quoted for SQL
- * @param tables the tables
- */
+/** Creates the primary keys and indexes of tables that lack them. */
 export async function createIndexes(
   client: PoolClient,
   { number, within }: { readonly number: string; readonly within: string },
@@ -114,14 +106,7 @@ async function lockIndexes(client: PoolClient, within: string): Promise<void> {
 /** The server's memory limit for the creation of an index. */
 const INDEX_MEMORY = "256MB";
 
-/**
- * Creates the indexes for common queries that a table lacks.
- *
- * @param client a client in a transaction
- * @param schema the schema's oid, and its name quoted for SQL
- * @param table the table
- * @returns the number of created indexes
- */
+/** Creates the indexes for common queries that a table lacks. */
 export async function createQueryIndexes(
   client: PoolClient,
   { number, within }: { readonly number: string; readonly within: string },
@@ -143,14 +128,7 @@ export async function createQueryIndexes(
   return missing.length;
 }
 
-/**
- * Returns the statement that adds the primary key of a table.
- *
- * @param table the table
- * @param prefix the prefix of its name, such as `public.`
- * @param partitionedBy the columns by which it is partitioned, which PostgreSQL requires in the key
- * @returns the statement
- */
+/** Returns the statement that adds the primary key of a table. */
 function keySql(table: TableName, prefix: string, partitionedBy: readonly string[] = []): string {
   const { key } = sinkSchema(table);
   const columns = [...key, ...partitionedBy.filter((column) => !key.includes(column))];
@@ -160,21 +138,12 @@ function keySql(table: TableName, prefix: string, partitionedBy: readonly string
 /**
  * Returns the statement that creates the index that finds the rows of a unit. The rows are adjacent, so a block range index of a
  * few hundred bytes suffices.
- *
- * @param table the table
- * @param prefix the prefix of its name, such as `public.`
- * @returns the statement
  */
 function unitIndexSql(table: TableName, prefix: string): string {
   return `CREATE INDEX ${unitIndex(table)} ON ${prefix}${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`;
 }
 
-/**
- * Lists the relations and types of the schema that a sync uses.
- *
- * @param tables the tables of the sync
- * @returns the names
- */
+/** Lists the relations and types of the schema that a sync uses. */
 export function usedNames(tables: readonly TableName[]): string[] {
   const types = tables.flatMap((table) =>
     sinkSchema(table).columns.flatMap(({ type, values }) => (values !== undefined || type === "hugeint" ? [type] : [])),
@@ -207,13 +176,7 @@ function typeChanges(within: string, tables: readonly TableName[], { types }: Ca
   return [...missing, ...new Set(values)];
 }
 
-/**
- * Returns the statement that creates a table without its primary key.
- *
- * @param table the table
- * @param within the schema, quoted for SQL; that of the search path by default
- * @returns the statement; it uses the types of `createTypesSql`
- */
+/** Returns the statement that creates a table without its primary key. */
 export function newTableSql(table: TableName, within?: string): string {
   // A row that is inserted outside of a unit is rejected, because the setting is missing.
   const fromBlock = `${FROM_BLOCK} int8 NOT NULL DEFAULT pg_catalog.current_setting('${FROM_BLOCK_SETTING}')::int8`;
@@ -293,13 +256,7 @@ interface QueryIndex {
   readonly sql: string;
 }
 
-/**
- * Lists the indexes of a table for common queries.
- *
- * @param table the table
- * @param prefix the prefix of its name, such as `public.`
- * @returns the indexes
- */
+/** Lists the indexes of a table for common queries. */
 function queryIndexes(table: TableName, prefix: string): QueryIndex[] {
   return (QUERY_INDEXES[table] ?? []).map((columns) => {
     const name = `${table}_by_${columns.join("_")}`;
@@ -318,10 +275,6 @@ export interface Partitioning {
 
 /**
  * Returns the statements that create everything that a sync into PostgreSQL would create. A sync then uses the existing tables.
- *
- * @param tables the tables
- * @param options the schema, which is created if it does not exist, that of the search path by default; and the partitions
- * @returns the statements, without semicolons
  */
 export function syncScript(
   tables: readonly TableName[],

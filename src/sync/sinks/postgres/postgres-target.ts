@@ -31,10 +31,6 @@ const MAX_IDENTIFIER = 63;
 /**
  * Parses the target of a PostgreSQL sink. Missing parts of a URL are taken from libpq's environment variables, as `pg` does.
  *
- * @param target a URL such as `postgres://me@db.example/history`, or a pool of `pg`
- * @param schema the schema's name, not quoted
- * @param trustedOwners roles that may own its objects
- * @returns the target
  * @throws {@link RequestError} if the URL or the name is invalid; the message does not contain the URL
  */
 export function parseTarget(
@@ -128,8 +124,6 @@ function connectTimeout(): number {
 /**
  * Reads the TLS files of a URL, since `pg` would report an unreadable file like an unreachable server. Removes the authority
  * `system` of libpq from the URL, for which Node uses its own authorities.
- *
- * @returns whether the URL is unchanged
  */
 function checkTlsFiles({ searchParams }: URL): boolean {
   const ofSystem = searchParams.get("sslrootcert") === "system";

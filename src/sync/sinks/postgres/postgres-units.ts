@@ -28,11 +28,6 @@ export interface LoadContext {
  * Locks claim the unit, so that other syncs neither fetch it nor wait. Just before the end, a lock of the table, which one
  * transaction at a time holds until its commit, makes the final check of the ledger reliable.
  *
- * @param client a client in a transaction
- * @param unit the unit
- * @param fetch fetches it from the node
- * @param loading how it is loaded
- * @returns the result
  * @throws {@link SinkError} if the number of rows differs from what was sent; errors of `fetch` unchanged
  */
 export async function loadUnit(
@@ -110,12 +105,6 @@ const lastBegun = (
 /**
  * Returns whether the ledger has a unit, or one that overlaps it. If units are replaced, only one that ends with the
  * same segment counts, because its history is then the same.
- *
- * @param client a client in a transaction
- * @param within the schema
- * @param unit the unit
- * @param replace whether others are replaced
- * @returns whether it is in the ledger
  */
 export async function hasUnit(client: PoolClient, within: string, unit: Unit, replace: boolean): Promise<boolean> {
   const { rows } = await client.query<{ to_block: string; segment_id: string }>(
@@ -166,11 +155,6 @@ const OTHERS = `
  * Claims a unit until the transaction ends, so that no other sync loads it. The keys of the locks contain the unit's blocks, so
  * that others see which blocks are being loaded, even if their units have other ends. Two syncs that claim overlapping
  * units with different ends at the same moment may both find the other; both then retry later.
- *
- * @param client a client in a transaction
- * @param schema the schema's oid
- * @param unit the unit
- * @returns whether it is claimed; if not, another transaction has claimed it or a part of it
  */
 async function lockUnit(client: PoolClient, schema: string, { table, fromBlock, toBlock }: Unit): Promise<boolean> {
   const hash = createHash("sha256").update(`tradewire ${schema} ${table}`).digest().readUInt16BE();
@@ -188,14 +172,7 @@ async function lockUnit(client: PoolClient, schema: string, { table, fromBlock, 
   return others.rowCount === 0;
 }
 
-/**
- * Counts the rows that came with a unit.
- *
- * @param client a client in a transaction
- * @param within the schema
- * @param entry the unit
- * @returns the number of rows
- */
+/** Counts the rows that came with a unit. */
 export async function countRows(
   client: PoolClient,
   within: string,
@@ -206,13 +183,7 @@ export async function countRows(
   return BigInt(rows[0]?.count ?? 0);
 }
 
-/**
- * Removes a unit: its entry and its rows.
- *
- * @param client a client in a transaction
- * @param within the schema
- * @param entry the unit
- */
+/** Removes a unit: its entry and its rows. */
 export async function removeUnit(client: PoolClient, within: string, entry: LedgerEntry): Promise<void> {
   const { table, fromBlock, toBlock, segmentId } = entry;
   const { rowCount } = await client.query(
@@ -227,13 +198,6 @@ export async function removeUnit(client: PoolClient, within: string, entry: Ledg
 /**
  * Compares the rows of a unit with those of a CSV file, in a temporary table. Enum values are compared as text, because
  * those of the file may be new.
- *
- * @param client a client in a transaction
- * @param within the schema
- * @param copyFrom the function of `pg-copy-streams`
- * @param entry the unit
- * @param fetch fetches it from the node; its errors are thrown unchanged
- * @returns how many rows of the file the table lacks, and how many it has that the file does not
  */
 export async function compareRows(
   client: PoolClient,
@@ -297,8 +261,6 @@ interface Broken {
 /**
  * Fetches a unit.
  *
- * @param fetch fetches it from the node
- * @returns the CSV file
  * @throws {@link FetchError} with the error of `fetch`
  */
 async function fetchCsv(fetch: FetchUnit): Promise<UnitCsv> {
@@ -312,12 +274,6 @@ async function fetchCsv(fetch: FetchUnit): Promise<UnitCsv> {
 /**
  * Copies a CSV file, with its header row, into a table. The server parses the file's own bytes.
  *
- * @param client a client in a transaction, which must be rolled back after an error
- * @param copyFrom the function of `pg-copy-streams`
- * @param table the table
- * @param columns the names of the table's columns, in the order of the file's
- * @param content the file
- * @returns the number of rows by the server's count
  * @throws {@link FetchError} with the error of the content; errors of PostgreSQL as `pg` throws them
  */
 export async function copyCsv(

@@ -35,14 +35,7 @@ const CHANGE_PAUSE_MS = 500;
 /** Maximum length of an enum value, in bytes. */
 const MAX_VALUE = 63;
 
-/**
- * Creates the handler of columns and values that this release does not know.
- *
- * @param connections the sink's connections
- * @param within the schema
- * @param opening whether they are added, and where they are reported
- * @returns the handler
- */
+/** Creates the handler of columns and values that this release does not know. */
 export function createUnknownColumns(
   connections: Connections,
   within: string,

@@ -4,11 +4,7 @@ export interface Decimal {
   readonly exponent: number;
 }
 
-/**
- * Reads a whole number as the network does: decimal digits with an optional sign.
- *
- * @returns the number; `undefined` if the text is not a number
- */
+/** Reads a whole number as the network does: decimal digits with an optional sign. */
 export function integer(text: string): bigint | undefined {
   return /^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
 }
@@ -19,11 +15,7 @@ export function integer(text: string): bigint | undefined {
  */
 const MAX_EXPONENT = 100_000n;
 
-/**
- * Reads a decimal number as the network does: digits with an optional sign, point and exponent.
- *
- * @returns the number; `undefined` if the text is not a number, or its exponent is too large for a node
- */
+/** Reads a decimal number as the network does: digits with an optional sign, point and exponent. */
 export function decimal(text: string): Decimal | undefined {
   const [, digits = "", exponent = "0"] = /^([^eE]*)(?:[eE](.*))?$/s.exec(text) ?? [];
   const point = digits.indexOf(".");
@@ -35,11 +27,7 @@ export function decimal(text: string): Decimal | undefined {
   return { value, exponent: Number(shift) - (point < 0 ? 0 : digits.length - point - 1) };
 }
 
-/**
- * Compares two decimal numbers.
- *
- * @returns a negative number, 0 or a positive number, if the first is less than, equal to or greater than the second
- */
+/** Compares two decimal numbers. */
 export function compare(first: Decimal, second: Decimal): number {
   const [a, b] = [signOf(first), signOf(second)];
   if (a !== b || a === 0) {
@@ -78,11 +66,7 @@ function digitsAt({ value, exponent }: Decimal, at: number): bigint {
  */
 const FLOAT = /^[+-]?(?:\d(?:_?\d)*(?:\.(?:\d(?:_?\d)*)?)?|\.\d(?:_?\d)*)(?:[eE][+-]?\d(?:_?\d){0,9})?$/;
 
-/**
- * Reads a floating-point number of 64 bits as the network does (Go's `strconv.ParseFloat`).
- *
- * @returns the number, infinite if it is out of range; `undefined` if the text is not a number
- */
+/** Reads a floating-point number of 64 bits as the network does (Go's `strconv.ParseFloat`). */
 export function float64(text: string): number | undefined {
   if (/^nan$/i.test(text)) {
     return Number.NaN;
@@ -95,8 +79,6 @@ export function float64(text: string): number | undefined {
 
 /**
  * Returns whether a text is a floating-point number as the network parses one of unlimited size (Go's `big.Float`), and its sign.
- *
- * @returns -1, 0 or 1; `undefined` if the text is not a number
  */
 export function floatSign(text: string): number | undefined {
   if (!FLOAT.test(text) && !/^[+-]?[iI]nf$/.test(text)) {

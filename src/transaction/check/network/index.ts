@@ -86,8 +86,6 @@ function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[K
 /**
  * Checks a command by the rules of the network's own check (`commands/transaction.go`, v0.78.0).
  *
- * @param command the command by its name and its message
- * @returns the problems, with the network's names of the fields and its texts; empty if the network accepts the command
  * @throws {@link RequestError} if no command has this name
  */
 export function networkProblems(command: Command): readonly NetworkProblem[] {
@@ -97,12 +95,7 @@ export function networkProblems(command: Command): readonly NetworkProblem[] {
   return [...problemsOf(command.case, command.value)];
 }
 
-/**
- * Checks the content of a batch of instructions, as the network does when it executes the batch.
- *
- * @param batch the batch
- * @returns the problems of its entries, by their paths in the batch
- */
+/** Checks the content of a batch of instructions, as the network does when it executes the batch. */
 export function* batchEntryProblems(batch: BatchMarketInstructions): NetworkProblems {
   const at = new Field("batchMarketInstructions");
   const lists = [

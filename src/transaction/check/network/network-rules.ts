@@ -66,11 +66,7 @@ export function* atMostBytes(at: Field, value: string, most: number, message: st
   }
 }
 
-/**
- * Checks the number of a required enumeration.
- *
- * @param values the generated enumeration
- */
+/** Checks the number of a required enumeration. */
 export function* requiredEnum(at: Field, value: number, values: object): NetworkProblems {
   if (value === 0) {
     yield at.problem(MESSAGE.required);
@@ -150,12 +146,7 @@ export class Field {
     this.property = property;
   }
 
-  /**
-   * Returns a field of the message in this one.
-   *
-   * @param name the field's name in Protobuf's JSON
-   * @param property the network's name of it, where that is not `name` in snake case
-   */
+  /** Returns a field of the message in this one. */
   field(name: string, property = snakeCase(name)): Field {
     return new Field(`${this.path}.${name}`, `${this.property}.${property}`);
   }

@@ -139,14 +139,7 @@ const scopeName = (scope: EntityScope) => nameOf("ENTITY_SCOPE", EntityScope, sc
 const distributionName = (strategy: DistributionStrategy) =>
   nameOf("DISTRIBUTION_STRATEGY", DistributionStrategy, strategy);
 
-/**
- * Checks how a recurring transfer distributes rewards (`validateDispatchStrategy` in `commands/transfer_funds.go`).
- *
- * @param strategy the strategy
- * @param to the type of the destination account
- * @param at the strategy's field
- * @param destination the field of the account
- */
+/** Checks how a recurring transfer distributes rewards (`validateDispatchStrategy` in `commands/transfer_funds.go`). */
 function* dispatchStrategyProblems(
   strategy: DispatchStrategy,
   to: AccountType,
