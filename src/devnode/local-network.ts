@@ -23,13 +23,11 @@ import {
 import { createBlocks, type SpamRules, spamRules } from "./core/recent-blocks.js";
 import { createSpamPolicies, type SpamPolicies } from "./core/spam-policies.js";
 import { transactionError, transactionResult } from "./core/transaction-result.js";
-import { validators } from "./data/network-methods.js";
 import { createStreams, type OpenStreams } from "./data/streams.js";
 import type { CommandResult } from "./engine/command-dispatch.js";
 import type { Engine, EngineState } from "./engine/execution-engine.js";
 import { createEngine } from "./engine/execution-engine.js";
 import { generateHistory } from "./generated-history/generated-history.js";
-import { validatorIds } from "./generated-history/generated-network.js";
 import { createHistory, type Genesis, type History, type HistoryState } from "./history/history.js";
 import type { Block, BlockEvent, Event } from "./world/block-event.js";
 import { createWorld, type World, type WorldState, type WorldStore } from "./world/world.js";
@@ -41,12 +39,7 @@ const SECOND = 1_000_000_000n;
 const CORE_VERSION = "v0.78.0";
 
 /** The states of markets that emit an event in each block (v0.78.0, `core/execution/future/market.go`, OnTick). */
-const TICKING: readonly Market_State[] = [
-  Market_State.ACTIVE,
-  Market_State.PENDING,
-  Market_State.SUSPENDED,
-  Market_State.SUSPENDED_VIA_GOVERNANCE,
-];
+const TICKING: readonly Market_State[] = [Market_State.ACTIVE, Market_State.PENDING, Market_State.SUSPENDED];
 
 /** The options of a local network. */
 export interface LocalNetworkOptions {
@@ -167,7 +160,6 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       ...{ parameters, stakes, markets, assets, marketData, lastPrices, accounts, positions, orders },
       stopOrders: start.pendingStopOrders,
       startingBalance,
-      validators: [...validators().map(({ id }) => id), ...validatorIds],
       keepsStopOrderIds: profile === "specification",
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },

@@ -162,7 +162,9 @@ describe("a node as deployed", () => {
     const most = networkParameters?.edges.find((edge) => edge.node?.key === "spam.protection.max.proposals");
     expect(most?.node?.value).toBe("3");
     for (const title of ["a", "b", "c", "d"]) {
-      const terms = { closingTimestamp, change: { case: "newFreeform", value: {} } } as const;
+      const changes = { key: "transfer.fee.factor", value: "0.1" };
+      const change = { case: "updateNetworkParameter", value: { changes } } as const;
+      const terms = { closingTimestamp, enactmentTimestamp: closingTimestamp, change } as const;
       const rationale = { title, description: title };
       const command = { case: "proposalSubmission", value: { reference: title, rationale, terms } } as const;
       expect(await client.sendCommand(command, { signer: proposer })).toMatchObject({ success: true });

@@ -385,24 +385,18 @@ describe("on the local node", () => {
     const changes = { key: "market.fee.factors.makerFee", value: "0.0001" };
     const change = { case: "updateNetworkParameter", value: { changes } } as const;
     const rationale = { title: "a fee", description: "another one" };
-    const single: CommandInit = {
+    const command: CommandInit = {
       case: "proposalSubmission",
       value: { rationale, terms: { closingTimestamp, enactmentTimestamp, change } },
     };
-    const batch: CommandInit = {
-      case: "batchProposalSubmission",
-      value: { rationale, terms: { closingTimestamp, changes: [{ enactmentTimestamp, change }] } },
-    };
-    for (const command of [single, batch]) {
-      const { outcome } = await client.sendCommand(command, { signer, until: "executed" });
-      expect(outcome).toMatchObject({
-        evidence: "result",
-        parts: [{ brings: "proposal", id: expect.stringMatching(/^[0-9a-f]{64}$/) }],
-      });
-      const id = (outcome.status !== "unknown" && outcome.parts[0]?.id) || "";
-      await committed(client);
-      const { data } = await client.service(TradingDataService).getGovernanceData({ proposalId: id });
-      expect(data?.proposal?.id).toBe(id);
-    }
+    const { outcome } = await client.sendCommand(command, { signer, until: "executed" });
+    expect(outcome).toMatchObject({
+      evidence: "result",
+      parts: [{ brings: "proposal", id: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    });
+    const id = (outcome.status !== "unknown" && outcome.parts[0]?.id) || "";
+    await committed(client);
+    const { data } = await client.service(TradingDataService).getGovernanceData({ proposalId: id });
+    expect(data?.proposal?.id).toBe(id);
   });
 });

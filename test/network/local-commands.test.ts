@@ -20,7 +20,6 @@ import { startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { openMarket } from "../support/devnode.js";
-import { validatorIds } from "./inside.js";
 import { readRecorded } from "./recorded.js";
 
 /** A recorded command, from its submission to its result. */
@@ -153,9 +152,6 @@ async function differingCommands(): Promise<Map<string, string>> {
     [recordedMarket, openMarket],
     [TDAI, asset],
   ]);
-  const recordedNode = recorded.cases.find(({ name }) => name === "delegation")?.command["nodeId"];
-  const [validator = ""] = validatorIds;
-  values.set(typeof recordedNode === "string" ? recordedNode : "", validator);
   const signers = new Map<string, Signer>([[POOR, signerFromSeed("77".repeat(32))]]);
   const keys = new Map([
     ["alice", alice],
@@ -180,6 +176,9 @@ async function differingCommands(): Promise<Map<string, string>> {
     const found = await send(client, init, signer);
     if (id !== undefined && found.signature !== undefined) {
       values.set(id, Buffer.from(sha3_256(Buffer.from(found.signature, "hex"))).toString("hex"));
+    }
+    if (found.reason.startsWith("the local node does not execute ")) {
+      continue; // docs/devnode.md lists these commands.
     }
     const [local, expected] = [comparable(found, values), comparable(outcome, new Map())];
     if (local !== expected) {

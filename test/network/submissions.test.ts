@@ -16,11 +16,10 @@ const differences: Readonly<Record<string, { readonly data: string; readonly why
     data: "market batch instructions too big, got(31), expected(15)",
     why: "spam.protection.max.batchSize has another value",
   },
-  "oracle data that is no JSON": {
-    data: "error normalizing incoming oracle data: couldn't unmarshal JSON data",
-    why: "the rest of the text is that of Go's JSON reader",
-  },
 };
+
+/** The code of commands that the local node does not execute: docs/devnode.md lists them. */
+const UNSUPPORTED = 80;
 
 let node: Devnode;
 let play: ReturnType<typeof submissionPlayer>;
@@ -42,6 +41,12 @@ describe("the local node answers as the real node did", () => {
     const expected = error === undefined ? { answer } : { error };
     const difference = differences[name];
     const played = await play(each);
+    const [kind] = Object.keys(each.transaction?.command ?? {});
+    if (Object(played.answer).code === UNSUPPORTED) {
+      const data = `the local node does not execute ${kind}`;
+      expect(played).toEqual({ answer: { ...Object(answer), success: false, code: UNSUPPORTED, data } });
+      return;
+    }
     if (each.method.endsWith("GetSpamStatistics") && error === undefined) {
       expect(shapeOf(played)).toEqual(shapeOf(expected));
     } else if (difference === undefined) {

@@ -14,18 +14,18 @@ import {
   SIGNATURE_VERSION,
   verifySignature,
 } from "../../transaction/signature.js";
-import { commandName, isValidatorCommand } from "./command-names.js";
+import { commandName, isValidatorCommand, unsupportedProblem } from "./command-names.js";
 import { type EligibilityOptions, eligibilityProblem } from "./eligibility.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./recent-blocks.js";
 import type { SpamPolicies } from "./spam-policies.js";
 
 /** Response codes of rejected transactions (`core/blockchain/response.go`). */
-export const CODE = { decoding: 60, failed: 70, partlyFailed: 71, spam: 89 } as const;
+export const CODE = { decoding: 60, failed: 70, partlyFailed: 71, unsupported: 80, spam: 89 } as const;
 
 /** Why a transaction is rejected. */
 export interface CheckRefusal {
   readonly code: number;
-  /** The network's error text. */
+  /** The network's error text, or that of the local node for a command that it does not execute. */
   readonly data: string;
 }
 
@@ -69,7 +69,7 @@ export interface CheckOptions extends DecodeOptions, EligibilityOptions {
 
 /**
  * Checks a submitted transaction as the network does (`CheckTx` in `core/blockchain/abci/abci.go`): its form and
- * command, its proof of work, replays, the limits of its sender, and whether it can be executed.
+ * command, whether the local node executes it, its proof of work, replays, the limits of its sender, and whether it can be executed.
  *
  * @param received the transaction
  * @param options the chain, its rules, its recent blocks and its state
@@ -86,6 +86,10 @@ export function checkTransaction(
     return { code: CODE.decoding, data: decoded.problem };
   }
   const { inputData, publicKey } = decoded;
+  const unsupported = unsupportedProblem(inputData.command);
+  if (unsupported !== undefined) {
+    return { code: CODE.unsupported, data: unsupported };
+  }
   const pow = received.tx?.pow ?? { tid: "", nonce: 0n };
   const uses = [
     `hash ${received.txHash}`,

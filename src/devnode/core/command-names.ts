@@ -1,27 +1,23 @@
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { ProposalTerms } from "../../../gen/vega/governance_pb.js";
 
 /** The kind of a command. */
 export type CommandKind = Exclude<InputData["command"]["case"], undefined>;
 
-/** The network's names of commands, as in its error texts and error events (`core/txn/command.go`). */
-const NAMES: Readonly<Record<CommandKind, string>> = {
+/**
+ * The network's names of the commands that the local node executes, or refuses as the network does, as in its error texts
+ * and error events (`core/txn/command.go`).
+ */
+const NAMES: Readonly<Partial<Record<CommandKind, string>>> = {
   orderSubmission: "Submit Order",
   orderCancellation: "Cancel Order",
   orderAmendment: "Amend Order",
   withdrawSubmission: "Withdraw",
   proposalSubmission: "Proposal",
-  batchProposalSubmission: "Batch Proposal",
   voteSubmission: "Vote on Proposal",
-  announceNode: "Register New Node",
   nodeVote: "Node Vote",
   nodeSignature: "Node Signature",
-  liquidityProvisionSubmission: "Liquidity Provision Order",
-  liquidityProvisionCancellation: "Cancel Liquidity Provision Order",
-  liquidityProvisionAmendment: "Amend Liquidity Provision Order",
   chainEvent: "Chain Event",
-  oracleDataSubmission: "Submit Oracle Data",
-  delegateSubmission: "Delegate",
-  undelegateSubmission: "Undelegate",
   keyRotateSubmission: "Key Rotate Submission",
   stateVariableProposal: "State Variable Proposal",
   transfer: "Transfer Funds",
@@ -29,25 +25,14 @@ const NAMES: Readonly<Record<CommandKind, string>> = {
   validatorHeartbeat: "Validator Heartbeat",
   ethereumKeyRotateSubmission: "Ethereum Key Rotate Submission",
   protocolUpgradeProposal: "Protocol Upgrade",
-  issueSignatures: "Issue Signatures",
   batchMarketInstructions: "Batch Market Instructions",
   stopOrdersSubmission: "Stop Orders Submission",
   stopOrdersCancellation: "Stop Orders Cancellation",
-  createReferralSet: "Create Referral Set",
-  updateReferralSet: "Update Referral Set",
-  applyReferralCode: "Apply Referral Code",
-  updateMarginMode: "Update Margin Mode",
-  joinTeam: "Join Team",
   updatePartyProfile: "Update Party Profile",
-  submitAmm: "Submit AMM",
-  amendAmm: "Amend AMM",
-  cancelAmm: "Cancel AMM",
-  delayedTransactionsWrapper: "Delayed Transactions Wrapper",
 };
 
 /** Validator commands, which need no proof of work (`IsValidatorCommand` in `core/txn/command.go`). */
 const VALIDATOR_COMMANDS: readonly string[] = [
-  "delayedTransactionsWrapper",
   "nodeSignature",
   "chainEvent",
   "nodeVote",
@@ -64,7 +49,34 @@ const VALIDATOR_COMMANDS: readonly string[] = [
  * @returns the name, such as `Submit Order`; empty without a command
  */
 export function commandName(kind: CommandKind | undefined): string {
-  return kind === undefined ? "" : NAMES[kind];
+  return kind === undefined ? "" : (NAMES[kind] ?? "");
+}
+
+/** The changes that the local node enacts. */
+const CHANGES: readonly ProposalTerms["change"]["case"][] = ["newMarket", "updateMarket", "updateNetworkParameter"];
+
+/**
+ * Returns why the local node refuses a command that the network may accept. A bot must not be tested against an imitation
+ * of what the node does not execute.
+ *
+ * @param command the command
+ * @returns the error text, which names the command and, for a part that is not executed, the part; `undefined` for a command
+ *   that the node executes or refuses as the network does
+ */
+export function unsupportedProblem(command: InputData["command"]): string | undefined {
+  const name = unsupportedName(command);
+  return name && `the local node does not execute ${name}`;
+}
+
+function unsupportedName(command: InputData["command"]): string | undefined {
+  if (command.case === "batchMarketInstructions" && command.value.updateMarginMode.length > 0) {
+    return "batchMarketInstructions.updateMarginMode";
+  }
+  const change = command.case === "proposalSubmission" ? command.value.terms?.change.case : undefined;
+  if (change !== undefined && !CHANGES.includes(change)) {
+    return `proposalSubmission.terms.${change}`;
+  }
+  return command.case === undefined || command.case in NAMES ? undefined : command.case;
 }
 
 /**

@@ -1,13 +1,11 @@
 import type { BatchMarketInstructions, Transfer } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { type OracleDataSubmission, OracleDataSubmission_OracleSource } from "../../../gen/vega/commands/v1/data_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
 import { type Account, AccountType } from "../../../gen/vega/vega_pb.js";
 import { transferFee } from "../engine/banking.js";
 import { accountId, generalAccount } from "../engine/collateral.js";
 import { ONE, parseFixedPoint } from "../engine/decimal.js";
-import { dataSourcesOf } from "../engine/market-configuration.js";
-import { isSignedBy, propertiesOf, propertyNamesOf } from "../engine/oracle-data.js";
+import { settlementAsset } from "../engine/initial-state.js";
 import type { World } from "../world/world.js";
 
 /** The state against which submitted commands are checked. */
@@ -17,7 +15,6 @@ export interface EligibilityOptions {
   readonly isFunded: (party: string) => boolean;
 }
 
-const NO_SUBSCRIBERS = "there are no subscribes to the oracle data";
 const NOT_SENT_BY_VALIDATOR = "node signature not sent by validator";
 const NOT_SIGNED_BY_MASTER_KEY = "node signature not signed with validator master key";
 
@@ -39,29 +36,16 @@ export function eligibilityProblem(
     case "orderSubmission":
     case "orderAmendment":
     case "orderCancellation":
-    case "liquidityProvisionSubmission":
-    case "liquidityProvisionAmendment":
-    case "liquidityProvisionCancellation":
-    case "submitAmm":
-    case "amendAmm":
-    case "cancelAmm":
       return tradingProblem(party, command.value.marketId, options);
     case "batchMarketInstructions":
       return batchProblem(command.value, party, options);
     case "transfer":
       return transferProblem(command.value, party, options);
-    case "createReferralSet":
-    case "updateReferralSet":
-      return fundsProblem(party, "create or update a referral set", "spam.protection.referralSet.min.funds", options);
-    case "applyReferralCode":
-      return fundsProblem(party, "apply referral code", "spam.protection.applyReferral.min.funds", options);
     case "proposalSubmission": {
       const change = command.value.terms?.change;
       const key = change?.case === "updateNetworkParameter" ? change.value.changes?.key : undefined;
       return key === undefined || options.world.parameters.has(key) ? undefined : "unknown key";
     }
-    case "oracleDataSubmission":
-      return oracleDataProblem(command.value, party, options);
     case "keyRotateSubmission":
       return NOT_SIGNED_BY_MASTER_KEY;
     case "nodeVote":
@@ -103,15 +87,15 @@ function tradingProblem(party: string, marketId: string, options: EligibilityOpt
 
 /** `CheckOrderSpam` in `core/collateral/engine.go`. */
 function balanceProblem(party: string, market: Market, options: EligibilityOptions): string | undefined {
-  const general = assetsOf(market).map((asset) => options.world.accounts.get(accountId(generalAccount(party, asset))));
-  if (general.some((account) => (account === undefined ? options.isFunded(party) : account.balance !== "0"))) {
+  const general = options.world.accounts.get(accountId(generalAccount(party, settlementAsset(market))));
+  if (general === undefined ? options.isFunded(party) : general.balance !== "0") {
     return undefined;
   }
   const accounts = accountsOf(party, options);
   if (accounts.length === 0) {
     return "no general account in no asset";
   }
-  if (general.every((account) => account === undefined)) {
+  if (general === undefined) {
     return "no general account found";
   }
   return accounts.some(({ marketId, balance }) => marketId === market.id && balance !== "0")
@@ -123,31 +107,10 @@ function accountsOf(party: string, { world }: EligibilityOptions): readonly Acco
   return [...world.accounts.values()].filter(({ owner }) => owner === party);
 }
 
-function assetsOf({ tradableInstrument }: Market): readonly string[] {
-  const product = tradableInstrument?.instrument?.product;
-  switch (product?.case) {
-    case "future":
-    case "perpetual":
-      return [product.value.settlementAsset];
-    case "spot":
-      return [product.value.baseAsset, product.value.quoteAsset];
-    default:
-      return [];
-  }
-}
-
 /** `CheckBatchMarketInstructions` in `core/processor/abci.go`. It does not check cancellations and stop orders. */
 function batchProblem(batch: BatchMarketInstructions, party: string, options: EligibilityOptions): string | undefined {
-  const { updateMarginMode, cancellations, amendments, submissions, stopOrdersSubmission, stopOrdersCancellation } =
-    batch;
-  const parts = [
-    updateMarginMode,
-    cancellations,
-    amendments,
-    submissions,
-    stopOrdersSubmission,
-    stopOrdersCancellation,
-  ];
+  const { cancellations, amendments, submissions, stopOrdersSubmission, stopOrdersCancellation } = batch;
+  const parts = [cancellations, amendments, submissions, stopOrdersSubmission, stopOrdersCancellation];
   const size = parts.reduce((sum, { length }) => sum + length, 0);
   const maxSize = Number(options.world.parameters.get("spam.protection.max.batchSize"));
   if (size > maxSize) {
@@ -188,53 +151,8 @@ function transferProblem(transfer: Transfer, party: string, options: Eligibility
   }
   const { parameters } = world;
   const isFromDerivedKey = transfer.from !== undefined;
-  const facts = { parameters, quantum, amount, from: party, fromAccountType, to: transfer.to, isFromDerivedKey };
-  const { fee } = transferFee(facts, 0n);
+  const fee = transferFee({
+    ...{ parameters, quantum, amount, from: party, fromAccountType, to: transfer.to, isFromDerivedKey },
+  });
   return BigInt(account.balance) < amount + fee ? "could not transfer funds, not enough funds to transfer" : undefined;
-}
-
-/** `CheckSufficientBalanceFor…` in `core/referral/engine.go`: a party's balances in quantums of their assets. */
-function fundsProblem(party: string, what: string, parameter: string, options: EligibilityOptions): string | undefined {
-  const required = BigInt(options.world.parameters.get(parameter) ?? "0");
-  if (options.isFunded(party)) {
-    return undefined;
-  }
-  const available = accountsOf(party, options).reduce((sum, { asset, balance }) => {
-    const quantum = BigInt(options.world.assets.get(asset)?.details?.quantum ?? "1");
-    return sum + BigInt(balance) / (quantum === 0n ? 1n : quantum);
-  }, 0n);
-  return available < required
-    ? `party "${party}" does not have sufficient balance to ${what}, required balance ${required} available balance ${available}`
-    : undefined;
-}
-
-/** Supported sources of oracle data, by their names in error texts (`core/datasource/spec/adaptors/adaptors.go`). */
-const ORACLE_SOURCES = new Map([
-  [OracleDataSubmission_OracleSource.JSON, "JSON"],
-  [OracleDataSubmission_OracleSource.OPEN_ORACLE, "Open Oracle"],
-]);
-
-/**
- * `CheckSubmitOracleData` in `core/processor/abci.go`. Open Oracle data has signers of its own, which no market here
- * subscribes to.
- */
-function oracleDataProblem(
-  { source, payload }: OracleDataSubmission,
-  party: string,
-  { world }: EligibilityOptions,
-): string | undefined {
-  const form = ORACLE_SOURCES.get(source);
-  const names = propertiesOf(payload)?.map(({ name }) => name);
-  if (form === undefined || names === undefined) {
-    const why = form === undefined ? "unknown oracle source" : `couldn't unmarshal ${form} data`;
-    return `error normalizing incoming oracle data: ${why}`;
-  }
-  if (source === OracleDataSubmission_OracleSource.OPEN_ORACLE) {
-    return NO_SUBSCRIBERS;
-  }
-  const specs = [...world.markets.values()].flatMap(dataSourcesOf).filter((spec) => isSignedBy(spec, party));
-  if (specs.length === 0) {
-    return "no one listens to the public keys that signed this oracle data";
-  }
-  return specs.some((spec) => propertyNamesOf(spec).some((name) => names.includes(name))) ? undefined : NO_SUBSCRIBERS;
 }

@@ -4,62 +4,32 @@ import type { World } from "../world/world.js";
 import type { CommandKind } from "./command-names.js";
 
 /** A limit on the commands of a party per epoch. */
-interface Policy {
-  /** Its name in the network's error texts. */
-  readonly name: string;
-  readonly kinds: readonly CommandKind[];
+interface Limit {
   /** Network parameter with the minimum of governance tokens, if there is one. */
   readonly minTokens?: string;
   /** Network parameter with the maximum number of commands per epoch; one without it. */
   readonly max?: string;
 }
 
+/** A limit that the local node applies. */
+interface Policy extends Limit {
+  /** Its name in the network's error texts. */
+  readonly name: string;
+  readonly kinds: readonly CommandKind[];
+}
+
 /** The network's policies (`New` in `core/spam/engine.go`). The policy for votes counts per proposal. */
 const POLICIES = {
   proposals: {
     name: "proposal",
-    kinds: ["proposalSubmission", "batchProposalSubmission"],
+    kinds: ["proposalSubmission"],
     minTokens: "spam.protection.proposal.min.tokens",
     max: "spam.protection.max.proposals",
-  },
-  nodeAnnouncements: {
-    name: "validatorJoin",
-    kinds: ["announceNode"],
-    minTokens: "reward.staking.delegation.minimumValidatorStake",
-  },
-  delegations: {
-    name: "delegation",
-    kinds: ["delegateSubmission", "undelegateSubmission"],
-    minTokens: "spam.protection.delegation.min.tokens",
-    max: "spam.protection.max.delegations",
   },
   transfers: {
     name: "transfer",
     kinds: ["transfer", "cancelTransfer"],
     max: "spam.protection.maxUserTransfersPerEpoch",
-  },
-  issueSignatures: {
-    name: "issueSignature",
-    kinds: ["issueSignatures"],
-    minTokens: "spam.protection.minMultisigUpdates",
-    max: "spam.protection.maxMultisigUpdates",
-  },
-  createReferralSet: {
-    name: "createReferralSet",
-    kinds: ["createReferralSet"],
-    minTokens: "referralProgram.minStakedVegaTokens",
-    max: "spam.protection.max.createReferralSet",
-  },
-  updateReferralSet: {
-    name: "updateReferralSet",
-    kinds: ["updateReferralSet"],
-    minTokens: "referralProgram.minStakedVegaTokens",
-    max: "spam.protection.max.updateReferralSet",
-  },
-  applyReferralCode: {
-    name: "applyReferralCode",
-    kinds: ["applyReferralCode"],
-    max: "spam.protection.max.applyReferralCode",
   },
   updatePartyProfile: {
     name: "updatePartyProfile",
@@ -74,10 +44,32 @@ const POLICIES = {
   },
 } as const satisfies Readonly<Record<string, Policy>>;
 
+/** The limits on commands that the local node does not execute. They are only part of the statistics. */
+const UNUSED = {
+  nodeAnnouncements: { minTokens: "reward.staking.delegation.minimumValidatorStake" },
+  delegations: {
+    minTokens: "spam.protection.delegation.min.tokens",
+    max: "spam.protection.max.delegations",
+  },
+  issueSignatures: {
+    minTokens: "spam.protection.minMultisigUpdates",
+    max: "spam.protection.maxMultisigUpdates",
+  },
+  createReferralSet: {
+    minTokens: "referralProgram.minStakedVegaTokens",
+    max: "spam.protection.max.createReferralSet",
+  },
+  updateReferralSet: {
+    minTokens: "referralProgram.minStakedVegaTokens",
+    max: "spam.protection.max.updateReferralSet",
+  },
+  applyReferralCode: { max: "spam.protection.max.applyReferralCode" },
+} as const satisfies Readonly<Record<string, Limit>>;
+
 const policies: readonly Policy[] = Object.values(POLICIES);
 
-/** Name of a policy in the spam statistics. */
-type PolicyName = Exclude<keyof typeof POLICIES, "updatePartyProfile" | "votes">;
+/** Name of a limit in the spam statistics. */
+type LimitName = Exclude<keyof typeof POLICIES, "updatePartyProfile" | "votes"> | keyof typeof UNUSED;
 
 /** Commands of parties in an epoch. It is plain data. */
 export interface SpamCounts {
@@ -114,7 +106,7 @@ export interface SpamPolicies {
 /** The part of `GetSpamStatistics` about commands. */
 export type SpamStatistics = Readonly<
   Record<
-    PolicyName,
+    LimitName,
     { readonly countForEpoch: bigint; readonly maxForEpoch: bigint; readonly minTokensRequired: string }
   >
 > & {
@@ -202,33 +194,34 @@ function keyOf(policy: Policy, { command, partyId }: CountedCommand): string {
 type Parameters = SpamOptions["world"];
 
 /** Returns the maximum number of commands per epoch. */
-function maxOf({ max }: Policy, { parameters }: Parameters): number {
+function maxOf({ max }: Limit, { parameters }: Parameters): number {
   return Number(parameters.get(max ?? "") ?? "1");
 }
 
 /** Returns the minimum of governance tokens, in units of the token's last decimal. */
-function minTokensOf({ minTokens }: Policy, { parameters }: Parameters): string {
+function minTokensOf({ minTokens }: Limit, { parameters }: Parameters): string {
   return parameters.get(minTokens ?? "") ?? "0";
 }
 
 function statisticsOf({ epoch, counts }: SpamCounts, party: string, world: Parameters): SpamStatistics {
-  const { votes, updatePartyProfile: _, ...others } = POLICIES;
+  const { votes, proposals, transfers } = POLICIES;
   const prefix = `${votes.name} ${party} `;
   const voted = [...counts].filter(([key]) => key.startsWith(prefix));
-  const statistic = (policy: Policy) => ({
-    countForEpoch: BigInt(counts.get(`${policy.name} ${party}`) ?? 0),
-    maxForEpoch: BigInt(maxOf(policy, world)),
-    minTokensRequired: minTokensOf(policy, world),
+  const statistic = (limit: Limit, count = 0) => ({
+    countForEpoch: BigInt(count),
+    maxForEpoch: BigInt(maxOf(limit, world)),
+    minTokensRequired: minTokensOf(limit, world),
   });
+  const counted = (policy: Policy) => statistic(policy, counts.get(`${policy.name} ${party}`));
   return {
-    proposals: statistic(others.proposals),
-    delegations: statistic(others.delegations),
-    transfers: statistic(others.transfers),
-    nodeAnnouncements: statistic(others.nodeAnnouncements),
-    issueSignatures: statistic(others.issueSignatures),
-    createReferralSet: statistic(others.createReferralSet),
-    updateReferralSet: statistic(others.updateReferralSet),
-    applyReferralCode: statistic(others.applyReferralCode),
+    proposals: counted(proposals),
+    transfers: counted(transfers),
+    delegations: statistic(UNUSED.delegations),
+    nodeAnnouncements: statistic(UNUSED.nodeAnnouncements),
+    issueSignatures: statistic(UNUSED.issueSignatures),
+    createReferralSet: statistic(UNUSED.createReferralSet),
+    updateReferralSet: statistic(UNUSED.updateReferralSet),
+    applyReferralCode: statistic(UNUSED.applyReferralCode),
     votes: {
       statistics: voted.map(([key, count]) => ({
         proposal: key.slice(prefix.length),

@@ -8,21 +8,19 @@ import {
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Transfer } from "../../../gen/vega/events/v1/events_pb.js";
 import { AccountType, EntityScope } from "../../../gen/vega/vega_pb.js";
-import { apiError, invalidArgument, NO_RESOURCE, requireFound } from "../api-error.js";
-import { feeDiscountKey, transferFee } from "../engine/banking.js";
+import { apiError, NO_RESOURCE, requireFound } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { askedIdentifier, canBeIdentifier, isWanted, NO_IDENTIFIER, type Query, queryError } from "./filters.js";
 import { type DataMethods, listing } from "./method.js";
 import { byBlock, readPagination, withNodes } from "./pagination.js";
 
 const NO_QUERY: Query = { message: "" };
-const DISCOUNT: Query = { message: "failed to get current transfer fee discount" };
 
 /**
  * Implements the methods for transfers.
  *
  * @param world the network's current state
- * @returns the methods of the data service that list transfers, get one and estimate fees
+ * @returns the methods of the data service that list transfers and get one
  */
 export function transferMethods(world: World): DataMethods {
   const { records } = world;
@@ -51,30 +49,6 @@ export function transferMethods(world: World): DataMethods {
       }
       const id = plainIdentifier(transferId, NO_QUERY);
       return { transferNode: nodeOf(requireFound(records.transfer.latest.get(id), NO_RESOURCE, "").value) };
-    },
-
-    async estimateTransferFee({ fromAccount, fromAccountType, toAccount, amount, assetId, fromAmmKey }) {
-      if (!/^\d+$/.test(amount)) {
-        throw invalidArgument("invalid transfer amount");
-      }
-      const query = { message: "failed to get asset for ID" };
-      const asset = requireFound(world.assets.get(plainIdentifier(assetId, query)), query.message);
-      const key = feeDiscountKey(fromAccount.toLowerCase(), asset.id);
-      const available = records.transferFeesDiscount.latest.get(key)?.value.amount ?? "0";
-      const { fee, discount } = transferFee(
-        {
-          ...{ parameters: world.parameters, quantum: asset.details?.quantum ?? "0", amount: BigInt(amount) },
-          ...{ from: fromAccount, fromAccountType, to: toAccount, isFromDerivedKey: fromAmmKey !== undefined },
-        },
-        BigInt(available),
-      );
-      return { fee: String(fee), discount: String(discount) };
-    },
-
-    async getTotalTransferFeeDiscount({ partyId, assetId }) {
-      const key = feeDiscountKey(plainIdentifier(partyId, DISCOUNT), plainIdentifier(assetId, DISCOUNT));
-      const { value } = requireFound(records.transferFeesDiscount.latest.get(key), DISCOUNT.message);
-      return { totalDiscount: value.amount };
     },
   };
 }

@@ -8,7 +8,6 @@ import type {
 import {
   type Transfer,
   Transfer_Status,
-  TransferFeesDiscountSchema,
   TransferFeesSchema,
   TransferSchema,
 } from "../../../gen/vega/events/v1/events_pb.js";
@@ -49,12 +48,6 @@ export interface TransferFeeInput {
   readonly to: string;
   /** Whether the source account belongs to a key that is derived from the sender's. */
   readonly isFromDerivedKey: boolean;
-}
-
-/** A fee and the discount on it, in units of the asset's last decimal. */
-export interface TransferFee {
-  readonly fee: bigint;
-  readonly discount: bigint;
 }
 
 /**
@@ -283,7 +276,7 @@ function payRecurring(context: ExecutionContext, transfer: Transfer, epoch: bigi
   if (small !== undefined || dispatchStrategy === undefined) {
     return small ?? pay(context, transfer, amount, "");
   }
-  const { fee } = feeOf(context, transfer, amount);
+  const fee = feeOf(context, transfer, amount);
   if (balanceOf(context.state, sender(transfer)) < amount + fee) {
     return `could not pay the fee for transfer: ${NOT_ENOUGH}`;
   }
@@ -300,9 +293,8 @@ function pay(
   amount: bigint,
   toMarket: string,
 ): LedgerMovement[] | string {
-  const { id, from, asset } = transfer;
-  const { fee, discount } = feeOf(context, transfer, amount);
-  applyFeeDiscount(context, from, asset, discount);
+  const { id, asset } = transfer;
+  const fee = feeOf(context, transfer, amount);
   if (balanceOf(context.state, sender(transfer)) < amount + fee) {
     return `could not pay the fee for transfer: ${NOT_ENOUGH}`;
   }
@@ -323,17 +315,16 @@ function pay(
       transferId: id,
       amount: String(fee),
       epoch: epochOf(context.block.height),
-      discountApplied: String(discount),
+      discountApplied: "0",
     }),
   });
   return movements;
 }
 
-function feeOf({ state }: ExecutionContext, { asset, from, fromAccountType, to }: Transfer, amount: bigint) {
-  const { parameters, feeDiscounts } = state;
+function feeOf({ state }: ExecutionContext, { asset, from, fromAccountType, to }: Transfer, amount: bigint): bigint {
+  const { parameters } = state;
   const quantum = state.assets.get(asset)?.details?.quantum ?? "0";
-  const facts = { parameters, quantum, amount, from, fromAccountType, to, isFromDerivedKey: false };
-  return transferFee(facts, feeDiscounts.get(feeDiscountKey(from, asset)) ?? 0n);
+  return transferFee({ parameters, quantum, amount, from, fromAccountType, to, isFromDerivedKey: false });
 }
 
 /** Returns the funds transfer that delivers an amount. It opens the receiver's account if necessary. */
@@ -370,54 +361,23 @@ function emitTransfer({ emit }: ExecutionContext, transfer: Transfer, reason?: s
 
 /**
  * Computes the fee of a transfer: its amount times `transfer.fee.factor`, limited to `transfer.fee.maxQuantumAmount`
- * quantums, less a discount (`core/banking/fee_estimate.go`). A party pays no fee for its own vested rewards.
+ * quantums (`core/banking/fee_estimate.go`). A party pays no fee for its own vested rewards. The local node has no discounts.
  *
  * @param facts the transfer and the network parameters
- * @param available the sender's remaining discount
- * @returns the fee to pay, and the discount used
+ * @returns the fee, in units of the asset's last decimal
  */
-export function transferFee(facts: TransferFeeInput, available: bigint): TransferFee {
+export function transferFee(facts: TransferFeeInput): bigint {
   const { parameters, quantum, amount, from, fromAccountType, to, isFromDerivedKey } = facts;
   if (fromAccountType === AccountType.VESTED_REWARDS && (from === to || isFromDerivedKey)) {
-    return { fee: 0n, discount: 0n };
+    return 0n;
   }
   const factor = parseFixedPoint(parameters.get("transfer.fee.factor") ?? "0");
   const maxQuantums = parameters.get("transfer.fee.maxQuantumAmount");
   const share = (amount * factor) / ONE;
   const limit =
     maxQuantums === undefined ? share : (parseFixedPoint(maxQuantums) * parseFixedPoint(quantum)) / ONE / ONE;
-  const full = min(share, limit);
-  const discount = min(full, available);
-  return { fee: full - discount, discount };
+  return min(share, limit);
 }
-
-/**
- * Deducts a discount from a party's remaining fee discount, and emits the remainder.
- *
- * @param context the block
- * @param party the party
- * @param asset the asset of the fee
- * @param discount the discount used; 0 has no effect
- */
-export function applyFeeDiscount(
-  { state, block, emit }: ExecutionContext,
-  party: string,
-  asset: string,
-  discount: bigint,
-): void {
-  if (discount === 0n) {
-    return;
-  }
-  const key = feeDiscountKey(party, asset);
-  const left = (state.feeDiscounts.get(key) ?? 0n) - discount;
-  state.feeDiscounts.set(key, left);
-  const epoch = epochOf(block.height);
-  const value = create(TransferFeesDiscountSchema, { party, asset, amount: String(left), epoch });
-  emit({ case: "transferFeesDiscount", value });
-}
-
-/** Returns the key of a party's fee discount for an asset. */
-export const feeDiscountKey = (party: string, asset: string): string => `${party} ${asset}`;
 
 /**
  * Withdraws funds (`core/banking`). The withdrawal of a built-in asset is finalized immediately. The withdrawal of an

@@ -3,27 +3,9 @@ import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js"
 import { type CommandIdentifiers, commandIdentifiers, identifiers } from "../../transaction/command-identifiers.js";
 import { cancelTransfer, submitTransfer, withdraw } from "./banking.js";
 import type { ExecutionContext } from "./engine-state.js";
-import {
-  amendAmm,
-  amendLiquidity,
-  cancelAmm,
-  cancelLiquidity,
-  provideLiquidity,
-  submitAmm,
-} from "./liquidity-commands.js";
-import { updateMarginMode } from "./margins.js";
-import { submitOracleData } from "./oracle-data.js";
 import { cancelOrders } from "./order-commands.js";
-import {
-  applyReferralCode,
-  createReferralSet,
-  delegate,
-  joinTeam,
-  undelegate,
-  updateProfile,
-  updateReferralSet,
-} from "./party-commands.js";
-import { submitBatchProposal, submitProposal, vote } from "./proposals.js";
+import { updateProfile } from "./party-commands.js";
+import { submitProposal, vote } from "./proposals.js";
 import { amendAndTrigger, cancelStopOrders, submitAndTrigger, submitStopOrders } from "./stop-orders.js";
 
 /** A command of a transaction in a block. */
@@ -71,7 +53,7 @@ export function applyCommand(block: ExecutionContext, { command, partyId, signat
       cancelStopOrders(context, partyId, command.value); // Outside a batch this command always succeeds.
       return { status: "success" };
     case "batchMarketInstructions":
-      return applyBatch(context, partyId, command.value, ids, (each) => updateMarginMode(context, partyId, each));
+      return applyBatch(context, partyId, command.value, ids);
     default: {
       const all = identifiers(signature);
       return outcomeOfError(applyNetworkCommand(context, partyId, command, () => all.next().value));
@@ -90,9 +72,9 @@ function outcomeOfError(error: string | undefined): CommandResult {
  * @param partyId the sender
  * @param command the command
  * @param next returns the next identifier for what the command creates
- * @returns the error if the command fails, or if the local node does not support it
+ * @returns the error if the command fails; the local node checks before that it executes the command
  */
-export function applyNetworkCommand(
+function applyNetworkCommand(
   context: ExecutionContext,
   partyId: string,
   command: AppliedCommand["command"],
@@ -105,59 +87,14 @@ export function applyNetworkCommand(
       return cancelTransfer(context, partyId, command.value);
     case "proposalSubmission":
       return submitProposal(context, partyId, command.value, next());
-    case "batchProposalSubmission":
-      return submitBatchProposal(context, partyId, command.value, next);
     case "voteSubmission":
       return vote(context, partyId, command.value);
     case "withdrawSubmission":
       return withdraw(context, partyId, command.value, next());
     case "updatePartyProfile":
       return updateProfile(context, partyId, command.value);
-    case "updateMarginMode":
-      return updateMarginMode(context, partyId, command.value);
-    case "delegateSubmission":
-      return delegate(context, partyId, command.value);
-    case "undelegateSubmission":
-      return undelegate(context, partyId, command.value);
-    case "oracleDataSubmission":
-      return submitOracleData(context, partyId, command.value);
     default:
-      return applyMarketCommand(context, partyId, command, next);
-  }
-}
-
-/** Applies a command about referrals, teams, liquidity or AMMs. */
-function applyMarketCommand(
-  context: ExecutionContext,
-  partyId: string,
-  command: AppliedCommand["command"],
-  next: () => string,
-): string | undefined {
-  switch (command.case) {
-    case "createReferralSet":
-      return createReferralSet(context, partyId, command.value, next());
-    case "updateReferralSet":
-      return updateReferralSet(context, partyId, command.value);
-    case "applyReferralCode":
-      return applyReferralCode(context, partyId, command.value);
-    case "joinTeam":
-      return joinTeam(context, partyId, command.value);
-    case "liquidityProvisionSubmission":
-      return provideLiquidity(context, partyId, command.value, next());
-    case "liquidityProvisionAmendment":
-      return amendLiquidity(context, partyId, command.value);
-    case "liquidityProvisionCancellation":
-      return cancelLiquidity(context, partyId, command.value);
-    case "submitAmm":
-      return submitAmm(context, partyId, command.value, next());
-    case "amendAmm":
-      return amendAmm(context, partyId, command.value);
-    case "cancelAmm":
-      return cancelAmm(context, partyId, command.value);
-    default:
-      return command.case === undefined
-        ? "the transaction has no command"
-        : `the local node does not execute ${command.case} commands`;
+      return "the transaction has no command that the local node executes";
   }
 }
 
@@ -168,77 +105,48 @@ interface Instruction {
 }
 
 /**
- * Applies a batch in the network's order: margin modes, order cancellations, amendments and submissions, stop order
- * cancellations and submissions. Each instruction succeeds or fails on its own. An order can be amended only once per
- * batch.
+ * Applies a batch in the network's order: order cancellations, amendments and submissions, stop order cancellations and
+ * submissions. Each instruction succeeds or fails on its own. An order can be amended only once per batch.
  *
  * Cancellations, amendments, submissions and stop orders share one index from "0", which is the key of their errors.
- * Stop order cancellations have an index of their own, and margin modes use `updateMarginMode` (v0.78.0,
- * `core/processor/batch_market_instructions_processor.go`). A rejected stop order is not an error.
- *
- * @param context the block
- * @param partyId the sender
- * @param batch the batch
- * @param ids the identifiers of its orders and stop orders
- * @param updateMarginMode applies a margin mode, and returns the error if it fails
- * @returns the outcome
+ * Stop order cancellations have an index of their own (v0.78.0, `core/processor/batch_market_instructions_processor.go`). A
+ * rejected stop order is not an error.
  */
-export function applyBatch(
+function applyBatch(
   context: ExecutionContext,
   partyId: string,
   batch: BatchMarketInstructions,
   ids: CommandIdentifiers,
-  updateMarginMode: (update: BatchMarketInstructions["updateMarginMode"][number]) => string | undefined,
 ): CommandResult {
-  const failedMarkets = new Set<string>();
   const amended = new Set<string>();
-
-  /** Fails an instruction on a market whose margin mode could not be changed. */
-  const unlessFailed = (marketId: string | undefined, execute: () => string | undefined) => () =>
-    failedMarkets.has(marketId ?? "")
-      ? `Update margin mode transaction failed for market ${marketId}. Ignoring all transactions for the market`
-      : execute();
-
-  const modes = batch.updateMarginMode.map((update) => ({
-    key: "updateMarginMode",
-    execute() {
-      const error = updateMarginMode(update);
-      if (error !== undefined) {
-        failedMarkets.add(update.marketId);
-      }
-      return error;
-    },
-  }));
   const counted = [
-    ...batch.cancellations.map((each) => unlessFailed(each.marketId, () => cancelOrders(context, partyId, each))),
+    ...batch.cancellations.map((each) => () => cancelOrders(context, partyId, each)),
     ...batch.amendments.map((each) => () => {
       if (amended.has(each.orderId)) {
         return "order already amended in batch";
       }
-      const error = unlessFailed(each.marketId, () => amendAndTrigger(context, partyId, each))();
+      const error = amendAndTrigger(context, partyId, each);
       if (error === undefined) {
         amended.add(each.orderId);
       }
       return error;
     }),
-    ...batch.submissions.map((each, index) =>
-      unlessFailed(each.marketId, () => submitAndTrigger(context, partyId, each, ids.submissions[index] ?? "")),
+    ...batch.submissions.map(
+      (each, index) => () => submitAndTrigger(context, partyId, each, ids.submissions[index] ?? ""),
     ),
   ].map((execute, index) => ({ key: String(index), execute }));
   const cancellations = batch.stopOrdersCancellation.map((each, index) => ({
     key: String(index),
-    execute: unlessFailed(each.marketId, () => cancelStopOrders(context, partyId, each)),
+    execute: () => cancelStopOrders(context, partyId, each),
   }));
   const stopOrders = batch.stopOrdersSubmission.map((each, index) => ({
     key: String(index),
-    execute: unlessFailed(each.risesAbove?.orderSubmission?.marketId, () =>
-      unlessFailed(each.fallsBelow?.orderSubmission?.marketId, () => {
-        submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
-        return undefined;
-      })(),
-    ),
+    execute() {
+      submitStopOrders(context, partyId, each, ids.stopOrders[index] ?? {});
+      return undefined;
+    },
   }));
-  return applyInstructions([...modes, ...counted, ...cancellations, ...stopOrders]);
+  return applyInstructions([...counted, ...cancellations, ...stopOrders]);
 }
 
 /** Executes instructions in order and combines their errors into an outcome. */

@@ -1,12 +1,11 @@
 import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { DataSourceSpec } from "../../../gen/vega/data_source_pb.js";
-import type { AMM, PartyMarginModeUpdated, Transfer } from "../../../gen/vega/events/v1/events_pb.js";
+import type { Transfer } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Proposal, ProposalParameters, Vote } from "../../../gen/vega/governance_pb.js";
 import { type Market, Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
 import type {
   Account,
-  LiquidityProvision,
   MarginLevels,
   MarketData,
   Order,
@@ -100,22 +99,9 @@ export interface MarketState {
   hasNewPrice: boolean;
 }
 
-/** A team of parties. */
-export interface Team {
-  readonly id: string;
-  readonly referrer: string;
-  readonly name: string;
-  readonly teamUrl: string;
-  readonly avatarUrl: string;
-  readonly closed: boolean;
-  readonly allowList: readonly string[];
-}
-
 /** A proposal that is open, or has passed and awaits its enactment. */
 export interface ActiveProposal {
   readonly proposal: Proposal;
-  /** The proposals of a batch; empty for a single proposal. */
-  readonly members: readonly Proposal[];
   readonly rules: ProposalParameters;
   /** The latest vote of each party. */
   readonly votes: readonly Vote[];
@@ -132,16 +118,12 @@ export interface State {
   readonly parties: Set<string>;
   /** Assets by identifier. */
   readonly assets: Map<string, Asset>;
-  /** Identifiers of the nodes that accept delegations. */
-  readonly validators: ReadonlySet<string>;
   /** Network parameters by key. */
   readonly parameters: Map<string, string>;
   /** One-off transfers that are paid but not delivered, by identifier, in order of arrival. */
   readonly scheduledTransfers: Map<string, Transfer>;
   /** Pending recurring transfers by identifier, in order of arrival. */
   readonly recurringTransfers: Map<string, Transfer>;
-  /** Remaining transfer fee discounts by `PARTY ASSET`, in units of the asset's last decimal. */
-  readonly feeDiscounts: Map<string, bigint>;
   /** Governance tokens by party, in units of the token's last decimal. They are the weight of votes. */
   readonly stakes: Map<string, bigint>;
   /** By identifier, in order of arrival. */
@@ -150,30 +132,10 @@ export interface State {
   readonly openingAuctions: Map<string, bigint>;
   /** Active data sources of markets, by identifier. */
   readonly dataSources: Map<string, DataSourceSpec>;
-  /** Referrer of each referral set, by set. */
-  readonly referralSets: Map<string, string>;
-  /** Referral set of each referee, by party. */
-  readonly referees: Map<string, string>;
-  /** By identifier. */
-  readonly teams: Map<string, Team>;
-  /** Team of each member, by party; the referrer is a member. */
-  readonly teamMembers: Map<string, string>;
-  /** Team that a member joins at the start of the next epoch, by party. */
-  readonly teamSwitches: Map<string, string>;
   /** By party. */
   readonly profiles: Map<string, PartyProfile>;
-  /** Delegations of the current epoch, by `PARTY NODE`. */
-  readonly delegations: Map<string, bigint>;
-  /** Delegations from the next epoch on, by `PARTY NODE`. */
-  readonly nextDelegations: Map<string, bigint>;
   /** By identifier, in order of arrival. */
   readonly withdrawals: Map<string, Withdrawal>;
-  /** Liquidity provisions by `PARTY MARKET`. */
-  readonly provisions: Map<string, LiquidityProvision>;
-  /** AMMs that are not canceled, by `PARTY MARKET`. */
-  readonly amms: Map<string, AMM>;
-  /** Margin modes that parties chose, by `PARTY MARKET`. */
-  readonly marginModes: Map<string, PartyMarginModeUpdated>;
   block: Block;
 }
 
@@ -204,27 +166,15 @@ export function copyState(state: State): State {
     accounts: new Map(state.accounts),
     parties: new Set(state.parties),
     assets: new Map(state.assets),
-    validators: state.validators,
     parameters: new Map(state.parameters),
     scheduledTransfers: new Map(state.scheduledTransfers),
     recurringTransfers: new Map(state.recurringTransfers),
-    feeDiscounts: new Map(state.feeDiscounts),
     stakes: new Map(state.stakes),
     proposals: new Map(state.proposals),
     openingAuctions: new Map(state.openingAuctions),
     dataSources: new Map(state.dataSources),
-    referralSets: new Map(state.referralSets),
-    referees: new Map(state.referees),
-    teams: new Map(state.teams),
-    teamMembers: new Map(state.teamMembers),
-    teamSwitches: new Map(state.teamSwitches),
     profiles: new Map(state.profiles),
-    delegations: new Map(state.delegations),
-    nextDelegations: new Map(state.nextDelegations),
     withdrawals: new Map(state.withdrawals),
-    provisions: new Map(state.provisions),
-    amms: new Map(state.amms),
-    marginModes: new Map(state.marginModes),
     block: state.block,
   };
 }
@@ -253,12 +203,7 @@ export function isOpen({ market: { state, tradingMode } }: MarketState): boolean
   return OPEN.includes(state) && tradingMode !== Market_TradingMode.NO_TRADING;
 }
 
-const OPEN: readonly Market_State[] = [
-  Market_State.ACTIVE,
-  Market_State.PENDING,
-  Market_State.SUSPENDED,
-  Market_State.SUSPENDED_VIA_GOVERNANCE,
-];
+const OPEN: readonly Market_State[] = [Market_State.ACTIVE, Market_State.PENDING, Market_State.SUSPENDED];
 
 /**
  * Lowers a market's `nextExpiry` to the expiry of an order or stop order.

@@ -20,7 +20,6 @@ import { endOpeningAuctions, marketDataOf } from "./market-lifecycle.js";
 import { markToMarket } from "./open-positions.js";
 import { depthOf } from "./order-book.js";
 import { expireOrders } from "./order-commands.js";
-import { activateDelegations, switchTeams } from "./party-commands.js";
 import { advanceProposals } from "./proposals.js";
 import { cancelStopOrdersOfClosed, expireStopOrders, expiryOf } from "./stop-orders.js";
 
@@ -84,8 +83,6 @@ export function createEngine(start: EngineOptions, emit: Emit): Engine {
       const context = contextOf("begin");
       if (epochOf(block.height) > previousEpoch) {
         distributeRecurringTransfers(context, previousEpoch);
-        switchTeams(context);
-        activateDelegations(context);
       }
       distributeScheduledTransfers(context);
       endOpeningAuctions(context);

@@ -22,8 +22,6 @@ export interface EngineOptions {
   readonly parameters?: ReadonlyMap<string, string>;
   /** Governance tokens by public key, in units of the token's last decimal; none by default. */
   readonly stakes?: ReadonlyMap<string, bigint>;
-  /** Identifiers of the nodes that accept delegations; none by default. */
-  readonly validators?: readonly string[];
   readonly markets: readonly Market[];
   /** The settlement assets of the markets. An unknown asset is treated as one without decimals. */
   readonly assets: readonly Asset[];
@@ -88,27 +86,15 @@ export function initialState(options: EngineOptions): State {
     accounts: new Map(options.accounts.map((account) => [accountName(account), account])),
     parties: new Set(owners),
     assets: new Map(options.assets.map((asset) => [asset.id, asset])),
-    validators: new Set(options.validators),
     parameters: new Map(options.parameters),
     scheduledTransfers: new Map(),
     recurringTransfers: new Map(),
-    feeDiscounts: new Map(),
     stakes: new Map(options.stakes),
     proposals: new Map(),
     openingAuctions: new Map(),
     dataSources: new Map(),
-    referralSets: new Map(),
-    referees: new Map(),
-    teams: new Map(),
-    teamMembers: new Map(),
-    teamSwitches: new Map(),
     profiles: new Map(),
-    delegations: new Map(),
-    nextDelegations: new Map(),
     withdrawals: new Map(),
-    provisions: new Map(),
-    amms: new Map(),
-    marginModes: new Map(),
     block: { height: 0n, hash: "", time: 0n },
   };
 }
@@ -161,15 +147,13 @@ const NO_DATA = {
   marketGrowth: "0",
 };
 
-/** Returns a market's settlement asset. A spot market, which trades like a future here, settles in its quote asset. */
+/** Returns a market's settlement asset. */
 export function settlementAsset({ tradableInstrument }: Market): string {
   const product = tradableInstrument?.instrument?.product;
   switch (product?.case) {
     case "future":
     case "perpetual":
       return product.value.settlementAsset;
-    case "spot":
-      return product.value.quoteAsset;
     default:
       return "";
   }

@@ -1,9 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { type UpdateMarginMode, UpdateMarginMode_Mode } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { PartyMarginModeUpdatedSchema } from "../../../gen/vega/events/v1/events_pb.js";
-import type { Market } from "../../../gen/vega/markets_pb.js";
 import {
-  AccountType,
   MarginLevelsSchema,
   MarginMode,
   type Order,
@@ -19,7 +16,6 @@ import {
   generalAccount,
   marginAccount,
   openAccount,
-  openGeneralAccount,
   transferFunds,
 } from "./collateral.js";
 import { max, min, ONE, parseFixedPoint } from "./decimal.js";
@@ -241,60 +237,4 @@ export function recheckMargin(context: ExecutionContext, market: MarketState, pa
     const move = { from: to, to: from, amount, type: TransferType.MARGIN_LOW };
     emitLedgerMovements(context, amount > 0n ? transferFunds(context, [move]) : []);
   }
-}
-
-/**
- * Sets a party's margin mode on a market (`core/execution/future/isolated_margin.go`). The local node stores the mode
- * and computes margin the same way in both.
- *
- * @param context the block
- * @param partyId the party
- * @param command the mode
- * @returns the error if the mode is not changed
- */
-export function updateMarginMode(
-  context: ExecutionContext,
-  partyId: string,
-  command: UpdateMarginMode,
-): string | undefined {
-  const { state, block, emit } = context;
-  const market = state.markets.get(command.marketId.toLowerCase());
-  if (market === undefined) {
-    return "OrderError: Invalid Market ID";
-  }
-  const { id: marketId } = market.market;
-  const isIsolated = command.mode === UpdateMarginMode_Mode.ISOLATED_MARGIN;
-  const problem = isIsolated ? marginFactorError(market.market, command.marginFactor ?? "0") : undefined;
-  if (problem !== undefined) {
-    return problem;
-  }
-  openGeneralAccount(context, partyId, market.asset);
-  for (const type of isIsolated ? [AccountType.MARGIN, AccountType.ORDER_MARGIN] : [AccountType.MARGIN]) {
-    openAccount(context, { owner: partyId, asset: market.asset, marketId, type });
-  }
-  const value = create(PartyMarginModeUpdatedSchema, {
-    ...{ marketId, partyId, atEpoch: epochOf(block.height) },
-    marginMode: isIsolated ? MarginMode.ISOLATED_MARGIN : MarginMode.CROSS_MARGIN,
-    ...(isIsolated && command.marginFactor !== undefined && { marginFactor: command.marginFactor }),
-  });
-  state.marginModes.set(`${partyId} ${marketId}`, value);
-  emit({ case: "partyMarginModeUpdated", value });
-  return undefined;
-}
-
-/** Returns an error if a margin factor is too low for a market. A log-normal model allows any factor. */
-function marginFactorError(
-  { tradableInstrument, linearSlippageFactor }: Market,
-  marginFactor: string,
-): string | undefined {
-  const model = tradableInstrument?.riskModel;
-  const params = model?.case === "simpleRiskModel" ? model.value.params : undefined;
-  if (
-    params === undefined ||
-    Number(marginFactor) > Math.max(params.factorLong, params.factorShort) + Number(linearSlippageFactor)
-  ) {
-    return undefined;
-  }
-  const risk = `max(riskFactorLong (${params.factorLong}), riskFactorShort (${params.factorShort}))`;
-  return `margin factor (${marginFactor}) must be greater than ${risk} + linearSlippageFactor (${linearSlippageFactor})`;
 }

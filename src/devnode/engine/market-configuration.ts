@@ -200,10 +200,7 @@ function updatedProduct({ tradableInstrument }: Market, { instrument }: UpdateMa
 }
 
 /** Returns the fields of a message without its type name. */
-export function fieldsOf<T extends { readonly $typeName: string }>({
-  $typeName: _,
-  ...fields
-}: T): Omit<T, "$typeName"> {
+function fieldsOf<T extends { readonly $typeName: string }>({ $typeName: _, ...fields }: T): Omit<T, "$typeName"> {
   return fields;
 }
 

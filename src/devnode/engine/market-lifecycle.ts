@@ -80,83 +80,34 @@ export function rejectMarket(context: ExecutionContext, market: MarketState): vo
 }
 
 /**
- * Suspends a market until a proposal resumes it. Orders only rest meanwhile. A market that is in auction already has
- * its auction extended, and is not emitted (`core/execution/future/market.go`, UpdateMarketState).
+ * Ends the opening auctions whose duration has passed and whose orders cross. The others continue.
  *
  * @param context the block
- * @param market the market
  */
-export function suspendMarket(context: ExecutionContext, market: MarketState): void {
-  const extensionTrigger = AuctionTrigger.GOVERNANCE_SUSPENSION;
-  const suspended = {
-    state: Market_State.SUSPENDED_VIA_GOVERNANCE,
-    tradingMode: Market_TradingMode.SUSPENDED_VIA_GOVERNANCE,
-  };
-  if (market.market.tradingMode !== Market_TradingMode.CONTINUOUS) {
-    market.data = { ...market.data, extensionTrigger };
-    emitAuction(context, market, { openingAuction: market.data.trigger === AuctionTrigger.OPENING, extensionTrigger });
-    market.market = { ...market.market, ...suspended };
-    market.isChanged = true;
-    return;
+export function endOpeningAuctions(context: ExecutionContext): void {
+  const { markets, openingAuctions } = context.state;
+  for (const [marketId, end] of [...openingAuctions]) {
+    const market = markets.get(marketId);
+    if (market !== undefined && end < context.block.time && indicativeUncrossing(market) !== undefined) {
+      openingAuctions.delete(marketId);
+      leaveOpeningAuction(context, market);
+    }
   }
-  market.data = { ...market.data, trigger: extensionTrigger, auctionStart: context.block.time };
-  emitAuction(context, market, {});
-  changeMarketFields(context, market, suspended);
 }
 
-/**
- * Resumes a suspended market.
- *
- * @param context the block
- * @param market the market
- */
-export function resumeMarket(context: ExecutionContext, market: MarketState): void {
-  if (context.state.openingAuctions.has(market.market.id)) {
-    market.data = { ...market.data, extensionTrigger: AuctionTrigger.UNSPECIFIED };
-    changeMarketFields(context, market, {
-      state: Market_State.PENDING,
-      tradingMode: Market_TradingMode.OPENING_AUCTION,
-    });
-    return;
-  }
-  leaveAuction(context, market);
-}
-
-/**
- * Uncrosses the order book of a market in auction, and returns it to continuous trading.
- *
- * @param context the block
- * @param market the market
- */
-export function leaveAuction(context: ExecutionContext, market: MarketState): void {
-  const openingAuction = context.state.openingAuctions.delete(market.market.id);
+/** Uncrosses the order book of a market, and begins its continuous trading. */
+function leaveOpeningAuction(context: ExecutionContext, market: MarketState): void {
   uncross(context, market);
-  emitAuction(context, market, { openingAuction, leave: true, end: context.block.time });
+  emitAuction(context, market, { openingAuction: true, leave: true, end: context.block.time });
   const { marketTimestamps } = market.market;
   const trigger = AuctionTrigger.UNSPECIFIED;
   market.data = { ...market.data, auctionStart: 0n, auctionEnd: 0n, trigger, extensionTrigger: trigger };
   changeMarketFields(context, market, {
     state: Market_State.ACTIVE,
     tradingMode: Market_TradingMode.CONTINUOUS,
-    ...(marketTimestamps && openingAuction && { marketTimestamps: { ...marketTimestamps, open: context.block.time } }),
+    ...(marketTimestamps && { marketTimestamps: { ...marketTimestamps, open: context.block.time } }),
   });
   repricePegged(context, market);
-}
-
-/**
- * Ends the opening auctions whose duration has passed and whose orders cross. The others continue.
- *
- * @param context the block
- */
-export function endOpeningAuctions(context: ExecutionContext): void {
-  const { openingAuctions } = context.state;
-  for (const [marketId, end] of [...openingAuctions]) {
-    const market = context.state.markets.get(marketId);
-    const isPending = market?.market.state === Market_State.PENDING;
-    if (market !== undefined && isPending && end < context.block.time && indicativeUncrossing(market) !== undefined) {
-      leaveAuction(context, market);
-    }
-  }
 }
 
 function emitAuction(

@@ -7,8 +7,7 @@ import {
   ProposalParametersSchema,
   type ProposalTerms,
 } from "../../../gen/vega/governance_pb.js";
-import { Market_State } from "../../../gen/vega/markets_pb.js";
-import { isBelow, max, min } from "./decimal.js";
+import { isBelow } from "./decimal.js";
 import type { ExecutionContext, State } from "./engine-state.js";
 
 /** The rejection of a proposal. */
@@ -24,46 +23,35 @@ export type ProposedChange = ProposalTerms["change"];
 const SECOND = 1_000_000_000n;
 
 /** Network parameter prefixes of the rules for each kind of proposal (`core/governance/netparams.go`). */
-const PREFIX = {
+const PREFIX: Readonly<Partial<Record<NonNullable<ProposedChange["case"]>, string>>> = {
   newMarket: "market",
-  newSpotMarket: "market",
   updateMarket: "updateMarket",
-  updateSpotMarket: "updateMarket",
-  updateMarketState: "updateMarket",
-  newAsset: "asset",
-  updateAsset: "updateAsset",
   updateNetworkParameter: "updateNetParam",
-  newFreeform: "freeform",
-  newTransfer: "transfer",
-  cancelTransfer: "transfer",
-  updateReferralProgram: "referralProgram",
-  updateVolumeDiscountProgram: "VolumeDiscountProgram",
-  updateVolumeRebateProgram: "VolumeRebateProgram",
-} as const;
+};
 
 /**
  * Returns the rules for a kind of proposal from the network parameters.
  *
  * @param parameters the network parameters by key
  * @param kind the kind of change
- * @returns the rules, with times in nanoseconds and balances in units of the token's last decimal; `undefined` without
- *   a kind
+ * @returns the rules, with times in nanoseconds and balances in units of the token's last decimal; `undefined` for other
+ *   kinds
  */
 export function proposalRules(
   parameters: ReadonlyMap<string, string>,
   kind: ProposedChange["case"],
 ): ProposalParameters | undefined {
-  if (kind === undefined) {
+  const prefix = kind && PREFIX[kind];
+  if (prefix === undefined) {
     return undefined;
   }
-  const text = (name: string, fallback = "0") =>
-    parameters.get(`governance.proposal.${PREFIX[kind]}.${name}`) ?? fallback;
+  const text = (name: string) => parameters.get(`governance.proposal.${prefix}.${name}`) ?? "0";
   const time = (name: string) => parseDuration(text(name)) ?? 0n;
   return create(ProposalParametersSchema, {
     minClose: time("minClose"),
     maxClose: time("maxClose"),
-    minEnact: kind === "newFreeform" ? 0n : time("minEnact"),
-    maxEnact: kind === "newFreeform" ? 0n : time("maxEnact"),
+    minEnact: time("minEnact"),
+    maxEnact: time("maxEnact"),
     requiredParticipation: text("requiredParticipation"),
     requiredMajority: text("requiredMajority"),
     minProposerBalance: text("minProposerBalance"),
@@ -73,31 +61,6 @@ export function proposalRules(
     minEquityLikeShare: text("minProposerEquityLikeShare"),
   });
 }
-
-/**
- * Combines the rules of a batch: the strictest value of each applies (`core/types/governance_proposal.go`,
- * SetProposalParams).
- *
- * @param all the rules of the batch's proposals, at least one
- * @returns the rules, without enactment times, which each proposal has for itself
- */
-export function strictestRules(all: readonly ProposalParameters[]): ProposalParameters {
-  const joined = all.reduce((strict, rules) => {
-    const next = create(ProposalParametersSchema, strict);
-    next.maxClose = min(strict.maxClose, rules.maxClose);
-    next.minClose = max(strict.minClose, rules.minClose);
-    for (const name of TEXTS) {
-      next[name] = isBelow(strict[name], rules[name]) ? rules[name] : strict[name];
-    }
-    return next;
-  });
-  return { ...joined, minEnact: 0n, maxEnact: 0n };
-}
-
-const TEXTS = [
-  ...(["requiredParticipation", "requiredMajority", "minProposerBalance", "minVoterBalance"] as const),
-  ...(["requiredParticipationLp", "requiredMajorityLp", "minEquityLikeShare"] as const),
-] as const;
 
 /**
  * Validates a proposal before it opens (`core/governance/engine.go`, validateOpenProposal).
@@ -127,11 +90,8 @@ export function proposalRejection(
 function timeRejection(now: bigint, terms: ProposalTerms, rules: ProposalParameters): ProposalRejection | undefined {
   const { CLOSE_TIME_TOO_SOON, CLOSE_TIME_TOO_LATE, ENACT_TIME_TOO_SOON, ENACT_TIME_TOO_LATE } = ProposalError;
   const [close, enact] = [terms.closingTimestamp * SECOND, terms.enactmentTimestamp * SECOND];
-  const validation = terms.validationTimestamp * SECOND;
-  const isEnacted = terms.change.case !== "newFreeform";
   const [minClose, maxClose] = [now + rules.minClose, now + rules.maxClose];
   const [minEnact, maxEnact] = [now + rules.minEnact, now + rules.maxEnact];
-  const reason = ProposalError.INCOMPATIBLE_TIMESTAMPS;
   if (close < minClose) {
     return {
       reason: CLOSE_TIME_TOO_SOON,
@@ -144,24 +104,24 @@ function timeRejection(now: bigint, terms: ProposalTerms, rules: ProposalParamet
       details: expected("closing time too late", `< ${formatTime(maxClose)},`, close),
     };
   }
-  if (isEnacted && enact < minEnact) {
+  if (enact < minEnact) {
     return {
       reason: ENACT_TIME_TOO_SOON,
       details: expected("enactment time too soon", `> ${formatTime(minEnact)},`, enact),
     };
   }
-  if (isEnacted && enact > maxEnact) {
+  if (enact > maxEnact) {
     return {
       reason: ENACT_TIME_TOO_LATE,
       details: expected("enactment time too late", `< ${formatTime(maxEnact)},`, enact),
     };
   }
-  if (terms.change.case === "newAsset" && close < validation) {
-    const what = "closing time cannot be before validation time";
-    return { reason, details: expected(what, `> ${formatTime(validation)}`, close) };
-  }
-  return isEnacted && enact < close
-    ? { reason, details: expected("enactment time cannot be before closing time", `> ${formatTime(close)}`, enact) }
+  const what = "enactment time cannot be before closing time";
+  return enact < close
+    ? {
+        reason: ProposalError.INCOMPATIBLE_TIMESTAMPS,
+        details: expected(what, `> ${formatTime(close)}`, enact),
+      }
     : undefined;
 }
 
@@ -188,15 +148,7 @@ function updateRejection({ state }: ExecutionContext, change: ProposedChange): P
  * @returns the market's identifier, in lower case; `undefined` for other changes
  */
 export function marketOf(change: ProposedChange): string | undefined {
-  switch (change.case) {
-    case "updateMarket":
-    case "updateSpotMarket":
-      return change.value.marketId.toLowerCase();
-    case "updateMarketState":
-      return change.value.changes?.marketId.toLowerCase() ?? "";
-    default:
-      return undefined;
-  }
+  return change.case === "updateMarket" ? change.value.marketId.toLowerCase() : undefined;
 }
 
 function tokenRejection(
@@ -231,12 +183,6 @@ function changeRejection({ state }: ExecutionContext, terms: ProposalTerms): Pro
     case "updateNetworkParameter": {
       const { key = "", value = "" } = change.value.changes ?? {};
       return parameterRejection(parameters, key, value);
-    }
-    case "updateMarketState": {
-      const market = state.markets.get(marketOf(change) ?? "");
-      return market !== undefined && FIXED.includes(market.market.state)
-        ? { reason: ProposalError.INVALID_MARKET, details: "market state does not allow for state update" }
-        : undefined;
     }
     default:
       return undefined;
@@ -300,15 +246,6 @@ function parentRejection(
     ? undefined
     : { reason, details: `successor market must use quote name ${old.value.quoteName}` };
 }
-
-/** Market states that do not allow a state update. */
-const FIXED: readonly Market_State[] = [
-  Market_State.CANCELLED,
-  Market_State.CLOSED,
-  Market_State.TRADING_TERMINATED,
-  Market_State.SETTLED,
-  Market_State.PROPOSED,
-];
 
 function auctionRejection(
   parameters: ReadonlyMap<string, string>,

@@ -1,13 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { Asset_Status, AssetSchema } from "../../../gen/vega/assets_pb.js";
-import type {
-  BatchProposalSubmission,
-  ProposalSubmission,
-  VoteSubmission,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
+import type { ProposalSubmission, VoteSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import {
-  BatchProposalTermsSchema,
-  MarketStateUpdateType,
   type Proposal,
   Proposal_State,
   ProposalError,
@@ -18,18 +11,14 @@ import {
   Vote_Value,
   VoteSchema,
 } from "../../../gen/vega/governance_pb.js";
-import { Market_State } from "../../../gen/vega/markets_pb.js";
 import { NetworkParameterSchema } from "../../../gen/vega/vega_pb.js";
-import { ASSET_ACCOUNTS, networkAccount, openAccount } from "./collateral.js";
 import { isBelow, ONE, parseFixedPoint } from "./decimal.js";
-import type { ActiveProposal, ExecutionContext, MarketState } from "./engine-state.js";
+import type { ActiveProposal, ExecutionContext } from "./engine-state.js";
 import {
   addProposedMarket,
   changeMarketFields,
   rejectMarket,
-  resumeMarket,
   startOpeningAuction,
-  suspendMarket,
   updateMarket,
 } from "./market-lifecycle.js";
 import {
@@ -39,7 +28,6 @@ import {
   parameterRejection,
   proposalRejection,
   proposalRules,
-  strictestRules,
 } from "./proposal-validation.js";
 
 /** Total supply of the governance token, in units of its last decimal. */
@@ -77,8 +65,8 @@ export function submitProposal(
   const { parameters, proposals } = context.state;
   const change: ProposedChange = command.terms?.change ?? { case: undefined };
   const rules = proposalRules(parameters, change.case);
-  if (rules === undefined || unsupportedReason(change) !== undefined) {
-    return unsupportedReason(change) ?? "unsupported proposal type";
+  if (rules === undefined) {
+    return "unsupported proposal type";
   }
   const { reference, terms, rationale } = command;
   const proposal = withRules(create(ProposalSchema, { id, reference, partyId, timestamp: context.block.time }), rules);
@@ -92,76 +80,9 @@ export function submitProposal(
     emitProposal(context, asRejected(opened, rejection));
     return rejection.details;
   }
-  const state = change.case === "newAsset" ? Proposal_State.WAITING_FOR_NODE_VOTE : Proposal_State.OPEN;
-  const submitted = { ...opened, state };
-  proposals.set(id, { proposal: submitted, members: [], rules, votes: [] });
-  proposeAsset(context, submitted);
-  emitProposal(context, submitted);
-  proposeMarket(context, submitted);
-  return undefined;
-}
-
-/**
- * Submits a batch of proposals, which have one vote (`core/governance/engine_batch.go`).
- *
- * @param context the block
- * @param partyId the proposer
- * @param command the proposals
- * @param next returns the identifier of the batch, then of each proposal
- * @returns the error if the batch is rejected
- */
-export function submitBatchProposal(
-  context: ExecutionContext,
-  partyId: string,
-  { reference, terms, rationale }: BatchProposalSubmission,
-  next: () => string,
-): string | undefined {
-  const id = next();
-  const { closingTimestamp = 0n, changes = [] } = terms ?? {};
-  const lacking = changes.map(({ change }) => unsupportedReason(change)).find((text) => text !== undefined);
-  const each = changes.map(({ change }) => proposalRules(context.state.parameters, change.case));
-  const known = each.filter((rules) => rules !== undefined);
-  if (lacking !== undefined || known.length === 0 || known.length < each.length) {
-    return lacking ?? "unsupported proposal type";
-  }
-  const rules = strictestRules(known);
-  const about = { reference, partyId, timestamp: context.block.time, state: Proposal_State.OPEN };
-  const members = changes.map(({ enactmentTimestamp, validationTimestamp, change }) => {
-    const member = create(ProposalSchema, {
-      ...about,
-      id: next(),
-      batchId: id,
-      terms: { closingTimestamp, enactmentTimestamp, validationTimestamp, change },
-    });
-    return { ...withRules(member, rules), ...(rationale !== undefined && { rationale }) };
-  });
-  const batch: Proposal = {
-    ...create(ProposalSchema, { ...about, id }),
-    ...(rationale !== undefined && { rationale }),
-    reason: ProposalError.UNSPECIFIED,
-    errorDetails: "",
-    batchTerms: create(BatchProposalTermsSchema, { closingTimestamp, proposalParams: rules, changes }),
-  };
-  const rejections = members.map((member, index) => {
-    const { minEnact = 0n, maxEnact = 0n } = known[index] ?? {};
-    return proposalRejection(context, member, { ...rules, minEnact, maxEnact });
-  });
-  if (rejections.some((rejection) => rejection !== undefined)) {
-    return rejectBatch(context, batch, members, rejections);
-  }
-  const isValidated = changes.some(({ change }) => change.case === "newAsset");
-  const state = isValidated ? Proposal_State.WAITING_FOR_NODE_VOTE : Proposal_State.OPEN;
-  const opened = members.map((member) => ({ ...member, state }));
-  context.state.proposals.set(id, { proposal: { ...batch, state }, members: opened, rules, votes: [] });
-  for (const member of opened) {
-    proposeAsset(context, member);
-  }
-  for (const proposal of [{ ...batch, state }, ...opened]) {
-    emitProposal(context, proposal);
-  }
-  for (const member of opened) {
-    proposeMarket(context, member);
-  }
+  proposals.set(id, { proposal: opened, rules, votes: [] });
+  emitProposal(context, opened);
+  proposeMarket(context, opened);
   return undefined;
 }
 
@@ -180,8 +101,7 @@ export function vote(context: ExecutionContext, partyId: string, command: VoteSu
   if (active === undefined) {
     return "proposal does not exist";
   }
-  const { state } = active.proposal;
-  if (state !== Proposal_State.OPEN && state !== Proposal_State.WAITING_FOR_NODE_VOTE) {
+  if (active.proposal.state !== Proposal_State.OPEN) {
     return "proposal is not open for votes";
   }
   const stake = stakes.get(partyId);
@@ -189,7 +109,7 @@ export function vote(context: ExecutionContext, partyId: string, command: VoteSu
     return "no balance for party";
   }
   if (stake < BigInt(active.rules.minVoterBalance)) {
-    return isUpdate(active) && stake === 0n
+    return active.proposal.terms?.change.case === "updateMarket" && stake === 0n
       ? "vote requires tokens or equity-like share"
       : "vote requires more tokens than the party has";
   }
@@ -213,16 +133,6 @@ function asRejected(proposal: Proposal, { reason, details }: ProposalRejection):
   return { ...proposal, state: Proposal_State.REJECTED, reason, errorDetails: details };
 }
 
-/** Adds the asset that a proposal asks for. */
-function proposeAsset({ state, emit }: ExecutionContext, { id, terms }: Proposal): void {
-  const change = terms?.change;
-  if (change?.case === "newAsset" && change.value.changes !== undefined) {
-    const asset = create(AssetSchema, { id, details: change.value.changes, status: Asset_Status.PROPOSED });
-    state.assets.set(id, asset);
-    emit({ case: "asset", value: asset });
-  }
-}
-
 /** Adds the market that a proposal asks for. */
 function proposeMarket(context: ExecutionContext, proposal: Proposal): void {
   const change = proposal.terms?.change;
@@ -244,36 +154,6 @@ function withRules(proposal: Proposal, rules: ProposalParameters): Proposal {
   };
 }
 
-function rejectBatch(
-  context: ExecutionContext,
-  batch: Proposal,
-  members: readonly Proposal[],
-  rejections: readonly (ProposalRejection | undefined)[],
-): string {
-  const inBatch = { reason: ProposalError.PROPOSAL_IN_BATCH_REJECTED, details: "" };
-  emitProposal(context, { ...asRejected(batch, inBatch), errorDetails: "" });
-  for (const [index, member] of members.entries()) {
-    emitProposal(context, asRejected(member, rejections[index] ?? inBatch));
-  }
-  return rejections.flatMap((rejection) => rejection?.details ?? []).join(", ");
-}
-
-function isUpdate({ proposal, members }: ActiveProposal): boolean {
-  const changes = [proposal, ...members].map(({ terms }) => terms?.change);
-  return changes.some((change) => change !== undefined && marketOf(change) !== undefined);
-}
-
-/** Returns an error for a change that the local node does not support. */
-function unsupportedReason(change: ProposedChange): string | undefined {
-  const isTerminated =
-    change.case === "updateMarketState" && change.value.changes?.updateType === MarketStateUpdateType.TERMINATE;
-  return isTerminated || (change.case !== undefined && UNSUPPORTED_CHANGES.includes(change.case))
-    ? `the local node does not execute ${isTerminated ? "terminations of markets" : `${change.case} proposals`}`
-    : undefined;
-}
-
-const UNSUPPORTED_CHANGES: readonly string[] = ["newSpotMarket", "updateSpotMarket", "newTransfer", "cancelTransfer"];
-
 /**
  * Closes the votes that have ended and enacts the proposals that are due, at the start of a block
  * (`core/governance/engine.go`, OnTick). Times are whole seconds, and have passed one second later.
@@ -283,31 +163,20 @@ const UNSUPPORTED_CHANGES: readonly string[] = ["newSpotMarket", "updateSpotMark
 export function advanceProposals(context: ExecutionContext): void {
   const { proposals } = context.state;
   const now = context.block.time / SECOND;
-  const before = [...proposals.values()];
   const closed: Proposal[] = [];
   const passed: Proposal[] = [];
-  const hasClosed = ({ proposal }: ActiveProposal) => {
-    const { closingTimestamp = now } = proposal.terms ?? proposal.batchTerms ?? {};
-    return proposal.state === Proposal_State.OPEN && closingTimestamp < now;
-  };
-  for (const batch of before
-    .filter(({ members }) => members.length > 0)
-    .filter(hasClosed)
-    .toSorted(byId)) {
-    closed.push(...closeBatch(context, batch));
-  }
-  for (const single of before.filter(({ members }) => members.length === 0)) {
-    const proposal = hasClosed(single) ? closeProposal(context, single) : single.proposal;
-    if (hasClosed(single)) {
+  const hasClosed = ({ proposal }: ActiveProposal) =>
+    proposal.state === Proposal_State.OPEN && (proposal.terms?.closingTimestamp ?? now) < now;
+  for (const active of [...proposals.values()]) {
+    const proposal = hasClosed(active) ? closeProposal(context, active) : active.proposal;
+    if (hasClosed(active)) {
       closed.push(proposal);
     }
-    const { change, enactmentTimestamp = now } = proposal.terms ?? {};
-    if (proposal.state === Proposal_State.PASSED && (change?.case === "newFreeform" || enactmentTimestamp < now)) {
+    if (proposal.state === Proposal_State.PASSED && (proposal.terms?.enactmentTimestamp ?? now) < now) {
       proposals.delete(proposal.id);
       passed.push(proposal);
     }
   }
-  openValidatedProposals(context, before);
   for (const proposal of closed) {
     applyDecisionToMarket(context, proposal);
   }
@@ -320,8 +189,6 @@ export function advanceProposals(context: ExecutionContext): void {
     });
   }
 }
-
-const byId = (a: ActiveProposal, b: ActiveProposal) => (a.proposal.id < b.proposal.id ? -1 : 1);
 
 /** Tallies the votes on a proposal and emits the result. A passed proposal awaits its enactment. */
 function closeProposal(context: ExecutionContext, active: ActiveProposal): Proposal {
@@ -336,53 +203,12 @@ function closeProposal(context: ExecutionContext, active: ActiveProposal): Propo
     proposals.set(proposal.id, { ...active, proposal });
   } else {
     proposals.delete(proposal.id);
-    rejectAsset(context, proposal);
   }
   return proposal;
 }
 
-/** Tallies the votes on a batch. Its proposals pass or are declined together, and are enacted each at its own time. */
-function closeBatch(context: ExecutionContext, batch: ActiveProposal): readonly Proposal[] {
-  const { proposals, stakes } = context.state;
-  const ballot = tallyVotes(batch.rules, batch.votes, stakes);
-  const inBatch = ProposalError.PROPOSAL_IN_BATCH_DECLINED;
-  const isPassed = ballot.state === Proposal_State.PASSED;
-  proposals.delete(batch.proposal.id);
-  emitProposal(context, withDecision(batch.proposal, ballot.state, isPassed ? ballot.reason : inBatch));
-  return batch.members.map((member) => {
-    const proposal = withDecision(member, ballot.state, ballot.reason);
-    emitProposal(context, proposal);
-    for (const value of ballot.votes) {
-      context.emit({ case: "vote", value });
-    }
-    if (isPassed) {
-      proposals.set(proposal.id, { ...batch, proposal, members: [] });
-    } else {
-      rejectAsset(context, proposal);
-    }
-    return proposal;
-  });
-}
-
 function withDecision(proposal: Proposal, state: Proposal_State, reason: ProposalError): Proposal {
   return { ...proposal, state, ...(reason !== ProposalError.UNSPECIFIED && { reason }) };
-}
-
-/**
- * Opens the proposals that awaited the validation of an asset. The local node has no validators to wait for, and
- * accepts every asset.
- */
-function openValidatedProposals(context: ExecutionContext, all: readonly ActiveProposal[]): void {
-  const open = (proposal: Proposal): Proposal => ({ ...proposal, state: Proposal_State.OPEN });
-  for (const active of all) {
-    if (active.proposal.state === Proposal_State.WAITING_FOR_NODE_VOTE) {
-      const opened = { ...active, proposal: open(active.proposal), members: active.members.map(open) };
-      context.state.proposals.set(active.proposal.id, opened);
-      for (const proposal of [opened.proposal, ...opened.members]) {
-        emitProposal(context, proposal);
-      }
-    }
-  }
 }
 
 /** Starts the opening auction of a market whose proposal has passed, or rejects the market. */
@@ -393,16 +219,7 @@ function applyDecisionToMarket(context: ExecutionContext, proposal: Proposal): v
   }
 }
 
-function rejectAsset({ state, emit }: ExecutionContext, { id, terms }: Proposal): void {
-  const asset = state.assets.get(id);
-  if (terms?.change.case === "newAsset" && asset !== undefined) {
-    const value = { ...asset, status: Asset_Status.REJECTED };
-    state.assets.set(id, value);
-    emit({ case: "asset", value });
-  }
-}
-
-/** Enacts a proposal. A change without an effect on the local node counts as enacted. */
+/** Enacts a proposal. */
 function enact(context: ExecutionContext, { id, terms }: Proposal): ProposalRejection | undefined {
   const { state, emit } = context;
   const change = terms?.change;
@@ -425,22 +242,6 @@ function enact(context: ExecutionContext, { id, terms }: Proposal): ProposalReje
         updateMarket(context, market, change.value.changes);
       }
       return undefined;
-    case "updateMarketState":
-      return market && updateState(context, market, change.value.changes?.updateType);
-    case "newAsset": {
-      const asset = state.assets.get(id);
-      if (asset !== undefined) {
-        // A contract on Ethereum lists an asset. The local node has none.
-        const isBuiltin = asset.details?.source.case === "builtinAsset";
-        const value = { ...asset, status: isBuiltin ? Asset_Status.ENABLED : Asset_Status.PENDING_LISTING };
-        state.assets.set(id, value);
-        emit({ case: "asset", value });
-        for (const type of isBuiltin ? ASSET_ACCOUNTS : []) {
-          openAccount(context, networkAccount(type, id, ""));
-        }
-      }
-      return undefined;
-    }
     default:
       return undefined;
   }
@@ -452,23 +253,6 @@ function setSuccessor(context: ExecutionContext, id: string): void {
   if (parent !== undefined) {
     changeMarketFields(context, parent, { successorMarketId: id });
   }
-}
-
-/** Suspends or resumes a market (`core/execution/engine.go`, VerifyUpdateMarketState). */
-function updateState(
-  context: ExecutionContext,
-  market: MarketState,
-  type: MarketStateUpdateType | undefined,
-): ProposalRejection | undefined {
-  const isSuspended = market.market.state === Market_State.SUSPENDED_VIA_GOVERNANCE;
-  const isSuspension = type === MarketStateUpdateType.SUSPEND;
-  if (isSuspended === isSuspension) {
-    const problem = isSuspension ? "Market for suspend is already suspended" : "Market for resume is not suspended";
-    const details = `invalid state update request. ${problem}`;
-    return { reason: ProposalError.INVALID_MARKET_STATE_UPDATE, details };
-  }
-  (isSuspension ? suspendMarket : resumeMarket)(context, market);
-  return undefined;
 }
 
 /**

@@ -22,9 +22,6 @@ import {
   scatter,
 } from "./seeded-values.js";
 
-/** Identifiers of the nodes that accept delegations. */
-export const validatorIds: readonly string[] = Array.from({ length: 13 }, (_, k) => nodeId(k));
-
 /** Generates a checkpoint. */
 export function generatedCheckpoint({ height, hash }: Block): CheckpointEvent {
   return create(CheckpointEventSchema, {

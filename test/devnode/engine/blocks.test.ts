@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { IssueSignaturesSchema, UpdateMarginMode_Mode } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import {
   AuctionTrigger,
   MarketDataSchema,
@@ -11,12 +10,10 @@ import {
 } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
-  asset,
   BUY,
   bob,
   bookOf,
   cat,
-  failure,
   GTC,
   LIMIT,
   limit,
@@ -193,40 +190,6 @@ test("a batch amends an order once, and counts cancellations of stop orders by t
     ],
   });
   expect(orderOf(exchange, orderId)?.size).toBe(6n);
-});
-
-test("a batch leaves a market alone whose margin mode it could not change", () => {
-  const instrument = { product: { case: "future" as const, value: { settlementAsset: asset } } };
-  const riskModel = { case: "simpleRiskModel" as const, value: { params: { factorLong: 0.1, factorShort: 0.2 } } };
-  const market = marketOf({ linearSlippageFactor: "0.001", tradableInstrument: { instrument, riskModel } });
-  const exchange = openExchange(market);
-  const { outcome } = exchange.batch(ann, {
-    submissions: [limit(BUY, 1, 90)],
-    updateMarginMode: [{ marketId, mode: UpdateMarginMode_Mode.ISOLATED_MARGIN, marginFactor: "0.0001" }],
-  });
-  expect(outcome).toMatchObject({
-    status: "failure",
-    errors: [
-      {
-        key: "updateMarginMode",
-        error:
-          "margin factor (0.0001) must be greater than max(riskFactorLong (0.1), riskFactorShort (0.2)) + linearSlippageFactor (0.001)",
-      },
-      {
-        key: "0",
-        error: `Update margin mode transaction failed for market ${marketId}. Ignoring all transactions for the market`,
-      },
-    ],
-  });
-  expect(bookOf(exchange).buy).toEqual([]);
-});
-
-test("a command that the engine does not know fails with a word, and its party is there", () => {
-  const exchange = openExchange();
-  const { outcome, events } = exchange.send(ann, { case: "issueSignatures", value: create(IssueSignaturesSchema) });
-  expect(outcome).toEqual(failure("the local node does not execute issueSignatures commands"));
-  expect(events).toMatchObject([{ case: "party", value: { id: ann } }]);
-  expect(exchange.send(bob, { case: undefined }).outcome).toEqual(failure("the transaction has no command"));
 });
 
 test("what was kept can be restored again and again", () => {

@@ -1,22 +1,17 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
-import {
-  BatchProposalSubmissionSchema,
-  ProposalSubmissionSchema,
-  VoteSubmissionSchema,
-} from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { ProposalSubmissionSchema, VoteSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { PropertyKey_Type } from "tradewire/gen/vega/data/v1/spec_pb.js";
 import {
-  MarketStateUpdateType,
   Proposal_State,
   ProposalError,
   type ProposalTermsSchema,
   Vote_Value,
 } from "tradewire/gen/vega/governance_pb.js";
 import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
-import { AccountType, Order_Status } from "tradewire/gen/vega/vega_pb.js";
+import { Order_Status } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   asset,
@@ -36,7 +31,7 @@ import {
 } from "./exchange.js";
 import { type Event, networkParameters } from "./inside.js";
 
-const { OPEN, PASSED, DECLINED, ENACTED, REJECTED, WAITING_FOR_NODE_VOTE } = Proposal_State;
+const { OPEN, PASSED, DECLINED, ENACTED, REJECTED } = Proposal_State;
 const NOW = START / SECOND;
 const TOKENS = 10n ** 24n;
 
@@ -108,11 +103,7 @@ function propose(exchange: Exchange, change: Change, times: { close?: bigint; en
   const value = create(ProposalSubmissionSchema, {
     reference: "ref",
     rationale: { title: "t", description: "d" },
-    terms: {
-      closingTimestamp: NOW + close,
-      enactmentTimestamp: change.case === "newFreeform" ? 0n : NOW + enact,
-      change,
-    },
+    terms: { closingTimestamp: NOW + close, enactmentTimestamp: NOW + enact, change },
   });
   return exchange.send(ann, { case: "proposalSubmission", value });
 }
@@ -264,76 +255,6 @@ describe("a proposal to change a parameter", () => {
   });
 });
 
-test("a free-form proposal is enacted when it closes", () => {
-  const exchange = open();
-  const { ids } = propose(exchange, { case: "newFreeform", value: {} });
-  cast(exchange, ids[0], ann);
-  const events = at(exchange, 11n);
-  expect(kinds(events)).toEqual(["proposal", "vote", "proposal"]);
-  expect(states(events)).toEqual([PASSED, ENACTED]);
-});
-
-describe("a batch of proposals", () => {
-  const batch = (exchange: Exchange, enact = 13n) =>
-    exchange.send(ann, {
-      case: "batchProposalSubmission",
-      value: create(BatchProposalSubmissionSchema, {
-        reference: "batch",
-        rationale: { title: "t", description: "d" },
-        terms: {
-          closingTimestamp: NOW + 10n,
-          changes: [
-            {
-              enactmentTimestamp: NOW + enact,
-              change: {
-                case: "updateNetworkParameter",
-                value: { changes: { key: "transfer.fee.factor", value: "1" } },
-              },
-            },
-            { change: { case: "newFreeform", value: {} } },
-          ],
-        },
-      }),
-    });
-
-  test("is voted on together, and enacted one by one", () => {
-    const exchange = open();
-    const { outcome, events, ids } = batch(exchange);
-    expect(outcome).toEqual({ status: "success" });
-    expect(valuesOf(events, "proposal")).toMatchObject([
-      { id: ids[0], state: OPEN, batchTerms: { proposalParams: { requiredMajority: "0.66", minEnact: 0n } } },
-      { id: ids[1], batchId: ids[0], state: OPEN, requiredMajority: "0.66" },
-      { id: ids[2], batchId: ids[0], state: OPEN, requiredMajority: "0.66" },
-    ]);
-    cast(exchange, ids[0], bob);
-    expect(cast(exchange, ids[1], bob).outcome).toEqual(failure("proposal does not exist"));
-    const closed = at(exchange, 11n);
-    expect(kinds(closed)).toEqual(["proposal", "proposal", "vote", "proposal", "vote"]);
-    expect(states(closed)).toEqual([PASSED, PASSED, PASSED]);
-    expect(valuesOf(at(exchange, 12n), "proposal")).toMatchObject([{ id: ids[2], state: ENACTED }]);
-    expect(valuesOf(at(exchange, 14n), "proposal")).toMatchObject([{ id: ids[1], state: ENACTED }]);
-  });
-
-  test("is declined, or rejected, as a whole", () => {
-    const exchange = open();
-    batch(exchange);
-    const { PROPOSAL_IN_BATCH_DECLINED, PROPOSAL_IN_BATCH_REJECTED, PARTICIPATION_THRESHOLD_NOT_REACHED } =
-      ProposalError;
-    expect(valuesOf(at(exchange, 11n), "proposal").map(({ reason }) => reason)).toEqual([
-      PROPOSAL_IN_BATCH_DECLINED,
-      PARTICIPATION_THRESHOLD_NOT_REACHED,
-      PARTICIPATION_THRESHOLD_NOT_REACHED,
-    ]);
-    const { outcome, events } = batch(open(), 0n);
-    expect(outcome.status).toBe("failure");
-    expect(valuesOf(events, "proposal").map(({ state, reason }) => [state, reason])).toEqual([
-      [REJECTED, PROPOSAL_IN_BATCH_REJECTED],
-      [REJECTED, ProposalError.ENACT_TIME_TOO_SOON],
-      [REJECTED, PROPOSAL_IN_BATCH_REJECTED],
-    ]);
-  });
-});
-
 describe("a market that is proposed", () => {
   const order = (id: string | undefined, side: typeof BUY | typeof SELL, price: number) =>
     limit(side, 10, price, { marketId: id ?? "" });
@@ -405,19 +326,16 @@ describe("a market that is proposed", () => {
   });
 });
 
-test("a market is changed, suspended and let go on by proposals", () => {
+test("a market is changed by a proposal", () => {
   const exchange = open();
-  const carryOut = (change: Change, second: bigint) => {
-    const { ids } = propose(exchange, change, { close: second, enact: second + 1n });
-    cast(exchange, ids[0], bob);
-    at(exchange, second + 1n);
-    return at(exchange, second + 2n);
-  };
   const changes = {
     instrument: { code: "X", name: "Y", product: { case: "future" as const, value: future } },
     tickSize: "5",
   };
-  const changed = carryOut({ case: "updateMarket", value: { marketId, changes } }, 10n);
+  const { ids } = propose(exchange, { case: "updateMarket", value: { marketId, changes } });
+  cast(exchange, ids[0], bob);
+  at(exchange, 11n);
+  const changed = at(exchange, 16n);
   expect(kinds(changed)).toEqual(["oracleSpec", "oracleSpec", "marketData", "marketUpdated", "proposal"]);
   expect(valuesOf(changed, "marketUpdated")).toMatchObject([
     {
@@ -426,53 +344,6 @@ test("a market is changed, suspended and let go on by proposals", () => {
       tradableInstrument: { instrument: { code: "X", product: { value: { quoteName: "BTC" } } } },
     },
   ]);
-  const update = (updateType: MarketStateUpdateType): Change => ({
-    case: "updateMarketState",
-    value: { changes: { marketId, updateType } },
-  });
-  const suspended = carryOut(update(MarketStateUpdateType.SUSPEND), 20n);
-  expect(valuesOf(suspended, "marketUpdated")).toMatchObject([{ state: Market_State.SUSPENDED_VIA_GOVERNANCE }]);
-  exchange.order(ann, limit(BUY, 5, 100));
-  expect(valuesOf(exchange.order(bob, limit(SELL, 5, 100)).events, "trade")).toEqual([]);
-  const resumed = carryOut(update(MarketStateUpdateType.RESUME), 30n);
-  expect(valuesOf(resumed, "trade")).toMatchObject([{ price: "100", size: 5n }]);
-  expect(valuesOf(resumed, "marketUpdated")).toMatchObject([{ state: Market_State.ACTIVE }]);
-  expect(propose(exchange, update(MarketStateUpdateType.TERMINATE), { close: 40n, enact: 41n }).outcome).toEqual(
-    failure("the local node does not execute terminations of markets"),
-  );
-});
-
-test("an asset that is proposed waits for validators first, and for its contract in the end", () => {
-  const exchange = open();
-  const changes = { name: "X", symbol: "X", decimals: 5n, quantum: "1" };
-  const { events, ids } = propose(exchange, { case: "newAsset", value: { changes } });
-  expect(kinds(events.slice(-2))).toEqual(["asset", "proposal"]);
-  expect(states(events)).toEqual([WAITING_FOR_NODE_VOTE]);
-  cast(exchange, ids[0], bob);
-  expect(states(at(exchange, 1n))).toEqual([OPEN]);
-  at(exchange, 11n);
-  const enacted = at(exchange, 16n);
-  expect(kinds(enacted)).toEqual(["asset", "proposal"]);
-  expect(valuesOf(enacted, "asset")).toMatchObject([{ id: ids[0], status: 3 }]);
-});
-
-// `EnableAsset` of v0.78.0 (core/collateral/engine.go), in `finalizeAssetList` (core/banking/engine.go) after the asset's own event.
-test("a built-in asset gets the network's accounts when it is enabled", () => {
-  const exchange = open();
-  const source = { case: "builtinAsset" as const, value: { maxFaucetAmountMint: "1" } };
-  const changes = { name: "X", symbol: "X", decimals: 5n, quantum: "1", source };
-  const { ids } = propose(exchange, { case: "newAsset", value: { changes } });
-  cast(exchange, ids[0], bob);
-  at(exchange, 1n);
-  at(exchange, 11n);
-  const enacted = at(exchange, 16n);
-  const { FEES_INFRASTRUCTURE, EXTERNAL, GLOBAL_REWARD, NETWORK_TREASURY, GLOBAL_INSURANCE } = AccountType;
-  const types = [FEES_INFRASTRUCTURE, EXTERNAL, GLOBAL_REWARD, NETWORK_TREASURY, GLOBAL_INSURANCE];
-  types.push(AccountType.PENDING_TRANSFERS, AccountType.PENDING_FEE_REFERRAL_REWARD);
-  expect(kinds(enacted)).toEqual(["asset", ...types.map(() => "account"), "proposal"]);
-  expect(valuesOf(enacted, "account")).toMatchObject(
-    types.map((type) => ({ owner: "network", asset: ids[0], marketId: "", balance: "0", type })),
-  );
 });
 
 test("a saved engine decides and enacts alike", () => {
