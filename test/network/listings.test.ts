@@ -8,7 +8,7 @@ import {
   type Message,
   toJson,
 } from "@bufbuild/protobuf";
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type CommandInit, createClient, signerFromMnemonic } from "tradewire";
@@ -126,12 +126,16 @@ describe("the local node answers as the network did", () => {
     const ofMethod = cases.filter((each) => each.method.endsWith(`/${method}`));
     const base = ofMethod.find(({ name }) => name.endsWith(", base"))?.request ?? {};
     const different: string[] = [];
+    const unimplemented: string[] = [];
     for (const recorded of ofMethod) {
       const answer = await answerTo(method, await filled(method, recorded.request, base));
-      if (!isEqual(recorded, answer)) {
+      if (answer.error?.code === Code.Unimplemented) {
+        unimplemented.push(recorded.name); // docs/devnode.md lists these methods.
+      } else if (!isEqual(recorded, answer)) {
         different.push(recorded.name);
       }
     }
+    expect([0, ofMethod.length]).toContain(unimplemented.length);
     const expected = differences.filter((each) => each.method === method).flatMap((each) => each.cases);
     expect(different.toSorted()).toEqual(
       (expected.includes("all") ? ofMethod.map(({ name }) => name) : expected).toSorted(),

@@ -18,7 +18,6 @@ type StateMethods = Pick<
   | "listParties"
   | "listProposals"
   | "listVotes"
-  | "listDelegations"
   | "listPartiesStake"
   | "listValidators"
 >;
@@ -116,16 +115,6 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
       const isOfParty = oneOf(chosen(party));
       const all = [...world.records.vote.latest.values()].map(({ value }) => value);
       return { votes: all.filter(({ proposalId, partyId }) => isChosen(proposalId) && isOfParty(partyId)) };
-    },
-
-    async listDelegations({ party, node, epochSeq }) {
-      const [isOfParty, isOfNode, isOfEpoch] = [party, node, epochSeq].map((text) => oneOf(chosen(text)));
-      const all = [...world.records.delegationBalance.latest.values()].map(({ value }) => value);
-      return {
-        delegations: all
-          .filter((each) => isOfParty?.(each.party) && isOfNode?.(each.nodeId) && isOfEpoch?.(each.epochSeq))
-          .map(({ $typeName: _, ...delegation }) => delegation),
-      };
     },
   };
 }

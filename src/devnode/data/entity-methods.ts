@@ -10,7 +10,6 @@ import {
   type Account,
   type AccountDetails,
   AccountDetailsSchema,
-  DelegationSchema,
   type LedgerEntry,
 } from "../../../gen/vega/vega_pb.js";
 import { invalidArgument } from "../api-error.js";
@@ -79,9 +78,6 @@ function addEntity(found: ListEntitiesResponse, event: Event): void {
     case "oracleSpec":
       found.oracleSpecs.push(event.value);
       break;
-    case "oracleData":
-      found.oracleData.push(event.value);
-      break;
     default:
       addOther(found, event);
   }
@@ -108,17 +104,9 @@ function addOther(found: ListEntitiesResponse, event: Event): void {
     case "asset":
       found.assets.push(event.value);
       break;
-    case "liquidityProvision":
-      found.liquidityProvisions.push(event.value);
-      break;
     case "proposal":
       found.proposals.push(event.value);
       break;
-    case "delegationBalance": {
-      const { party, nodeId, amount, epochSeq } = event.value;
-      found.delegations.push(create(DelegationSchema, { party, nodeId, amount, epochSeq }));
-      break;
-    }
     case "networkParameter":
       found.networkParameters.push(event.value);
       break;

@@ -97,41 +97,32 @@ export function governanceMethods(world: World, streams: OpenStreams): DataMetho
   };
 }
 
-/** Returns a proposal with its votes, and a batch proposal with its members. */
+/** Returns a proposal with its votes. */
 function governanceData({ records }: World, proposal: Proposal): MessageInitShape<typeof GovernanceDataSchema> {
   const votes = [...records.vote.latest.values()]
     .map(({ value }) => value)
     .filter(({ proposalId }) => proposalId === proposal.id);
-  const isBatch = proposal.batchTerms !== undefined;
-  const members = isBatch ? [...records.proposal.latest.values()].map(({ value }) => value) : [];
   return {
     proposal,
     yes: votes.filter(({ value }) => value === Vote_Value.YES),
     no: votes.filter(({ value }) => value === Vote_Value.NO),
-    proposalType: isBatch ? GovernanceData_Type.BATCH : GovernanceData_Type.SINGLE_OR_UNSPECIFIED,
-    proposals: members.filter(({ batchId }) => batchId === proposal.id),
+    proposalType: GovernanceData_Type.SINGLE_OR_UNSPECIFIED,
   };
 }
 
+/** The kinds of proposals that the local node decides on. */
 const CHANGES = new Map<ListGovernanceDataRequest_Type, string>([
   [ListGovernanceDataRequest_Type.NEW_MARKET, "newMarket"],
   [ListGovernanceDataRequest_Type.UPDATE_MARKET, "updateMarket"],
   [ListGovernanceDataRequest_Type.NETWORK_PARAMETERS, "updateNetworkParameter"],
-  [ListGovernanceDataRequest_Type.NEW_ASSET, "newAsset"],
-  [ListGovernanceDataRequest_Type.NEW_FREE_FORM, "newFreeform"],
-  [ListGovernanceDataRequest_Type.UPDATE_ASSET, "updateAsset"],
-  [ListGovernanceDataRequest_Type.UPDATE_MARKET_STATE, "updateMarketState"],
-  [ListGovernanceDataRequest_Type.UPDATE_REFERRAL_PROGRAM, "updateReferralProgram"],
-  [ListGovernanceDataRequest_Type.UPDATE_VOLUME_DISCOUNT_PROGRAM, "updateVolumeDiscountProgram"],
 ]);
 
-/** Returns the predicate of a request. The members of a batch are listed only as part of the batch. */
+/** Returns the predicate of a request. */
 function proposalFilter(request: ListGovernanceDataRequest): (proposal: Proposal) => boolean {
   const { proposalState, proposalType = ListGovernanceDataRequest_Type.UNSPECIFIED } = request;
   const proposer = askedIdentifier(request.proposerPartyId, PROPOSALS);
   const isAll = proposalType <= ListGovernanceDataRequest_Type.ALL;
-  return ({ batchId, state, partyId, reference, terms }) =>
-    batchId === undefined &&
+  return ({ state, partyId, reference, terms }) =>
     isWanted(proposalState, state) &&
     isWanted(proposer, partyId) &&
     isWanted(request.proposalReference, reference) &&

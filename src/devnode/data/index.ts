@@ -5,15 +5,12 @@ import { type Books, depthMethods } from "./depth-methods.js";
 import { entityMethods } from "./entity-methods.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { governanceMethods } from "./governance-methods.js";
-import { liquidityMethods } from "./liquidity-methods.js";
 import { marketDataMethods, marketMethods, oracleMethods } from "./market-methods.js";
 import type { DataMethods } from "./method.js";
-import { programMethods, rewardMethods, signatureMethods, statisticsMethods } from "./methods-without-records.js";
 import { assetMethods, type NetworkStates, networkMethods, nodeMethods } from "./network-methods.js";
 import { orderMethods, stopOrderMethods, tradeMethods } from "./order-methods.js";
 import { partyChoiceMethods, partyMethods } from "./party-methods.js";
 import { positionMethods } from "./position-methods.js";
-import { referralMethods } from "./referral-methods.js";
 import { riskMethods } from "./risk-methods.js";
 import { transferMethods } from "./transfer-methods.js";
 
@@ -46,15 +43,9 @@ export function dataMethods(options: DataOptions): DataMethods {
     ...tradeMethods(world, streams),
     ...candleMethods(world, streams),
     ...nodeMethods(world),
-    ...rewardMethods(),
-    ...programMethods(world),
-    ...signatureMethods(world),
-    ...statisticsMethods(),
     ...transferMethods(world),
     ...governanceMethods(world, streams),
     ...partyChoiceMethods(world),
-    ...referralMethods(world),
-    ...liquidityMethods(world, streams),
     ...oracleMethods(world),
     ...entityMethods(world),
     ...riskMethods(world),

@@ -3,7 +3,7 @@ import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
 import type { MarketData } from "../../../gen/vega/vega_pb.js";
 import { apiError, requireFound } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { askedIdentifier, identifier, oneOf, type Query, queryError, queryIdentifier } from "./filters.js";
+import { identifier, oneOf, type Query, queryError, queryIdentifier } from "./filters.js";
 import { type DataMethods, listing, stream } from "./method.js";
 import {
   byBlock,
@@ -27,10 +27,6 @@ const HISTORY_OF: Query = {
   inner: (cause) => `could not retrieve historic market data: scany: query multiple result rows: ${cause}`,
 };
 const ORACLE_SPECS: Query = { message: "failed retrieve data for oracle specs" };
-const ORACLE_DATA: Query = {
-  message: "failed retrieve data for oracle data",
-  inner: (cause) => `scany: query multiple result rows: ${cause}`,
-};
 
 /**
  * Implements the methods for markets.
@@ -127,7 +123,7 @@ export function marketDataMethods(
 }
 
 /**
- * Implements the methods for the data sources of markets that governance opened, and for their data.
+ * Implements the methods for the data sources of markets that governance opened.
  *
  * @param world the network's current state
  * @returns the methods of the data service that list them and get one
@@ -149,16 +145,6 @@ export function oracleMethods({ records }: World): DataMethods {
       query: ORACLE_SPECS,
       from: () => byBlock(records.oracleSpec),
       answer: (oracleSpecs) => ({ oracleSpecs }),
-    }),
-
-    listOracleData: listing({
-      query: ORACLE_DATA,
-      from: () => byBlock(records.oracleData),
-      where({ oracleSpecId }) {
-        const id = askedIdentifier(oracleSpecId, ORACLE_DATA) ?? "";
-        return ({ externalData }) => id === "" || (externalData?.data?.matchedSpecIds ?? []).includes(id);
-      },
-      answer: (oracleData) => ({ oracleData }),
     }),
   };
 }

@@ -81,12 +81,7 @@ export function networkMethods(
         [id ?? ofBlock].find((seq) => seq <= current),
         "failed to get epoch",
       );
-      const delegations = [...world.records.delegationBalance.latest.values()]
-        .map(({ value }) => value)
-        .filter(({ epochSeq }) => epochSeq === String(epoch))
-        .map(({ party, nodeId, amount, epochSeq }) => ({ ...{ party, nodeId, amount, epochSeq } }));
-      const timestamps = epochTimestamps(world, epoch);
-      return { epoch: { seq: epoch, timestamps, validators: validators(), delegations } };
+      return { epoch: { seq: epoch, timestamps: epochTimestamps(world, epoch), validators: validators() } };
     },
 
     listNetworkParameters: listing({

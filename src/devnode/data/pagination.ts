@@ -106,9 +106,6 @@ export function timelineListing<T>(timeline: Timeline<T>, matches: (record: T) =
 /** Returns the listing of those records that match a filter. */
 export type RecordSource<T> = (matches: (record: T) => boolean) => Listing<T>;
 
-/** The source of a listing that is always empty. */
-export const EMPTY_SOURCE: RecordSource<never> = () => ({ keyParts: [], read: () => [] });
-
 /** Returns a source of records in memory, in the order of {@link sortedListing}. */
 export function sorted<T>(
   records: Iterable<T>,

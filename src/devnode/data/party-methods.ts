@@ -13,7 +13,6 @@ import {
   askedIdentifier,
   canBeIdentifier,
   identifier,
-  isWanted,
   NETWORK_PARTY,
   NO_IDENTIFIER,
   type Query,
@@ -41,14 +40,6 @@ const MODES: Query = {
 };
 const PROFILES: Query = { message: "failed to get parties' profiles" };
 const PROFILES_OF: Query = { ...PROFILES, inner: (cause) => `invalid party ID found: ${cause}` };
-const DELEGATIONS: Query = { message: "failed to get delegation" };
-
-/** The error of a query for delegations: its text names the party and the node, and epoch 0. */
-const delegationsOf = (partyId = "", nodeId = ""): Query => ({
-  ...DELEGATIONS,
-  inner: (cause) =>
-    `partyID: ${partyId}, nodeID: ${nodeId}, epochID: 0: querying delegations: scany: query multiple result rows: ${cause}`,
-});
 
 /** The latest time that a key of a listing can hold, in Unix nanoseconds. */
 const LATEST = 8_999_999_999_999_999_999n;
@@ -105,7 +96,7 @@ function partyOf({ id }: PartyRecord): { id: string } {
 }
 
 /**
- * Implements the methods for the settings of parties: profiles, margin modes and delegations.
+ * Implements the methods for the settings of parties: profiles and margin modes.
  *
  * @param world the network's current state
  * @returns the methods of the data service that list them
@@ -132,18 +123,6 @@ export function partyChoiceMethods({ records }: World): DataMethods {
       where: ({ marketId, partyId }) =>
         withFields({ marketId: askedIdentifier(marketId, MODES), partyId: askedIdentifier(partyId, MODES) }),
       answer: (page) => ({ partyMarginModes: withNodes(page, ({ $typeName: _, ...mode }) => mode) }),
-    }),
-
-    listDelegations: listing({
-      query: DELEGATIONS,
-      from: () => byBlock(records.delegationBalance),
-      where({ partyId, nodeId, epochId }) {
-        const query = delegationsOf(partyId, nodeId);
-        const isOfParty = queryIdentifiers(partyId === undefined ? [] : [partyId], query);
-        const isToNode = queryIdentifiers(nodeId === undefined ? [] : [nodeId], query);
-        return ({ party, nodeId: node, epochSeq }) => isOfParty(party) && isToNode(node) && isWanted(epochId, epochSeq);
-      },
-      answer: (page) => ({ delegations: withNodes(page, ({ $typeName: _, ...balance }) => balance) }),
     }),
   };
 }

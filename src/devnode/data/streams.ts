@@ -9,7 +9,6 @@ export type Subject =
   | "trade"
   | "marginLevels"
   | "ledgerMovements"
-  | "liquidityProvision"
   | "governance"
   | "vote"
   | "marketData"

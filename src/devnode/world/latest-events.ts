@@ -38,28 +38,6 @@ export interface Records {
   readonly partyProfileUpdated: LatestEvents<"partyProfileUpdated">;
   /** By `PARTY MARKET`. */
   readonly partyMarginModeUpdated: LatestEvents<"partyMarginModeUpdated">;
-  /** By `PARTY NODE EPOCH`. */
-  readonly delegationBalance: LatestEvents<"delegationBalance">;
-  /** By identifier of the set. */
-  readonly referralSetCreated: LatestEvents<"referralSetCreated">;
-  /** By referee. */
-  readonly refereeJoinedReferralSet: LatestEvents<"refereeJoinedReferralSet">;
-  /** By identifier of the team. */
-  readonly teamCreated: LatestEvents<"teamCreated">;
-  /** By identifier of the team. */
-  readonly teamUpdated: LatestEvents<"teamUpdated">;
-  /** By referee. */
-  readonly refereeJoinedTeam: LatestEvents<"refereeJoinedTeam">;
-  /** By `REFEREE EPOCH`. */
-  readonly refereeSwitchedTeam: LatestEvents<"refereeSwitchedTeam">;
-  /** By `PROVISION VERSION`. */
-  readonly liquidityProvision: LatestEvents<"liquidityProvision">;
-  /** By identifier. */
-  readonly amm: LatestEvents<"amm">;
-  /** By block time and matching data sources. */
-  readonly oracleData: LatestEvents<"oracleData">;
-  /** By `PARTY ASSET`. */
-  readonly transferFeesDiscount: LatestEvents<"transferFeesDiscount">;
 }
 
 /** Records that events update. */
@@ -83,26 +61,12 @@ export function createRecordStore(): RecordStore {
   const records = {
     transfer: latestOf("transfer", ({ id }) => id),
     transferFees: latestOf("transferFees", ({ transferId, epoch }) => `${transferId} ${epoch}`),
-    transferFeesDiscount: latestOf("transferFeesDiscount", ({ party, asset }) => `${party} ${asset}`),
     proposal: latestOf("proposal", ({ id }) => id),
     vote: latestOf("vote", ({ proposalId, partyId }) => `${proposalId} ${partyId}`),
     oracleSpec: latestOf("oracleSpec", ({ externalDataSourceSpec }) => externalDataSourceSpec?.spec?.id ?? ""),
     withdrawal: latestOf("withdrawal", ({ id }) => id),
     partyProfileUpdated: latestOf("partyProfileUpdated", ({ updatedProfile }) => updatedProfile?.partyId ?? ""),
     partyMarginModeUpdated: latestOf("partyMarginModeUpdated", ({ partyId, marketId }) => `${partyId} ${marketId}`),
-    delegationBalance: latestOf("delegationBalance", ({ party, nodeId, epochSeq }) => `${party} ${nodeId} ${epochSeq}`),
-    referralSetCreated: latestOf("referralSetCreated", ({ setId }) => setId),
-    refereeJoinedReferralSet: latestOf("refereeJoinedReferralSet", ({ referee }) => referee),
-    teamCreated: latestOf("teamCreated", ({ teamId }) => teamId),
-    teamUpdated: latestOf("teamUpdated", ({ teamId }) => teamId),
-    refereeJoinedTeam: latestOf("refereeJoinedTeam", ({ referee }) => referee),
-    refereeSwitchedTeam: latestOf("refereeSwitchedTeam", ({ referee, atEpoch }) => `${referee} ${atEpoch}`),
-    liquidityProvision: latestOf("liquidityProvision", ({ id, version }) => `${id} ${version}`),
-    amm: latestOf("amm", ({ id }) => id),
-    oracleData: latestOf(
-      "oracleData",
-      ({ externalData }) => `${externalData?.data?.broadcastAt} ${externalData?.data?.matchedSpecIds.join(" ")}`,
-    ),
   } satisfies Records;
   return {
     records,

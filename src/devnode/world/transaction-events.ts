@@ -135,7 +135,6 @@ function recordKey(event: Event, sequence: number): string | undefined {
       return `order ${event.value.id} ${event.value.version}`;
     case "trade":
     case "ledgerMovements":
-    case "oracleData":
       return `${event.case} ${sequence}`; // Each of these is a record of its own.
     case "account":
     case "transfer":
@@ -143,7 +142,6 @@ function recordKey(event: Event, sequence: number): string | undefined {
     case "proposal":
     case "deposit":
     case "withdrawal":
-    case "liquidityProvision":
     case "party":
       return `${event.case} ${event.value.id}`;
     case "marketCreated":
@@ -156,8 +154,6 @@ function recordKey(event: Event, sequence: number): string | undefined {
       return `${event.case} ${event.value.proposalId} ${event.value.partyId}`;
     case "oracleSpec":
       return `${event.case} ${event.value.externalDataSourceSpec?.spec?.id}`;
-    case "delegationBalance":
-      return `${event.case} ${event.value.party} ${event.value.nodeId} ${event.value.epochSeq}`;
     case "networkParameter":
       return `${event.case} ${event.value.key}`;
     default:

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { LedgerMovementsSchema, TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
-import { LiquidityProvisionSchema, MarginLevelsSchema } from "tradewire/gen/vega/vega_pb.js";
+import { MarginLevelsSchema } from "tradewire/gen/vega/vega_pb.js";
 import { eventually } from "../../support/eventually.js";
 import { failureOf } from "../../support/failure-of.js";
 import { account, historyOf, id, market, marketData, order, position, trade } from "../living-world.js";
@@ -135,21 +135,6 @@ describe("streams tell what happens", () => {
     expect(amounts.map((message) => message?.ledgerMovement?.entries[0]?.amount)).toEqual(["10", "11", "12"]);
     margins.end();
     movements.end();
-  });
-
-  test("commitments of liquidity on a market", async () => {
-    const { data, happen, streams } = serveData(historyOf());
-    const answers = reader((options) => data.observeLiquidityProvisions({ marketId: id(1) }, options));
-    const first = answers.next();
-    await eventually(() => streams.open("liquidityProvision") === 1);
-    const provision = (number: number, marketId: string): Event => ({
-      case: "liquidityProvision",
-      value: create(LiquidityProvisionSchema, { id: id(number), marketId, partyId: id(2) }),
-    });
-    happen(provision(1, id(9)));
-    happen(provision(2, id(1)), provision(3, id(1)));
-    expect((await first)?.liquidityProvisions.map((each) => each.id)).toEqual([id(2), id(3)]);
-    answers.end();
   });
 
   test("an empty snapshot is one page", async () => {
