@@ -16,6 +16,7 @@ import {
 } from "../../transaction/signature.js";
 import { commandName, isValidatorCommand, unsupportedProblem } from "./command-names.js";
 import { type EligibilityOptions, eligibilityProblem } from "./eligibility.js";
+import { proposalProblems } from "./proposal-form.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./recent-blocks.js";
 import type { SpamPolicies } from "./spam-policies.js";
 
@@ -280,6 +281,9 @@ function readInputData(
 function problemsOf(command: InputData["command"]): readonly (Problem | NetworkProblem)[] {
   if (command.case === undefined) {
     return [{ path: "tx.inputData.command", message: "is required" }];
+  }
+  if (command.case === "proposalSubmission") {
+    return proposalProblems(command.value);
   }
   const problems = networkProblems(command);
   return problems.length > 0 ? problems : commandProblems(command);

@@ -340,6 +340,9 @@ export function formatDuration(nanoseconds: bigint): string {
   return `${sign}${head}${rest}s`;
 }
 
+/** The last time that a `Date` can have, in Unix milliseconds. */
+const LAST_DATE_MS = 8.64e15;
+
 /**
  * Formats a time in Go's format.
  *
@@ -347,7 +350,7 @@ export function formatDuration(nanoseconds: bigint): string {
  * @returns a text such as `2026-11-23 03:31:42.968354099 +0000 UTC`, without trailing zeros
  */
 export function formatTime(nanoseconds: bigint): string {
-  const date = new Date(Number(nanoseconds / 1_000_000n));
+  const date = new Date(Math.min(Number(nanoseconds / 1_000_000n), LAST_DATE_MS));
   const fraction = String(nanoseconds % SECOND)
     .padStart(9, "0")
     .replace(/0+$/, "");
