@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { fromBinary } from "@bufbuild/protobuf";
+import { fromBinary, fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
@@ -38,4 +38,35 @@ test("under the profile deployed, each kind of command is refused in the network
   }
   const kinds = [...counts].filter(([, count]) => count > 0).map(([kind]) => kind);
   expect(kinds).toHaveLength(22);
+});
+
+test("a proposal is refused whose form the node cannot use", async () => {
+  await using node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0, profile: "deployed" });
+  await using client = createClient({ profile: "deployed", transport: "grpc", grpc: { url: node.grpcUrl } });
+  const block = { ...(await lastBlock(client)), difficulty: 1 };
+  const times = { closingTimestamp: "2000000000", enactmentTimestamp: "2000000001" };
+  const terms = "proposal_submission.terms";
+  const positions = (positionDecimalPlaces: number) => ({ newMarket: { changes: { positionDecimalPlaces } } });
+  for (const [submission, data] of [
+    [{}, `${terms} (is required)`],
+    [{ terms: times }, `${terms}.change (is required)`],
+    [{ terms: { ...times, newMarket: {} } }, `${terms}.change.new_market.changes (is required)`],
+    [{ terms: { ...times, updateMarket: {} } }, `${terms}.change.update_market.changes (is required)`],
+    [
+      { terms: { updateNetworkParameter: { changes: {} } } },
+      `${terms}.closing_timestamp (must be positive), ${terms}.enactment_timestamp (must be positive)`,
+    ],
+    [
+      { terms: { ...times, enactmentTimestamp: "1", updateNetworkParameter: { changes: {} } } },
+      `${terms}.closing_timestamp (cannot be after enactment time)`,
+    ],
+    [
+      { terms: { ...times, ...positions(-7) } },
+      `${terms}.change.new_market.changes.position_decimal_places (must be between -7 and 7)`,
+    ],
+  ] satisfies readonly (readonly [JsonObject, string])[]) {
+    const { command } = fromJson(InputDataSchema, { proposalSubmission: submission });
+    const tx = await craft({ block, inputData: { command }, submittedPrefix: new Uint8Array() });
+    expect(await client.checkTransaction(tx)).toMatchObject({ success: false, code: 60, data });
+  }
 });

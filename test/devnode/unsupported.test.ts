@@ -1,5 +1,13 @@
 import { readFileSync } from "node:fs";
-import { create, type DescMessage, type DescMethod, fromBinary, fromJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  fromJson,
+} from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -98,17 +106,28 @@ test.each(services.map((service) => [service.name, service] as const))(
   },
 );
 
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+function isStreaming(method: DescMethod): method is DescMethodStreaming {
+  return method.methodKind !== "unary";
+}
+
 /** Returns the code of a call with an empty request; `undefined` for an answer, and for a stream that stays open. */
 async function codeOf(method: DescMethod): Promise<Code | undefined> {
   const abort = new AbortController();
   const request = create(method.input);
   async function call(): Promise<undefined> {
-    if (method.methodKind === "unary") {
+    if (isUnary(method)) {
       await transport.unary(method, abort.signal, undefined, undefined, request);
       return;
     }
     async function* requests() {
       yield request;
+    }
+    if (!isStreaming(method)) {
+      throw new Error(`${method.name} is neither unary nor streaming`);
     }
     const { message } = await transport.stream(method, abort.signal, undefined, undefined, requests());
     for await (const _ of message) {
@@ -118,7 +137,7 @@ async function codeOf(method: DescMethod): Promise<Code | undefined> {
   const code = call().catch((reason: unknown) => ConnectError.from(reason).code);
   // The connection carries the answers in order: a stream that has failed says so before the second answer.
   const answered = () => transport.unary(CoreService.method.lastBlockHeight, undefined, undefined, undefined, {});
-  const open = method.methodKind === "unary" ? code : answered().then(answered);
+  const open = isUnary(method) ? code : answered().then(answered);
   const first = await Promise.race([code, open.then(() => undefined)]);
   abort.abort();
   return first;

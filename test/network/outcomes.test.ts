@@ -41,12 +41,15 @@ async function startRecordedNode() {
   const height = () => lastBlockAnswer.height + BigInt(blocks.length);
   const { service } = streamingService(async function* ({ signal }) {
     yield [eventOf(`${height()}-9`, { event: { case: "endBlock", value: {} } })];
+    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
     for (let index = blocks.length; !signal.aborted; index += 1) {
       while (blocks[index] === undefined && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          made = resolve;
-          signal.addEventListener("abort", () => resolve(), { once: true });
-        });
+        await Promise.race([
+          aborted,
+          new Promise<void>((resolve) => {
+            made = resolve;
+          }),
+        ]);
       }
       yield blocks[index] ?? [];
     }

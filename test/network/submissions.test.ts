@@ -42,8 +42,8 @@ describe("the local node answers as the real node did", () => {
     const difference = differences[name];
     const played = await play(each);
     const [kind] = Object.keys(each.transaction?.command ?? {});
-    if (Object(played.answer).code === UNSUPPORTED) {
-      const data = `the local node does not execute ${kind}`;
+    if ("answer" in played && Object(played.answer).code === UNSUPPORTED) {
+      const data = expect.stringMatching(`^the local node does not execute ${kind}(\\..*)?$`);
       expect(played).toEqual({ answer: { ...Object(answer), success: false, code: UNSUPPORTED, data } });
       return;
     }
