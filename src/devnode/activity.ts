@@ -18,10 +18,6 @@ const MAX_SIZE = 20;
 /**
  * Generates the commands with which simulated parties trade in a block. They depend on the height and on the network's
  * state, so they are the same on every start.
- *
- * @param world the network's current state
- * @param trades the number of trades
- * @returns the commands: for each trade, a resting order and an order that matches it
  */
 export function* activityCommands(world: World, trades: number): Generator<AppliedCommand, void> {
   const markets = [...world.markets.values()].filter(isTrading);

@@ -44,10 +44,6 @@ const commands: Readonly<Record<string, Command>> = {
  *
  * A request must declare its body as JSON, and name this node in its `Host` header. A web page can send neither without a
  * preflight request, and the node allows no origin below this path. A page that uses DNS rebinding sends its own host name.
- *
- * @param gateway handles all other requests
- * @param options the controls, and a function that reports whether a `Host` header names this node
- * @returns a request listener for Node's HTTP server
  */
 export function withAdmin(gateway: RequestListener, { controls, isOwnHost }: AdminOptions): RequestListener {
   return (request, response) => {

@@ -107,24 +107,13 @@ export const NO_RESOURCE = "no resource corresponding to this id";
 /**
  * Creates an error as the data node's API does: the message names only the code, and a `vega.ErrorDetail` holds the
  * reason (`apiError` in datanode/api/errors.go).
- *
- * @param code the gRPC code
- * @param message the text of the detail, which determines its number
- * @param inner the cause, in the network's words
- * @returns the error, with one detail
  */
 export function apiError(code: Code, message: string, inner = ""): ConnectError {
   const value = create(ErrorDetailSchema, { code: NUMBERS[message] ?? NOT_MAPPED, message, inner });
   return new ConnectError(`${Code[code]} error`, code, undefined, [{ desc: ErrorDetailSchema, value }]);
 }
 
-/**
- * Creates the error of an invalid request.
- *
- * @param message the text of the detail, such as `invalid market ID`
- * @param inner the cause, in the network's words
- * @returns an error with the code `InvalidArgument`
- */
+/** Creates the error of an invalid request. */
 export function invalidArgument(message: string, inner?: string): ConnectError {
   return apiError(Code.InvalidArgument, message, inner);
 }
@@ -132,10 +121,6 @@ export function invalidArgument(message: string, inner?: string): ConnectError {
 /**
  * Returns a record, or throws the network's error if it does not exist.
  *
- * @param value the record, or `undefined`
- * @param message the text of the detail, such as `failed to get market for ID`
- * @param inner the cause, in the network's words
- * @returns the record
  * @throws ConnectError with `NotFound` if the record is `undefined`
  */
 export function requireFound<T>(value: T | undefined, message: string, inner = NO_RESOURCE): T {

@@ -18,9 +18,6 @@ export interface Checkpoints {
   /**
    * Records that a block was executed and stored. Writes a checkpoint if the blocks since the last one took long
    * enough.
-   *
-   * @param milliseconds how long the block took
-   * @param save returns the state of the network
    */
   blockAdded(milliseconds: number, save: () => NetworkState): void;
   /** Writes a checkpoint when the node closes, if there was a block since the last one. */
@@ -55,16 +52,7 @@ interface Unsaved {
   readonly ms: number;
 }
 
-/**
- * Opens the checkpoints in a journal's folder.
- *
- * @param folder the folder's path
- * @param settings the inputs of the network's state apart from its blocks: checkpoints with other settings are ignored
- * @param journal the blocks
- * @param limits the maximum execution time of the blocks that a restart replays, in milliseconds; and the minimum execution
- *   time of the blocks between two checkpoints, as a multiple of the time to write one
- * @returns the checkpoints
- */
+/** Opens the checkpoints in a journal's folder. */
 export function openCheckpoints(
   folder: string,
   settings: unknown,

@@ -65,15 +65,7 @@ type BlockStatus = { readonly kind: "ready" } | { readonly kind: "failed"; reado
 
 const READY: BlockStatus = { kind: "ready" };
 
-/**
- * Creates the controls of a local node. If the node has a storage, its network is restored from it first.
- *
- * @param network the network
- * @param failures makes calls fail
- * @param storage stores the blocks; without it, they are only in memory
- * @param isClosed reports whether the node was closed
- * @returns the controls
- */
+/** Creates the controls of a local node. If the node has a storage, its network is restored from it first. */
 export function createControls(
   network: LocalNetwork,
   { failNext }: FailureInjector,

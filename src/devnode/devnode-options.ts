@@ -179,8 +179,6 @@ const schema = optionsSchema(
 /**
  * Validates the options of a local node, and fills in defaults.
  *
- * @param input the options
- * @returns the options, and `settings`: the values that the stored blocks of a folder depend on
  * @throws {@link RequestError} if an option is invalid or does not exist
  */
 export function parseDevnodeOptions(input: DevnodeOptions) {

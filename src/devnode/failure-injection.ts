@@ -44,12 +44,7 @@ interface ResponseControl {
  */
 const currentResponse = new AsyncLocalStorage<ResponseControl>();
 
-/**
- * Creates an injector of failures, to simulate failures of networks and nodes.
- *
- * @param services the services whose methods can be made to fail
- * @returns the injector, for the gRPC server and the gateway
- */
+/** Creates an injector of failures, to simulate failures of networks and nodes. */
 export function createFailureInjector(services: readonly DescService[]): FailureInjector {
   const planned: { readonly failure: PlannedFailure; remaining: number }[] = [];
 
@@ -225,12 +220,12 @@ export interface Failure {
 }
 
 /** How a planned failure affects a call. */
-export type FailureEffect =
+type FailureEffect =
   | { readonly kind: "code"; readonly code: Code; readonly afterBytes: number }
   | { readonly kind: "cut" | "stall"; readonly afterBytes: number };
 
 /** A validated failure. */
-export interface PlannedFailure {
+interface PlannedFailure {
   /** The full names of the methods that fail. */
   readonly methods: readonly string[];
   readonly times: number;
@@ -255,12 +250,9 @@ export const failureSchema = optionsSchema(
 /**
  * Validates a failure, and resolves its methods.
  *
- * @param services the services whose methods can be made to fail
- * @param input the failure
- * @returns the validated failure
  * @throws {@link RequestError} if the failure is invalid, its method does not exist, or it could have no effect
  */
-export function planFailure(services: readonly DescService[], input: Failure): PlannedFailure {
+function planFailure(services: readonly DescService[], input: Failure): PlannedFailure {
   const { method: name, times = 1, with: effectName, afterBytes } = parseInput(failureSchema, input, "failure");
   const all = services.flatMap(({ methods }) => methods);
   const methods = all.filter((method) => method.name === name || methodName(method) === name);
@@ -283,13 +275,8 @@ export function planFailure(services: readonly DescService[], input: Failure): P
   return { methods: methods.map(methodName), times, effect };
 }
 
-/**
- * Returns the full name of a method.
- *
- * @param method the method
- * @returns the name, such as `datanode.api.v2.TradingDataService/Info`
- */
-export function methodName({ parent, name }: DescMethod): string {
+/** Returns the full name of a method. */
+function methodName({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`;
 }
 

@@ -38,10 +38,6 @@ export type UpgradeListener = (request: IncomingMessage, connection: Duplex, hea
  * and each frame of the gateway is one `{"result": ...}` or `{"error": ...}`. The upgrade always succeeds. The end of a stream,
  * or a line of more than 64 KiB, closes the socket without a close frame. If a method streams only its responses, its request
  * is in the query.
- *
- * @param transport handles the calls
- * @param services the services whose methods the gateway offers
- * @returns a listener that turns connections into WebSockets
  */
 export function createGatewaySockets(transport: Transport, services: readonly DescService[]): UpgradeListener {
   const server = new WebSocketServer({
@@ -163,13 +159,7 @@ export interface UpgradeOptions {
   readonly failures: Pick<FailureInjector, "wrapListener" | "wrapSocket">;
 }
 
-/**
- * Handles the upgrade requests of an HTTP server.
- *
- * @param server the server
- * @param options the functions that create WebSockets, handle other requests, limit the rate of requests and inject failures
- * @returns a function that closes all upgraded connections, which the server no longer tracks
- */
+/** Handles the upgrade requests of an HTTP server. */
 export function handleUpgrades(server: Server, { upgrade, fallback, limited, failures }: UpgradeOptions): () => void {
   const connections = new Set<Socket>();
   /** The response to the last request on each connection that has sent one. */

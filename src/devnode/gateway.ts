@@ -42,12 +42,6 @@ export const TERSE_PATH = "/api/v2/stream/";
  * method returns or streams one, the response is the body itself. Other streaming methods, and all requests that accept
  * `application/x-ndjson`, get one JSON envelope per line. An error after the first byte is appended as a JSON object,
  * because the status has already been sent.
- *
- * @param transport handles the calls
- * @param services the services whose methods the gateway offers
- * @param profile with `deployed`, the response to an export is the archive regardless of the `accept` header, and errors of
- *   unary calls have two content types
- * @returns a request listener for Node's HTTP server
  */
 export function createGateway(
   transport: Transport,
@@ -217,12 +211,7 @@ async function sendError(
   await send(request, response, httpStatusFromCode(error.code), new Headers(), type, [text]);
 }
 
-/**
- * Converts an error to the JSON of the gateway.
- *
- * @param reason the thrown value
- * @returns the code, the message and the details
- */
+/** Converts an error to the JSON of the gateway. */
 export function errorJson(reason: unknown) {
   const error =
     reason instanceof TradewireError ? new ConnectError(reason.summary, reason.code) : ConnectError.from(reason);
@@ -236,8 +225,6 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /**
  * Reads the body of a request. Whether it is JSON depends on the method, so it is parsed lazily.
  *
- * @param request the request
- * @returns the raw body with its content type, if the request has either, and a getter that parses the body as JSON
  * @throws ConnectError if the body is too large; the getter throws one if the body is not JSON
  */
 export async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body" | "raw">> {
@@ -270,17 +257,8 @@ function parseBody(bytes: Buffer): JsonValue {
   return parseStrictJson(bytes.toString(), "the body", invalid);
 }
 
-/**
- * Sends a response, as fast as the client receives it, and compressed if the client accepts gzip.
- *
- * @param request the request
- * @param response the response
- * @param status the HTTP status
- * @param header the call's response headers; only `content-disposition` is passed on
- * @param contentType the content type
- * @param body the chunks of the body
- */
-export async function send(
+/** Sends a response, as fast as the client receives it, and compressed if the client accepts gzip. */
+async function send(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
@@ -314,11 +292,6 @@ function acceptsGzip(acceptEncoding: string): boolean {
 /**
  * Converts a message to JSON as a deployed gateway does: with every field, and `null` for messages that are not set. Below
  * `/api/v2/stream/`, default values are omitted and enums are numbers.
- *
- * @param desc the message's descriptor
- * @param message the message
- * @param terse whether to write the form below `/api/v2/stream/`
- * @returns the JSON
  */
 export function messageJson(desc: DescMessage, message: Message, terse = false): JsonValue {
   if (isMessage(message, HttpBodySchema)) {
@@ -373,9 +346,6 @@ export interface Route {
  *
  * Deployed gateways use the last route that matches: `/api/v2/node/signatures` is not the node `signatures`. Routes with longer
  * verbs come first, as a path that ends in a colon and a verb also matches templates with no verb or a shorter one.
- *
- * @param services the services whose methods the gateway offers
- * @returns the routes
  */
 export function gatewayRoutes(services: readonly DescService[]): readonly Route[] {
   return services
@@ -393,9 +363,6 @@ const MAX_AGE = "7200";
  * `libs/http/cors.go`, `core/api/config.go` and `datanode/gateway/config.go` of v0.78.0, with github.com/rs/cors 1.8.3.
  *
  * The response to a preflight request (`OPTIONS` with `Access-Control-Request-Method`) is 204, without a call of the gateway.
- *
- * @param gateway handles all other requests
- * @returns a request listener for Node's HTTP server
  */
 export function withCors(gateway: RequestListener): RequestListener {
   return (request, response) => {

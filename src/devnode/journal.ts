@@ -10,7 +10,6 @@ export interface Journal extends Disposable {
   /**
    * Reads the stored blocks in order.
    *
-   * @param position where to start, as returned by {@link Journal.position}; the first block by default
    * @throws {@link RequestError} if a line is not a block
    */
   read(position?: number): Iterable<MadeBlock>;
@@ -24,11 +23,7 @@ export interface Journal extends Disposable {
   requireOpen(): void;
   /** Deletes all blocks after a position. */
   truncate(position: number): void;
-  /**
-   * Returns a fingerprint of the content before a position, to detect later whether it is still the same.
-   *
-   * @returns a hash of the last bytes before the position; `undefined` if the file ends earlier
-   */
+  /** Returns a fingerprint of the content before a position, to detect later whether it is still the same. */
   fingerprint(position: number): string | undefined;
 }
 
@@ -44,11 +39,6 @@ const NEWLINE = 10;
 /**
  * Opens the journal in an existing folder, and creates it if it does not exist. The caller holds the folder's lock.
  *
- * @param folder the folder's path
- * @param settings the inputs of the blocks apart from their transactions; the settings of a folder cannot change
- * @param options the maximum line length in bytes, {@link MAX_LINE_BYTES} by default; and a function that is called before
- *   each write, and throws if the lock was lost
- * @returns the journal
  * @throws {@link RequestError} if the folder belongs to a node with other settings
  * @throws {@link FileError} if the file cannot be read or written
  */

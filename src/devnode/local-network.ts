@@ -90,7 +90,7 @@ export interface NetworkState extends LastBlock {
 }
 
 /** The number of events, orders and trades of a block. */
-export interface BlockCounts {
+interface BlockCounts {
   /** The events of the event bus. */
   readonly events: number;
   readonly orders: number;
@@ -132,9 +132,6 @@ export interface LocalNetwork {
 /**
  * Creates a network with a single node. It does nothing by itself: blocks are made only on request, and blocks with the same
  * times and transactions are always the same.
- *
- * @param options the chain, its history, its rules and its parties
- * @returns the network
  */
 export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   const { chainId, chainIdPrefix, profile, segments, blocksPerSegment, keys, startingBalance } = options;
@@ -249,14 +246,7 @@ interface WaitingBlock {
   readonly stopTimer: StopTimer;
 }
 
-/**
- * Creates the committed state, which has each block some time after its events.
- *
- * @param current the current state
- * @param create creates a state equal to the current one
- * @param delayMs the time, in milliseconds; with 0, the committed state is the current one
- * @param onCommit called with each block that the committed state has
- */
+/** Creates the committed state, which has each block some time after its events. */
 function createCommits(
   current: WorldStore,
   create: () => WorldStore,

@@ -42,9 +42,6 @@ const BANNED = {
 /**
  * Creates the rate limiter of a local node. Each address has a token bucket. A call without a token is rejected, and takes a
  * token from a second bucket of the same size and rate. An address that empties the second bucket is banned.
- *
- * @param limit the size of the buckets, the tokens added each second, and the duration of a ban in milliseconds
- * @returns the limiter for both servers, which share the buckets
  */
 export function createRateLimiter({ burst = 100, perSecond = 20, banMs = 600_000 }: RateLimit): RateLimiter {
   const visitors = new Map<string, { calls: number; pardons: number; at: number; bannedUntil: number }>();

@@ -14,12 +14,7 @@ type ReflectionRequest = ServerReflectionRequest | ServerReflectionRequestAlpha;
 /** The reflection services. */
 export const reflectionServices: readonly DescService[] = [ServerReflection, ServerReflectionAlpha];
 
-/**
- * Adds server reflection in both of its versions, so that tools such as grpcurl need no definitions.
- *
- * @param router the router to add the reflection services to
- * @param services the services to describe, besides the reflection services
- */
+/** Adds server reflection in both of its versions, so that tools such as grpcurl need no definitions. */
 export function addReflection(router: ConnectRouter, services: readonly DescService[]): void {
   let collected: ReflectedDefinitions | undefined; // Lazy, since few clients use reflection.
   const definitions = () => {
@@ -83,7 +78,7 @@ function errorResponse(errorCode: Code, errorMessage: string) {
 }
 
 /** The definitions that a server offers through reflection. */
-export interface ReflectedDefinitions {
+interface ReflectedDefinitions {
   /** The full names of the services, in order. */
   readonly services: readonly string[];
   /** Returns a file by its name, such as `vega/vega.proto`. */
@@ -94,13 +89,8 @@ export interface ReflectedDefinitions {
   extensionsOf(message: string): ReadonlyMap<number, DescFile> | undefined;
 }
 
-/**
- * Collects the definitions of services: their files, and all imported files.
- *
- * @param services the services
- * @returns the definitions
- */
-export function collectDefinitions(services: readonly DescService[]): ReflectedDefinitions {
+/** Collects the definitions of services: their files, and all imported files. */
+function collectDefinitions(services: readonly DescService[]): ReflectedDefinitions {
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();
@@ -146,14 +136,8 @@ export function collectDefinitions(services: readonly DescService[]): ReflectedD
   };
 }
 
-/**
- * Serializes a file and its imports, except for files that were sent before.
- *
- * @param file the file
- * @param sent the names of the files that were sent before; the names of the returned files are added
- * @returns the serialized descriptors, the file itself first
- */
-export function serializeFile(file: DescFile, sent: Set<string>): Uint8Array[] {
+/** Serializes a file and its imports, except for files that were sent before. */
+function serializeFile(file: DescFile, sent: Set<string>): Uint8Array[] {
   if (sent.has(file.proto.name)) {
     return [];
   }

@@ -31,16 +31,12 @@ export interface Servers {
 }
 
 /** Where the two servers listen. */
-export interface ServerUrls {
+interface ServerUrls {
   readonly grpcUrl: string;
   readonly restUrl: string;
 }
 
-/**
- * Creates the servers of a local node. They do not listen yet.
- *
- * @returns the servers
- */
+/** Creates the servers of a local node. They do not listen yet. */
 export function createServers(): Servers {
   const grpc = createHttp2Server({ settings: { initialWindowSize: WINDOW_BYTES } });
   const rest = createHttpServer();
@@ -133,9 +129,6 @@ function delayEvents(server: NetServer, event: "request" | "upgrade"): { release
 
 /**
  * Serves calls whatever their `:authority` is, as gRPC servers do: the adapter would parse it as the host of a URL, and throw.
- *
- * @param listener the adapter
- * @returns a listener that passes calls on to the adapter with an authority that it accepts
  */
 export function acceptAnyAuthority<Q extends object, S>(
   listener: (request: Q, response: S) => void,
@@ -146,9 +139,6 @@ export function acceptAnyAuthority<Q extends object, S>(
 /**
  * Answers a call of a method that the server does not implement. Like gRPC servers, it sends UNIMPLEMENTED in the trailers
  * of a response with HTTP status 200; callers that do not speak gRPC get a 404.
- *
- * @param request the call
- * @param response the response, which is completed
  */
 export const answerUnknownMethod: NonNullable<ConnectNodeAdapterOptions["fallback"]> = (request, response) => {
   const contentType = request.headers["content-type"] ?? "";

@@ -29,9 +29,6 @@ interface StorageKey {
 /**
  * Opens a data folder, creates it if it does not exist, and locks it.
  *
- * @param folder the folder's path
- * @param key the settings that the journal records, and the genesis rows that checkpoints depend on as well
- * @returns the open storage
  * @throws {@link RequestError} if another node uses the folder, or it belongs to a node with other settings
  * @throws {@link FileError} if the folder cannot be read or written
  */
@@ -68,8 +65,6 @@ export async function openStorage(folder: string, { settings, genesis }: Storage
 /**
  * Restores a network from its storage: loads the latest checkpoint, then replays the journal's blocks after it.
  *
- * @param network the network, in the state in which it was created
- * @param storage the journal and the checkpoints
  * @throws {@link RequestError} if the journal cannot be read, or the network rejects a transaction of a stored block
  */
 export function restoreNetwork(network: LocalNetwork, { journal, checkpoints }: Storage): void {

@@ -41,13 +41,13 @@ export interface Received {
 }
 
 /** The chain, and where transactions carry its identifier. */
-export interface DecodeOptions {
+interface DecodeOptions {
   readonly chainId: string;
   readonly chainIdPrefix: ChainIdPrefix;
 }
 
 /** The contents of a transaction, or the network's error text. */
-export type Decoded =
+type Decoded =
   | { readonly inputData: InputData; readonly publicKey: string }
   | { readonly problem: string; readonly inputData?: undefined };
 
@@ -71,11 +71,6 @@ export interface CheckOptions extends DecodeOptions, EligibilityOptions {
 /**
  * Checks a submitted transaction as the network does (`CheckTx` in `core/blockchain/abci/abci.go`): its form and
  * command, whether the local node executes it, its proof of work, replays, the limits of its sender, and whether it can be executed.
- *
- * @param received the transaction
- * @param options the chain, its rules, its recent blocks and its state
- * @param seenTids the `tid`s that the node has seen since the last block; that of the transaction is added
- * @returns the checked transaction, or why it is rejected
  */
 export function checkTransaction(
   received: Received,
@@ -175,11 +170,6 @@ function zeroBits(proven: DecodedTransaction, options: ProofOptions): number {
 /**
  * Counts a transaction against the proof-of-work limits of its block (`CheckBlockTx` in `core/pow/engine.go`). The
  * network counts when it makes a block, not when a transaction is submitted.
- *
- * @param accepted the transaction
- * @param options the proof-of-work rules and the recent blocks
- * @returns whether the transaction is within the limits: its proof has the difficulty that is required after the
- *   transactions counted before
  */
 export function countAgainstLimits(
   { inputData, publicKey, zeroBits: bits, uses }: CheckedTransaction,
@@ -209,12 +199,8 @@ const NO_MESSAGE = "proto: cannot parse invalid wire-format data";
 /**
  * Decodes a transaction and checks everything that needs no state, in the network's order (`CheckTransaction` in
  * `commands/transaction.go`).
- *
- * @param tx the transaction; `undefined` for malformed bytes
- * @param options the chain, and where transactions carry its identifier
- * @returns the input data and the sender's public key (64 hex digits), or the error text
  */
-export function decodeTransaction(tx: Transaction | undefined, options: DecodeOptions): Decoded {
+function decodeTransaction(tx: Transaction | undefined, options: DecodeOptions): Decoded {
   if (tx === undefined) {
     return { problem: `unable to unmarshal transaction: ${NO_MESSAGE}` };
   }

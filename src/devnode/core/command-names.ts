@@ -42,12 +42,7 @@ const VALIDATOR_COMMANDS: readonly string[] = [
   "ethereumKeyRotateSubmission",
 ] satisfies readonly CommandKind[];
 
-/**
- * Returns the network's name of a command.
- *
- * @param kind the field of `vega.commands.v1.InputData` that holds the command, if there is one
- * @returns the name, such as `Submit Order`; empty without a command
- */
+/** Returns the network's name of a command. */
 export function commandName(kind: CommandKind | undefined): string {
   return kind === undefined ? "" : (NAMES[kind] ?? "");
 }
@@ -58,10 +53,6 @@ const CHANGES: readonly ProposalTerms["change"]["case"][] = ["newMarket", "updat
 /**
  * Returns why the local node refuses a command that the network may accept. A bot must not be tested against an imitation
  * of what the node does not execute.
- *
- * @param command the command
- * @returns the error text, which names the command and, for a part that is not executed, the part; `undefined` for a command
- *   that the node executes or refuses as the network does
  */
 export function unsupportedProblem(command: InputData["command"]): string | undefined {
   const name = unsupportedName(command);
@@ -79,12 +70,7 @@ function unsupportedName(command: InputData["command"]): string | undefined {
   return command.case === undefined || command.case in NAMES ? undefined : command.case;
 }
 
-/**
- * Returns whether a command is a validator command, which needs no proof of work.
- *
- * @param kind the field of `vega.commands.v1.InputData` that holds the command
- * @returns whether it is a validator command
- */
+/** Returns whether a command is a validator command, which needs no proof of work. */
 export function isValidatorCommand(kind: CommandKind | undefined): boolean {
   return kind !== undefined && VALIDATOR_COMMANDS.includes(kind);
 }

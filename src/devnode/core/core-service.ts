@@ -23,7 +23,7 @@ import type { SpamPolicies } from "./spam-policies.js";
 import { errorText } from "./transaction-result.js";
 
 /** The data of the statistics. */
-export interface StatisticsOptions {
+interface StatisticsOptions {
   readonly chainId: string;
   readonly chain: Pick<LocalChain, "counts">;
   readonly blocks: Pick<Blocks, "last">;
@@ -50,9 +50,6 @@ type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "propagateChainEvent">;
 /**
  * Implements the methods that check and submit transactions, describe the chain and its last
  * blocks, and stream events.
- *
- * @param options the chain, its rules and recent blocks, the world and the open streams
- * @returns the methods of the core service
  */
 export function coreMethods(options: CoreOptions): CoreMethods {
   const { chain, chainId, rules, blocks, policies } = options;
@@ -196,13 +193,8 @@ const SECOND = 1_000_000_000n;
 /** CometBFT version of v0.78.0. */
 const CHAIN_VERSION = "0.38.8";
 
-/**
- * Prepares the statistics of a node.
- *
- * @param options the chain and its recent blocks, the world, and the open streams
- * @returns a function that computes the current statistics
- */
-export function createStatistics(options: StatisticsOptions): () => MessageInitShape<typeof StatisticsSchema> {
+/** Prepares the statistics of a node. */
+function createStatistics(options: StatisticsOptions): () => MessageInitShape<typeof StatisticsSchema> {
   const { chainId, chain, blocks, world, streams } = options;
   const uptime = rfc3339(now());
 

@@ -22,12 +22,7 @@ type StateMethods = Pick<
   | "listValidators"
 >;
 
-/**
- * Implements the methods that return the state of the network's engine. They have no pagination.
- *
- * @param options the world
- * @returns the methods of the core state service
- */
+/** Implements the methods that return the state of the network's engine. They have no pagination. */
 export function stateMethods({ world }: { readonly world: World }): StateMethods {
   const chosen = (id: string) => (id === "" ? [] : [id]);
 

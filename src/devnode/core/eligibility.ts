@@ -21,11 +21,6 @@ const NOT_SIGNED_BY_MASTER_KEY = "node signature not signed with validator maste
 /**
  * Returns why a command cannot be executed now (handlers of `HandleCheckTx` in `core/processor/abci.go`). The network
  * checks this on submission. Rules that it checks only during execution are not checked here.
- *
- * @param command the command
- * @param party the sender's public key
- * @param options the markets, accounts, assets and parameters after the last block
- * @returns the network's error text; `undefined` if the command may be executed
  */
 export function eligibilityProblem(
   command: InputData["command"],

@@ -43,7 +43,7 @@ export interface MadeBlock {
 }
 
 /** A block and the outcomes of its transactions, by hash. */
-export interface ExecutedBlock {
+interface ExecutedBlock {
   readonly block: Block;
   readonly outcomes: ReadonlyMap<string, CommandResult>;
 }
@@ -60,7 +60,7 @@ export interface ChainState {
 }
 
 /** Totals of all blocks. */
-export interface ChainTotals {
+interface ChainTotals {
   readonly transactions: number;
   /** Bytes of all transactions. */
   readonly bytes: number;
@@ -85,7 +85,7 @@ export interface LocalChainOptions extends CheckOptions {
 }
 
 /** Result of a submission; `undefined` if the transaction is in the mempool. */
-export type Submitted = CheckRefusal | "in cache" | undefined;
+type Submitted = CheckRefusal | "in cache" | undefined;
 
 /** A chain with a single node. It checks transactions, keeps them in its mempool, and makes blocks of them. */
 export interface LocalChain {
@@ -108,23 +108,13 @@ export interface LocalChain {
   restore(state: ChainState): void;
 }
 
-/**
- * Re-serializes a submitted transaction message, as the network does.
- *
- * @param tx the transaction
- * @returns the transaction, its bytes in the network's field order, and their hash
- */
+/** Re-serializes a submitted transaction message, as the network does. */
 export function receivedTransaction(tx: Transaction): Received {
   const bytes = networkBytes(tx);
   return { tx, bytes, txHash: hashOfBytes(bytes) };
 }
 
-/**
- * Reads a transaction that was submitted as bytes, which are hashed unchanged.
- *
- * @param bytes the serialized transaction
- * @returns the transaction, if the bytes are valid, and their hash
- */
+/** Reads a transaction that was submitted as bytes, which are hashed unchanged. */
 export function receivedBytes(bytes: Uint8Array): Received {
   const txHash = hashOfBytes(bytes);
   try {
@@ -134,12 +124,7 @@ export function receivedBytes(bytes: Uint8Array): Received {
   }
 }
 
-/**
- * Creates a chain that continues from its last blocks.
- *
- * @param options the chain, its recent blocks, the proof-of-work rules, and the function that executes transactions
- * @returns the chain; it makes blocks only when `makeBlock()` is called
- */
+/** Creates a chain that continues from its last blocks. */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { blocks, policies } = options;
   const cache = createTxCache();
@@ -287,7 +272,7 @@ function withTransaction(totals: ChainTotals, { bytes, accepted }: PendingTransa
 const CAPACITY = 10_000;
 
 /** The hashes of accepted transactions, most recently used last. */
-export interface TxCache {
+interface TxCache {
   /** Adds a hash. Returns whether it is new. */
   push(hash: string): boolean;
   remove(hash: string): void;
@@ -298,10 +283,8 @@ export interface TxCache {
 /**
  * Creates an LRU cache of transaction hashes (`LRUTxCache` in CometBFT's `mempool/cache.go`). Cached transactions are
  * rejected without a check.
- *
- * @returns the empty cache
  */
-export function createTxCache(): TxCache {
+function createTxCache(): TxCache {
   let hashes = new Set<string>();
   return {
     push(hash) {

@@ -4,12 +4,7 @@ import type { Problem } from "../../transaction/check/index.js";
 const REQUIRED = "is required";
 const POSITIVE = "must be positive";
 
-/**
- * Checks the form of a proposal, as far as the local node uses it (`commands/proposal_submission.go`).
- *
- * @param proposal the proposal
- * @returns the problems, with the network's names of fields and its texts; none for a change that the node does not execute
- */
+/** Checks the form of a proposal, as far as the local node uses it (`commands/proposal_submission.go`). */
 export function proposalProblems({ terms }: ProposalSubmission): readonly Problem[] {
   const path = "proposalSubmission.terms";
   if (terms === undefined || terms.change.case === undefined) {

@@ -46,14 +46,7 @@ export interface Blocks {
   restore(blocks: readonly SpamBlock[]): void;
 }
 
-/**
- * Creates the recent blocks of a chain.
- *
- * @param history the last blocks, oldest first; at least one
- * @param pastBlocks number of blocks to keep: a transaction is too old if the sum of its height and this number does
- *   not exceed the last block's height (`core/pow/engine.go`)
- * @returns the blocks
- */
+/** Creates the recent blocks of a chain. */
 export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: number): Blocks {
   const begin = (block: Block): SpamBlock => ({ ...block, usage: new Map(), used: new Set() });
   let recent = history.slice(-pastBlocks).map(begin);
@@ -87,22 +80,12 @@ function copyOf(block: SpamBlock): SpamBlock {
   return { ...block, usage, used: new Set(block.used) };
 }
 
-/**
- * Computes the hash of a block.
- *
- * @param content text that is unique to the block
- * @returns 64 hex digits in lower case
- */
+/** Computes the hash of a block. */
 export function blockHash(content: string): string {
   return createHash("sha256").update(`block:${content}`).digest("hex");
 }
 
-/**
- * Reads the proof-of-work rules from the network parameters.
- *
- * @param parameters the parameters, by key
- * @returns the rules
- */
+/** Reads the proof-of-work rules from the network parameters. */
 export function spamRules(parameters: ReadonlyMap<string, string>): SpamRules {
   const number = (name: string) => Number(parameters.get(`spam.pow.${name}`));
   return {
@@ -117,10 +100,6 @@ export function spamRules(parameters: ReadonlyMap<string, string>): SpamRules {
 /**
  * Computes the difficulty that a key's next proof of work for a block requires. Surplus zero bits of earlier proofs
  * count towards it.
- *
- * @param rules the proof-of-work rules
- * @param usage the key's transactions that refer to the block
- * @returns the number of zero bits; `undefined` if the key has used up its transactions for the block
  */
 export function expectedDifficulty(rules: SpamRules, { seen, zeroBits }: KeyUsage): number | undefined {
   if (!rules.increasing && seen >= rules.transactionsPerBlock) {

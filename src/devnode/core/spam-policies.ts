@@ -86,7 +86,7 @@ export interface SpamOptions {
 }
 
 /** A command and its sender. */
-export interface CountedCommand {
+interface CountedCommand {
   readonly command: InputData["command"];
   readonly partyId: string;
 }
@@ -104,7 +104,7 @@ export interface SpamPolicies {
 }
 
 /** The part of `GetSpamStatistics` about commands. */
-export type SpamStatistics = Readonly<
+type SpamStatistics = Readonly<
   Record<
     LimitName,
     { readonly countForEpoch: bigint; readonly maxForEpoch: bigint; readonly minTokensRequired: string }
@@ -121,13 +121,7 @@ export type SpamStatistics = Readonly<
   readonly epochSeq: bigint;
 };
 
-/**
- * Creates the limits on commands.
- *
- * @param height height of the last block
- * @param options the network parameters and the stakes of parties
- * @returns the limits, without counts
- */
+/** Creates the limits on commands. */
 export function createSpamPolicies(height: bigint, { world, stakeOf }: SpamOptions): SpamPolicies {
   let epoch = epochOf(height);
   let counts = new Map<string, number>();

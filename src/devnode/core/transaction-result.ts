@@ -22,10 +22,6 @@ const STATUS = {
 /**
  * Creates the transaction result event (`core/events/transaction_result.go`). `status` is true only for full success.
  * A batch has an error for each failed instruction.
- *
- * @param transaction the transaction
- * @param outcome the outcome of its command
- * @returns the event's message; its hash is in lower case
  */
 export function transactionResult(transaction: BlockTransaction, outcome: CommandResult): TransactionResult {
   const { partyId, txHash, command } = transaction;
@@ -42,14 +38,7 @@ export function transactionResult(transaction: BlockTransaction, outcome: Comman
     : { ...result, transaction: { case: transactionCase, value: command.value } as TransactionResult["transaction"] };
 }
 
-/**
- * Creates the error event that follows the result of a failed transaction (`core/events/tx_error.go`).
- *
- * @param transaction the transaction
- * @param outcome the outcome of its command
- * @returns the event's message, with the command's name and its error, such as `Amend Order - OrderError: Invalid
- *   Order ID`
- */
+/** Creates the error event that follows the result of a failed transaction (`core/events/tx_error.go`). */
 export function transactionError(transaction: BlockTransaction, outcome: FailedResult): TxErrorEvent {
   const { partyId, command } = transaction;
   const errMsg = `${commandName(command.case)} - ${errorText(outcome)}`;
@@ -67,12 +56,7 @@ function failureOf(outcome: FailedResult) {
     : { error: errorText(outcome) };
 }
 
-/**
- * Formats the errors of a command as the network does.
- *
- * @param outcome the outcome of the command
- * @returns the error; for a batch, the errors by instruction, such as `0 (unable to find the order in the market)`
- */
+/** Formats the errors of a command as the network does. */
 export function errorText(outcome: FailedResult): string {
   return isBatch(outcome)
     ? [...byKey(outcome)]

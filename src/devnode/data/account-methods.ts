@@ -40,10 +40,6 @@ const snapshotQuery = (prefix = ""): Query => ({
 /**
  * Implements the methods for accounts, balance changes and ledger movements (datanode/sqlstore/balances.go), for deposits
  * (datanode/sqlstore/deposits.go) and for withdrawals. All deposits are part of the generated history.
- *
- * @param world the network's current state
- * @param streams the node's open streams
- * @returns methods of the data service
  */
 export function accountMethods(world: World, streams: OpenStreams): DataMethods {
   const { deposits, records } = world;

@@ -40,13 +40,7 @@ interface Candles {
   readonly interval: bigint;
 }
 
-/**
- * Implements the methods for candles, which are computed from the trades.
- *
- * @param world the network's current state
- * @param streams the node's open streams
- * @returns the methods of the data service that list and stream candles
- */
+/** Implements the methods for candles, which are computed from the trades. */
 export function candleMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     async listCandleIntervals({ marketId }) {

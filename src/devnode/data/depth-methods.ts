@@ -21,14 +21,7 @@ const LAST_TRADE: Query = {
   inner: (cause) => `failed to get trade by market:querying trades: scany: query multiple result rows: ${cause}`,
 };
 
-/**
- * Implements the methods for order books.
- *
- * @param world the network's current state
- * @param books the order books
- * @param streams the node's open streams
- * @returns the methods of the data service for the depth of markets
- */
+/** Implements the methods for order books. */
 export function depthMethods(world: World, books: Books, streams: OpenStreams): DataMethods {
   return {
     async getLatestMarketDepth({ marketId, maxDepth = 0n }) {

@@ -21,9 +21,6 @@ import type { DataMethods } from "./method.js";
 /**
  * Implements the method that lists what a transaction created or changed (`ListEntities` in
  * datanode/api/trading_data_v2.go). Transactions of the generated history are not stored, so nothing is found for them.
- *
- * @param world the network's current state
- * @returns the method of the data service
  */
 export function entityMethods({ transactions }: Pick<World, "transactions">): DataMethods {
   return {

@@ -14,23 +14,12 @@ export interface EpochTimes {
   readonly lastBlock?: bigint;
 }
 
-/**
- * Returns the epoch of a block.
- *
- * @param height the block's height
- * @returns the epoch's number
- */
+/** Returns the epoch of a block. */
 export function epochOf(height: bigint): bigint {
   return height / BigInt(EPOCH_BLOCKS);
 }
 
-/**
- * Returns the start and the end of an epoch.
- *
- * @param world the network's current state
- * @param epoch the epoch's number; the epoch must have started
- * @returns the epoch's times and heights
- */
+/** Returns the start and the end of an epoch. */
 export function epochTimestamps(world: World, epoch: bigint): EpochTimes {
   const firstBlock = epoch === 0n ? 1n : epoch * BigInt(EPOCH_BLOCKS);
   const lastBlock = (epoch + 1n) * BigInt(EPOCH_BLOCKS) - 1n;

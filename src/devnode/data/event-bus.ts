@@ -48,10 +48,6 @@ export type BusNode = "core" | "data";
  * - If a caller reads too slowly, the stream ends without an error.
  *
  * A batch has at most {@link MAX_BUFFERED_RECORDS} events. A size of 0 after a batch requests all buffered events.
- *
- * @param options the chain's identifier and the open streams
- * @param node the node whose method is emulated
- * @returns the method
  */
 export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
   const toBusEvent = busEvents(chainId);
@@ -109,14 +105,7 @@ export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
   };
 }
 
-/**
- * Collects the events of blocks into batches.
- *
- * @param blocks the events of each block
- * @param tickMs how often `next` returns without a batch, in milliseconds; never by default
- * @returns `next` waits for a batch of a size (0 for all buffered events), for a tick, or for the end of the blocks;
- *   `stop` stops the ticks
- */
+/** Collects the events of blocks into batches. */
 function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, tickMs: number | undefined) {
   const state: { buffered: BusEvent[]; hasEnded: boolean; hasTicked: boolean; hasReportedTick: boolean } = {
     buffered: [],
@@ -244,7 +233,7 @@ async function discardRequests(requests: AsyncIterator<BusRequest, unknown>): Pr
 }
 
 /** The oneof cases of the events that the event bus sends. */
-export type BusCase = Exclude<BusEvent["event"]["case"], undefined>;
+type BusCase = Exclude<BusEvent["event"]["case"], undefined>;
 
 /** The version of bus events, as on deployed nodes of v0.78. */
 const VERSION = 1;
@@ -280,24 +269,14 @@ const types = new Map(
     }),
 );
 
-/**
- * Returns the type of an event.
- *
- * @param name the oneof case of the event, such as `order`
- * @returns the type; `UNSPECIFIED` if there is none
- */
+/** Returns the type of an event. */
 export function busEventType(name: string): BusEventType {
   const type = types.get(name);
   return typeof type === "number" ? type : BusEventType.UNSPECIFIED;
 }
 
-/**
- * Creates the conversion of a block's events to bus events.
- *
- * @param chainId the chain's identifier
- * @returns a function that converts an event, to the same object each time; `undefined` for an event that the bus does not send
- */
-export function busEvents(chainId: string): (blockEvent: BlockEvent) => BusEvent | undefined {
+/** Creates the conversion of a block's events to bus events. */
+function busEvents(chainId: string): (blockEvent: BlockEvent) => BusEvent | undefined {
   const converted = new WeakMap<BlockEvent, BusEvent>();
   return (blockEvent) => {
     const { block, sequence, txHash, event } = blockEvent;
@@ -329,7 +308,7 @@ function isBusEvent(event: Event): event is Extract<Event, { readonly case: BusC
 }
 
 /** The filter of a subscription to the event bus. */
-export interface BusFilter {
+interface BusFilter {
   readonly type: readonly BusEventType[];
   readonly partyId: string;
   readonly marketId: string;
@@ -352,13 +331,9 @@ const MARKET_FIELDS = ["marketId", "market"];
  * Returns the predicate of a subscription to the event bus. A filter by party or market matches only events that name it.
  * Events that name no party or market, such as the start of a block, do not match.
  *
- * @param filter the event types, the party and the market (empty for any). An empty list and `ALL` match all types, except
- *   errors of transactions at the data node (`subscribe` in datanode/broker/broker.go)
- * @param node the node whose bus it is
- * @returns a predicate over events
  * @throws ConnectError with `InvalidArgument` if a type does not exist
  */
-export function busFilter({ type, partyId, marketId }: BusFilter, node: BusNode): (event: Event) => boolean {
+function busFilter({ type, partyId, marketId }: BusFilter, node: BusNode): (event: Event) => boolean {
   const unknown = type.find((each) => BusEventType[each] === undefined || each === BusEventType.UNSPECIFIED);
   if (unknown !== undefined && !type.includes(BusEventType.ALL)) {
     throw invalidArgument("malformed request", "invalid event type");

@@ -23,14 +23,7 @@ export interface Query {
   readonly inner?: (cause: string) => string;
 }
 
-/**
- * Creates the error of a failed query.
- *
- * @param query the query's error
- * @param cause the cause, in the network's words
- * @param code the gRPC code
- * @returns the error
- */
+/** Creates the error of a failed query. */
 export function queryError(query: Query, cause: string, code = Code.Internal) {
   const inner = query.inner?.(cause) ?? cause;
   return query.message === "" ? apiError(code, inner) : apiError(code, query.message, inner);
@@ -44,10 +37,6 @@ export function isIdentifier(text: string): boolean {
 /**
  * Validates an identifier that a method requires.
  *
- * @param text the request's value
- * @param missing the network's error text for an empty value, such as `empty or missing market ID`
- * @param wrong the network's error text for a malformed value, such as `invalid market ID`
- * @returns the identifier, in lower case
  * @throws ConnectError with `InvalidArgument`
  */
 export function identifier(text: string, missing: string, wrong: string): string {
@@ -63,9 +52,6 @@ export function identifier(text: string, missing: string, wrong: string): string
 /**
  * Validates an identifier that a method passes to its query.
  *
- * @param text the request's value
- * @param query the query's error
- * @returns the identifier, in lower case
  * @throws ConnectError with `InvalidArgument` if it is neither hexadecimal nor well known
  */
 export function queryIdentifier(text: string, query: Query): string {
@@ -78,9 +64,6 @@ export function queryIdentifier(text: string, query: Query): string {
 /**
  * Reports whether the network's database accepts a text as an identifier: complete bytes in hexadecimal, or a well-known
  * name.
- *
- * @param text the request's value
- * @returns whether the database accepts it
  */
 export function canBeIdentifier(text: string): boolean {
   return WELL_KNOWN.has(text) || /^([0-9a-f]{2})*$/i.test(text);
@@ -93,9 +76,6 @@ function lowerCase(text: string): string {
 /**
  * Returns a predicate that matches any of several values. Like deployed nodes, a filter combines its predicates with
  * "and", and the values of one predicate with "or".
- *
- * @param wanted the values to match; an empty list matches everything
- * @returns a predicate over one or more values, true if any of them matches
  */
 export function oneOf<V>(wanted: readonly V[]): (...values: V[]) => boolean {
   const all = new Set(wanted);
@@ -106,9 +86,6 @@ export function oneOf<V>(wanted: readonly V[]): (...values: V[]) => boolean {
  * Returns a predicate that matches any of a filter's identifiers, like {@link oneOf}. One text of the filter may hold
  * several identifiers, separated by commas.
  *
- * @param ids the filter's identifiers, 64 hex digits each; an empty list matches everything
- * @param what what they identify
- * @returns a predicate over one or more identifiers in lower case, true if any of them matches
  * @throws ConnectError with `InvalidArgument` if an identifier of the filter is malformed; the network calls each one an
  *   `invalid party id`
  */
@@ -123,9 +100,6 @@ export function identifiers(ids: readonly string[], what: "market" | "party"): (
 /**
  * Returns a predicate that matches any of a query's identifiers, like {@link oneOf}.
  *
- * @param ids the identifiers to match; an empty list matches everything
- * @param query the query's error
- * @returns a predicate over one or more identifiers in lower case, true if any of them matches
  * @throws ConnectError with `InvalidArgument` if an identifier is neither hexadecimal nor well known
  */
 export function queryIdentifiers(ids: readonly string[], query: Query): (...values: string[]) => boolean {
@@ -135,9 +109,6 @@ export function queryIdentifiers(ids: readonly string[], query: Query): (...valu
 /**
  * Validates an optional identifier of a request, like {@link queryIdentifier}.
  *
- * @param text the request's value, if it has one
- * @param query the query's error
- * @returns the identifier, in lower case; `undefined` if the request has none
  * @throws ConnectError with `InvalidArgument` if it is neither hexadecimal nor well known
  */
 export function askedIdentifier(text: string | undefined, query: Query): string | undefined {
@@ -149,12 +120,7 @@ export function isWanted<T>(wanted: T | undefined, value: T): boolean {
   return wanted === undefined || wanted === "" || wanted === value;
 }
 
-/**
- * Returns a predicate that matches records by the values of their fields.
- *
- * @param wanted the value of each field; a field that is not set, or empty, matches everything
- * @returns a predicate over records, true if all fields match
- */
+/** Returns a predicate that matches records by the values of their fields. */
 export function withFields<T>(wanted: { readonly [Field in keyof T]?: T[Field] | undefined }): (record: T) => boolean {
   return (record) => {
     for (const field in wanted) {
@@ -166,12 +132,7 @@ export function withFields<T>(wanted: { readonly [Field in keyof T]?: T[Field] |
   };
 }
 
-/**
- * Returns a predicate that matches times within a range. The range includes its start and excludes its end.
- *
- * @param range the range, in Unix nanoseconds; a bound that is not set is open
- * @returns a predicate over times in Unix nanoseconds
- */
+/** Returns a predicate that matches times within a range. The range includes its start and excludes its end. */
 export function within(range: DateRange | undefined): (time: bigint) => boolean {
   const { startTimestamp: start, endTimestamp: end } = range ?? {};
   return (time) => (start === undefined || time >= start) && (end === undefined || time < end);

@@ -32,13 +32,7 @@ const votesOf = (proposalId = "", partyId = ""): Query => ({
   inner: (cause) => `proposalID: ${proposalId}, partyID: ${partyId}: scany: query multiple result rows: ${cause}`,
 });
 
-/**
- * Implements the methods for proposals and votes.
- *
- * @param world the network's current state
- * @param streams the node's open streams
- * @returns the methods of the data service that list, get and stream proposals and votes
- */
+/** Implements the methods for proposals and votes. */
 export function governanceMethods(world: World, streams: OpenStreams): DataMethods {
   const { records } = world;
   return {

@@ -29,14 +29,7 @@ type HistoryService = Pick<
   | "listAllNetworkHistorySegments"
 >;
 
-/**
- * Implements the methods for network history.
- *
- * @param history the history
- * @param options `profile`: `specification`, the default, or `deployed`. With `deployed`, the names of CSV files always
- *   contain the schema version and those of archives never do, and no extensions are sent
- * @returns the methods of the data service that export history and list its segments
- */
+/** Implements the methods for network history. */
 export function historyMethods(
   history: Pick<History, "chainId" | "segments" | "read">,
   { profile = "specification" }: { readonly profile?: Profile | undefined } = {},
@@ -112,10 +105,6 @@ const CORE_VERSION = "v0.78.0";
 /**
  * Implements the listings of core snapshots and checkpoints. There is a snapshot at the end of each segment. Only the generated
  * history has checkpoints.
- *
- * @param history the history, for its segments
- * @param world the network's current state, for its blocks and checkpoints
- * @returns the methods of the data service
  */
 export function snapshotMethods(
   history: Pick<History, "segments">,
@@ -165,9 +154,6 @@ export const CHUNK_BYTES = 1024 * 1024;
  *
  * Rows are generated lazily, only as fast as the caller reads the chunks. If the caller stops early, the export is canceled.
  *
- * @param history the history
- * @param options the table, the range of blocks and the profile of the file names
- * @returns the bytes of the archive, in chunks of {@link CHUNK_BYTES} bytes
  * @throws {@link RequestError} if the range does not consist of complete segments
  */
 export async function* writeArchive(
@@ -194,15 +180,8 @@ export async function* writeArchive(
   yield* inEqualChunks(writeArchiveFiles(files));
 }
 
-/**
- * Returns the name of the archive of a range of segments.
- *
- * @param chainId the identifier of the chain
- * @param segments the segments of the range, at least one
- * @param options the table, the range of blocks and the profile
- * @returns the name. As specified, it contains the schema version of the last block if the version changes within the range
- */
-export function rangeArchiveName(
+/** Returns the name of the archive of a range of segments. */
+function rangeArchiveName(
   chainId: string,
   segments: readonly NodeSegment[],
   { table, fromBlock, toBlock, profile }: WriteArchiveOptions,
@@ -224,12 +203,7 @@ async function* csvOf(
   }
 }
 
-/**
- * Combines and splits chunks of bytes, so that all but the last have the same size.
- *
- * @param chunks the bytes, split anywhere
- * @returns chunks of {@link CHUNK_BYTES} bytes; the last one may be smaller
- */
+/** Combines and splits chunks of bytes, so that all but the last have the same size. */
 export async function* inEqualChunks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   let output = new Uint8Array(CHUNK_BYTES);
   let length = 0;

@@ -21,12 +21,7 @@ export interface DataOptions extends EventBusOptions, NetworkStates {
   readonly engine: Books;
 }
 
-/**
- * Implements the methods of the data service that read the network's current state.
- *
- * @param options the network's current state, the order books, the chain's identifier and the open streams
- * @returns the implemented methods; all others are unimplemented
- */
+/** Implements the methods of the data service that read the network's current state. */
 export function dataMethods(options: DataOptions): DataMethods {
   const { committed: world, engine, streams, profile } = options;
   return {

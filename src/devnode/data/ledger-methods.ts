@@ -38,12 +38,7 @@ const COLUMNS = [
 /** The number of entries that are filtered for each chunk of the file. */
 const CHUNK_ENTRIES = 1024;
 
-/**
- * Implements the export of a party's ledger.
- *
- * @param history the history, for the ledger entries of its last blocks
- * @returns the method of the data service that exports the ledger
- */
+/** Implements the export of a party's ledger. */
 export function ledgerExport(history: Pick<History, "ledger">): LedgerService {
   return {
     async *exportLedgerEntries(message, { responseHeader, signal }) {
@@ -123,12 +118,7 @@ const FIVE_DAYS = 5n * 86_400_000_000_000n;
 
 const QUERY: Query = { message: "failed to query ledger entries" };
 
-/**
- * Implements the listing of a party's ledger entries (datanode/sqlstore/ledgerentry_filter.go).
- *
- * @param history the history, for the ledger entries of its last blocks
- * @returns the method of the data service that lists ledger entries
- */
+/** Implements the listing of a party's ledger entries (datanode/sqlstore/ledgerentry_filter.go). */
 export function ledgerListing(
   history: Pick<History, "ledger">,
 ): Pick<ServiceImpl<typeof TradingDataService>, "listLedgerEntries"> {

@@ -28,12 +28,7 @@ const HISTORY_OF: Query = {
 };
 const ORACLE_SPECS: Query = { message: "failed retrieve data for oracle specs" };
 
-/**
- * Implements the methods for markets.
- *
- * @param world the network's current state
- * @returns the methods of the data service that list markets and get one
- */
+/** Implements the methods for markets. */
 export function marketMethods(world: World): DataMethods {
   return {
     listMarkets: listing({
@@ -63,13 +58,7 @@ export function marketMethods(world: World): DataMethods {
   };
 }
 
-/**
- * Implements the methods for market data.
- *
- * @param worlds the network's current state, which has the latest data, and the committed state, which has the history
- * @param streams the node's open streams
- * @returns the methods of the data service for the data of markets
- */
+/** Implements the methods for market data. */
 export function marketDataMethods(
   { world, committed }: { readonly world: World; readonly committed: World },
   streams: OpenStreams,
@@ -122,12 +111,7 @@ export function marketDataMethods(
   };
 }
 
-/**
- * Implements the methods for the data sources of markets that governance opened.
- *
- * @param world the network's current state
- * @returns the methods of the data service that list them and get one
- */
+/** Implements the methods for the data sources of markets that governance opened. */
 export function oracleMethods({ records }: World): DataMethods {
   return {
     async getOracleSpec({ oracleSpecId }) {
@@ -149,13 +133,7 @@ export function oracleMethods({ records }: World): DataMethods {
   };
 }
 
-/**
- * Returns the latest data of markets.
- *
- * @param world the network's current state
- * @param marketIds the markets, 64 hex digits in lower case each; all by default
- * @returns the data of each market, sorted by identifier
- */
+/** Returns the latest data of markets. */
 export function latestMarketData(world: World, marketIds: readonly string[] = []): MarketData[] {
   const isWanted = oneOf(marketIds);
   return [...world.marketData.values()]
@@ -166,9 +144,6 @@ export function latestMarketData(world: World, marketIds: readonly string[] = []
 /**
  * Returns the predicate of a stream of markets.
  *
- * @param world the network's current state
- * @param marketIds the request's identifiers
- * @returns a predicate over market identifiers
  * @throws ConnectError with `Internal` if a market does not exist
  */
 export function observedMarkets(world: World, marketIds: readonly string[]): (marketId: string) => boolean {
@@ -194,20 +169,13 @@ function successorsOf(world: World, market: Market): Market[] {
 /**
  * Validates the market identifier that a method requires.
  *
- * @param marketId the request's value
- * @returns the market's identifier, in lower case
  * @throws ConnectError with `InvalidArgument` if it is missing or malformed
  */
 export function marketIdentifier(marketId: string): string {
   return identifier(marketId, "empty or missing market ID", "invalid market ID");
 }
 
-/**
- * Reports whether a market is settled.
- *
- * @param market the market
- * @returns whether it is settled
- */
+/** Reports whether a market is settled. */
 export function isSettled({ state }: Market): boolean {
   return state === Market_State.SETTLED;
 }

@@ -32,12 +32,7 @@ export interface ListingMethod<Request, T, Response> {
   readonly answer: (page: Page<T>) => Response;
 }
 
-/**
- * Returns a method of the data service that lists records.
- *
- * @param method the method's declaration
- * @returns the method
- */
+/** Returns a method of the data service that lists records. */
 export function listing<Request extends Paginated, T, Response>(
   method: ListingMethod<Request, T, Response>,
 ): (request: Request) => Promise<Response> {
@@ -64,13 +59,7 @@ export interface StreamMethod<Request, T, Message, Opening> {
   readonly messages: (records: readonly T[]) => Iterable<Message>;
 }
 
-/**
- * Returns a method of the data service that streams the records of each new block.
- *
- * @param streams the node's open streams
- * @param method the method's declaration
- * @returns the method
- */
+/** Returns a method of the data service that streams the records of each new block. */
 export function stream<Request, T, Message, Opening = never>(
   streams: OpenStreams,
   { subject, records, where, snapshot, messages }: StreamMethod<Request, T, Message, Opening>,

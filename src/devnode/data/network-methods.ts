@@ -46,14 +46,7 @@ export interface NetworkStates {
   uncommitted(): Block | undefined;
 }
 
-/**
- * Implements the methods for the node, the network and its parameters.
- *
- * @param states the committed state and the network's current state, which has the value of a single parameter
- * @param streams the node's open streams
- * @returns methods of the data service; parties and hashes of transactions are compared case-sensitively, as on deployed
- *   nodes
- */
+/** Implements the methods for the node, the network and its parameters. */
 export function networkMethods(
   { committed: world, world: current, uncommitted }: NetworkStates,
   streams: OpenStreams,
@@ -109,12 +102,7 @@ export function networkMethods(
   };
 }
 
-/**
- * Returns the limits of proposals, which the network parameters determine.
- *
- * @param world the network's current state
- * @returns the limits
- */
+/** Returns the limits of proposals, which the network parameters determine. */
 export function networkLimits({ parameters }: World): MessageInitShape<typeof NetworkLimitsSchema> {
   const from = (what: string) =>
     BigInt(Date.parse(parameters.get(`limits.${what}.proposeEnabledFrom`) ?? "") || 0) * 1_000_000n;
@@ -132,12 +120,7 @@ export function networkLimits({ parameters }: World): MessageInitShape<typeof Ne
   };
 }
 
-/**
- * Implements the methods for assets.
- *
- * @param world the network's current state
- * @returns the methods of the data service that list assets and get one
- */
+/** Implements the methods for assets. */
 export function assetMethods(world: World): DataMethods {
   /** Returns the asset that a listing is filtered by. */
   function single(assetId: string) {
@@ -168,11 +151,7 @@ export function assetMethods(world: World): DataMethods {
   };
 }
 
-/**
- * Returns the only validator of the local network.
- *
- * @returns a list of one node, as in the responses of `GetEpoch` and `ListNodes`
- */
+/** Returns the only validator of the local network. */
 export function validators(): Node[] {
   return [
     create(NodeSchema, {
@@ -199,12 +178,7 @@ export function validators(): Node[] {
   ];
 }
 
-/**
- * Implements the methods for the network's nodes.
- *
- * @param world the network's current state
- * @returns the methods of the data service that list and describe nodes
- */
+/** Implements the methods for the network's nodes. */
 export function nodeMethods(world: World): DataMethods {
   return {
     listNodes: listing({

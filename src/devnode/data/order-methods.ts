@@ -32,13 +32,7 @@ const versionsOf = (orderId: string): Query => ({
   inner: (cause) => `orderID: ${orderId}: ${cause}`,
 });
 
-/**
- * Implements the methods that return orders, from the generated history and from transactions.
- *
- * @param world the network's current state; of each order it stores only the latest version
- * @param streams the node's open streams
- * @returns the methods of the data service that list and stream orders and get one
- */
+/** Implements the methods that return orders, from the generated history and from transactions. */
 export function orderMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     listOrders: listing({
@@ -99,14 +93,7 @@ export function orderMethods(world: World, streams: OpenStreams): DataMethods {
   };
 }
 
-/**
- * Implements the methods for stop orders.
- *
- * @param world the network's current state
- * @param profile with `deployed`, responses omit the time of the last change, as deployed nodes do
- *   (datanode/entities/stop_orders.go)
- * @returns the methods of the data service that list stop orders and get one
- */
+/** Implements the methods for stop orders. */
 export function stopOrderMethods(world: World, profile: Profile): DataMethods {
   const listed = (event: StopOrderEvent): MessageInitShape<typeof StopOrderEventSchema> => {
     if (profile === "specification" || event.stopOrder === undefined) {
@@ -138,13 +125,7 @@ export function stopOrderMethods(world: World, profile: Profile): DataMethods {
   };
 }
 
-/**
- * Implements the methods for trades.
- *
- * @param world the network's current state
- * @param streams the node's open streams
- * @returns the methods of the data service that list and stream trades and get the last one
- */
+/** Implements the methods for trades. */
 export function tradeMethods(world: World, streams: OpenStreams): DataMethods {
   return {
     listTrades: listing({
@@ -179,13 +160,7 @@ export function tradeMethods(world: World, streams: OpenStreams): DataMethods {
   };
 }
 
-/**
- * Returns the last trade on a market.
- *
- * @param world the network's current state
- * @param marketId the market, 64 hex digits in lower case
- * @returns the trade; `undefined` if there is none
- */
+/** Returns the last trade on a market. */
 export function lastTrade(world: World, marketId: string): Trade | undefined {
   // Skips the search through the entire history if the market does not exist.
   for (const { value } of world.markets.has(marketId) ? world.trades.read(true) : []) {
@@ -200,7 +175,6 @@ export function lastTrade(world: World, marketId: string): Trade | undefined {
  * Rejects the paginations that deployed nodes do not support for orders and stop orders: oldest first, and backwards
  * (datanode/sqlstore/orders.go).
  *
- * @param page the validated pagination
  * @throws ConnectError with `Internal` for oldest first, with `InvalidArgument` for backwards
  */
 function requireNewestFirst({ newestFirst, backwards }: PageRequest): void {
@@ -215,8 +189,6 @@ function requireNewestFirst({ newestFirst, backwards }: PageRequest): void {
 /**
  * Validates the order identifier that a method requires.
  *
- * @param orderId the request's value
- * @returns the order's identifier, in lower case
  * @throws ConnectError with `InvalidArgument` if it is missing or malformed
  */
 function orderIdentifier(orderId: string): string {

@@ -9,7 +9,7 @@ import { type Query, queryError } from "./filters.js";
 export type Key = readonly string[];
 
 /** A record and its key. */
-export interface Keyed<T> {
+interface Keyed<T> {
   readonly key: Key;
   readonly value: T;
 }
@@ -18,12 +18,7 @@ export interface Keyed<T> {
 export interface Listing<T> {
   /** The pattern of each part of a key. */
   readonly keyParts: readonly RegExp[];
-  /**
-   * Reads the records in the order of their keys.
-   *
-   * @param descending whether to start with the last record
-   * @param from the key to start at, inclusive; the first key in the direction of reading by default
-   */
+  /** Reads the records in the order of their keys. */
   read(descending: boolean, from: Key | undefined): Iterable<Keyed<T>>;
 }
 
@@ -35,24 +30,12 @@ export const keyPart = {
   text: /^[\x20-\x7e]+$/,
 } as const;
 
-/**
- * Formats a time as a part of a key.
- *
- * @param nanoseconds Unix nanoseconds
- * @returns 19 digits
- */
+/** Formats a time as a part of a key. */
 export function timePart(nanoseconds: bigint): string {
   return String(nanoseconds).padStart(19, "0");
 }
 
-/**
- * Returns a listing of records in memory, sorted by key.
- *
- * @param records the records, in any order
- * @param keyParts the pattern of each part of a key; all parts but the last have a fixed length
- * @param keyOf returns the unique key of a record
- * @returns the listing
- */
+/** Returns a listing of records in memory, sorted by key. */
 export function sortedListing<T>(
   records: Iterable<T>,
   keyParts: readonly RegExp[],
@@ -80,13 +63,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Returns a listing of the records of a timeline. The timeline is read lazily.
- *
- * @param timeline the records, ordered by height and position in the block
- * @param matches the predicate of the filter; all records are listed by default
- * @returns the listing
- */
+/** Returns a listing of the records of a timeline. The timeline is read lazily. */
 export function timelineListing<T>(timeline: Timeline<T>, matches: (record: T) => boolean = () => true): Listing<T> {
   return {
     keyParts: [/^\d{1,18}$/, /^\d{1,15}$/],
@@ -120,12 +97,7 @@ export function inTime<T>(timeline: Timeline<T>): RecordSource<T> {
   return (matches) => timelineListing(timeline, matches);
 }
 
-/**
- * Returns a source of records, ordered by the time of the block that last changed each.
- *
- * @param records the latest version of each record, by its identifier
- * @returns the source
- */
+/** Returns a source of records, ordered by the time of the block that last changed each. */
 export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, LatestEvent<T>> }): RecordSource<T> {
   return (matches) => {
     const found = [...records.latest].filter(([, { value }]) => matches(value));
@@ -147,10 +119,6 @@ export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, Lates
 /**
  * Returns a source whose first page alone can be read. Some queries of the network have a defect that makes every
  * second page fail.
- *
- * @param source the source of the records
- * @param fail creates the network's error
- * @returns the source, which throws that error when it is read from a cursor
  */
 export function firstPageOnly<T>(source: RecordSource<T>, fail: () => Error): RecordSource<T> {
   return (matches) => {
@@ -199,10 +167,6 @@ export interface ListingOptions extends Query {
 /**
  * Reads one page of a listing, by the rules of deployed nodes.
  *
- * @param listing the records and their keys
- * @param pagination the request's pagination; the first page, newest first, if it is `undefined`
- * @param options the query's error, and the options of the listing
- * @returns the page
  * @throws ConnectError with `InvalidArgument` if the pagination is invalid, with `Internal` if the cursor is not a JSON
  *   object
  */
@@ -216,10 +180,6 @@ export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefi
  * The page starts at the cursor's record and then drops it. The data node does the same, and drops the first record even if
  * the cursor's record is gone and the first one is another (`PageEntities` in datanode/entities/entities.go).
  *
- * @param listing the records and their keys
- * @param request the validated pagination
- * @param options the query's error, and the options of the listing
- * @returns the page
  * @throws ConnectError with `Internal` if the cursor is not a JSON object
  */
 export function readPageOf<T>(
@@ -262,13 +222,7 @@ export function readPageOf<T>(
   };
 }
 
-/**
- * Converts the records of a page to messages.
- *
- * @param page the page of records
- * @param toNode returns the message of a record
- * @returns the page of messages, with the same cursors
- */
+/** Converts the records of a page to messages. */
 export function withNodes<T, N>({ edges, pageInfo }: Page<T>, toNode: (record: T) => N): Page<N> {
   return { edges: edges.map(({ node, cursor }) => ({ node: toNode(node), cursor })), pageInfo };
 }
@@ -277,9 +231,6 @@ export function withNodes<T, N>({ edges, pageInfo }: Page<T>, toNode: (record: T
  * Validates a pagination as deployed nodes do: `first` takes precedence over `last`, and a cursor of the other direction is
  * ignored.
  *
- * @param pagination the request's pagination
- * @param fail creates the error for a reason in the network's words; `InvalidArgument` by default
- * @returns the validated pagination
  * @throws ConnectError if both cursors are set, a size is not from 1 to 5000, or a cursor is empty or not base64
  */
 export function readPagination(

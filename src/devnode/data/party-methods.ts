@@ -47,9 +47,6 @@ const LATEST = 8_999_999_999_999_999_999n;
 /**
  * Implements the methods for parties and their governance tokens (datanode/sqlstore/stake_linking.go). A public key becomes
  * a party with its first executed command.
- *
- * @param world the network's current state
- * @returns methods of the data service
  */
 export function partyMethods(world: World): DataMethods {
   /** The network is a party without a time, which the database sorts last (datanode/sqlstore/parties.go). */
@@ -95,12 +92,7 @@ function partyOf({ id }: PartyRecord): { id: string } {
   return { id };
 }
 
-/**
- * Implements the methods for the settings of parties: profiles and margin modes.
- *
- * @param world the network's current state
- * @returns the methods of the data service that list them
- */
+/** Implements the methods for the settings of parties: profiles and margin modes. */
 export function partyChoiceMethods({ records }: World): DataMethods {
   return {
     listPartiesProfiles: listing({
@@ -127,13 +119,7 @@ export function partyChoiceMethods({ records }: World): DataMethods {
   };
 }
 
-/**
- * Returns the stake linkings of a party. It received all its governance tokens at once, before the first block.
- *
- * @param world the network's current state
- * @param party the party, 64 hex digits in lower case
- * @returns one linking, or none if the party has no tokens
- */
+/** Returns the stake linkings of a party. It received all its governance tokens at once, before the first block. */
 export function stakeLinkings({ stakes, blockAt }: World, party: string): StakeLinking[] {
   const amount = stakes.get(party);
   const time = blockAt(1n)?.time ?? 0n;

@@ -18,14 +18,7 @@ const snapshotQuery = (what: "market" | "party"): Query => ({
   inner: (cause) => `getting initial positions by ${what}: scany: query multiple result rows: ${cause}`,
 });
 
-/**
- * Implements the methods for positions and their margin levels (datanode/sqlstore/margin_levels.go).
- *
- * @param worlds the committed state, and the network's current state, which has the positions that the data node keeps in memory
- *   (datanode/service/position.go, GetByMarketAndParty)
- * @param streams the node's open streams
- * @returns the methods of the data service that list and stream positions and margin levels
- */
+/** Implements the methods for positions and their margin levels (datanode/sqlstore/margin_levels.go). */
 export function positionMethods(
   { committed: world, world: current }: { readonly committed: World; readonly world: World },
   streams: OpenStreams,

@@ -5,12 +5,7 @@ import type { World } from "../world/world.js";
 import { marketIdentifier } from "./market-methods.js";
 import type { DataMethods } from "./method.js";
 
-/**
- * Implements the method for risk factors (datanode/api/trading_data_v2.go).
- *
- * @param world the network's current state
- * @returns the methods of the data service
- */
+/** Implements the method for risk factors (datanode/api/trading_data_v2.go). */
 export function riskMethods(world: World): DataMethods {
   return {
     async getRiskFactors({ marketId }) {

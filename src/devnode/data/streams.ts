@@ -36,7 +36,7 @@ const SENT_WITH_EVENTS: ReadonlySet<Subject> = new Set([
 export const MAX_BUFFERED_RECORDS = 10_000;
 
 /** The declaration of a stream: messages of type S first, then messages of type M with records of type T. */
-export interface StreamDeclaration<T, M, S = never> {
+interface StreamDeclaration<T, M, S = never> {
   readonly subject: Subject;
   /** Aborted when the caller closes the stream. */
   readonly signal: AbortSignal;
@@ -52,11 +52,7 @@ export interface StreamDeclaration<T, M, S = never> {
 
 /** The open streams of a node. */
 export interface OpenStreams {
-  /**
-   * Sends the events of an executed block to open streams.
-   *
-   * @param at which streams: those that send a record with its event, or when its block is committed; all by default
-   */
+  /** Sends the events of an executed block to open streams. */
   publish(block: Block, blockEvents: readonly BlockEvent[], at?: "event" | "commit"): void;
   /**
    * Opens a stream: yields the snapshot, then one message for each block until the caller closes the stream. No block is
@@ -76,8 +72,6 @@ interface Subscriber {
 
 /**
  * Creates the streams of a node.
- *
- * @returns the streams, none of them open
  *
  * @example
  * const heights = streams.watch({
@@ -191,12 +185,7 @@ export interface SnapshotPage<T> {
   readonly lastPage: boolean;
 }
 
-/**
- * Splits the records of a stream's snapshot into pages.
- *
- * @param records the records
- * @returns the pages, the last one marked; one empty page if there are no records
- */
+/** Splits the records of a stream's snapshot into pages. */
 export function snapshotPages<T>(records: readonly T[]): SnapshotPage<T>[] {
   return Array.from({ length: Math.max(1, Math.ceil(records.length / SNAPSHOT_PAGE)) }, (_, page) => {
     const end = (page + 1) * SNAPSHOT_PAGE;

@@ -16,12 +16,7 @@ import { byBlock, readPagination, withNodes } from "./pagination.js";
 
 const NO_QUERY: Query = { message: "" };
 
-/**
- * Implements the methods for transfers.
- *
- * @param world the network's current state
- * @returns the methods of the data service that list transfers and get one
- */
+/** Implements the methods for transfers. */
 export function transferMethods(world: World): DataMethods {
   const { records } = world;
   const nodeOf = (transfer: Transfer): MessageInitShape<typeof TransferNodeSchema> => ({

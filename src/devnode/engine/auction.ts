@@ -18,9 +18,6 @@ export interface Uncrossing {
 /**
  * Finds the indicative uncrossing: the maximum tradable volume, at the middle of the prices that reach it
  * (`core/matching/orderbook.go`, GetIndicativePriceAndVolume).
- *
- * @param market the market
- * @returns the uncrossing; `undefined` if no orders cross
  */
 export function indicativeUncrossing(market: MarketState): Uncrossing | undefined {
   const levels = (side: Side) =>
@@ -59,12 +56,7 @@ function fillsExactly(levels: readonly { readonly volume: bigint }[], wanted: bi
   return left === 0n;
 }
 
-/**
- * Trades all crossing orders of a market, without fees. The orders of the filled side trade by priority.
- *
- * @param context the block
- * @param market the market, whose book and positions change
- */
+/** Trades all crossing orders of a market, without fees. The orders of the filled side trade by priority. */
 export function uncross(context: ExecutionContext, market: MarketState): void {
   const uncrossing = indicativeUncrossing(market);
   if (uncrossing === undefined) {

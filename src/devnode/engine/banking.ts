@@ -54,12 +54,6 @@ export interface TransferFeeInput {
  * Applies a transfer command (`core/banking`). A one-off transfer is paid immediately, and delivered immediately or at
  * its time. A recurring transfer is paid and delivered at the end of each epoch. The transfer is emitted even if it is
  * rejected.
- *
- * @param context the block
- * @param partyId the sender
- * @param command the transfer
- * @param id its identifier
- * @returns the network's error if it is rejected
  */
 export function submitTransfer(
   context: ExecutionContext,
@@ -74,14 +68,7 @@ export function submitTransfer(
   return reason;
 }
 
-/**
- * Cancels a recurring transfer (`core/banking/cancel_transfer.go`).
- *
- * @param context the block
- * @param partyId the sender
- * @param command the transfer's identifier
- * @returns the error if it is not canceled
- */
+/** Cancels a recurring transfer (`core/banking/cancel_transfer.go`). */
 export function cancelTransfer(
   context: ExecutionContext,
   partyId: string,
@@ -121,9 +108,6 @@ export function distributeScheduledTransfers(context: ExecutionContext): void {
 /**
  * Pays and delivers the recurring transfers of an ending epoch (`core/banking/recurring_transfers.go`). Transfers in
  * their final epoch are done. Transfers that cannot be paid are stopped.
- *
- * @param context the block
- * @param epoch the epoch
  */
 export function distributeRecurringTransfers(context: ExecutionContext, epoch: bigint): void {
   const { recurringTransfers } = context.state;
@@ -362,9 +346,6 @@ function emitTransfer({ emit }: ExecutionContext, transfer: Transfer, reason?: s
 /**
  * Computes the fee of a transfer: its amount times `transfer.fee.factor`, limited to `transfer.fee.maxQuantumAmount`
  * quantums (`core/banking/fee_estimate.go`). A party pays no fee for its own vested rewards. The local node has no discounts.
- *
- * @param facts the transfer and the network parameters
- * @returns the fee, in units of the asset's last decimal
  */
 export function transferFee(facts: TransferFeeInput): bigint {
   const { parameters, quantum, amount, from, fromAccountType, to, isFromDerivedKey } = facts;
@@ -382,12 +363,6 @@ export function transferFee(facts: TransferFeeInput): bigint {
 /**
  * Withdraws funds (`core/banking`). The withdrawal of a built-in asset is finalized immediately. The withdrawal of an
  * Ethereum asset stays open, because the local node has no bridge.
- *
- * @param context the block
- * @param partyId the sender
- * @param command the amount and asset
- * @param id the withdrawal's identifier
- * @returns the error if nothing is withdrawn
  */
 export function withdraw(
   context: ExecutionContext,

@@ -53,8 +53,6 @@ export interface AccountKey {
  * Returns the identifier of an account: the SHA-256 hash of `OWNER ASSET MARKET TYPE`. The type is its
  * {@link AccountType} name, such as `GENERAL`. Without a market, the two spaces are adjacent.
  *
- * @param key the account
- * @returns 64 hex digits in lower case
  * @example accountId({ owner: party, asset, marketId: "", type: AccountType.GENERAL })
  */
 export function accountId(key: AccountKey): string {
@@ -97,7 +95,7 @@ export function newAccount(key: AccountKey, balance: string): Account {
 }
 
 /** Returns an account as ledger entries name it: the network has no owner, and an account may have no market. */
-export function accountDetails({ owner, asset, marketId, type }: AccountKey): AccountDetails {
+function accountDetails({ owner, asset, marketId, type }: AccountKey): AccountDetails {
   return create(AccountDetailsSchema, {
     assetId: asset,
     type,
@@ -116,10 +114,6 @@ export function registerParty({ state: { parties }, emit }: ExecutionContext, id
 
 /**
  * Opens a party's general account for an asset with the starting balance, unless it exists. The owner becomes a party.
- *
- * @param context the block
- * @param partyId the party
- * @param asset the asset's identifier
  */
 export function openGeneralAccount(context: ExecutionContext, partyId: string, asset: string): void {
   const key = generalAccount(partyId, asset);
@@ -131,12 +125,7 @@ export function openGeneralAccount(context: ExecutionContext, partyId: string, a
   }
 }
 
-/**
- * Opens an account with a balance of 0, unless it exists.
- *
- * @param context the block
- * @param key the account; its owner becomes a party
- */
+/** Opens an account with a balance of 0, unless it exists. */
 export function openAccount(context: ExecutionContext, key: AccountKey): void {
   const { accounts } = context.state;
   if (!accounts.has(accountName(key))) {
@@ -163,10 +152,6 @@ export interface FundsTransfer {
 /**
  * Transfers funds between accounts, in order. Each transfer changes both balances and emits an event for each account
  * (`core/collateral/engine.go`, TransferFunds).
- *
- * @param context the block
- * @param moves the transfers; amounts of 0 count too
- * @returns one ledger movement per transfer, which the caller emits with {@link emitLedgerMovements}
  */
 export function transferFunds(context: ExecutionContext, moves: readonly FundsTransfer[]): LedgerMovement[] {
   return moves.map(({ from, to, amount, type, transferId }) => {

@@ -28,13 +28,7 @@ export type CommandResult =
       readonly errors: readonly { readonly key: string; readonly error: string }[];
     };
 
-/**
- * Applies a command.
- *
- * @param block the block
- * @param executed the command and its sender
- * @returns the outcome
- */
+/** Applies a command. */
 export function applyCommand(block: ExecutionContext, { command, partyId, signature }: AppliedCommand): CommandResult {
   const ids = commandIdentifiers(command, signature);
   const [id = ""] = ids.submissions;
@@ -65,15 +59,7 @@ function outcomeOfError(error: string | undefined): CommandResult {
   return error === undefined ? { status: "success" } : { status: "failure", errors: [{ key: "", error }] };
 }
 
-/**
- * Applies a command that is not about orders.
- *
- * @param context the block
- * @param partyId the sender
- * @param command the command
- * @param next returns the next identifier for what the command creates
- * @returns the error if the command fails; the local node checks before that it executes the command
- */
+/** Applies a command that is not about orders. */
 function applyNetworkCommand(
   context: ExecutionContext,
   partyId: string,

@@ -12,9 +12,6 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 /**
  * Parses a decimal number as an integer with a fixed number of decimals.
  *
- * @param text the number, such as "0.0002", ".5" or "-12"
- * @param decimals number of decimals to keep; additional ones are truncated
- * @returns the number times 10 to the power of `decimals`; 0 for malformed text
  * @example parseDecimal("1.25", 3) // 1250n
  */
 export function parseDecimal(text: string, decimals: number): bigint {
@@ -23,12 +20,7 @@ export function parseDecimal(text: string, decimals: number): bigint {
   return sign === "-" ? -digits : digits;
 }
 
-/**
- * Parses a decimal number as a fixed-point number.
- *
- * @param text the number, such as "0.0002"
- * @returns the number times {@link ONE}; 0 for malformed text
- */
+/** Parses a decimal number as a fixed-point number. */
 export function parseFixedPoint(text: string): bigint {
   return parseDecimal(text, FIXED_POINT_DECIMALS);
 }
@@ -38,36 +30,18 @@ export function isBelow(a: string, b: string): boolean {
   return parseFixedPoint(a) < parseFixedPoint(b);
 }
 
-/**
- * Divides and rounds half away from zero.
- *
- * @param dividend the dividend
- * @param divisor the divisor, above 0
- * @returns the nearest integer
- */
+/** Divides and rounds half away from zero. */
 export function divideRounded(dividend: bigint, divisor: bigint): bigint {
   const half = divisor / 2n;
   return (dividend < 0n ? dividend - half : dividend + half) / divisor;
 }
 
-/**
- * Divides and rounds up.
- *
- * @param dividend the dividend, 0 or above
- * @param divisor the divisor, above 0
- * @returns the quotient's ceiling
- */
+/** Divides and rounds up. */
 export function divideUp(dividend: bigint, divisor: bigint): bigint {
   return (dividend + divisor - 1n) / divisor;
 }
 
-/**
- * Multiplies by a power of ten and rounds down (towards minus infinity).
- *
- * @param value the number
- * @param exponent the power; a negative one divides
- * @returns the integer
- */
+/** Multiplies by a power of ten and rounds down (towards minus infinity). */
 export function timesPowerOfTen(value: bigint, exponent: number): bigint {
   if (exponent >= 0) {
     return value * 10n ** BigInt(exponent);

@@ -154,12 +154,7 @@ export interface ExecutionContext {
   readonly nextId: () => string;
 }
 
-/**
- * Copies a state. Changes to the copy do not affect the original.
- *
- * @param state the state
- * @returns the copy, which shares immutable values with the original
- */
+/** Copies a state. Changes to the copy do not affect the original. */
 export function copyState(state: State): State {
   return {
     markets: new Map([...state.markets].map(([id, market]) => [id, copyMarket(market)])),
@@ -205,12 +200,7 @@ export function isOpen({ market: { state, tradingMode } }: MarketState): boolean
 
 const OPEN: readonly Market_State[] = [Market_State.ACTIVE, Market_State.PENDING, Market_State.SUSPENDED];
 
-/**
- * Lowers a market's `nextExpiry` to the expiry of an order or stop order.
- *
- * @param market the market
- * @param expiresAt Unix nanoseconds; 0 or `undefined` if it does not expire
- */
+/** Lowers a market's `nextExpiry` to the expiry of an order or stop order. */
 export function trackExpiry(market: MarketState, expiresAt: bigint | undefined): void {
   if (expiresAt !== undefined && expiresAt > 0n && (market.nextExpiry === undefined || expiresAt < market.nextExpiry)) {
     market.nextExpiry = expiresAt;

@@ -31,14 +31,7 @@ export interface Engine {
   execute(command: AppliedCommand): CommandResult;
   /** Ends the block: marks markets to market and emits the data of changed markets. */
   endBlock(): void;
-  /**
-   * Returns a market's order book.
-   *
-   * @param marketId 64 hex digits in lower case
-   * @param maxDepth maximum number of levels per side; all by default
-   * @returns the levels of both sides, best price first, including hidden iceberg volume; no levels for an unknown
-   *   market. `sequenceNumber` is the height of the last block that changed the book; 0 if none did since the start
-   */
+  /** Returns a market's order book. */
   depth(marketId: string, maxDepth?: number): MarketDepth;
   /** Returns a copy of the engine's state. It can be restored any number of times. */
   save(): EngineState;
@@ -55,9 +48,6 @@ export type EngineState = State;
  * The engine simplifies: positions are never closed out, so a party loses at most its balance. Auctions end only on markets that
  * proposals opened; other markets keep their trading mode.
  *
- * @param start the initial state
- * @param emit receives each event of the current block
- * @returns the engine
  * @example
  * const engine = createEngine(start, (event) => events.push(event));
  * engine.beginBlock({ height: 1n, hash, time });

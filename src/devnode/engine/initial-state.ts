@@ -46,12 +46,7 @@ export interface EngineOptions {
   readonly keepsStopOrderIds?: boolean;
 }
 
-/**
- * Creates the engine's initial state.
- *
- * @param options accounts, orders and so on; those of unknown markets are ignored
- * @returns the state
- */
+/** Creates the engine's initial state. */
 export function initialState(options: EngineOptions): State {
   const markets = new Map(options.markets.map((market) => [market.id, initialMarketState(options, market)]));
   for (const position of options.positions) {
@@ -99,13 +94,7 @@ export function initialState(options: EngineOptions): State {
   };
 }
 
-/**
- * Creates the state of a market without orders.
- *
- * @param start known assets, last prices and market data
- * @param market the market
- * @returns its state
- */
+/** Creates the state of a market without orders. */
 export function initialMarketState(
   { assets, lastPrices, marketData = [] }: Pick<EngineOptions, "assets" | "lastPrices" | "marketData">,
   market: Market,

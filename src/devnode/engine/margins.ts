@@ -139,9 +139,6 @@ export function emitMarginLevels({ emit, marginLevels }: ExecutionContext): void
 /**
  * Returns whether an order only reduces the party's position, and needs no margin (v0.78.0,
  * `core/positions/market_position.go`, OrderReducesExposure).
- *
- * @param market the market
- * @param order the order, which is not on the book
  */
 export function reducesExposure(market: MarketState, order: Order): boolean {
   const { volume, buy, sell } = exposureOf(market, order.partyId, order);
@@ -155,11 +152,6 @@ export function reducesExposure(market: MarketState, order: Order): boolean {
 /**
  * Collects the margin of an order from the party's general account (v0.78.0, `core/risk/engine.go`,
  * UpdateMarginOnNewOrder).
- *
- * @param context the block
- * @param market the market
- * @param order the order, new or as amended
- * @returns `false` if the party cannot cover the initial margin; nothing has changed then
  */
 export function collectOrderMargin(context: ExecutionContext, market: MarketState, order: Order): boolean {
   const { partyId } = order;
@@ -185,10 +177,6 @@ export function collectOrderMargin(context: ExecutionContext, market: MarketStat
  * Releases the margin of a party that has neither a position nor orders on a market (v0.78.0,
  * `core/execution/future/market.go`, releaseExcessMargin). A party with unsettled trades keeps it until they are
  * settled.
- *
- * @param context the block
- * @param market the market
- * @param partyId the party
  */
 export function releaseMargin(context: ExecutionContext, market: MarketState, partyId: string): void {
   const isUnsettled = market.isTraded && market.positions.has(partyId);
@@ -215,10 +203,6 @@ export function isExposed(market: MarketState, partyId: string): boolean {
  * Brings a party's margin on a market back to the initial margin (v0.78.0, `core/risk/engine.go`, UpdateMarginsOnSettlement).
  * Above the release level, the surplus goes to the general account, except in an auction. Below the search level, the shortfall
  * comes from it, up to its balance. Positions are not closed out.
- *
- * @param context the block
- * @param market the market
- * @param partyId the party; nothing happens if it has neither a position nor orders
  */
 export function recheckMargin(context: ExecutionContext, market: MarketState, partyId: string): void {
   if (!isExposed(market, partyId)) {

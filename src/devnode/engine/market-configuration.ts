@@ -24,15 +24,7 @@ import type { State } from "./engine-state.js";
 
 const SECOND = 1_000_000_000n;
 
-/**
- * Builds the market of a new-market proposal (`core/governance/market.go`, buildMarketFromProposal).
- *
- * @param state the engine's state
- * @param proposal the proposal, whose identifier the market gets
- * @param changes the market's configuration
- * @param now time of the proposal, in Unix nanoseconds
- * @returns the market, in the state `PROPOSED`
- */
+/** Builds the market of a new-market proposal (`core/governance/market.go`, buildMarketFromProposal). */
 export function marketOfProposal(
   state: State,
   { id, terms }: Proposal,
@@ -75,13 +67,7 @@ export function marketOfProposal(
   });
 }
 
-/**
- * Applies an update-market proposal to a market.
- *
- * @param market the market
- * @param changes the new configuration
- * @returns the market; its state and trading mode stay
- */
+/** Applies an update-market proposal to a market. */
 export function updatedMarket(market: Market, changes: UpdateMarketConfiguration): Market {
   const { tradableInstrument, fees } = market;
   const { instrument } = changes;
@@ -209,13 +195,8 @@ function dataSourceSpecOf(data: DataSourceDefinition | undefined) {
   return data === undefined ? undefined : { id: sourceId(data), data };
 }
 
-/**
- * Returns the identifier of a data source.
- *
- * @param definition its definition
- * @returns 64 hex digits in lower case
- */
-export function sourceId(definition: DataSourceDefinition): string {
+/** Returns the identifier of a data source. */
+function sourceId(definition: DataSourceDefinition): string {
   return createHash("sha3-256").update(toBinary(DataSourceDefinitionSchema, definition)).digest("hex");
 }
 

@@ -23,13 +23,7 @@ const SETUP_UPDATES = 5;
 
 const SECOND = 1_000_000_000n;
 
-/**
- * Adds the market of a proposal. It accepts no orders until the vote ends.
- *
- * @param context the block
- * @param proposal the proposal
- * @param changes the market's configuration
- */
+/** Adds the market of a proposal. It accepts no orders until the vote ends. */
 export function addProposedMarket(
   context: ExecutionContext,
   proposal: Proposal,
@@ -55,9 +49,6 @@ export function addProposedMarket(
 /**
  * Starts the opening auction of a market whose proposal has passed. The auction ends after its duration, as soon as
  * orders cross.
- *
- * @param context the block
- * @param market the market
  */
 export function startOpeningAuction(context: ExecutionContext, market: MarketState): void {
   const start = context.block.time;
@@ -68,22 +59,13 @@ export function startOpeningAuction(context: ExecutionContext, market: MarketSta
   changeMarketFields(context, market, { state: Market_State.PENDING, tradingMode: Market_TradingMode.OPENING_AUCTION });
 }
 
-/**
- * Rejects a market whose proposal was declined.
- *
- * @param context the block
- * @param market the market
- */
+/** Rejects a market whose proposal was declined. */
 export function rejectMarket(context: ExecutionContext, market: MarketState): void {
   changeMarketFields(context, market, { state: Market_State.REJECTED });
   emitData(context, market);
 }
 
-/**
- * Ends the opening auctions whose duration has passed and whose orders cross. The others continue.
- *
- * @param context the block
- */
+/** Ends the opening auctions whose duration has passed and whose orders cross. The others continue. */
 export function endOpeningAuctions(context: ExecutionContext): void {
   const { markets, openingAuctions } = context.state;
   for (const [marketId, end] of [...openingAuctions]) {
@@ -119,13 +101,7 @@ function emitAuction(
   emit({ case: "auction", value: create(AuctionEventSchema, { marketId: market.id, start, end, trigger, ...more }) });
 }
 
-/**
- * Applies an enacted update-market proposal.
- *
- * @param context the block
- * @param market the market
- * @param changes the new configuration
- */
+/** Applies an enacted update-market proposal. */
 export function updateMarket(context: ExecutionContext, market: MarketState, changes: UpdateMarketConfiguration): void {
   emitDataSources(context, market.market, DataSourceSpec_Status.DEACTIVATED);
   const updated = updatedMarket(market.market, changes);
@@ -171,13 +147,7 @@ function emitDataSources(
   }
 }
 
-/**
- * Computes market data. Fields that do not follow from the order book, trades and positions keep their values.
- *
- * @param market the market
- * @param timestamp block time, in Unix nanoseconds
- * @returns the data; a missing price is "0"
- */
+/** Computes market data. Fields that do not follow from the order book, trades and positions keep their values. */
 export function marketDataOf(market: MarketState, timestamp: bigint): MarketData {
   const bid = bestOf(market, Side.BUY, "all");
   const offer = bestOf(market, Side.SELL, "all");

@@ -36,17 +36,11 @@ export function volumeOf(market: MarketState, partyId: string): bigint {
 }
 
 /** Converts price times volume to units of the asset's last decimal, rounded down. */
-export function assetAmount(market: MarketState, value: bigint): bigint {
+function assetAmount(market: MarketState, value: bigint): bigint {
   return timesPowerOfTen(value, market.amountExponent);
 }
 
-/**
- * Converts price times volume times a factor to units of the asset's last decimal.
- *
- * @param market the market
- * @param value price times volume times a fixed-point factor; 0 or above
- * @returns the amount, rounded up
- */
+/** Converts price times volume times a factor to units of the asset's last decimal. */
 export function factoredAmount(market: MarketState, value: bigint): bigint {
   const exponent = market.amountExponent - FIXED_POINT_DECIMALS;
   return exponent < 0 ? divideUp(value, 10n ** BigInt(-exponent)) : value * 10n ** BigInt(exponent);
@@ -55,12 +49,8 @@ export function factoredAmount(market: MarketState, value: bigint): bigint {
 /**
  * Settles a party's gain or loss since the last settlement in whole units of the asset. A remainder below one unit
  * stays open until the next settlement.
- *
- * @param market the market, whose positions change
- * @param partyId the party
- * @returns the gain, rounded down; negative for a loss
  */
-export function settleToMark(market: MarketState, partyId: string): bigint {
+function settleToMark(market: MarketState, partyId: string): bigint {
   const partyPosition = market.positions.get(partyId);
   if (partyPosition === undefined) {
     return 0n;
@@ -76,11 +66,6 @@ export function settleToMark(market: MarketState, partyId: string): bigint {
 /**
  * Applies a trade to a party's position, as the data node computes it: closed volume realizes the difference to the
  * average entry price, and opened volume moves that price.
- *
- * @param market the market, whose positions change
- * @param partyId the party
- * @param size volume bought; negative for volume sold
- * @param price the trade's price
  */
 export function applyTradeToPosition(market: MarketState, partyId: string, size: bigint, price: bigint): void {
   const { id: marketId } = market.market;
@@ -104,13 +89,7 @@ export function applyTradeToPosition(market: MarketState, partyId: string, size:
 
 const NO_POSITION = { realisedPnl: "0", unrealisedPnl: "0", averageEntryPrice: "0", lossSocialisationAmount: "0" };
 
-/**
- * Emits a party's position if its message has changed.
- *
- * @param context the block
- * @param market the market; its last price gives the unrealised profit and loss
- * @param partyId the party
- */
+/** Emits a party's position if its message has changed. */
 export function emitPosition({ emit, block }: ExecutionContext, market: MarketState, partyId: string): void {
   const partyPosition = market.positions.get(partyId);
   if (partyPosition === undefined) {
@@ -142,9 +121,6 @@ export function emitPosition({ emit, block }: ExecutionContext, market: MarketSt
  * Gains go from there to the margin account. No position is closed out, so a party pays at most its balance, and winners share
  * the losses that were collected in proportion to their gains. A remainder below one unit stays in the settlement account.
  * Positions whose profit has changed are emitted.
- *
- * @param context the block
- * @param market the market, which has traded
  */
 export function markToMarket(context: ExecutionContext, market: MarketState): void {
   const { asset } = market;

@@ -23,12 +23,7 @@ export function filledSize(order: Order): bigint {
   return order.size - trueRemaining(order);
 }
 
-/**
- * Refreshes the visible part of an iceberg order up to its peak size.
- *
- * @param order the order
- * @returns the refreshed order; other orders unchanged
- */
+/** Refreshes the visible part of an iceberg order up to its peak size. */
 export function refreshIceberg(order: Order): Order {
   const { icebergOrder } = order;
   if (icebergOrder === undefined) {
@@ -39,12 +34,7 @@ export function refreshIceberg(order: Order): Order {
   return { ...order, remaining, icebergOrder: { ...icebergOrder, reservedRemaining: open - remaining } };
 }
 
-/**
- * Adds an order at the back of its price level.
- *
- * @param market the market, whose book changes
- * @param order the order, which is not on a level
- */
+/** Adds an order at the back of its price level. */
 export function addToBook(market: MarketState, order: Order): void {
   const price = BigInt(order.price);
   const levels = levelsOf(market, order.side);
@@ -67,12 +57,7 @@ export function storeOrder(market: MarketState, order: Order): void {
   }
 }
 
-/**
- * Removes an order from its price level, if it is on one. The order stays stored.
- *
- * @param market the market, whose book changes
- * @param order the order as it is on the book
- */
+/** Removes an order from its price level, if it is on one. The order stays stored. */
 export function removeFromBook(market: MarketState, order: Order): void {
   market.isChanged = true;
   if (order.status === Order_Status.PARKED) {
@@ -125,14 +110,7 @@ export interface Best {
   readonly volume: bigint;
 }
 
-/**
- * Returns the best price of a side.
- *
- * @param market the market
- * @param side the side
- * @param among `static` ignores pegged orders
- * @returns the price and its volume
- */
+/** Returns the best price of a side. */
 export function bestOf(market: MarketState, side: Side, among: "all" | "static"): Best {
   for (const level of levelsOf(market, side)) {
     let volume = 0n;
@@ -146,14 +124,7 @@ export function bestOf(market: MarketState, side: Side, among: "all" | "static")
   return { price: 0n, volume: 0n };
 }
 
-/**
- * Returns the price levels of a side.
- *
- * @param market the market
- * @param side the side
- * @param maxDepth maximum number of levels
- * @returns the levels, best price first, including hidden iceberg volume
- */
+/** Returns the price levels of a side. */
 export function depthOf(market: MarketState, side: Side, maxDepth: number): PriceLevel[] {
   return levelsOf(market, side)
     .slice(0, maxDepth)
@@ -192,10 +163,6 @@ export interface Taker {
 /**
  * Matches an order by price-time priority, without changing the book. If the visible volume of a price level does not
  * suffice, the hidden reserves of its iceberg orders are shared in proportion to their size.
- *
- * @param market the market
- * @param taker the incoming order
- * @returns its fills, at most one per resting order
  */
 export function findFills(market: MarketState, { partyId, side, limit, size }: Taker): MatchResult {
   const fills: Fill[] = [];

@@ -52,13 +52,6 @@ import { canPayFees, executeTrades, feesOf } from "./trades.js";
  * Submits an order. It trades as much as it can, and the rest stays on the book or is stopped. Rejected orders are
  * emitted with their reason, and so are orders that are stopped before they reach the book: post-only orders that
  * would trade, and reduce-only orders that would not reduce a position.
- *
- * @param context the block
- * @param partyId the sender
- * @param submission the order
- * @param id the order's identifier
- * @returns the error if the order is not placed. An order that finds no match, or stops at an order of its own party,
- *   is not an error
  */
 export function submitOrder(
   context: ExecutionContext,
@@ -178,12 +171,8 @@ const STOPPING: readonly OrderError[] = [
 /**
  * Places a pegged order at its reference price, or parks it. It never trades on arrival: its price is on its own side
  * of the mid price.
- *
- * @param context the block
- * @param market the market, whose book changes
- * @param order the order, which is not on the book
  */
-export function placePeggedOrder({ emit }: ExecutionContext, market: MarketState, order: Order): void {
+function placePeggedOrder({ emit }: ExecutionContext, market: MarketState, order: Order): void {
   const placed = refreshIceberg(pricedOrder(market, order));
   (placed.status === Order_Status.PARKED ? storeOrder : addToBook)(market, placed);
   trackExpiry(market, placed.expiresAt);
@@ -191,7 +180,7 @@ export function placePeggedOrder({ emit }: ExecutionContext, market: MarketState
 }
 
 /** Returns whether an order is post-only and would trade. */
-export function violatesPostOnly(market: MarketState, order: Order): boolean {
+function violatesPostOnly(market: MarketState, order: Order): boolean {
   if (!order.postOnly || !isContinuous(market)) {
     return false;
   }
@@ -203,14 +192,8 @@ function takerOf({ partyId, side, type, price }: Order, size: bigint) {
   return { partyId, side, size, limit: type === Order_Type.MARKET ? undefined : BigInt(price) };
 }
 
-/**
- * Matches an order and rests or stops its remainder. Pegged orders are repriced afterwards.
- *
- * @param context the block
- * @param market the market, whose book changes
- * @param order the order, which is not on the book
- */
-export function enterBook(context: ExecutionContext, market: MarketState, order: Order): void {
+/** Matches an order and rests or stops its remainder. Pegged orders are repriced afterwards. */
+function enterBook(context: ExecutionContext, market: MarketState, order: Order): void {
   const { fills, isSelfTrade } = fillsOf(market, order);
   const traded = fills.reduce((sum, { size }) => sum + size, 0n);
   const after = afterTrading({ ...order, ...fullyVisible(order, trueRemaining(order) - traded) }, isSelfTrade);
@@ -252,11 +235,6 @@ function afterTrading(order: Order, isSelfTrade: boolean): Order {
 /**
  * Cancels one order, all orders on a market, or all orders of a party (v0.78.0, `core/execution/engine.go`,
  * CancelOrder). The orders of a market are canceled by identifier.
- *
- * @param context the block
- * @param partyId the party
- * @param cancellation the cancellation; an empty identifier means all, but a single order needs its market
- * @returns the error if nothing is canceled. Canceling all orders of a party without orders is not an error
  */
 export function cancelOrders(
   context: ExecutionContext,
@@ -311,13 +289,8 @@ function cancelAll(context: ExecutionContext, market: MarketState, partyId: stri
 /**
  * Cancels or expires active and parked orders, and reprices pegged orders. The event bus has a single event with all
  * their identifiers.
- *
- * @param context the block
- * @param market their market, whose book changes
- * @param orders the orders; canceled orders belong to one party
- * @param status their final status
  */
-export function closeOrders(
+function closeOrders(
   context: ExecutionContext,
   market: MarketState,
   orders: readonly Order[],
@@ -344,12 +317,7 @@ export function closeOrders(
   repricePegged(context, market);
 }
 
-/**
- * Expires the orders of a market that are due, earliest expiry first.
- *
- * @param context the block
- * @param market the market, whose book changes
- */
+/** Expires the orders of a market that are due, earliest expiry first. */
 export function expireOrders(context: ExecutionContext, market: MarketState): void {
   const expired = [...market.orders.values()]
     .filter(({ expiresAt }) => expiresAt > 0n && expiresAt <= context.block.time)
@@ -363,11 +331,6 @@ const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
  * Amends an active or parked order (v0.78.0, `core/execution/future/market.go`, amendOrder). It keeps its priority
  * unless its price changes or its size grows; then it re-enters the book and may trade. An order without a remaining
  * size is canceled, and one whose new expiry has passed expires.
- *
- * @param context the block
- * @param partyId the sender
- * @param amendment the amendment
- * @returns the error if the order is not amended, for example because it is post-only and would trade
  */
 export function amendOrder(context: ExecutionContext, partyId: string, amendment: OrderAmendment): string | undefined {
   const market = context.state.markets.get(amendment.marketId.toLowerCase());

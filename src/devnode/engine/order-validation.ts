@@ -14,7 +14,7 @@ import { trueRemaining } from "./order-book.js";
 const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 
 /** Maximum size of an order. */
-export const MAX_ORDER_SIZE = MAX_INT64 / 2n;
+const MAX_ORDER_SIZE = MAX_INT64 / 2n;
 
 /** Returns whether the unfilled part of an order rests on the book. */
 export function isPersistent({ type, timeInForce }: Pick<Order, "type" | "timeInForce">): boolean {
@@ -32,10 +32,6 @@ export interface OrderRejection {
 /**
  * Checks an order in the network's sequence (v0.78.0, `core/execution/future/market.go`,
  * SubmitOrderWithIDGeneratorAndOrderID and validateOrder).
- *
- * @param market the order's market
- * @param order the order
- * @returns the rejection; `undefined` for a valid order
  */
 export function orderRejection(market: MarketState, order: Order): OrderRejection | undefined {
   const { type, price, peggedOrder, timeInForce, createdAt, expiresAt } = order;
@@ -136,10 +132,6 @@ export function sizeError(size: bigint): OrderError | undefined {
  * Returns an error if filling an order, and the party's other orders of its side, could exceed a signed 64-bit
  * position. The network considers the orders only. Here the open position counts too, so that a reported position is
  * always correct.
- *
- * @param market the market
- * @param order the order, new or as amended
- * @returns the network's error text, if the position could overflow
  */
 export function overflowError(market: MarketState, order: Order): string | undefined {
   const { id, partyId, side } = order;
@@ -151,24 +143,13 @@ export function overflowError(market: MarketState, order: Order): string | undef
   return potential > MAX_INT64 ? "cannot register position without causing overflow" : undefined;
 }
 
-/**
- * Returns an error if the price of an order, or the offset of a pegged order, is not a multiple of the tick size.
- *
- * @param market the market
- * @param order the order
- * @returns the error, if there is one
- */
+/** Returns an error if the price of an order, or the offset of a pegged order, is not a multiple of the tick size. */
 export function tickSizeError(market: MarketState, { price, peggedOrder }: Order): OrderError | undefined {
   const stepped = BigInt(peggedOrder?.offset ?? price);
   return stepped % market.tick === 0n ? undefined : OrderError.PRICE_NOT_IN_TICK_SIZE;
 }
 
-/**
- * Validates the reference and offset of a pegged order.
- *
- * @param order the order; other orders are valid
- * @returns the error, if there is one
- */
+/** Validates the reference and offset of a pegged order. */
 export function peggedOrderError({ type, timeInForce, side, peggedOrder }: Order): OrderError | undefined {
   if (peggedOrder === undefined) {
     return undefined;
@@ -197,10 +178,6 @@ export function peggedOrderError({ type, timeInForce, side, peggedOrder }: Order
 /**
  * Computes the size that an order may trade. A reduce-only order cannot enlarge or flip the position: its size is
  * limited to the position, and a larger fill-or-kill order does not trade.
- *
- * @param market the market
- * @param order the order
- * @returns the size; 0 if a reduce-only order would not reduce the position
  */
 export function tradableSize(market: MarketState, { partyId, side, size, reduceOnly, timeInForce }: Order): bigint {
   if (!reduceOnly) {
@@ -215,9 +192,6 @@ export function tradableSize(market: MarketState, { partyId, side, size, reduceO
 /**
  * Returns the network's text for an order error (v0.78.0, `protos/vega/errors.go`). Some errors have no text of their
  * own.
- *
- * @param reason the error
- * @returns the text as transaction results have it
  */
 export function orderErrorText(reason: OrderError): string {
   const text = TEXTS[reason];

@@ -4,14 +4,7 @@ import { PartyProfileUpdatedSchema } from "../../../gen/vega/events/v1/events_pb
 import { PartyProfileSchema } from "../../../gen/vega/vega_pb.js";
 import type { ExecutionContext } from "./engine-state.js";
 
-/**
- * Updates a party's profile (`core/parties/engine.go`). Aliases are unique.
- *
- * @param context the block
- * @param partyId the party
- * @param command the new alias and metadata
- * @returns the error if the profile is not updated
- */
+/** Updates a party's profile (`core/parties/engine.go`). Aliases are unique. */
 export function updateProfile(
   context: ExecutionContext,
   partyId: string,

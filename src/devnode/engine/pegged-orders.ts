@@ -21,12 +21,6 @@ function staticPrice(market: MarketState, side: Side): bigint {
 /**
  * Computes the price of a pegged order. The mid price is rounded up for a buyer and down for a seller. The result is
  * rounded away from the market to a tick.
- *
- * @param market the market
- * @param order the order
- * @param references the reference prices
- * @returns the price; `undefined` if there is no reference price, the price would not be above 0, or the market is in
- *   auction
  */
 export function peggedPrice(
   market: MarketState,
@@ -69,9 +63,6 @@ export function parkedOrder(order: Order): Order {
 /**
  * Reprices pegged orders after a change of their reference prices, in order of arrival, and parks those without a reference
  * price. A repriced order goes to the back of its level and keeps its version.
- *
- * @param context the block
- * @param market the market, whose book changes
  */
 export function repricePegged({ block, emit }: ExecutionContext, market: MarketState): void {
   if (!isContinuous(market)) {

@@ -29,14 +29,7 @@ const PREFIX: Readonly<Partial<Record<NonNullable<ProposedChange["case"]>, strin
   updateNetworkParameter: "updateNetParam",
 };
 
-/**
- * Returns the rules for a kind of proposal from the network parameters.
- *
- * @param parameters the network parameters by key
- * @param kind the kind of change
- * @returns the rules, with times in nanoseconds and balances in units of the token's last decimal; `undefined` for other
- *   kinds
- */
+/** Returns the rules for a kind of proposal from the network parameters. */
 export function proposalRules(
   parameters: ReadonlyMap<string, string>,
   kind: ProposedChange["case"],
@@ -62,14 +55,7 @@ export function proposalRules(
   });
 }
 
-/**
- * Validates a proposal before it opens (`core/governance/engine.go`, validateOpenProposal).
- *
- * @param context the block
- * @param proposal the proposal
- * @param rules the rules for it
- * @returns the rejection; `undefined` for a valid proposal
- */
+/** Validates a proposal before it opens (`core/governance/engine.go`, validateOpenProposal). */
 export function proposalRejection(
   context: ExecutionContext,
   proposal: Proposal,
@@ -141,12 +127,7 @@ function updateRejection({ state }: ExecutionContext, change: ProposedChange): P
   return state.proposals.has(id) ? { reason, details: "original market proposal is still open" } : undefined;
 }
 
-/**
- * Returns the market that a change is about.
- *
- * @param change the change
- * @returns the market's identifier, in lower case; `undefined` for other changes
- */
+/** Returns the market that a change is about. */
 export function marketOf(change: ProposedChange): string | undefined {
   return change.case === "updateMarket" ? change.value.marketId.toLowerCase() : undefined;
 }
@@ -192,15 +173,8 @@ function changeRejection({ state }: ExecutionContext, terms: ProposalTerms): Pro
 /**
  * Validates a proposed market (`core/governance/market.go`, validateNewMarketChange): its product, asset, decimals and
  * parent market.
- *
- * @param state the engine's state
- * @param changes the market's configuration
- * @returns the rejection; `undefined` for a valid market
  */
-export function newMarketRejection(
-  state: State,
-  changes: NewMarketConfiguration | undefined,
-): ProposalRejection | undefined {
+function newMarketRejection(state: State, changes: NewMarketConfiguration | undefined): ProposalRejection | undefined {
   const product = changes?.instrument?.product;
   if (changes === undefined || product?.case === undefined) {
     return { reason: ProposalError.NO_PRODUCT, details: "missing product" };
@@ -269,11 +243,6 @@ function auctionRejection(
 /**
  * Validates the value of a network parameter. The type follows from the current value: a duration, a number, or
  * text, which may have any value.
- *
- * @param parameters the network parameters by key
- * @param key the parameter
- * @param value its new value
- * @returns the rejection; `undefined` for a valid value
  */
 export function parameterRejection(
   parameters: ReadonlyMap<string, string>,
@@ -305,13 +274,8 @@ const UNITS = new Map([
   ["ns", 1n],
 ]);
 
-/**
- * Parses a duration in Go's format, as network parameters have it.
- *
- * @param text the duration, such as `48h0m0s` or `1.5s`
- * @returns nanoseconds; `undefined` for malformed text
- */
-export function parseDuration(text: string): bigint | undefined {
+/** Parses a duration in Go's format, as network parameters have it. */
+function parseDuration(text: string): bigint | undefined {
   if (text === "0") {
     return 0n;
   }
@@ -326,13 +290,8 @@ export function parseDuration(text: string): bigint | undefined {
   return sum;
 }
 
-/**
- * Formats a duration in Go's format.
- *
- * @param nanoseconds the duration, in whole seconds
- * @returns a text such as `48h0m0s`, `5m0s` or `-3s`
- */
-export function formatDuration(nanoseconds: bigint): string {
+/** Formats a duration in Go's format. */
+function formatDuration(nanoseconds: bigint): string {
   const sign = nanoseconds < 0n ? "-" : "";
   const seconds = (nanoseconds < 0n ? -nanoseconds : nanoseconds) / SECOND;
   const [hours, minutes, rest] = [seconds / 3600n, (seconds / 60n) % 60n, seconds % 60n];
@@ -343,13 +302,8 @@ export function formatDuration(nanoseconds: bigint): string {
 /** The last time that a `Date` can have, in Unix milliseconds. */
 const LAST_DATE_MS = 8.64e15;
 
-/**
- * Formats a time in Go's format.
- *
- * @param nanoseconds Unix nanoseconds
- * @returns a text such as `2026-11-23 03:31:42.968354099 +0000 UTC`, without trailing zeros
- */
-export function formatTime(nanoseconds: bigint): string {
+/** Formats a time in Go's format. */
+function formatTime(nanoseconds: bigint): string {
   const date = new Date(Math.min(Number(nanoseconds / 1_000_000n), LAST_DATE_MS));
   const fraction = String(nanoseconds % SECOND)
     .padStart(9, "0")

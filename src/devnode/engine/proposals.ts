@@ -31,7 +31,7 @@ import {
 } from "./proposal-validation.js";
 
 /** Total supply of the governance token, in units of its last decimal. */
-export const TOKEN_SUPPLY: bigint = 65_000_000n * 10n ** 18n;
+const TOKEN_SUPPLY: bigint = 65_000_000n * 10n ** 18n;
 
 /** Number of decimals of vote weights. */
 const WEIGHT_DECIMALS = 16;
@@ -39,7 +39,7 @@ const WEIGHT_DECIMALS = 16;
 const SECOND = 1_000_000_000n;
 
 /** Result of a vote. */
-export interface VoteTally {
+interface VoteTally {
   readonly state: Proposal_State.PASSED | Proposal_State.DECLINED;
   readonly reason: ProposalError;
   /** The votes and their weights, by party. */
@@ -49,12 +49,6 @@ export interface VoteTally {
 /**
  * Submits a proposal (`core/governance/engine.go`, SubmitProposal). It opens for votes, or is emitted as rejected. A
  * proposed market exists immediately and awaits the vote.
- *
- * @param context the block
- * @param partyId the proposer
- * @param command the proposal
- * @param id its identifier
- * @returns the error if it is rejected
  */
 export function submitProposal(
   context: ExecutionContext,
@@ -86,14 +80,7 @@ export function submitProposal(
   return undefined;
 }
 
-/**
- * Casts or changes a vote (`core/governance/engine.go`, AddVote).
- *
- * @param context the block
- * @param partyId the voter
- * @param command the vote
- * @returns the error if the vote is rejected
- */
+/** Casts or changes a vote (`core/governance/engine.go`, AddVote). */
 export function vote(context: ExecutionContext, partyId: string, command: VoteSubmission): string | undefined {
   const { proposals, stakes } = context.state;
   const proposalId = command.proposalId.toLowerCase();
@@ -124,7 +111,7 @@ export function vote(context: ExecutionContext, partyId: string, command: VoteSu
 }
 
 /** Emits a proposal. */
-export function emitProposal({ emit }: ExecutionContext, value: Proposal): void {
+function emitProposal({ emit }: ExecutionContext, value: Proposal): void {
   emit({ case: "proposal", value });
 }
 
@@ -157,8 +144,6 @@ function withRules(proposal: Proposal, rules: ProposalParameters): Proposal {
 /**
  * Closes the votes that have ended and enacts the proposals that are due, at the start of a block
  * (`core/governance/engine.go`, OnTick). Times are whole seconds, and have passed one second later.
- *
- * @param context the block
  */
 export function advanceProposals(context: ExecutionContext): void {
   const { proposals } = context.state;
@@ -258,13 +243,8 @@ function setSuccessor(context: ExecutionContext, id: string): void {
 /**
  * Tallies the votes on a proposal by their tokens (`core/governance/proposal.go`, Close). It passes with the required
  * majority and participation. The local node has no equity-like shares, so tokens alone count for market updates too.
- *
- * @param proposal the requirements
- * @param votes the votes
- * @param stakes governance tokens by party
- * @returns the result
  */
-export function tallyVotes(
+function tallyVotes(
   { requiredMajority, requiredParticipation }: Pick<Proposal, "requiredMajority" | "requiredParticipation">,
   votes: readonly Vote[],
   stakes: ReadonlyMap<string, bigint>,

@@ -11,9 +11,6 @@ export interface RiskFactors {
  * Computes the risk factors of a market: those of a simple model directly, those of a log-normal model as the expected
  * shortfall of its returns. Recorded from v0.78.0 for a volatility of 3, a risk aversion of 0.01 and a horizon of
  * 1.90128526884173e-6: 0.010972050726665739 and 0.011078146496002805.
- *
- * @param market the market
- * @returns its risk factors; 0 for a market without a model
  */
 export function riskFactorsOf({ tradableInstrument }: Market): RiskFactors {
   const model = tradableInstrument?.riskModel;
@@ -40,12 +37,7 @@ export function riskFactorsOf({ tradableInstrument }: Market): RiskFactors {
   }
 }
 
-/**
- * Converts a factor that messages hold as a double, such as 1.1, to a fixed-point number.
- *
- * @param value the factor
- * @returns the fixed-point number
- */
+/** Converts a factor that messages hold as a double, such as 1.1, to a fixed-point number. */
 export function fixedPointOf(value: number): bigint {
   const text = String(value);
   return parseFixedPoint(text.includes("e") ? value.toFixed(FIXED_POINT_DECIMALS) : text);

@@ -42,22 +42,17 @@ const DIRECTION = {
 } as const;
 
 /** A submitted stop order and its setup. */
-export interface SubmittedStopOrder extends PendingStopOrder {
+interface SubmittedStopOrder extends PendingStopOrder {
   readonly setup: StopOrderSetup;
 }
 
 /** The fields that change when a stop order leaves the pending state. */
-export type StopOrderOutcome = Pick<StopOrder, "status"> & Partial<Pick<StopOrder, "orderId" | "rejectionReason">>;
+type StopOrderOutcome = Pick<StopOrder, "status"> & Partial<Pick<StopOrder, "orderId" | "rejectionReason">>;
 
 /**
  * Submits a stop order or an OCO pair (v0.78.0, `core/execution/future/market.go`,
  * SubmitStopOrdersWithIDGeneratorAndOrderIDs). A stop order whose trigger price is already reached submits its order
  * immediately. The transaction result reports neither a rejection nor an unknown market.
- *
- * @param context the block
- * @param partyId the sender
- * @param submission the stop orders
- * @param ids their identifiers
  */
 export function submitStopOrders(
   context: ExecutionContext,
@@ -149,16 +144,8 @@ function hasValidShare({ setup: { sizeOverrideSetting, sizeOverrideValue } }: Su
   return share > 0n && share <= ONE;
 }
 
-/**
- * Creates the stop orders of a submission, without validating them.
- *
- * @param context the block
- * @param partyId the sender
- * @param submission one stop order, or an OCO pair
- * @param ids their identifiers
- * @returns the pending stop orders, the one with `fallsBelow` first
- */
-export function stopOrdersOf(
+/** Creates the stop orders of a submission, without validating them. */
+function stopOrdersOf(
   { block }: ExecutionContext,
   partyId: string,
   submission: StopOrdersSubmission,
@@ -194,39 +181,30 @@ export function stopOrdersOf(
 }
 
 /** Emits stop orders. */
-export function emitStopOrders({ emit }: ExecutionContext, stopOrders: readonly PendingStopOrder[]): void {
+function emitStopOrders({ emit }: ExecutionContext, stopOrders: readonly PendingStopOrder[]): void {
   for (const { stopOrder, submission } of stopOrders) {
     emit({ case: "stopOrder", value: create(StopOrderEventSchema, { stopOrder, submission }) });
   }
 }
 
 /** Returns a stop order in its final state. */
-export function finishedStopOrder<T extends PendingStopOrder>(
-  { block }: ExecutionContext,
-  stop: T,
-  end: StopOrderOutcome,
-): T {
+function finishedStopOrder<T extends PendingStopOrder>({ block }: ExecutionContext, stop: T, end: StopOrderOutcome): T {
   return { ...stop, stopOrder: { ...stop.stopOrder, ...end, updatedAt: block.time } };
 }
 
 /** Returns the pending counterpart of an OCO stop order. */
-export function ocoCounterpart(market: MarketState, { stopOrder }: PendingStopOrder): PendingStopOrder | undefined {
+function ocoCounterpart(market: MarketState, { stopOrder }: PendingStopOrder): PendingStopOrder | undefined {
   return market.stopOrders.get(stopOrder.ocoLinkId ?? "");
 }
 
 /** Compares stop orders by identifier. */
-export function byId(a: PendingStopOrder, b: PendingStopOrder): number {
+function byId(a: PendingStopOrder, b: PendingStopOrder): number {
   return a.stopOrder.id < b.stopOrder.id ? -1 : 1;
 }
 
 /**
  * Cancels one pending stop order with its OCO counterpart, all on a market, or all of a party (v0.78.0,
  * `core/execution/engine.go`, CancelStopOrders).
- *
- * @param context the block
- * @param partyId the party
- * @param cancellation the cancellation; an empty identifier means all
- * @returns the network's error. The network reports it in batches only, and also after it has canceled all on a market
  */
 export function cancelStopOrders(
   context: ExecutionContext,
@@ -280,9 +258,6 @@ function removeAllOf(context: ExecutionContext, market: MarketState, partyId: st
 /**
  * Cancels the stop orders of parties that have neither a position nor active orders (v0.78.0,
  * `core/execution/future/market.go`, BlockEnd and removeAllStopOrders, and `core/positions/market_position.go`, Closed).
- *
- * @param context the block
- * @param market the market, which was marked to market
  */
 export function cancelStopOrdersOfClosed(context: ExecutionContext, market: MarketState): void {
   const parties = new Set([...market.stopOrders.values()].map(({ stopOrder }) => stopOrder.partyId));
@@ -308,9 +283,6 @@ function removeCancelled(
 /**
  * Updates the reference prices of trailing stop orders: the highest price for `fallsBelow`, the lowest for
  * `risesAbove`.
- *
- * @param market the market, whose stop orders change
- * @param price its last price after an order has traded
  */
 export function updateTrailingPrices(market: MarketState, price: bigint): void {
   for (const [id, stop] of market.stopOrders) {
@@ -323,14 +295,8 @@ export function updateTrailingPrices(market: MarketState, price: bigint): void {
   }
 }
 
-/**
- * Returns whether the last price of a market triggers a stop order. Reaching the trigger price suffices.
- *
- * @param market the market
- * @param stop the stop order
- * @returns whether it triggers; `false` before the first trade
- */
-export function isTriggered({ lastPrice }: MarketState, stop: PendingStopOrder): boolean {
+/** Returns whether the last price of a market triggers a stop order. Reaching the trigger price suffices. */
+function isTriggered({ lastPrice }: MarketState, stop: PendingStopOrder): boolean {
   const { trigger, triggerDirection } = stop.stopOrder;
   if (lastPrice === 0n || trigger.case === undefined) {
     return false;
@@ -345,15 +311,7 @@ export function isTriggered({ lastPrice }: MarketState, stop: PendingStopOrder):
   return rises ? lastPrice * ONE >= level : lastPrice * ONE <= level;
 }
 
-/**
- * Submits an order and triggers the stop orders whose price it reaches.
- *
- * @param context the block
- * @param partyId the sender
- * @param submission the order
- * @param id the order's identifier
- * @returns the error if the order is not placed
- */
+/** Submits an order and triggers the stop orders whose price it reaches. */
 export function submitAndTrigger(
   context: ExecutionContext,
   partyId: string,
@@ -381,11 +339,8 @@ export function amendAndTrigger(
 /**
  * Triggers the stop orders that the last price has reached, until no more trigger (v0.78.0,
  * `core/execution/future/market.go`, triggerStopOrders). Each triggers at most once, and none triggers in an auction.
- *
- * @param context the block
- * @param marketId the market; an unknown one has no stop orders
  */
-export function triggerStopOrders(context: ExecutionContext, marketId: string): void {
+function triggerStopOrders(context: ExecutionContext, marketId: string): void {
   const market = context.state.markets.get(marketId.toLowerCase());
   while (market?.hasNewPrice === true && isContinuous(market)) {
     market.hasNewPrice = false;
@@ -481,7 +436,7 @@ function submitOrdersOf(
  * Returns the identifier for the order of a stop order: the next one of the transaction or block or, as specified
  * (2.4), the stop order's own.
  */
-export function nextOrderId({ nextId, keepsStopOrderIds }: ExecutionContext, { stopOrder }: PendingStopOrder): string {
+function nextOrderId({ nextId, keepsStopOrderIds }: ExecutionContext, { stopOrder }: PendingStopOrder): string {
   return keepsStopOrderIds ? stopOrder.id : nextId();
 }
 
@@ -505,9 +460,6 @@ export function expiryOf({ stopOrder: { expiresAt, status } }: PendingStopOrder)
  * Expires the stop orders of a market that are due. Depending on its expiry strategy, each ends or submits its order.
  * The OCO counterpart of an expired stop order is stopped (v0.78.0, `core/execution/future/market.go`,
  * removeExpiredStopOrders).
- *
- * @param context the block
- * @param market the market
  */
 export function expireStopOrders(context: ExecutionContext, market: MarketState): void {
   const isDue = (stop: PendingStopOrder) => (expiryOf(stop) ?? context.block.time + 1n) <= context.block.time;

@@ -37,12 +37,6 @@ import {
  * Executes the trades of an incoming order. As recorded from the network, the fees are paid first, then resting orders
  * are filled and positions change. The incoming order is emitted before the resting ones; an amended order is emitted
  * after the trades.
- *
- * @param context the block
- * @param market the market, whose book changes
- * @param taker the incoming order
- * @param fills its fills
- * @param after the order after its trades
  */
 export function executeTrades(
   context: ExecutionContext,
@@ -114,16 +108,7 @@ function fillMaker({ block, emit }: ExecutionContext, market: MarketState, { mak
   }
 }
 
-/**
- * Creates a trade without fees.
- *
- * @param context the block, which gives the trade its time and identifier
- * @param market the market
- * @param taker the incoming order or, in an auction, the order of the filled side
- * @param fill what it trades with
- * @param aggressor the taker's side; none in an auction
- * @returns the trade
- */
+/** Creates a trade without fees. */
 export function newTrade(
   { block, nextId }: ExecutionContext,
   { market, priceExponent }: MarketState,
@@ -151,7 +136,7 @@ export function newTrade(
 }
 
 /** Returns the fees of a side that pays none. */
-export function noFees(): Fee {
+function noFees(): Fee {
   return create(FeeSchema, ZERO);
 }
 
@@ -170,13 +155,7 @@ const ZERO = {
   highVolumeMakerFee: "0",
 };
 
-/**
- * Computes the fees of a trade. Each is a factor of the trade's value, rounded up.
- *
- * @param market the market, which has the factors
- * @param fill the trade
- * @returns the fees that the taker pays
- */
+/** Computes the fees of a trade. Each is a factor of the trade's value, rounded up. */
 export function feesOf(market: MarketState, { price, size }: Pick<Fill, "price" | "size">): Fee {
   const factors = market.market.fees?.factors;
   const due = (factor = "0") => String(factoredAmount(market, price * size * parseFixedPoint(factor)));
@@ -193,11 +172,6 @@ export function feesOf(market: MarketState, { price, size }: Pick<Fill, "price" 
 /**
  * Returns whether a party's general and margin accounts cover fees (v0.78.0, `core/collateral/engine.go`,
  * PartyCanCoverFees).
- *
- * @param context the block
- * @param market the market
- * @param partyId the party
- * @param fees the fees of all trades of an order
  */
 export function canPayFees(
   context: ExecutionContext,
@@ -217,13 +191,8 @@ const totalOf = ({ makerFee, infrastructureFee, liquidityFee, treasuryFee, buyBa
  * Pays the fees of an order's trades (v0.78.0, `core/fee/engine.go`, CalculateForContinuousMode, and as recorded):
  * maker fees, then buy-back, treasury, infrastructure and liquidity fees, even if they are 0. The margin account
  * covers what the general account lacks.
- *
- * @param context the block
- * @param market the market
- * @param partyId the taker, whose accounts cover the fees
- * @param trades the trades with their fees
  */
-export function payFees(
+function payFees(
   context: ExecutionContext,
   market: MarketState,
   partyId: string,

@@ -55,28 +55,16 @@ const PARTY_ACCOUNTS = 3 * COUNT.party;
 /** Number of accounts, which are numbered from 0. */
 export const ACCOUNTS = 311;
 
-/**
- * Generates an account with a balance.
- *
- * @param number the account's number, from 0; wraps around
- * @param seed determines the balance, from 0
- * @returns the account
- */
+/** Generates an account with a balance. */
 export function generatedAccount(number: number, seed: number): Account {
   return { ...(accounts()[number % ACCOUNTS] ?? accountOf(0)), balance: balance(seed) };
 }
 
 /** Returns a balance of up to 9e8 units with 12 decimals. */
-export const balance = (seed: number): string => `${scatter(1, 900_000_000, seed)}000000000000`;
+const balance = (seed: number): string => `${scatter(1, 900_000_000, seed)}000000000000`;
 
-/**
- * Returns another account of the same asset.
- *
- * @param number the account's number, from 0
- * @param distance how far to go among the accounts of the asset
- * @returns the other account's number
- */
-export function accountOfSameAsset(number: number, distance: number): number {
+/** Returns another account of the same asset. */
+function accountOfSameAsset(number: number, distance: number): number {
   const asset = accounts()[number % ACCOUNTS]?.asset ?? "";
   const same = byAsset().get(asset) ?? [];
   const at = same.indexOf(number % ACCOUNTS) + 1 + (distance % (same.length - 1));
@@ -92,14 +80,7 @@ const byAsset = once(() =>
   ),
 );
 
-/**
- * Generates a party's general account.
- *
- * @param owner the party, 64 hex digits
- * @param asset the asset's number
- * @param amount its balance
- * @returns the account
- */
+/** Generates a party's general account. */
 export function fundedAccount(owner: string, asset: number, amount: string): Account {
   return { ...named(owner, AccountType.GENERAL, asset), balance: amount };
 }
@@ -213,13 +194,7 @@ export function withdrawalEvent({ height, time }: Block): Event {
 
 const ethereumHash = (number: number): string => `0x${hashOf(`ethereum:${number}`)}`;
 
-/**
- * Generates a party's margin levels.
- *
- * @param block the block's time
- * @param k the block's index, from 0, which determines the party
- * @returns the margin levels
- */
+/** Generates a party's margin levels. */
 export function generatedMarginLevels({ time }: Pick<Block, "time">, k: number): MarginLevels {
   const { owner, marketId: market, asset } = generatedAccount(2 * COUNT.party + (k % COUNT.party), 0);
   const isolated = k % 2 === 0;

@@ -36,7 +36,7 @@ import { networkParameters } from "./network-parameters.js";
 import { blockEvent, blockTime, COUNT, generatedBlock, numberOf, once, partyId } from "./seeded-values.js";
 
 /** State at the end of the generated history. Large parts are generated on first access. */
-export interface GeneratedFinalState extends FinalState {
+interface GeneratedFinalState extends FinalState {
   /** Price of the last trade, by market. */
   readonly lastPrices: ReadonlyMap<string, string>;
   /** The pending ones of `stopOrders`. Reading them does not generate the others. */
@@ -119,9 +119,6 @@ const firstSequence = new Map(
 /**
  * Generates a history. Blocks are computed from their heights when they are read, so a long history costs nothing.
  *
- * @param options its length and initial balances
- * @returns the history and its final state
- *
  * @example
  * const { blockAt, finalState } = generateHistory({ blocks: 5000n });
  */
@@ -186,14 +183,8 @@ function marketEvent({ height }: Block): Event {
   return { case: "marketUpdated", value: generatedMarket(blockIndex(height)) };
 }
 
-/**
- * Generates the state at the end of the history.
- *
- * @param lastHeight height of the last block
- * @param options the snapshot interval, and additional parties
- * @returns the final state
- */
-export function generateFinalState(
+/** Generates the state at the end of the history. */
+function generateFinalState(
   lastHeight: bigint,
   { blocksPerSegment = 1000, keys = [], startingBalance = STARTING_BALANCE }: Omit<GeneratedHistoryOptions, "blocks">,
 ): GeneratedFinalState {
@@ -266,7 +257,7 @@ function latestIndex(number: number, records: number, rows: number): number {
 }
 
 /** The records of a generated timeline. */
-export interface TimelineOptions<T> {
+interface TimelineOptions<T> {
   readonly lastHeight: bigint;
   /** Number of records per block. */
   readonly perBlock: number;
@@ -276,13 +267,8 @@ export interface TimelineOptions<T> {
   readonly make: (block: Block, index: number) => T;
 }
 
-/**
- * Creates a timeline of lazily generated records.
- *
- * @param records the generator
- * @returns the timeline; it reads the last {@link REACH_BLOCKS} blocks
- */
-export function generatedTimeline<T>({ lastHeight, perBlock, kind, make }: TimelineOptions<T>): Timeline<T> {
+/** Creates a timeline of lazily generated records. */
+function generatedTimeline<T>({ lastHeight, perBlock, kind, make }: TimelineOptions<T>): Timeline<T> {
   const cache = new Map<bigint, readonly T[]>();
   const recordsAt = (height: bigint): readonly T[] => {
     const found = cache.get(height);

@@ -38,12 +38,7 @@ export const hasBook = (market: number): boolean => tradingMode(market) === Mark
 
 const INSTRUMENTS = ["BTC/USD", "ETH/USD", "SOL/USD", "DOGE/USD"] as const;
 
-/**
- * Generates a market.
- *
- * @param number from 0; wraps around
- * @returns the market, the same object each time
- */
+/** Generates a market. */
 export function generatedMarket(number: number): Market {
   const market = made.get(number % COUNT.market) ?? marketOf(number % COUNT.market);
   made.set(number % COUNT.market, market);
@@ -134,11 +129,7 @@ const ASSETS: readonly {
   },
 ];
 
-/**
- * Generates the assets.
- *
- * @returns the assets; the last one is the governance token, which the network parameter `reward.asset` names
- */
+/** Generates the assets. */
 export function generatedAssets(): Asset[] {
   return ASSETS.map(({ id, ...details }, number) =>
     create(AssetSchema, {

@@ -44,20 +44,12 @@ export interface HistoryEnd {
  *
  * They are spread evenly over the history. Pending ones have a trigger that the last price has not reached, and an
  * expiry, if any, in the future.
- *
- * @param world the end of the history
- * @returns the stop orders and their submissions, by time
  */
 export function generatedStopOrders(world: HistoryEnd): StopOrderEvent[] {
   return Array.from({ length: STOP_ORDERS }, (_, number) => stopOrderEvent(number, world));
 }
 
-/**
- * Generates the pending stop orders only, in a fifth of the time that all of them take.
- *
- * @param world the end of the history
- * @returns the stop orders and their submissions, by time
- */
+/** Generates the pending stop orders only, in a fifth of the time that all of them take. */
 export function generatedPendingStopOrders(world: HistoryEnd): StopOrderEvent[] {
   return Array.from({ length: STOP_ORDERS }, (_, number) => number)
     .filter((number) => statusOf(number) === StopOrder_Status.PENDING)

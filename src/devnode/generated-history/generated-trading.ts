@@ -57,13 +57,7 @@ const seller = (k: number): string => partyId(k + 31);
 /** Returns whether the seller is the aggressor of a block's trades, instead of the buyer. */
 const sellerTakes = (k: number): boolean => k % 5 < 2;
 
-/**
- * Generates a trade.
- *
- * @param block its block
- * @param index its index among the block's trades, from 0
- * @returns the trade
- */
+/** Generates a trade. */
 export function generatedTrade({ height, time }: Block, index: number): Trade {
   const k = blockIndex(height);
   const number = TRADES_PER_BLOCK * k + index;
@@ -108,13 +102,7 @@ function fee(number: number): MessageInitShape<typeof FeeSchema> {
   });
 }
 
-/**
- * Generates an order in its final state.
- *
- * @param block its block
- * @param index its index among the block's orders, from 0: the buyer's, the seller's, and one without trades
- * @returns the order
- */
+/** Generates an order in its final state. */
 export function generatedOrder({ height, time }: Block, index: number): Order {
   const k = blockIndex(height);
   const number = ORDERS_PER_BLOCK * k + index;
@@ -223,13 +211,7 @@ function untradedOrder(k: number): OrderFields {
 /** Number of positions. Each is emitted once in this number of blocks. */
 export const POSITIONS = COUNT.market * COUNT.party;
 
-/**
- * Generates the position that a block emits. Its volume is constant, so the volumes of a market always add up to 0.
- *
- * @param block the block's time
- * @param k the block's index, from 0, which determines the market and the party
- * @returns the position
- */
+/** Generates the position that a block emits. Its volume is constant, so the volumes of a market always add up to 0. */
 export function generatedPosition({ time }: Pick<Block, "time">, k: number): Position {
   const market = k % COUNT.market;
   const party = k % COUNT.party;
@@ -260,13 +242,8 @@ function volume(market: number, party: number): number {
   return (party + market) % 2 === 0 ? size : -size;
 }
 
-/**
- * Returns the sum of a market's long positions.
- *
- * @param market the market's number
- * @returns the open interest
- */
-export function openInterest(market: number): bigint {
+/** Returns the sum of a market's long positions. */
+function openInterest(market: number): bigint {
   const known = interests.get(market);
   if (known !== undefined) {
     return known;
@@ -286,23 +263,16 @@ const HALF_SPREAD = 1000;
 const LEVEL_STEP = 100;
 
 /** Number of price levels per side. */
-export const BOOK_LEVELS = 10;
+const BOOK_LEVELS = 10;
 
 /** A price level of the order book. */
-export interface GeneratedLevel {
+interface GeneratedLevel {
   readonly price: number;
   readonly volume: number;
 }
 
-/**
- * Returns a price level of a market's order book as of a block.
- *
- * @param k the block's index, from 0
- * @param side 1 for offers, -1 for bids
- * @param level from 0, the best one
- * @returns the price level
- */
-export function bookLevel(k: number, side: 1 | -1, level: number): GeneratedLevel {
+/** Returns a price level of a market's order book as of a block. */
+function bookLevel(k: number, side: 1 | -1, level: number): GeneratedLevel {
   const price = lastPrice(k) + side * (HALF_SPREAD + LEVEL_STEP * level);
   return { price, volume: scatter(1, side === 1 ? 6000 : 5000, k) + 7 * level };
 }
@@ -310,13 +280,7 @@ export function bookLevel(k: number, side: 1 | -1, level: number): GeneratedLeve
 /** Returns the last trade price of a block. */
 const lastPrice = (k: number): number => tradePrice(TRADES_PER_BLOCK * k + TRADES_PER_BLOCK - 1);
 
-/**
- * Generates the data of a block's market after the block's trades.
- *
- * @param block the block's time
- * @param k the block's index, from 0
- * @returns the data
- */
+/** Generates the data of a block's market after the block's trades. */
 export function generatedMarketData({ time }: Pick<Block, "time">, k: number): MarketData {
   const market = k % COUNT.market;
   const state = marketState(market);
@@ -393,10 +357,6 @@ export const makerId: string = partyId(COUNT.party - 1);
 
 /**
  * Generates the orders that rest on the order books at the end of the history, one per price level of the market data.
- *
- * @param block the last block of the history
- * @param latestIndex returns the index of the block with a market's latest data, from 0
- * @returns the orders of markets that trade continuously, by priority
  */
 export function restingOrders({ time }: Block, latestIndex: (market: number) => number): Order[] {
   const markets = Array.from({ length: COUNT.market }, (_, market) => market).filter(hasBook);

@@ -5,70 +5,34 @@ import type { Block, BlockEvent, Event } from "../world/block-event.js";
 /** Number of hex digits in an identifier that encode its number. */
 const NUMBER_DIGITS = 12;
 
-/**
- * Returns a hash or an identifier.
- *
- * @param content text such as `market:0`, or bytes
- * @returns the SHA-256 hash, 64 hex digits
- */
+/** Returns a hash or an identifier. */
 export function hashOf(content: string | Uint8Array): string {
   return hash("sha256", content);
 }
 
-/**
- * Returns an identifier that encodes a number: a hash whose last digits are the number.
- *
- * @param kind kind of record, such as `order`
- * @param number from 0
- * @returns 64 hex digits
- */
+/** Returns an identifier that encodes a number: a hash whose last digits are the number. */
 export function numberedId(kind: string, number: number): string {
   return hashOf(`${kind}:${number}`).slice(NUMBER_DIGITS) + number.toString(16).padStart(NUMBER_DIGITS, "0");
 }
 
-/**
- * Returns the number that {@link numberedId} encoded.
- *
- * @param kind kind of record
- * @param id any text
- * @returns the number; `undefined` if the text is not such an identifier
- */
+/** Returns the number that {@link numberedId} encoded. */
 export function numberOf(kind: string, id: string): number | undefined {
   const number = Number.parseInt(id.slice(-NUMBER_DIGITS), 16);
   return Number.isSafeInteger(number) && numberedId(kind, number) === id ? number : undefined;
 }
 
-/**
- * Returns a pseudo-random integer that is the same on every start.
- *
- * @param low the smallest number
- * @param spread number of possible values from `low` on
- * @param seed determines the result, from 0
- * @returns the integer
- */
+/** Returns a pseudo-random integer that is the same on every start. */
 export function scatter(low: number, spread: number, seed: number): number {
   return low + ((seed * 7919 + 104_729) % spread);
 }
 
-/**
- * Formats a fixed-point number.
- *
- * @param units such as 1234
- * @param places number of decimals, at least 1
- * @returns a text such as `12.34` for 2 decimals
- */
+/** Formats a fixed-point number. */
 export function decimal(units: number, places: number): string {
   const digits = String(units).padStart(places + 1, "0");
   return `${digits.slice(0, -places)}.${digits.slice(-places)}`;
 }
 
-/**
- * Picks a value by number.
- *
- * @param values at least one
- * @param number from 0; its fraction is ignored
- * @returns the value
- */
+/** Picks a value by number. */
 export function pick<T>(values: readonly [T, ...T[]], number: number): T {
   return values[Math.floor(number) % values.length] ?? values[0];
 }
@@ -77,9 +41,6 @@ export function pick<T>(values: readonly [T, ...T[]], number: number): T {
  * Returns a text as users type it. The texts exercise every rule of the CSV format: delimiters,
  * quotes, all kinds of line breaks, the empty string, leading and trailing spaces, PostgreSQL's own markers, and other
  * scripts.
- *
- * @param number selects the text, from 0
- * @returns the text
  */
 export function freeText(number: number): string {
   return pick(texts, number);
@@ -105,12 +66,7 @@ const texts: readonly [string, ...string[]] = [
   '"',
 ];
 
-/**
- * Defers a computation until its result is first needed, and caches the result.
- *
- * @param make computes the result
- * @returns a function that returns the result
- */
+/** Defers a computation until its result is first needed, and caches the result. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {
@@ -141,22 +97,12 @@ function ids(kind: string, count: number): (number: number) => string {
 /** Returns the number of a market's settlement asset. */
 export const settlementAsset = (market: number): number => (market % COUNT.market) % COUNT.asset;
 
-/**
- * Generates a block of the history. It does not depend on the clock.
- *
- * @param height from 1
- * @returns the block
- */
+/** Generates a block of the history. It does not depend on the clock. */
 export function generatedBlock(height: bigint): Block {
   return { height, hash: blockHash(`${height}`), time: blockTime(height) };
 }
 
-/**
- * Returns the time of a block. Blocks are about one second apart.
- *
- * @param height from 1
- * @returns Unix nanoseconds, in whole microseconds
- */
+/** Returns the time of a block. Blocks are about one second apart. */
 export function blockTime(height: bigint | number): bigint {
   const number = Number(height);
   return BigInt(START + number * 1_000_000 + ((number * 7919) % 1_000_000)) * 1000n;
@@ -165,14 +111,7 @@ export function blockTime(height: bigint | number): bigint {
 /** Returns the earlier of two times, or the shorter of two durations. */
 export const earlier = (a: bigint, b: bigint): bigint => (a <= b ? a : b);
 
-/**
- * Creates an event of a block.
- *
- * @param block the block
- * @param sequence sequence number in the block, from 1
- * @param event the event
- * @returns the event with its block and a transaction of its own
- */
+/** Creates an event of a block. */
 export function blockEvent(block: Block, sequence: number, event: Event): BlockEvent {
   return { block, sequence, txHash: hashOf(`tx:${block.height}:${sequence}`), event };
 }

@@ -10,7 +10,7 @@ import { compareText } from "../tables/index.js";
 import { fittingText, isoNanoseconds, numericText, parseJson, type Value } from "../tables/postgres-text.js";
 
 /** A custom row, by column name. A missing column is NULL. */
-export type GenesisRow = Readonly<Record<string, GenesisValue>>;
+type GenesisRow = Readonly<Record<string, GenesisValue>>;
 
 /** Custom rows by table: as objects, or as CSV with a header row. They replace the generated rows of the table. */
 export type Genesis = { readonly [table in TableName]?: readonly GenesisRow[] | string | Uint8Array };
@@ -38,9 +38,6 @@ const MAX_ROW_BYTES = 64 * 1024 * 1024;
 /**
  * Validates custom rows, and assigns them to segments by their `vega_time`, sorted by primary key.
  *
- * @param genesis the rows
- * @param places the segments
- * @returns the lines of each table with custom rows
  * @throws {@link RequestError} if a value does not fit the schema; the error names the table, the row and the column
  */
 export function readGenesis(genesis: Genesis, places: SegmentLookup): ReadonlyMap<TableName, GenesisLines> {
@@ -182,17 +179,10 @@ function compareKeys(a: Row["key"], b: Row["key"]): number {
 }
 
 /** A value of a custom row: a JavaScript value that fits the column, or its text in PostgreSQL's format. */
-export type GenesisValue = string | number | bigint | boolean | Date | null;
+type GenesisValue = string | number | bigint | boolean | Date | null;
 
-/**
- * Formats a custom value as PostgreSQL's COPY does.
- *
- * @param column the column
- * @param value a time as `Date`, as bigint Unix nanoseconds, or as text with date and time (UTC by default); an identifier
- *   as hex digits; a number as number, bigint or text; JSON as text; a code as number or by its name; an enum value by name
- * @returns the text; `undefined` if the value does not fit the column
- */
-export function genesisText(column: TableColumn, value: unknown): string | undefined {
+/** Formats a custom value as PostgreSQL's COPY does. */
+function genesisText(column: TableColumn, value: unknown): string | undefined {
   if (NON_NUMBERS[column.type]?.test(String(value)) === true) {
     return String(value);
   }
@@ -215,7 +205,7 @@ function isGenesisValue(value: unknown): value is NonNullable<GenesisValue> {
 }
 
 /** The description of each kind of column in error messages. */
-export const EXPECTED_VALUES: { readonly [holds in TableColumn["holds"]]: string } = {
+const EXPECTED_VALUES: { readonly [holds in TableColumn["holds"]]: string } = {
   time: "a time, such as 2023-10-19T08:00:01Z",
   id: "bytes as hex digits",
   whole: "a whole number in the range of the column",

@@ -22,7 +22,7 @@ import {
   toLedgerEntry,
 } from "./recorded-segments.js";
 
-export type { Genesis, GenesisRow, GenesisValue } from "./genesis.js";
+export type { Genesis } from "./genesis.js";
 export type { LedgerAccount, LedgerEntryRecord, NodeSegment } from "./recorded-segments.js";
 
 /** The options of a history. */
@@ -61,18 +61,10 @@ export interface History {
   /**
    * Reads the rows of a table in a segment, in the order of the table's primary key.
    *
-   * @param table the table
-   * @param segment one of {@link History.segments}
-   * @param signal cancels the read
-   * @returns CSV without a header, in lazily generated chunks
    * @throws RangeError during the read if the segment no longer exists because an earlier state was restored
    */
   read(table: TableName, segment: NodeSegment, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
-  /**
-   * Reads the ledger entries of the last {@link REACH_BLOCKS} blocks, oldest first.
-   *
-   * @param signal cancels the read
-   */
+  /** Reads the ledger entries of the last {@link REACH_BLOCKS} blocks, oldest first. */
   ledger(signal?: AbortSignal): AsyncGenerator<LedgerEntryRecord, void, undefined>;
   /** Returns the recorded state. It is immutable, so that it can be restored any number of times. */
   save(): HistoryState;
@@ -90,8 +82,6 @@ const DEFAULT_VERSIONS = [115, 115, 115, 116];
 /**
  * Creates the history of a local node. Its generated part takes no memory: the rows are generated when they are read.
  *
- * @param options the chain, its segments and custom rows
- * @returns the history
  * @throws {@link RequestError} if a custom row does not fit the schema; the error names the table, the row and the column
  */
 export function createHistory(options: HistoryOptions): History {
@@ -220,16 +210,8 @@ const CHUNK_CHARACTERS = 32 * 1024;
 /** The number of blocks after which a chunk is emitted even if it is small. */
 const CHUNK_BLOCKS = 64;
 
-/**
- * Generates the rows of a segment.
- *
- * @param generated the generated history
- * @param table the table
- * @param span the heights of the segment, both inclusive, and its version of the database schema
- * @returns CSV without a header, in the order of the primary key, in chunks that take a few milliseconds each; some may be
- *   empty
- */
-export function* generatedRows(
+/** Generates the rows of a segment. */
+function* generatedRows(
   generated: GeneratedHistory,
   table: TableName,
   { fromHeight, toHeight, databaseVersion }: { fromHeight: bigint; toHeight: bigint; databaseVersion: bigint },
@@ -267,14 +249,8 @@ function* chunks(lines: readonly SortableLine[]): Generator<Buffer, void, undefi
   yield Buffer.from(text);
 }
 
-/**
- * Generates the entries of the ledger.
- *
- * @param generated the generated history
- * @param oldest the height of the first block to include
- * @returns the entries, oldest first, in batches
- */
-export function* generatedEntries(
+/** Generates the entries of the ledger. */
+function* generatedEntries(
   generated: GeneratedHistory,
   oldest: bigint,
 ): Generator<LedgerEntryRecord[], void, undefined> {

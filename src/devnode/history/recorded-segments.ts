@@ -31,12 +31,7 @@ export interface RecordedHistory {
   readonly nextHeight: bigint;
 }
 
-/**
- * Creates an empty record.
- *
- * @param nextHeight the height of the first block to record; the first of a segment
- * @returns the empty record
- */
+/** Creates an empty record. */
 export function emptyHistory(nextHeight: bigint): RecordedHistory {
   return { dropped: 0, completed: [], open: { fromHeight: nextHeight, rows: new Map() }, nextHeight };
 }
@@ -44,12 +39,6 @@ export function emptyHistory(nextHeight: bigint): RecordedHistory {
 /**
  * Records a block. The last block of a segment completes the segment.
  *
- * @param recorded what was recorded before
- * @param rules the chain, the length of segments and their versions, and the maximum size of stored rows in bytes
- * @param lastGenerated returns the segment before the first recorded one
- * @param block the block, which follows the last one
- * @param blockEvents the block's events, in order
- * @returns the new record
  * @throws RangeError if the block does not follow the last one
  */
 export function recordBlock(
@@ -117,13 +106,7 @@ function addRows(stored: StoredRows, table: TableName, version: bigint, added: r
     : { ...stored, unsorted: [...stored.unsorted, ...added.map((row) => ({ place: place(row), line: line(row) }))] };
 }
 
-/**
- * Reads the recorded ledger entries.
- *
- * @param recorded the record
- * @param oldest segments that end before this height are skipped
- * @returns the entries, oldest first, in batches
- */
+/** Reads the recorded ledger entries. */
 export function* recordedEntries(
   { completed, open, nextHeight }: RecordedHistory,
   oldest: bigint,
@@ -162,12 +145,7 @@ export interface LedgerAccount {
   readonly balance: string;
 }
 
-/**
- * Converts a row of the table `ledger` to an entry.
- *
- * @param row the row
- * @returns the entry
- */
+/** Converts a row of the table `ledger` to an entry. */
 export function toLedgerEntry(row: Row): LedgerEntryRecord {
   const text = (name: string) => String(row[name] ?? "");
   const account = (side: "from" | "to"): LedgerAccount => ({
@@ -188,13 +166,13 @@ export function toLedgerEntry(row: Row): LedgerEntryRecord {
 }
 
 /** Formats a row of the table `ledger` as a line of JSON, which {@link parseEntry} parses. */
-export function formatEntry(row: Row): string {
+function formatEntry(row: Row): string {
   const { time, ...entry } = toLedgerEntry(row);
   return `${JSON.stringify({ ...entry, time: String(time) })}\n`;
 }
 
 /** Parses a line that {@link formatEntry} formatted. */
-export function parseEntry(line: string): LedgerEntryRecord {
+function parseEntry(line: string): LedgerEntryRecord {
   const entry: Omit<LedgerEntryRecord, "time"> & { readonly time: string } = JSON.parse(line);
   return { ...entry, time: BigInt(entry.time) };
 }
@@ -220,28 +198,14 @@ export interface SegmentRules {
   readonly schemaVersions: readonly number[];
 }
 
-/**
- * Returns the blocks of a segment and their schema version.
- *
- * @param rules the length of segments and their versions
- * @param index the index of the segment, from 0
- * @returns the heights and the version of the database schema
- */
+/** Returns the blocks of a segment and their schema version. */
 export function segmentRange({ blocksPerSegment, schemaVersions }: SegmentRules, index: number) {
   const version = schemaVersions[Math.min(index, schemaVersions.length - 1)] ?? 0;
   const fromHeight = BigInt(index) * BigInt(blocksPerSegment) + 1n;
   return { fromHeight, toHeight: fromHeight + BigInt(blocksPerSegment) - 1n, databaseVersion: BigInt(version) };
 }
 
-/**
- * Creates a segment.
- *
- * @param rules the chain, the length of segments and their versions
- * @param index the index of the segment, from 0
- * @param previousId the identifier of the previous segment; empty for the first
- * @param content a hash of the rows that are not generated; empty if all rows are generated
- * @returns the segment
- */
+/** Creates a segment. */
 export function segmentAt(rules: SegmentRules, index: number, previousId: string, content: string): NodeSegment {
   const { chainId } = rules;
   const { fromHeight, toHeight, databaseVersion } = segmentRange(rules, index);
@@ -288,25 +252,14 @@ export interface SortableLine {
 
 export const EMPTY_ROWS: StoredRows = { chunks: [], text: "", hash: "", unsorted: [] };
 
-/**
- * Adds lines. They are deflated once there are enough of them.
- *
- * @param rows the stored rows
- * @param text the lines, each with its line ending
- * @returns the new stored rows
- */
-export function addLines(rows: StoredRows, text: string): StoredRows {
+/** Adds lines. They are deflated once there are enough of them. */
+function addLines(rows: StoredRows, text: string): StoredRows {
   const all = rows.text + text;
   return all.length < CHUNK_CHARACTERS ? { ...rows, text: all } : deflated(rows, all);
 }
 
-/**
- * Completes the rows of a segment: sorts the unsorted lines, and deflates all.
- *
- * @param rows the stored rows
- * @returns the completed rows
- */
-export function completeRows(rows: StoredRows): StoredRows {
+/** Completes the rows of a segment: sorts the unsorted lines, and deflates all. */
+function completeRows(rows: StoredRows): StoredRows {
   const placed = rows.unsorted.toSorted((a, b) => compareText(a.place, b.place)).map(({ line }) => line);
   const all = rows.text + placed.join("");
   return all === "" ? rows : { ...deflated(rows, all), unsorted: [] };
@@ -321,12 +274,7 @@ function deflated(rows: StoredRows, text: string): StoredRows {
   };
 }
 
-/**
- * Reads stored rows.
- *
- * @param rows the rows, completed or not
- * @returns the lines, in chunks of UTF-8
- */
+/** Reads stored rows. */
 export function* readRows({ chunks, text }: StoredRows): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     yield inflateRawSync(chunk);

@@ -180,36 +180,35 @@ export type Row = Readonly<Record<string, Value>>;
 export type RowsOf = (blockEvent: BlockEvent) => readonly Row[];
 
 /** Returns an identifier; `undefined` if it is empty. */
-export const id = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
+const id = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
 
 /** Returns a number, price or amount as text; `undefined` if it is empty. */
-export const amount = id;
+const amount = id;
 
 /** Returns a time in Unix nanoseconds; `undefined` if it is 0. */
-export const time = (nanoseconds: bigint | undefined): bigint | undefined =>
-  nanoseconds === 0n ? undefined : nanoseconds;
+const time = (nanoseconds: bigint | undefined): bigint | undefined => (nanoseconds === 0n ? undefined : nanoseconds);
 
 /** Returns the name of an enum's value. */
-export const name = (schema: DescEnum, value: number): string | undefined => schema.value[value]?.name;
+const name = (schema: DescEnum, value: number): string | undefined => schema.value[value]?.name;
 
 /** Returns a message as JSON; `undefined` if there is no message. */
-export function json<S extends DescMessage>(schema: S, message: MessageShape<S> | undefined): Value {
+function json<S extends DescMessage>(schema: S, message: MessageShape<S> | undefined): Value {
   return message === undefined ? undefined : toJson(schema, message);
 }
 
 /** Returns messages as a JSON list. */
-export function jsonList<S extends DescMessage>(schema: S, messages: readonly MessageShape<S>[]): Value {
+function jsonList<S extends DescMessage>(schema: S, messages: readonly MessageShape<S>[]): Value {
   return messages.map((message) => toJson(schema, message));
 }
 
 /** Returns the columns of the row's transaction and block. */
-export const origin = ({ txHash, block }: BlockEvent): Row => ({ tx_hash: txHash, vega_time: block.time });
+const origin = ({ txHash, block }: BlockEvent): Row => ({ tx_hash: txHash, vega_time: block.time });
 
 /** Returns the column of the event's position in the block, from 1. */
-export const sequence = ({ sequence }: BlockEvent): Row => ({ seq_num: sequence });
+const sequence = ({ sequence }: BlockEvent): Row => ({ seq_num: sequence });
 
 /** Returns a time that is unique for each event: the block's time plus the event's position in microseconds. */
-export const syntheticTime = ({ block, sequence }: BlockEvent): bigint => block.time + BigInt(sequence) * 1000n;
+const syntheticTime = ({ block, sequence }: BlockEvent): bigint => block.time + BigInt(sequence) * 1000n;
 
 export const orders: RowsOf = (blockEvent) => {
   const { event } = blockEvent;

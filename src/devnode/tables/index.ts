@@ -59,24 +59,14 @@ const RECORD_KEYS: { readonly [table in TableName]?: readonly string[] } = {
 /** The tables whose primary key does not start with the time: their rows are sorted by segment, not by block. */
 const SORTED_BY_ID: ReadonlySet<TableName> = new Set(["liquidity_provisions", "markets", "deposits", "withdrawals"]);
 
-/**
- * Returns the rows of a table that an event creates.
- *
- * @param table the table
- * @param blockEvent the event in its block
- * @returns the rows, mostly none or one
- */
-export function rowsOf(table: TableName, blockEvent: BlockEvent): readonly Row[] {
+/** Returns the rows of a table that an event creates. */
+function rowsOf(table: TableName, blockEvent: BlockEvent): readonly Row[] {
   return ROWS[table](blockEvent);
 }
 
 /**
  * Returns the rows of a block, in the order of the table's primary key and without duplicate keys. If a block changes a
  * record more than once, such as an account or a position, only its last state has a row.
- *
- * @param table the table
- * @param blockEvents the events of one block, in their order
- * @returns the rows
  */
 export function blockRows(table: TableName, blockEvents: readonly BlockEvent[]): readonly Row[] {
   const rows = blockEvents.flatMap((blockEvent) => rowsOf(table, blockEvent));
@@ -99,13 +89,7 @@ function withUniqueTimes(rows: readonly Row[]): readonly Row[] {
   });
 }
 
-/**
- * Returns the sort key of a table's rows within a segment, for tables that are not sorted by block.
- *
- * @param table the table
- * @returns a function that returns a row's sort key, to compare with {@link compareText}; `undefined` if the rows of the table
- *   are in block order
- */
+/** Returns the sort key of a table's rows within a segment, for tables that are not sorted by block. */
 export function sortKeyOf(table: TableName): ((row: Row) => string) | undefined {
   const recordKey = RECORD_KEYS[table];
   return recordKey === undefined || !SORTED_BY_ID.has(table)
@@ -120,13 +104,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Creates the CSV formatter of a table's rows.
- *
- * @param table the table
- * @param version the version of the database schema, which determines the columns
- * @returns a function that formats a row as a line with its line ending
- */
+/** Creates the CSV formatter of a table's rows. */
 export function csvRow(table: TableName, version: number | bigint): (row: Row) => string {
   const columns = columnsOf(table, version);
   return (row) =>
@@ -137,13 +115,7 @@ export function csvRow(table: TableName, version: number | bigint): (row: Row) =
     );
 }
 
-/**
- * Formats the CSV header of a table.
- *
- * @param table the table
- * @param version the version of the database schema
- * @returns the line with its line ending
- */
+/** Formats the CSV header of a table. */
 export function csvHeader(table: TableName, version: number | bigint): string {
   return csvLine(
     columnsOf(table, version).map(({ name }) => name),

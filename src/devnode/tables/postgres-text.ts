@@ -11,13 +11,7 @@ const LAST = 253_402_300_799_999_999n;
 /** 0001-01-01 00:00:00 UTC, in microseconds. */
 const FIRST = -62_135_596_800_000_000n;
 
-/**
- * Formats a time as PostgreSQL formats a `timestamptz` in UTC.
- *
- * @param nanoseconds Unix nanoseconds, rounded down to microseconds
- * @returns the time, such as `2023-10-19 08:00:01.007919+00`, without trailing zeros in its fraction; times before the year 1
- *   or after 9999 are clamped
- */
+/** Formats a time as PostgreSQL formats a `timestamptz` in UTC. */
 export function timeText(nanoseconds: bigint): string {
   const floor = nanoseconds / 1000n - (nanoseconds % 1000n < 0n ? 1n : 0n);
   const microseconds = floor < FIRST ? FIRST : floor > LAST ? LAST : floor;
@@ -47,10 +41,6 @@ const HUGEINT = /^-?\d{1,1000}$/;
 
 /**
  * Formats the value of a column as PostgreSQL's COPY does. A value that does not fit the column's type counts as missing.
- *
- * @param column the column
- * @param value the value
- * @returns the text; `null` for NULL if the column is nullable, and otherwise the type's default
  */
 export function columnText(column: TableColumn, value: Value): string | null {
   const text = value === undefined || value === null ? undefined : fittingText(column, value);
@@ -63,13 +53,7 @@ export function columnText(column: TableColumn, value: Value): string | null {
   return column.holds === "enum" ? (column.values?.[0] ?? "") : DEFAULT_TEXT[column.holds];
 }
 
-/**
- * Formats a value as PostgreSQL's COPY does.
- *
- * @param column the column
- * @param value the value, in the form that {@link Value} describes
- * @returns the text; `undefined` if the value does not fit the column's type
- */
+/** Formats a value as PostgreSQL's COPY does. */
 export function fittingText({ type, holds, values }: TableColumn, value: NonNullable<Value>): string | undefined {
   switch (holds) {
     case "time":
@@ -121,10 +105,6 @@ const NUMERIC = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?\s*$/i;
 /**
  * Formats a number as PostgreSQL formats a `numeric`: no sign for zero, no leading zeros, all decimals.
  *
- * @param text the number
- * @param scale the number of decimals, if the type has a scale; additional decimals are rounded, half away from zero
- * @returns the text; `undefined` if the input is not a number
- *
  * @example
  * numericText("007.50"); // "7.50"
  * numericText("0.00125", 4); // "0.0013"
@@ -157,9 +137,6 @@ function round(whole: string, fraction: string, scale: number): [whole: bigint, 
 /**
  * Formats a floating-point number as PostgreSQL formats a `float8`: the shortest text that parses to the same number, with an
  * exponent of at least two digits below 1e-4 and from 1e15 on. Beyond 2^53 PostgreSQL sometimes writes one more digit.
- *
- * @param number the number
- * @returns the text
  */
 export function float8Text(number: number): string {
   if (!Number.isFinite(number)) {
@@ -176,13 +153,8 @@ export function float8Text(number: number): string {
   return withoutExponent(String(number));
 }
 
-/**
- * Formats a decimal number without an exponent.
- *
- * @param number the number, such as `1.5e-7` or `2e+21`, in a form that PostgreSQL accepts as `numeric`
- * @returns the number, such as `0.00000015`
- */
-export function withoutExponent(number: string): string {
+/** Formats a decimal number without an exponent. */
+function withoutExponent(number: string): string {
   const [, sign = "", whole = "", fraction = "", exponent] = /^(-?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(number) ?? [];
   if (exponent === undefined) {
     return number;
@@ -211,9 +183,6 @@ export type Json = string | number | boolean | null | JsonNumber | readonly Json
  * Formats a JSON value as PostgreSQL formats a `jsonb`: keys sorted by length in bytes and then by bytes, a space after each
  * colon and comma, numbers without an exponent. PostgreSQL cannot store U+0000, which is removed, and unpaired surrogates,
  * which are replaced by U+FFFD.
- *
- * @param value the value
- * @returns the text
  *
  * @example
  * jsonbText({ bb: 1e-7, a: ["x"] }); // {"a": ["x"], "bb": 0.0000001}
@@ -245,8 +214,6 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi;
 /**
  * Parses JSON, retaining the digits of its numbers.
  *
- * @param text the JSON
- * @returns the value
  * @throws SyntaxError if the text is not JSON, or contains a string that PostgreSQL cannot store
  */
 export function parseJson(text: string): Json {
@@ -263,13 +230,8 @@ export function parseJson(text: string): Json {
   );
 }
 
-/**
- * Removes from a text what PostgreSQL cannot store.
- *
- * @param text any text
- * @returns the text without U+0000, and with U+FFFD in place of unpaired surrogates
- */
-export function storableText(text: string): string {
+/** Removes from a text what PostgreSQL cannot store. */
+function storableText(text: string): string {
   return /[\0\ud800-\udfff]/.test(text) ? text.replaceAll("\0", "").replace(/\p{Surrogate}/gu, "\uFFFD") : text;
 }
 
@@ -284,12 +246,7 @@ function isList(value: readonly Json[] | { readonly [key: string]: Json }): valu
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,9}))?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
-/**
- * Parses a time in ISO 8601, or in PostgreSQL's format.
- *
- * @param text a date, optionally with a time of day and a time zone; midnight and UTC by default
- * @returns Unix nanoseconds; `undefined` if the text is not a time, or the day does not exist
- */
+/** Parses a time in ISO 8601, or in PostgreSQL's format. */
 export function isoNanoseconds(text: string): bigint | undefined {
   const [, day = "", clock = "00:00", fraction = "", zone = "Z"] = ISO.exec(text) ?? [];
   const offset = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");

@@ -4,18 +4,10 @@
  */
 export interface Snapshotable {
   save(): unknown;
-  /**
-   * @param saved what `save()` returned
-   */
   restore(saved: unknown): void;
 }
 
-/**
- * Saves parts together.
- *
- * @param parts the parts, by name
- * @returns the saved parts, by name
- */
+/** Saves parts together. */
 export function saveAll(parts: Readonly<Record<string, Snapshotable>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part.save()]));
 }
@@ -41,13 +33,7 @@ export interface CopyOnWrite<T> extends Snapshotable {
   restore(saved: T | undefined): void;
 }
 
-/**
- * Creates a copy-on-write value.
- *
- * @param start returns the initial value; called on first access
- * @param copy copies a value
- * @returns the value
- */
+/** Creates a copy-on-write value. */
 export function copyOnWrite<T>(start: () => T, copy: (value: T) => T): CopyOnWrite<T> {
   let current: { readonly value: T; readonly isShared: boolean } | undefined;
   const get = () => {
@@ -75,12 +61,7 @@ export function copyOnWrite<T>(start: () => T, copy: (value: T) => T): CopyOnWri
   };
 }
 
-/**
- * Creates a copy-on-write map.
- *
- * @param start returns the initial entries; called on first access
- * @returns the map
- */
+/** Creates a copy-on-write map. */
 export function copyOnWriteMap<K, V>(start: () => Iterable<readonly [K, V]>): CopyOnWrite<Map<K, V>> {
   return copyOnWrite(
     () => new Map(start()),

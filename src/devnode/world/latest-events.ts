@@ -2,7 +2,7 @@ import type { Block, BlockEvent, Event } from "./block-event.js";
 import { copyOnWriteMap, restoreAll, type Snapshotable, saveAll } from "./copy-on-write.js";
 
 /** The message of an event of a kind. */
-export type ValueOf<C extends Event["case"]> = Extract<Event, { readonly case: C }>["value"];
+type ValueOf<C extends Event["case"]> = Extract<Event, { readonly case: C }>["value"];
 
 /** The latest event of a record, and its origin. */
 export interface LatestEvent<T> {
@@ -15,7 +15,7 @@ export interface LatestEvent<T> {
 }
 
 /** The latest events of a kind. */
-export interface LatestEvents<C extends Event["case"]> {
+interface LatestEvents<C extends Event["case"]> {
   /** By record key, in the order of each record's first event. */
   readonly latest: ReadonlyMap<string, LatestEvent<ValueOf<C>>>;
 }
@@ -52,11 +52,7 @@ export interface RecordStore extends Snapshotable {
 /** Maximum number of records of a kind. The oldest are dropped. */
 const MAX_RECORDS = 100_000;
 
-/**
- * Creates a store of the latest events of each kind in {@link Records}.
- *
- * @returns the empty store
- */
+/** Creates a store of the latest events of each kind in {@link Records}. */
 export function createRecordStore(): RecordStore {
   const records = {
     transfer: latestOf("transfer", ({ id }) => id),

@@ -21,37 +21,19 @@ export interface Timed<T> {
 
 /** Records in order of arrival: those of the history, followed by those of later blocks. */
 export interface Timeline<T> {
-  /**
-   * Reads records.
-   *
-   * @param newestFirst whether the last record comes first
-   * @param beyond reads only records after this place, in reading direction; all by default
-   * @returns the records, created lazily
-   */
+  /** Reads records. */
   read(newestFirst: boolean, beyond?: TimelinePlace): Iterable<Placed<T>>;
   /** Returns a record by its identifier, 64 hex digits in lower case. */
   find(id: string): T | undefined;
 }
 
-/**
- * Compares places.
- *
- * @param a a place
- * @param b another place
- * @returns below 0 if `a` comes first, above 0 if `b` does, 0 if they are equal
- */
-export function comparePlaces(a: TimelinePlace, b: TimelinePlace): number {
+/** Compares places. */
+function comparePlaces(a: TimelinePlace, b: TimelinePlace): number {
   return a.height === b.height ? a.index - b.index : a.height < b.height ? -1 : 1;
 }
 
-/**
- * Returns the number of records before a place, by binary search.
- *
- * @param records the records, in order of their places
- * @param place the place
- * @returns the number of records before it
- */
-export function countBefore(records: readonly Placed<unknown>[], place: TimelinePlace): number {
+/** Returns the number of records before a place, by binary search. */
+function countBefore(records: readonly Placed<unknown>[], place: TimelinePlace): number {
   let low = 0;
   let high = records.length;
   while (low < high) {
@@ -66,15 +48,8 @@ export function countBefore(records: readonly Placed<unknown>[], place: Timeline
   return low;
 }
 
-/**
- * Iterates over records in one direction.
- *
- * @param records the records, in order of their places
- * @param newestFirst whether the last record comes first
- * @param beyond reads only records after this place, in reading direction; all by default
- * @returns the records
- */
-export function* readPlaced<T>(
+/** Iterates over records in one direction. */
+function* readPlaced<T>(
   records: readonly Placed<T>[],
   newestFirst: boolean,
   beyond?: TimelinePlace,
@@ -93,15 +68,8 @@ export function* readPlaced<T>(
   }
 }
 
-/**
- * Merges two sequences of records by place.
- *
- * @param a records, in reading direction
- * @param b other records, in reading direction
- * @param newestFirst the reading direction
- * @returns all records
- */
-export function* mergePlaced<T>(
+/** Merges two sequences of records by place. */
+function* mergePlaced<T>(
   a: Iterable<Placed<T>>,
   b: Iterable<Placed<T>>,
   newestFirst: boolean,
@@ -158,9 +126,6 @@ export interface LiveTimeline<T> extends Timeline<T>, Snapshotable {
 /**
  * Creates a timeline that continues a history. It stores up to {@link MAX_RECORDS} finished records and drops the
  * oldest.
- *
- * @param options the history, and the properties of its records
- * @returns the timeline
  */
 export function createLiveTimeline<T>(options: LiveTimelineOptions<T>): LiveTimeline<T> {
   const { history, lastHeight, idOf, isOpen = () => false, open: openAtEnd = () => [] } = options;

@@ -3,7 +3,7 @@ import type { BlockEvent, Event } from "./block-event.js";
 import { copyOnWrite, type Snapshotable } from "./copy-on-write.js";
 
 /** The events of a transaction. Events of a block itself are stored under the block's hash. */
-export interface TransactionEvents {
+interface TransactionEvents {
   /** Events that change records. Only the last version of a record in a block is included. */
   readonly events: readonly Event[];
   /** Accounts that the transaction opened. */
@@ -12,23 +12,13 @@ export interface TransactionEvents {
 
 /** The events of transactions, by hash. */
 export interface TransactionEventIndex {
-  /**
-   * Returns the events of a transaction.
-   *
-   * @param txHash 64 hex digits in lower case
-   * @returns its events; `undefined` if it has none; `dropped` if they may be among those that are not stored any more
-   */
+  /** Returns the events of a transaction. */
   find(txHash: string): TransactionEvents | "dropped" | undefined;
 }
 
 /** An index of transaction events that new blocks extend. */
 export interface TransactionEventStore extends TransactionEventIndex, Snapshotable {
-  /**
-   * Stores an event. The events of a block can be found after its `endBlock`.
-   *
-   * @param blockEvent the event
-   * @param opensAccount whether it is the first event of an account
-   */
+  /** Stores an event. The events of a block can be found after its `endBlock`. */
   apply(blockEvent: BlockEvent, opensAccount: boolean): void;
   save(): StoredEvents | undefined;
   restore(saved: StoredEvents | undefined): void;
@@ -48,11 +38,7 @@ const MAX_EVENTS = 100_000;
 /** How many blocks' own events are stored: those of the latest blocks. */
 const MAX_BLOCKS = 100;
 
-/**
- * Creates a store of transaction events.
- *
- * @returns the empty store
- */
+/** Creates a store of transaction events. */
 export function createTransactionEventStore(): TransactionEventStore {
   const stored = copyOnWrite<StoredEvents>(
     () => ({ transactions: new Map(), blocks: new Map(), count: 0, hasDropped: false }),

@@ -130,8 +130,6 @@ export interface WorldStore {
  * In addition to the history, it stores up to {@link MAX_RECORDS} finished records of each kind: orders, stop orders,
  * trades, market data, balances and blocks.
  *
- * @param history the history and its final state
- * @returns the world
  * @example
  * const { world, apply } = createWorld(generateHistory({ blocks: 5000 }));
  */
@@ -315,13 +313,8 @@ function putStopOrder(stopOrders: CopyOnWrite<Map<string, StopOrderEvent>>, even
   }
 }
 
-/**
- * Returns whether an order can still trade.
- *
- * @param order the order
- * @returns whether it is active or parked
- */
-export function isLive({ status }: Order): boolean {
+/** Returns whether an order can still trade. */
+function isLive({ status }: Order): boolean {
   return status === Order_Status.ACTIVE || status === Order_Status.PARKED;
 }
 
