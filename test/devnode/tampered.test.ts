@@ -226,11 +226,6 @@ const tamperings: readonly Tampering[] = [
     },
   ],
   [
-    "a validator's command without what it needs",
-    "node_vote.reference (is required)",
-    () => craft({ block, inputData: { command: { case: "nodeVote", value: {} } } }),
-  ],
-  [
     "a price that is not whole",
     "stop_orders_submission.rises_below.trigger.price (not a valid integer)",
     () => craft({ block, inputData: { command: stopOrder("1.5") } }),

@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "@jest/globals";
 import { type Client, createClient, openFileJournal } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-import { parquetSink, syncHistory } from "tradewire/sync";
+import { start } from "../support/command-process.js";
 
 let node: Devnode;
 let client: Client;
@@ -92,15 +92,33 @@ it("a thread that ends leaves its folder of an export to others", async () => {
   expect((await saved()).path).toContain("blocks");
 });
 
+// In a process of its own: the bindings of DuckDB may damage the memory of a process whose threads end while they are loaded.
 it("a thread that ends leaves its units of a Parquet folder to others", async () => {
-  const worker = startThread(`
-    ${waitingClient}
-    const { parquetSink, syncHistory } = await import("tradewire/sync");
-    await syncHistory(client, { sink: parquetSink(data.folder + "/tables"), tables: ["blocks"], range: { toBlock: 10 } });
-  `);
-  await once(worker, "message");
-  await end(worker, "terminate");
-  const sink = parquetSink(join(folder, "tables"));
-  const { units } = await syncHistory(client, { sink, tables: ["blocks"], range: { toBlock: 10 } });
-  expect(units).toBe(1);
+  const program = `
+    import { once } from "node:events";
+    import { Worker } from "node:worker_threads";
+    import { createClient } from "tradewire";
+    import { parquetSink, syncHistory } from "tradewire/sync";
+
+    const [, folder, url] = process.argv;
+    const tables = folder + "/tables";
+    const request = { tables: ["blocks"], range: { toBlock: 10 } };
+    const code = ${JSON.stringify(`
+      const { parentPort, workerData: data } = require("node:worker_threads");
+      (async () => {
+        ${waitingClient}
+        const { parquetSink, syncHistory } = await import("tradewire/sync");
+        await syncHistory(client, { sink: parquetSink(data.tables), ...data.request });
+      })();
+    `)};
+    const worker = new Worker(code, { eval: true, execArgv: [], workerData: { tables, request, url } });
+    await once(worker, "message");
+    await worker.terminate();
+    const client = createClient({ grpc: { url } });
+    const { units } = await syncHistory(client, { sink: parquetSink(tables), ...request });
+    process.stdout.write(String(units));
+    await client.close();
+  `;
+  const args = ["--input-type=module", "--eval", program, folder, node.grpcUrl];
+  expect(await start(process.execPath, args).ended).toMatchObject({ code: 0, out: "1", err: "" });
 });
