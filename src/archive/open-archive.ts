@@ -1,4 +1,5 @@
 import fs from "node:fs";
+import os from "node:os";
 import paths from "node:path";
 import { Code } from "@connectrpc/connect";
 import type JSZip from "jszip";
@@ -214,7 +215,7 @@ async function* throughTemporaryFile<T>(
   signal: AbortSignal | undefined,
   use: (path: string) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
-  const folder = await fs.promises.mkdtemp(paths.join(process.getBuiltinModule("node:os").tmpdir(), "tradewire-"));
+  const folder = await fs.promises.mkdtemp(paths.join(os.tmpdir(), "tradewire-"));
   try {
     const fileName = () => "archive.zip";
     const { path } = await saveArchive(stream, { target: folder, fileName, force: false, verify: "structure", signal });

@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import fs from "node:fs";
+import os from "node:os";
 import paths from "node:path";
 
 const ROOT = 0;
@@ -132,7 +133,7 @@ function realPathOf(path: string): string {
 /** The user's home from the system's database, as in OpenSSH: `HOME` can be set by anyone who starts the process. */
 function homeOf(user: number): string | undefined {
   try {
-    const { uid, homedir } = process.getBuiltinModule("node:os").userInfo();
+    const { uid, homedir } = os.userInfo();
     return uid === user ? fs.realpathSync(homedir) : undefined;
   } catch {
     return undefined; // In containers, a user id may have no entry.

@@ -1,4 +1,5 @@
 import fs from "node:fs";
+import os from "node:os";
 import paths from "node:path";
 import { hasErrorCode } from "../errors/node-errors.js";
 import { randomBytes } from "../runtime/index.js";
@@ -90,16 +91,14 @@ function ownThread(): string | undefined {
 /** Identifies the set of processes with distinct ids; `undefined` if the system does not provide it. */
 async function processScope(): Promise<string | undefined> {
   if (process.platform === "darwin" || process.platform === "win32") {
-    const addresses = Object.values(process.getBuiltinModule("node:os").networkInterfaces()).flatMap(
-      (all) => all?.map(({ mac }) => mac) ?? [],
-    );
-    return hashOf([process.getBuiltinModule("node:os").hostname(), process.platform, ...new Set(addresses.sort())]);
+    const addresses = Object.values(os.networkInterfaces()).flatMap((all) => all?.map(({ mac }) => mac) ?? []);
+    return hashOf([os.hostname(), process.platform, ...new Set(addresses.sort())]);
   }
   try {
     const boot = await fs.promises.readFile("/proc/sys/kernel/random/boot_id", "utf8");
     const machine = await fs.promises.readFile("/etc/machine-id", "utf8").catch(() => "");
     const processes = await fs.promises.readlink("/proc/self/ns/pid");
-    return hashOf([process.getBuiltinModule("node:os").hostname(), machine, boot, processes]);
+    return hashOf([os.hostname(), machine, boot, processes]);
   } catch {
     return undefined; // Another system.
   }

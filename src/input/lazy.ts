@@ -1,3 +1,5 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
 import { Code } from "@connectrpc/connect";
 import { FileError, TradewireError } from "../errors/error-classes.js";
 import { errorCodes, isError } from "../errors/node-errors.js";
@@ -43,8 +45,6 @@ async function loadCode<T>(load: () => Promise<T>): Promise<T> {
  * may start then.
  */
 function requireDescriptors(): void {
-  const { openSync, closeSync } = process.getBuiltinModule("node:fs");
-  const { devNull } = process.getBuiltinModule("node:os");
   const opened: number[] = [];
   try {
     while (opened.length < MAX_OPEN) {

@@ -86,13 +86,17 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
       return ends.has(order.id) || (latest !== undefined && isOlder(order, latest));
     });
 
-  function observeOrder(order: Order, block: bigint): void {
+  function remember(order: Order): void {
     setBounded(seen, order.id, order, MAX_RECORDS);
     if (order.status === Order_Status.ACTIVE || order.status === Order_Status.PARKED) {
       ends.delete(order.id);
     } else {
       setBounded(ends, order.id, order.status, MAX_RECORDS);
     }
+  }
+
+  function observeOrder(order: Order, block: bigint): void {
+    remember(order);
     if (isLiveOrder(order)) {
       awaited.shown("order", order.id, block, (listed) => listed !== undefined && !isOlder(listed, order));
     } else {
@@ -128,8 +132,7 @@ export function createAccountState(calls: LiveCalls, partyId: string, options: C
     const orders = await Promise.all(unknown.slice(0, MAX_LOOKUPS).map(({ id }) => listings.order.read(id)));
     for (const order of orders) {
       if (order !== undefined && !isLiveOrder(order)) {
-        setBounded(seen, order.id, order, MAX_RECORDS);
-        setBounded(ends, order.id, order.status, MAX_RECORDS);
+        remember(order);
       }
     }
   }
