@@ -16,6 +16,7 @@ import { commandParts, type Outcome, outcomeOfResult, partOutcome } from "./tran
 import { type StopOrderState, stopOrderState } from "./transaction-records.js";
 import {
   findEvidence,
+  findListedTraces,
   findTraces,
   hasAllRecords,
   readLastBlock,
@@ -305,7 +306,9 @@ async function outcomeByTraces(
   mayBeAbsent: boolean,
   seenIn?: bigint,
 ): Promise<Outcome> {
-  const traces = await (mayBeAbsent ? findEvidence(services, sent, patience, seenIn) : findTraces(services, sent));
+  const traces = await (mayBeAbsent
+    ? findEvidence(services, sent, patience, seenIn)
+    : findListedTraces(services, sent));
   return traces === "absent" ? absentOutcome(sent, seenIn) : outcomeOfTraces(traces, sent, reason);
 }
 

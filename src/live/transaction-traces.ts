@@ -42,6 +42,8 @@ export interface Traces {
   readonly doubt: string | undefined;
   /** Whether a block contains a transaction with its hash, so that its result will not arrive any more. */
   readonly isExecuted: boolean;
+  /** Whether a part of it has no record, though it would if it had succeeded. */
+  readonly isPartial: boolean;
   /**
    * Whether all places were read in which it would leave a record if any part of it were executed, and there is none.
    */
@@ -179,12 +181,31 @@ export async function findTraces(services: TraceServices, sent: Sent): Promise<T
   return {
     lookedAt: [trace, ...(await Promise.all(looks))],
     ...conclude(sent, partRecords, records),
+    isPartial: absentParts.size > 0,
     isWithoutRecords:
       sent.isHashOfNode !== true &&
       sent.parts.length > 0 &&
       partRecords.length === 0 && // What it would have created may be of a transaction with another proof of work.
       sent.parts.every((part) => absentParts.has(part) || (records.kind === "none" && leavesRecord(sent, part))),
   };
+}
+
+/**
+ * Searches for traces. Where a block contains the transaction, and a part of it has no record, it searches again once the
+ * data node lists that block for certain: it may be committing it.
+ */
+export async function findListedTraces(services: TraceServices, sent: Sent): Promise<Traces> {
+  const traces = await findTraces(services, sent);
+  if (!traces.isExecuted || !traces.isPartial || traces.proof !== undefined) {
+    return traces;
+  }
+  const { headers, deadline: signal } = services;
+  const isListed = await untilListed(services, toConnectOptions({ headers, signal })).then(
+    () => true,
+    () => false,
+  );
+  const again = isListed ? await findTraces({ ...services, earlier: traces.lookedAt }, sent) : traces;
+  return again.isExecuted ? again : traces; // It may be of another data node.
 }
 
 /** How many blocks back the absence of records proves something. Data nodes remove old records, some after a day. */
@@ -214,7 +235,7 @@ export async function findEvidence(
   seenIn?: bigint,
 ): Promise<Traces | "absent"> {
   for (let pauseMs = EVIDENCE_POLL_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_EVIDENCE_POLL_MS)) {
-    const traces = await findTraces(services, sent);
+    const traces = await findListedTraces(services, sent);
     if (!traces.isWithoutRecords) {
       return traces;
     }
@@ -382,7 +403,7 @@ function conclude(
   sent: Sent,
   partRecords: readonly PartRecord[],
   records: HashRecords,
-): Omit<Traces, "lookedAt" | "isWithoutRecords"> {
+): Omit<Traces, "lookedAt" | "isPartial" | "isWithoutRecords"> {
   const { txHash, parts } = sent;
   const states = new Map(partRecords.map(({ part, state }) => [part, state]));
   const isRecorded = records.kind === "found" && !records.isTooEarly;

@@ -3,10 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
-import { committed } from "../support/committed.js";
 import { serveTcp } from "../support/node.js";
 import { writePrivately } from "../support/private-file.js";
 import { market, seed } from "../support/transactions.js";
@@ -133,8 +131,6 @@ describe("outcome", () => {
     const { txHash } = JSON.parse(submitted.out);
     await node.makeBlock();
     await node.makeBlock(); // The observer of results opens behind the block of the transaction.
-    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-    await committed(client);
     const at = ["--wait=60s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
     const { code, out, err } = await run(["outcome", "--signed", file, ...at]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
