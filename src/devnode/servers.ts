@@ -9,6 +9,7 @@ import type { AddressInfo, Server as NetServer } from "node:net";
 import { Code } from "@connectrpc/connect";
 import type { ConnectNodeAdapterOptions } from "@connectrpc/connect-node";
 import { ConnectionError } from "../errors/index.js";
+import { destroyAfterInput } from "../runtime/http2-session.js";
 
 /** Size of the HTTP/2 flow-control windows, in bytes. Node's default of 64 KiB makes large requests slow. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
@@ -74,6 +75,7 @@ function trackSessions(server: Http2Server): Set<ServerHttp2Session> {
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
     session.setLocalWindowSize(WINDOW_BYTES);
+    destroyAfterInput(session);
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
   });

@@ -1,5 +1,5 @@
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
-import { startAwakeTimer } from "../runtime/index.js";
+import { startAwakeTimer, startImmediate } from "../runtime/index.js";
 import { pingReplyMs } from "./connection-options.js";
 
 /** The time between two liveness checks of connections with calls in flight, in milliseconds. */
@@ -137,7 +137,7 @@ export function limitInterimResponses(stream: ClientHttp2Stream): void {
     count += 1;
     if (count === MAX_INTERIM_RESPONSES) {
       const reason = new Error(`more than ${MAX_INTERIM_RESPONSES} interim responses`);
-      stream.session?.destroy(Object.assign(reason, { code: "ERR_HTTP2_ERROR" }));
+      startImmediate(() => stream.session?.destroy(Object.assign(reason, { code: "ERR_HTTP2_ERROR" })));
     }
   });
 }

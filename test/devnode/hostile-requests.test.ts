@@ -54,6 +54,7 @@ async function callHttp2(headers: Readonly<Record<string, string>>): Promise<unk
       call.resume().end(Buffer.alloc(5));
     });
   } finally {
+    await new Promise(setImmediate); // Node's heap is damaged if it is destroyed while its input is processed.
     session.destroy();
   }
 }

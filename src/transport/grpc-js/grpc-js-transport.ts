@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Channel, type ChannelOptions, compressionAlgorithms, connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { connectTimeoutError } from "../../errors/network-failure.js";
-import { monotonicMs, startAwakeTimer, unixMs } from "../../runtime/index.js";
+import { monotonicMs, startAwakeTimer, startImmediate, unixMs } from "../../runtime/index.js";
 import { createActiveSet } from "../../signal/collections.js";
 import { MAX_IDLE_MS, pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
 import { createLivenessCheck, limitInterimResponses } from "../http2-liveness.js";
@@ -92,7 +92,7 @@ export function createRawGrpcJsTransport(
         }
         if (used.isReplaced === true && used.calls === 0) {
           channel.close();
-          session?.destroy(); // A session that nghttp2 gave up never reports that its streams have ended, and would stay.
+          startImmediate(() => session?.destroy()); // A session that nghttp2 gave up never reports that its streams have ended, and would stay.
         }
         watch.stop();
         onEnd();

@@ -172,7 +172,7 @@ export function startGrpcCall(options: GrpcCallOptions): MessageCall {
     const stream = streamOf(state);
     state = { kind: "ended", error, stream, isRead: false };
     if (error !== undefined || stream?.writableFinished === false) {
-      stream?.close(error === undefined ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+      stream?.close(constants.NGHTTP2_CANCEL);
     }
     change.notify();
   }
@@ -263,7 +263,7 @@ export function startGrpcCall(options: GrpcCallOptions): MessageCall {
       }
       state = { ...state, error };
       buffer.clear();
-      state.stream?.destroy(); // Otherwise the unread rest of a response would hold it and its connection forever.
+      state.stream?.close(constants.NGHTTP2_CANCEL); // Otherwise the unread rest of a response would hold it and its connection forever.
       readEnd();
       change.notify();
     },

@@ -11,6 +11,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/client-config.js";
 import { ConnectionError } from "../../errors/index.js";
 import { MAX_HEADER_BYTES, MAX_HEADER_FIELDS, markConnecting } from "../../errors/network-failure.js";
+import { destroyAfterInput } from "../../runtime/http2-session.js";
 import { monotonicMs, startTimer } from "../../runtime/index.js";
 import { onAbort } from "../../signal/abort.js";
 import { pingReplyMs, SUSPECT_AFTER_MS } from "../connection-options.js";
@@ -62,7 +63,7 @@ interface Session {
    * it up.
    */
   suspectAt: number;
-  /** Whether it did not reply to a ping in time, so that it gets no more streams. */
+  /** Whether it did not reply to a ping in time, or is being destroyed, so that it gets no more streams. */
   isRetired: boolean;
 }
 
@@ -217,6 +218,9 @@ function startSession(shared: Shared, socket: Socket, signal: AbortSignal): Prom
       isRetired: false,
     };
     all.set(http2, session);
+    destroyAfterInput(http2, () => {
+      session.isRetired = true;
+    });
     let isReady = false;
     const fail = (reason: Error) => {
       reject(isReady ? reason : markConnecting(reason));

@@ -68,3 +68,22 @@ it("let go of a stream that is given up while it waits for its turn", async () =
   await closed;
   expect(stream.destroyed).toBe(true);
 });
+
+// Node 20.20.2 resets the streams of a session at once when it is destroyed, `Http2Stream::SubmitRstStream` in src/node_http2.cc,
+// and nghttp2 frees the one whose frame it is processing: "corrupted size vs. prev_size".
+it("sessions that are closed because of their input are destroyed when it has been processed", async () => {
+  const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
+  const sessions = sessionsWith(server);
+  const stream = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+  const { session } = stream;
+  stream.resume().end();
+  const isDestroyed = await new Promise((resolve) => {
+    stream.once("end", () => {
+      sessions.close();
+      resolve(session?.destroyed);
+    });
+  });
+  expect(isDestroyed).toBe(false);
+  await new Promise(setImmediate);
+  expect(session?.destroyed).toBe(true);
+});
