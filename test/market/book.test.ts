@@ -311,6 +311,7 @@ describe("the levels of an AMM", () => {
   it.each<[string, Update]>([
     ["as empty levels that the book lacks", { buy: [level(97, 0n)] }],
     ["as levels whose orders have not changed", { buy: [level(99, 5n)] }],
+    ["without a number of its own", { sequenceNumber: 10n }],
   ])("are loaded at once where an update has them %s", async (_, update) => {
     using runtime = useVirtualRuntime({ io: true }); // No comparison is due while no time passes.
     await using node = await serveBook(
