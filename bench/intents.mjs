@@ -97,6 +97,11 @@ async function runProgram({ url, path, seed, marketId, validForBlocks }) {
       options.id = name;
     };
     for (let n = next++; n < count; n = next++) {
+      if (isStopOrder(n)) {
+        // A party may have few at a time. What this cancels was executed.
+        const cancellation = { case: "stopOrdersCancellation", value: { marketId } };
+        await client.sendCommand(cancellation, { signer, until: "executed", timeoutMs: 10_000 }).catch(() => undefined);
+      }
       await retried(() => {
         write(priceOf(n), nameOf(n));
         const submitting = orders.submit(isStopOrder(n) ? stopOrder : submission, options);
